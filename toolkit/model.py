@@ -1,0 +1,181 @@
+"""The nouns that more than one part of the toolkit uses.
+
+All are frozen values.  Seconds and bytes unless the name says otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from toolkit.errors import BadFileError
+
+
+class Phase(StrEnum):
+    """What the clock sees of a cell."""
+
+    STEADY = "steady"     # the pool is open and warm before the clock starts
+    STARTUP = "startup"   # opening the pool, one task per worker, and closing it are timed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something a reader must know before trusting the number it travels with."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """One CPython interpreter and how it was built."""
+
+    label: str             # "3.14t"; unique within one run
+    version: str           # "3.14.7", "3.15.0rc1+"
+    executable: str        # what is started: an environment's python when there is one
+    base_executable: str   # the real interpreter binary; builds are told apart by it
+    free_threaded: bool
+    source: str            # how it was found: "explicit", "tox", "uv", "pyenv", "gilscope", "PATH"
+    debug: bool
+    jit: str               # "no", "off" (built in, not on), "on"
+    compiler: str          # "GCC 12.2.0"
+    opt_level: str         # "-O3": the last -O flag the interpreter was compiled with
+    pgo: bool
+    lto: bool
+    allocator: str         # "pymalloc", "mimalloc", "malloc"
+    revision: str          # source revision, "" when the build does not know it
+    config_args: str       # what ./configure was given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One point of the matrix: what is run, how, with how many workers, on which build."""
+
+    workload: str
+    runner: str
+    workers: int
+    build: str                        # Build.label
+    phase: Phase = Phase.STEADY
+    task_seconds: float | None = None  # length of one task on the calibrating build; None: the workload's own
+    twin: bool = False                # the A/A arm: the same cell measured a second time
+
+    @property
+    def name(self) -> str:
+        """The cell without its build, as pyperf benchmark name."""
+        parts = [self.workload, f"runner={self.runner}", f"workers={self.workers}", f"phase={self.phase}"]
+        if self.task_seconds is not None:
+            parts.append(f"task={self.task_seconds:g}s")
+        if self.twin:
+            parts.append("twin=1")
+        return "/".join(parts)
+
+    @classmethod
+    def parse(cls, name: str, build: str) -> Cell:
+        """Return the cell that `name` was made from.
+
+        Raises:
+            BadFileError: `name` is not a cell's name.
+        """
+        workload, *pairs = name.split("/")
+        try:
+            keys = dict(pair.split("=", 1) for pair in pairs)
+            task = keys.pop("task", None)
+            cell = cls(
+                workload=workload, runner=keys.pop("runner"), workers=int(keys.pop("workers")), build=build,
+                phase=Phase(keys.pop("phase")), task_seconds=None if task is None else float(task.rstrip("s")),
+                twin=keys.pop("twin", "0") == "1",
+            )
+        except (KeyError, ValueError) as error:
+            raise BadFileError(f"{name!r} is not the name of a gilscope cell ({error})") from error
+        if keys or not workload:
+            raise BadFileError(f"{name!r} is not the name of a gilscope cell")
+        return cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What else happened on the machine while one measured process ran.  None: the system does not tell."""
+
+    others_cores: float | None      # cores' worth of CPU time that everything but this process tree and us used
+    steal: float | None             # share of the machine's CPU time taken by the hypervisor, 0..1
+    pressure: float | None          # share of the time some task waited for a CPU (PSI cpu some), 0..1
+    involuntary_switches: int | None
+    load: float | None              # 1-minute load average at the start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What one fresh process measured of one cell in one round."""
+
+    round: int
+    wall: tuple[float, ...]         # seconds per run of the whole workload, one per pyperf value
+    cpu: tuple[float, ...]          # CPU seconds of the process and its children for the same values
+    loops: int
+    evidence: Evidence
+    starved: bool                   # did not get the cores it needed
+    retakes: int = 0                # how often it was taken again because it was starved
+    rss_bytes: int | None = None    # resident set, summed over the process and its children
+    pss_bytes: int | None = None    # proportional set, likewise: shared pages counted once
+    gil_start: bool | None = None   # was the GIL on when the process was ready to measure; None before 3.13
+    gil_end: bool | None = None     # and at its end
+    gil_culprit: str | None = None  # the module whose import turned it on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """Everything measured of one cell."""
+
+    cell: Cell
+    observations: tuple[Observation, ...]  # in order of round, at most one per round
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skip:
+    """A cell that was not run, and why."""
+
+    cell: Cell
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A cell whose measured process did not deliver: a result, with its last output."""
+
+    cell: Cell
+    kind: str      # "crash", "hang", "killed", "exit", "exception", "wrong-result", "gil", "starting"
+    reason: str    # one line
+    output: str    # the last lines the process wrote
+    round: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """Where a run was made."""
+
+    cpu_model: str
+    cores: int                 # usable by this process (affinity), not installed
+    memory_bytes: int | None
+    system: str                # "Linux-6.1.0-x86_64"
+    governor: str | None
+    autogroup: bool | None     # Linux schedules per session; a background job's nice means nothing then
+    hostname: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One label under results/: what was asked, what was measured, what was not."""
+
+    label: str
+    started: str               # ISO 8601, with its time zone
+    builds: tuple[Build, ...]
+    machine: Machine
+    seed: int
+    rounds_planned: int
+    rounds_done: int
+    stopped: str               # why it ended: "rounds", "budget", "resolution", "interrupted", "running"
+    baseline: str              # runner name the tables compare with
+    measurements: tuple[Measurement, ...]
+    skips: tuple[Skip, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    notes: tuple[Note, ...] = ()
+    options: dict[str, str] = field(default_factory=dict)  # the command line's choices, for the record

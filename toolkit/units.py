@@ -1,0 +1,52 @@
+"""Seconds and bytes as people read them."""
+
+from __future__ import annotations
+
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+_BYTES = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
+
+
+def format_seconds(seconds: float) -> str:
+    """Return `seconds` with three significant digits and its unit, e.g. "94.0 ms"."""
+    if seconds == 0:
+        return "0 s"
+    for factor, unit in _SECONDS:
+        # 0.9995 of a unit rounds to 1.00 of it, so it belongs there.
+        if abs(seconds) >= 0.9995 * factor:
+            return f"{_three_digits(seconds / factor)} {unit}"
+    return f"{_three_digits(seconds / 1e-9)} ns"
+
+
+def format_bytes(count: float) -> str:
+    """Return `count` bytes in binary units, e.g. "1.2 MiB"."""
+    for factor, unit in _BYTES:
+        if abs(count) >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count:.0f} B"
+
+
+def parse_seconds(text: str) -> float:
+    """Return the seconds in "250ms", "10s", "5m" or "1h"; a bare number is seconds.
+
+    Raises:
+        ValueError: `text` is not a positive duration.
+    """
+    units = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+    number = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text.strip()[len(number):]
+    if unit not in units:
+        raise ValueError(f"{text!r} is not a duration; write it like 250ms, 10s, 5m or 1h")
+    try:
+        seconds = float(number) * units[unit]
+    except ValueError:
+        raise ValueError(f"{text!r} is not a duration; write it like 250ms, 10s, 5m or 1h") from None
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"{text!r} is not a positive duration")
+    return seconds
+
+
+def _three_digits(value: float) -> str:
+    magnitude = abs(value)
+    if magnitude >= 99.95:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if magnitude >= 9.995 else f"{value:.2f}"
