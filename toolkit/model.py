@@ -175,6 +175,7 @@ class Run:
     stopped: str               # why it ended: "rounds", "budget", "resolution", "interrupted", "running"
     baseline: str              # runner name the tables compare with
     measurements: tuple[Measurement, ...]
+    cells: tuple[Cell, ...] = ()  # everything that was to be measured, in the order of the tables
     skips: tuple[Skip, ...] = ()
     failures: tuple[Failure, ...] = ()
     notes: tuple[Note, ...] = ()

@@ -1,0 +1,62 @@
+"""What a build is asked before anything is planned; each question is a process of its own in that build.
+
+Started as `python -c "from toolkit.measure.asking import main; main()" QUESTION NAME`; prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from typing import Any
+
+
+def main() -> None:
+    """Answer the question in `sys.argv`."""
+    question, name = sys.argv[1:]
+    answers = {"runners": runners, "import": import_here, "isolated": import_isolated}
+    print(json.dumps(answers[question](name)), flush=True)  # noqa: T201 - the answer's way out
+
+
+def runners(_name: str) -> dict[str, str | None]:
+    """Return for every runner why this process cannot use it, or None."""
+    from runners.catalog import RUNNERS
+
+    return {runner.name: runner.unavailable() for runner in RUNNERS}
+
+
+def import_here(name: str) -> str | None:
+    """Import the module `name`; return None, or why it does not work."""
+    try:
+        importlib.import_module(name)
+    except BaseException as error:  # noqa: BLE001 - a module may raise anything while it is imported
+        return reason(error)
+    return None
+
+
+def import_isolated(name: str) -> str | None:
+    """Import the module `name` in two own-GIL interpreters, one after the other; return None, or why it does not work.
+
+    Twice, since CPython 3.12 aborts only in the second interpreter that imports some modules.
+    """
+    from runners.catalog import find
+
+    runner: Any = find("subinterpreters")
+    for _ in range(2):
+        with runner.pool(1) as pool:
+            (why,) = pool.map(import_here, [name])
+            if why is not None:
+                return str(why)
+    return None
+
+
+def reason(error: BaseException) -> str:
+    """Return one line that says why an import failed: the interpreter's own words where a package wraps them in advice."""
+    chain: BaseException | None = error
+    while chain is not None:
+        for line in str(chain).splitlines():
+            if "does not support loading in subinterpreters" in line:
+                return line.strip().removeprefix("Original error was: ")
+        chain = chain.__cause__ or chain.__context__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"

@@ -1,0 +1,294 @@
+"""The measured process: one cell, one round.  Started as `python -c "from toolkit.measure.child import main; main()" SPEC`.
+
+It is the only module that drives pyperf's worker, which takes every value.  It is not started as a script: `spawn` would
+import a script again in each worker, and that import would be counted as the runner's start-up.  What it has to say goes
+into the files of its spec before the pool is closed, so that a crash in teardown costs nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import inspect
+import json
+import os
+import sys
+import time
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from toolkit.measure.noise import Window, is_starved, usable_cores
+from toolkit.measure.spec import ChildSpec
+from toolkit.measure.subject import RefusedError, Subject, load
+from toolkit.measure.tree import cpu_seconds, descendants, memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from runners.base import Runner
+
+MAX_STARTUP_CYCLES = 3  # 3.12, 3.13 and free-threaded builds keep 2-5 MB of every closed interpreter
+
+
+class StoppedError(Exception):
+    """The cell cannot deliver; carries the answer's fields."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.answer = {"kind": kind, "reason": reason}
+
+
+def main() -> None:
+    """Measure the cell in `sys.argv[1]` and leave the answer in its folder."""
+    spec = ChildSpec.from_json(sys.argv[1])
+    _volunteer_for_the_oom_killer()
+    try:
+        answer = _measure(spec)
+    except StoppedError as stopped:
+        answer = stopped.answer
+    except RefusedError as refused:
+        answer = {"kind": "refused", "reason": str(refused)}
+    except BaseException as error:  # noqa: BLE001 - whatever the workload raises is the cell's result
+        answer = _describe(error)
+    if answer is not None:
+        _deliver(spec, answer)
+
+
+def _measure(spec: ChildSpec) -> dict[str, Any] | None:
+    gil_start = gil_enabled()
+    runner = _runner(spec)
+    subject = load(spec)
+    task = _task(runner, subject)
+    if spec.phase == "startup":
+        clock = Clock(spec, lambda: _cycle(runner, spec, subject, task), [os.getpid(), *spec.services], reaped=True)
+        _values(spec, clock, subject.check, pids=lambda: [os.getpid()])
+        _deliver(spec, _answer(spec, clock, runner, gil_start, [gil_enabled()]))
+        return None
+    with runner.pool(spec.workers, subject.shared) as pool:
+        pids = [os.getpid(), *descendants(os.getpid())]
+        clock = Clock(spec, lambda: pool.map(task, subject.payloads), pids)
+        _values(spec, clock, subject.check, pids=lambda: pids)
+        from runners._worker import gil_state
+
+        states = [state for state, _pid in pool.map(gil_state, [None] * spec.workers)] if not subject.shared else []
+        _deliver(spec, _answer(spec, clock, runner, gil_start, [gil_enabled(), *states]))
+    return None
+
+
+def _runner(spec: ChildSpec) -> Runner:
+    from runners import catalog
+
+    runner: Runner = catalog.find(spec.runner)
+    if reason := runner.unavailable():
+        raise StoppedError("unavailable", reason)
+    return runner
+
+
+def _task(runner: Runner, subject: Subject) -> Callable[..., Any]:
+    if runner.awaits and subject.async_task is not None:
+        return subject.async_task
+    if subject.task is None:
+        raise StoppedError("unavailable", "it is a coroutine function: only asyncio awaits it")
+    return subject.task
+
+
+def _cycle(runner: Runner, spec: ChildSpec, subject: Subject, task: Callable[..., Any]) -> list[Any]:
+    with runner.pool(spec.workers, subject.shared) as pool:
+        return pool.map(task, subject.payloads[:spec.workers])
+
+
+class Clock:
+    """pyperf's time function: wall seconds of `loops` passes; keeps their CPU seconds and the evidence beside them."""
+
+    def __init__(self, spec: ChildSpec, run: Callable[[], list[Any]], pids: Sequence[int], *,
+                 reaped: bool = False) -> None:
+        self._spec = spec
+        self._run = run
+        self._pids = pids
+        self._reaped = reaped    # workers come and go: add what the ended ones used
+        self._window: Window | None = None
+        self._calls = 0
+        self.cpu: list[float] = []
+        self.evidence: dict[str, float | int | None] = {}
+        self.results: list[Any] = []
+
+    def __call__(self, loops: int) -> float:
+        if self._calls == self._spec.warmups:
+            self._window = Window([*self._pids, *self._spec.services])
+        cpu = self._cpu_seconds()
+        wall = time.perf_counter()
+        for _ in range(loops):
+            self.results = self._run()
+        wall = time.perf_counter() - wall
+        self.cpu.append((self._cpu_seconds() - cpu) / loops)
+        self._calls += 1
+        if self._window is not None and self._calls == self._spec.warmups + self._spec.values:
+            self.evidence = self._window.close()
+        report_progress(self._spec)
+        return wall
+
+    def _cpu_seconds(self) -> float:
+        ended = os.times()
+        return cpu_seconds(self._pids) + (ended.children_user + ended.children_system if self._reaped else 0.0)
+
+    def first_pass(self) -> float:
+        """Run once, uncounted, and return the wall seconds: the checked pass, and what calibration goes by."""
+        began = time.perf_counter()
+        self.results = self._run()
+        seconds = time.perf_counter() - began
+        report_progress(self._spec)
+        return seconds
+
+    def forget_results(self) -> list[Any]:
+        """Return the last results and let go of them: their memory is not the workload's."""
+        results, self.results = self.results, []
+        return results
+
+
+def _values(spec: ChildSpec, clock: Clock, check: Callable[[Sequence[Any]], None], *,
+            pids: Callable[[], Sequence[int]]) -> None:
+    """Take the values with pyperf's worker and write its file."""
+    report_progress(spec)
+    seconds = clock.first_pass()
+    _check(check, clock.forget_results())
+    loops = spec.loops or calibrated_loops(seconds, spec.min_seconds)
+    values = spec.values
+    if spec.phase == "startup":
+        loops = 1
+    import pyperf
+
+    runner = pyperf.Runner()
+    part = spec.result_path.with_suffix(".part")
+    pipe = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    runner.parse_args(["--worker", "--pipe", str(pipe), "--worker-task", "0", "--loops", str(loops),
+                       "--values", str(values), "--warmups", str(spec.warmups)])
+    with _own_argv(spec):
+        runner.bench_time_func(spec.name, clock)
+    _check(check, clock.forget_results())
+    clock.evidence["rss_bytes"], clock.evidence["pss_bytes"] = memory(pids())
+    clock.evidence["loops"] = loops
+    part.rename(spec.result_path)
+
+
+def _check(check: Callable[[Sequence[Any]], None], results: list[Any]) -> None:
+    from workloads.base import WrongResult
+
+    try:
+        check(results)
+    except WrongResult as wrong:
+        raise StoppedError("wrong-result", str(wrong)) from None
+
+
+def calibrated_loops(seconds: float, min_seconds: float) -> int:
+    """Return the power of two that makes a value at least `min_seconds` long; pyperf's rule, from one pass."""
+    loops = 1
+    while loops * seconds < min_seconds and loops < 2**20:
+        loops *= 2
+    return loops
+
+
+@contextlib.contextmanager
+def _own_argv(spec: ChildSpec) -> Iterator[None]:
+    # pyperf records the command line as metadata; the spec in it would be noise in every file.
+    saved, sys.argv = sys.argv, [spec.name]
+    try:
+        yield
+    finally:
+        sys.argv = saved
+
+
+def _answer(spec: ChildSpec, clock: Clock, runner: Runner, gil_start: bool | None,
+            states: Sequence[bool | None]) -> dict[str, Any]:
+    on = None if all(state is None for state in states) else any(states)
+    if runner.gil is not None and on is not None and on is not runner.gil:
+        word = "on" if on else "off"
+        raise StoppedError("gil", f"{runner.name} needs the GIL {'on' if runner.gil else 'off'}; it was {word} at the end")
+    evidence = dict(clock.evidence)
+    others = evidence.get("others_cores")
+    wanted = spec.workers if runner.parallel else 1
+    return {
+        "kind": "measured",
+        "cpu": clock.cpu[-spec.values:],
+        "loops": evidence.pop("loops"),
+        "rss_bytes": evidence.pop("rss_bytes"),
+        "pss_bytes": evidence.pop("pss_bytes"),
+        "evidence": evidence,
+        "starved": is_starved(wanted, others, usable_cores()),
+        "gil_start": gil_start,
+        "gil_end": on,
+        "metadata": {"gilscope_switch_interval": sys.getswitchinterval(), "gilscope_cores": usable_cores()},
+    }
+
+
+def gil_enabled() -> bool | None:
+    """Return whether the GIL is on in this process; None where the interpreter cannot tell (3.12: it always is)."""
+    ask = getattr(sys, "_is_gil_enabled", None)
+    return None if ask is None else bool(ask())
+
+
+def report_progress(spec: ChildSpec) -> None:
+    """Say that a pass has ended, and set the alarm that dumps every thread's stack when the next one does not."""
+    with spec.progress_path.open("ab") as file:
+        file.write(b".")
+    faulthandler.dump_traceback_later(spec.progress_timeout, exit=False)
+
+
+def _describe(error: BaseException) -> dict[str, Any]:
+    text = "".join(traceback.format_exception(error))
+    sys.stderr.write(text)
+    if isinstance(error, SystemExit):
+        return {"kind": "exit", "reason": f"the task called sys.exit({error.code!r})"}
+    if isinstance(error, MemoryError):
+        return {"kind": "exception", "reason": "out of memory (MemoryError)"}
+    message = str(error).strip().splitlines()
+    return {"kind": "exception", "reason": f"{type(error).__name__}: {message[0] if message else ''}".rstrip(": ")}
+
+
+def _deliver(spec: ChildSpec, answer: dict[str, Any]) -> None:
+    part = spec.answer_path.with_suffix(".part")
+    part.write_text(json.dumps(answer))
+    part.rename(spec.answer_path)
+
+
+def _volunteer_for_the_oom_killer() -> None:
+    # If memory runs out, the measured process must go, not the scheduler with everybody's values.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("500")
+
+
+def describe() -> None:
+    """Load the subject of `sys.argv[1]` without measuring it and leave what it is, or why it is refused."""
+    spec = ChildSpec.from_json(sys.argv[1])
+    try:
+        subject = load(spec)
+        answer: dict[str, Any] = {"kind": "described", "tasks": len(subject.payloads),
+                                  "sync": subject.task is not None, "async": subject.async_task is not None,
+                                  "module": inspect.getmodule(subject.task or subject.async_task).__name__}  # type: ignore[union-attr]  # load() refuses what has no module
+    except RefusedError as refused:
+        answer = {"kind": "refused", "reason": str(refused)}
+    except BaseException as error:  # noqa: BLE001 - the user's module may raise anything
+        answer = _describe(error)
+    _deliver(spec, answer)
+
+
+def rate() -> None:
+    """Measure how many units of work per second a task of `sys.argv[1]` does here, serially; for --task-length."""
+    from workloads import catalog
+
+    spec = ChildSpec.from_json(sys.argv[1])
+    workload = catalog.find(spec.workload)
+    assert workload.units is not None, "the plan asks only workloads that have units"
+    units, best = 1, float("inf")
+    while best == float("inf"):
+        seconds = min(_seconds(workload.task, workload.units(units)) for _ in range(3))
+        if seconds < 0.02:  # long enough to read past timer and scheduler
+            units *= 2
+        else:
+            best = seconds
+    _deliver(spec, {"kind": "rate", "units_per_second": units / best})
+
+
+def _seconds(task: Callable[..., Any], payload: Any) -> float:
+    began = time.perf_counter()
+    task(payload)
+    return time.perf_counter() - began

@@ -1,0 +1,117 @@
+"""Evidence of what else ran on the machine while a cell was measured.  Runs inside the measured process: imports little.
+
+A number is only as good as the cores it got.  The window opens before the first timed value and closes after the last, so
+the start of the process does not blur it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from toolkit.measure.tree import cpu_seconds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STARVED_SHARE = 0.15  # a cell may miss this share of the cores it needs, no more (research: the gate that kept FT at x1.9)
+
+
+def usable_cores() -> int:
+    """Return the number of CPUs this process may run on: its affinity, cut down by a cgroup's quota."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:
+        cores = os.cpu_count() or 1
+    quota = _cgroup_quota()
+    return cores if quota is None else max(1, min(cores, round(quota)))
+
+
+def _cgroup_quota() -> float | None:
+    try:
+        with open("/sys/fs/cgroup/cpu.max") as file:
+            quota, period = file.read().split()
+        return None if quota == "max" else int(quota) / int(period)
+    except (OSError, ValueError):
+        return None
+
+
+def is_starved(workers: int, others_cores: float | None, cores: int) -> bool:
+    """Return whether `workers` parallel workers missed more than STARVED_SHARE of the cores they need.
+
+    Args:
+        workers: Workers that want a core each.
+        others_cores: Cores' worth of CPU time that other processes used; None when the system does not tell.
+        cores: CPUs this process may use.
+    """
+    if others_cores is None:
+        return False
+    needed = min(workers, cores)
+    return needed - (cores - others_cores) > STARVED_SHARE * needed
+
+
+class Window:
+    """From its creation to `close`: how much CPU everybody else took."""
+
+    def __init__(self, pids: Sequence[int]) -> None:
+        """Open the window; `pids` are the processes whose CPU time is the measurement's own."""
+        self._pids = list(pids)
+        self._own = cpu_seconds(self._pids)
+        self._stat = _cpu_ticks()
+        self._pressure = _pressure_microseconds()
+        self._switches = _involuntary_switches()
+        self._began = time.perf_counter()
+        self._load = _load()
+
+    def close(self) -> dict[str, float | int | None]:
+        """Return the fields of `model.Evidence`."""
+        elapsed = max(time.perf_counter() - self._began, 1e-9)
+        own = cpu_seconds(self._pids) - self._own
+        others = steal = pressure = None
+        stat = _cpu_ticks()
+        if stat and self._stat:
+            busy, stolen, total = (after - before for after, before in zip(stat, self._stat, strict=True))
+            others = max(0.0, (busy / os.sysconf("SC_CLK_TCK") - own) / elapsed)
+            steal = stolen / total if total else 0.0
+        waited = _pressure_microseconds()
+        if waited is not None and self._pressure is not None:
+            pressure = min(1.0, (waited - self._pressure) / 1e6 / elapsed)
+        switches = _involuntary_switches()
+        return {"others_cores": others, "steal": steal, "pressure": pressure, "load": self._load,
+                "involuntary_switches": None if switches is None or self._switches is None
+                else switches - self._switches}
+
+
+def _cpu_ticks() -> tuple[int, int, int] | None:
+    """Return (busy, stolen, all) clock ticks of the whole machine since boot; stolen ones are busy: nobody here had them."""
+    try:
+        with open("/proc/stat", "rb") as file:
+            ticks = [int(field) for field in file.readline().split()[1:9]]
+    except (OSError, ValueError):
+        return None
+    user, nice, system, idle, iowait, irq, softirq, steal = ticks
+    return user + nice + system + irq + softirq + steal, steal, sum(ticks)
+
+
+def _pressure_microseconds() -> int | None:
+    try:
+        with open("/proc/pressure/cpu", "rb") as file:
+            return int(file.readline().rpartition(b"total=")[2])
+    except (OSError, ValueError):
+        return None
+
+
+def _involuntary_switches() -> int | None:
+    try:
+        import resource
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+
+
+def _load() -> float | None:
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return None

@@ -1,0 +1,67 @@
+"""What each build can do, found by asking it in child processes: a crash or a hang there is an answer too."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+LIMIT_SECONDS = 25.0
+ISOLATED = frozenset({"subinterpreters", "interpreter-pool"})  # runners whose workers are own-GIL interpreters
+_ENTRY = "from toolkit.measure.asking import main; main()"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """What one build can do.  Every value is None for yes, or the reason why not."""
+
+    runners: dict[str, str | None]
+    modules: dict[str, str | None]     # imported in the main interpreter
+    isolated: dict[str, str | None]    # imported in an own-GIL interpreter
+
+
+def ask_build(python: str, env: Mapping[str, str], *, free_threaded: bool, modules: Iterable[str]) -> Abilities:
+    """Return what the build behind `python` can do with its runners and with `modules`."""
+    found = _ask(python, env, "runners", "-")
+    if not isinstance(found, dict):
+        found = dict.fromkeys(_runner_names(), str(found))
+    if free_threaded:
+        # The control, threads with the GIL on, runs in a process that was started with it.
+        with_gil = _ask(python, {**env, "PYTHON_GIL": "1"}, "runners", "-")
+        found["threads"] = with_gil["threads"] if isinstance(with_gil, dict) else str(with_gil)
+    here, isolated = {}, {}
+    for module in sorted(set(modules)):
+        here[module] = _ask(python, env, "import", module)
+        usable = here[module] is None and found["subinterpreters"] is None
+        isolated[module] = _ask(python, env, "isolated", module) if usable else here[module]
+    return Abilities(runners=found, modules=here, isolated=isolated)
+
+
+def _runner_names() -> list[str]:
+    from runners.catalog import RUNNERS
+
+    return [runner.name for runner in RUNNERS]
+
+
+def _ask(python: str, env: Mapping[str, str], question: str, name: str) -> Any:
+    try:
+        done = subprocess.run([python, "-P", "-c", _ENTRY, question, name], env=dict(env), capture_output=True, text=True,
+                              timeout=LIMIT_SECONDS, check=False, stdin=subprocess.DEVNULL, errors="replace")
+    except subprocess.TimeoutExpired:
+        return f"the question whether {name} works did not end within {LIMIT_SECONDS:g} s"
+    except OSError as error:
+        return f"cannot start {python}: {error.strerror}"
+    # What is asked may print; the answer is the last line.
+    lines = done.stdout.strip().splitlines()
+    if done.returncode == 0 and lines:
+        return json.loads(lines[-1])
+    if done.returncode < 0:
+        from signal import Signals
+
+        return f"importing {name} crashes with {Signals(-done.returncode).name}"
+    return (done.stderr.strip().splitlines() or ["no answer"])[-1]

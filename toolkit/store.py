@@ -1,0 +1,321 @@
+"""`results/<label>/`: one pyperf suite per build, and `run.json` beside them.
+
+Every measured process is one pyperf run, so that pyperf's own commands read the files; what pyperf has no place for stands
+in the run's metadata under names that begin with `gilscope_`.  Nothing derived is kept.  Files are replaced in one step: a
+reader, or a crash, sees the old one or the new one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import json
+import os
+import re
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import pyperf
+
+from toolkit.errors import BadFileError, LabelTakenError, ToolkitError, UnknownNameError
+from toolkit.model import Build, Cell, Evidence, Failure, Machine, Measurement, Note, Observation, Phase, Run, Skip
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+FORMAT = "gilscope run"
+VERSION = 1
+RESULTS = Path("results")
+_PREFIX = "gilscope_"
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+
+
+def label_path(label: str, results: Path = RESULTS) -> Path:
+    """Return where `label` lives.
+
+    Raises:
+        ToolkitError: `label` cannot be a folder's name.
+    """
+    if not _LABEL.fullmatch(label):
+        raise ToolkitError(f"{label!r} cannot be a label: use letters, digits, '.', '_', '+' and '-', a letter or digit first")
+    return results / label
+
+
+def find_label(label: str, results: Path = RESULTS) -> Path:
+    """Return the folder of an existing run, given its label or its path.
+
+    Raises:
+        UnknownNameError: there is no such run; the message lists those there are.
+    """
+    for path in (results / label, Path(label)):
+        if (path / "run.json").is_file():
+            return path
+    known = ", ".join(labels(results)[-8:]) or "none yet"
+    raise UnknownNameError(f"no run called {label!r} under {results.resolve()}; there: {known}")
+
+
+def labels(results: Path = RESULTS) -> list[str]:
+    """Return the labels under `results`, the oldest first."""
+    found = sorted(results.glob("*/run.json"), key=lambda path: path.stat().st_mtime)
+    return [path.parent.name for path in found]
+
+
+class Store:
+    """A run being written.  One process at a time holds it; `close` lets go."""
+
+    def __init__(self, path: Path, lock: IO[str]) -> None:
+        """Use `create` or `reopen` instead."""
+        self.path = path
+        self._lock = lock
+        self._runs: dict[Cell, dict[int, pyperf.Run]] = {}
+        self._observations: dict[Cell, dict[int, Observation]] = {}
+
+    @classmethod
+    def create(cls, label: str, results: Path = RESULTS) -> Store:
+        """Make the folder of a new run.
+
+        Raises:
+            LabelTakenError: there is a run of that name.
+            ToolkitError: the folder cannot be written.
+        """
+        path = label_path(label, results)
+        try:
+            results.mkdir(parents=True, exist_ok=True)
+            path.mkdir()
+        except FileExistsError:
+            raise LabelTakenError(
+                f"{path} exists already: choose another --label, or go on with it by --resume {label}") from None
+        except OSError as error:
+            raise ToolkitError(f"cannot write results to {path.resolve()}: {error.strerror}; "
+                               "run gilscope in a folder you may write to") from error
+        return cls(path, _locked(path))
+
+    @classmethod
+    def reopen(cls, path: Path) -> tuple[Store, Run]:
+        """Open an unfinished run to go on with it, and return what it holds of complete rounds.
+
+        Raises:
+            LabelTakenError: another process is writing it.
+            BadFileError: a file of it is damaged.
+        """
+        store = cls(path, _locked(path))
+        try:
+            run = load_run(path)
+            for build in run.builds:
+                store._take_back(path, build, run.rounds_done)
+        except BaseException:
+            store.close()
+            raise
+        return store, dataclasses.replace(run, measurements=store.measurements())
+
+    def _take_back(self, path: Path, build: Build, rounds: int) -> None:
+        for cell, pyperf_run, observation in _read_suite(path, build):
+            # A round cut short was measured in two different minutes: it is made again as a whole.
+            if observation.round < rounds:
+                self._keep(cell, pyperf_run, observation)
+
+    def add(self, cell: Cell, values: Path, details: Mapping[str, Any]) -> Observation:
+        """Take over the pyperf file `values` of one measured process; replaces the same round's earlier one.
+
+        Args:
+            cell: What was measured.
+            values: The file pyperf's worker wrote: one benchmark with one run.
+            details: The fields of `Observation` that pyperf does not keep, and `metadata` for the record.
+        """
+        (run,) = pyperf.Benchmark.load(str(values)).get_runs()
+        metadata = {name: entry.value for name, entry in _metadata(run).items()}
+        observation = _observation(run.values, details)
+        metadata |= dict(details.get("metadata", {})) | _to_metadata(observation)
+        kept = pyperf.Run(run.values, warmups=run.warmups, metadata=metadata, collect_metadata=False)
+        self._keep(cell, kept, observation)
+        return observation
+
+    def _keep(self, cell: Cell, run: pyperf.Run, observation: Observation) -> None:
+        self._runs.setdefault(cell, {})[observation.round] = run
+        self._observations.setdefault(cell, {})[observation.round] = observation
+
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Return everything kept so far."""
+        return tuple(Measurement(cell=cell, observations=tuple(rounds[key] for key in sorted(rounds)))
+                     for cell, rounds in self._observations.items())
+
+    def save(self, run: Run) -> None:
+        """Write the suites, then run.json; `run.measurements` is not looked at.
+
+        Raises:
+            ToolkitError: the disk is full or the folder gone; what was saved before is untouched.
+        """
+        try:
+            for build in run.builds:
+                self._save_suite(build.label)
+            _replace(self.path / "run.json", json.dumps(_header(run), indent=1))
+        except OSError as error:
+            raise ToolkitError(
+                f"cannot save {self.path.resolve()}: {error.strerror}; what was saved before is whole: make room, then go "
+                f"on with --resume {self.path.name}") from error
+
+    def _save_suite(self, build: str) -> None:
+        benchmarks = [pyperf.Benchmark([rounds[key] for key in sorted(rounds)])
+                      for cell, rounds in self._runs.items() if cell.build == build]
+        if not benchmarks:
+            return
+        part = self.path / f".{build}.json.part"
+        try:
+            pyperf.BenchmarkSuite(benchmarks).dump(str(part), replace=True)
+            part.rename(self.path / f"{build}.json")
+        finally:
+            part.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let another process write."""
+        self._lock.close()
+
+
+def load_run(path: Path) -> Run:
+    """Return the run in the folder `path`.
+
+    Raises:
+        BadFileError: a file is missing, cut off, of another kind or of a later version; names it and what is wrong.
+    """
+    header = _read_json(path / "run.json")
+    if header.get("format") != FORMAT:
+        raise BadFileError(f"{path / 'run.json'} is not a gilscope run: its format is {header.get('format')!r}")
+    if header.get("version") != VERSION:
+        raise BadFileError(f"{path / 'run.json'} has version {header.get('version')!r}, this gilscope reads {VERSION}; "
+                           "read it with the gilscope that wrote it")
+    run = _parse_header(header, path / "run.json")
+    observations: dict[Cell, list[Observation]] = {}
+    for build in run.builds:
+        for cell, _pyperf_run, observation in _read_suite(path, build):
+            observations.setdefault(cell, []).append(observation)
+    measurements = tuple(Measurement(cell=cell, observations=tuple(sorted(each, key=lambda one: one.round)))
+                         for cell, each in observations.items())
+    return dataclasses.replace(run, measurements=measurements)
+
+
+def _locked(path: Path) -> IO[str]:
+    lock = (path / ".lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise LabelTakenError(f"another gilscope is writing {path}: wait for it, or choose another --label") from None
+    return lock
+
+
+def _replace(path: Path, text: str) -> None:
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise BadFileError(f"{path} is missing") from None
+    except OSError as error:
+        raise BadFileError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise BadFileError(f"{path} is cut off or not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise BadFileError(f"{path} holds a {type(found).__name__}, not a run")
+    return found
+
+
+def _read_suite(path: Path, build: Build) -> Iterable[tuple[Cell, pyperf.Run, Observation]]:
+    file = path / f"{build.label}.json"
+    if not file.exists():
+        return
+    try:
+        suite = pyperf.BenchmarkSuite.load(str(file))
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise BadFileError(f"{file} is cut off or not a pyperf suite: {error}") from error
+    for benchmark in suite.get_benchmarks():
+        cell = Cell.parse(benchmark.get_name(), build.label)
+        for run in benchmark.get_runs():
+            try:
+                yield cell, run, _from_metadata(run)
+            except (KeyError, ValueError, TypeError) as error:
+                raise BadFileError(f"{file}: a run of {cell.name} lacks what gilscope wrote ({error}); "
+                                   "was it edited or converted?") from error
+
+
+def _metadata(run: pyperf.Run) -> dict[str, Any]:
+    # pyperf fills in Metadata objects; their .value is what the file holds.
+    return dict(run.get_metadata())
+
+
+def _cell(fields: Mapping[str, Any]) -> Cell:
+    return Cell(**fields | {"phase": Phase(fields["phase"])})
+
+
+_OPTIONAL = ("rss_bytes", "pss_bytes", "gil_start", "gil_end", "gil_culprit")
+_EVIDENCE = tuple(field.name for field in dataclasses.fields(Evidence))
+
+
+def _observation(values: tuple[float, ...], details: Mapping[str, Any]) -> Observation:
+    evidence = details.get("evidence", {})
+    return Observation(
+        round=details["round"], wall=tuple(values), cpu=tuple(details["cpu"]), loops=details["loops"],
+        evidence=Evidence(**{name: evidence.get(name) for name in _EVIDENCE}), starved=details["starved"],
+        retakes=details.get("retakes", 0), **{name: details.get(name) for name in _OPTIONAL})
+
+
+def _to_metadata(observation: Observation) -> dict[str, str | int | float]:
+    fields: dict[str, Any] = {
+        "round": observation.round, "retakes": observation.retakes, "starved": observation.starved,
+        "cpu": " ".join(repr(each) for each in observation.cpu) or None,
+        **{name: getattr(observation.evidence, name) for name in _EVIDENCE},
+        **{name: getattr(observation, name) for name in _OPTIONAL},
+    }
+    # pyperf takes str, int and float; what is not known is left out.
+    return {_PREFIX + name: ("yes" if value else "no") if isinstance(value, bool) else value
+            for name, value in fields.items() if value is not None}
+
+
+def _from_metadata(run: pyperf.Run) -> Observation:
+    fields = {name.removeprefix(_PREFIX): entry.value
+              for name, entry in _metadata(run).items() if name.startswith(_PREFIX)}
+    details: dict[str, Any] = {name: fields.get(name) for name in _OPTIONAL}
+    for name in ("gil_start", "gil_end"):
+        details[name] = None if details[name] is None else details[name] == "yes"
+    details |= {
+        "round": int(fields["round"]), "retakes": int(fields["retakes"]), "starved": fields["starved"] == "yes",
+        "cpu": [float(each) for each in str(fields.get("cpu", "")).split()],
+        "evidence": {name: fields.get(name) for name in _EVIDENCE}, "loops": run.get_total_loops(),
+    }
+    return _observation(run.values, details)
+
+
+def _header(run: Run) -> dict[str, Any]:
+    fields = {field.name: getattr(run, field.name) for field in dataclasses.fields(run) if field.name != "measurements"}
+    return {"format": FORMAT, "version": VERSION} | {name: _plain(value) for name, value in fields.items()}
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _parse_header(header: dict[str, Any], path: Path) -> Run:
+    fields = {name: value for name, value in header.items() if name not in {"format", "version"}}
+    try:
+        return Run(**fields | {
+            "builds": tuple(Build(**each) for each in fields["builds"]),
+            "machine": Machine(**fields["machine"]),
+            "skips": tuple(Skip(cell=_cell(each["cell"]), reason=each["reason"]) for each in fields["skips"]),
+            "failures": tuple(Failure(**each | {"cell": _cell(each["cell"])}) for each in fields["failures"]),
+            "cells": tuple(_cell(each) for each in fields["cells"]),
+            "notes": tuple(Note(**each) for each in fields["notes"]),
+            "measurements": (),
+        })
+    except (KeyError, TypeError) as error:
+        raise BadFileError(f"{path} lacks what a gilscope run has, or was edited: {error}") from error
