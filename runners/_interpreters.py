@@ -1,0 +1,58 @@
+"""The one place that knows where interpreters come from.
+
+`concurrent.interpreters` on 3.14 and newer; on 3.12 and 3.13 the package backports-interpreters, which has the
+same interface.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any, Protocol, cast
+
+# 3.12 aborts when a second interpreter imports one of these and the main one never did: their C parts keep
+# process-wide state that only the main interpreter may set up.  Goes with 3.12.
+MAIN_FIRST = ("asyncio", "datetime", "decimal", "hashlib", "sqlite3", "ssl")
+
+
+class Interpreter(Protocol):
+    """An interpreter with a GIL of its own."""
+
+    def exec(self, code: str, /) -> None:
+        """Run source code in it on the calling thread; raise an exception that shows what it raised."""
+
+    def close(self) -> None:
+        """Destroy it; waits for the non-daemon threads that were started in it."""
+
+
+def unavailable() -> str | None:
+    """Return why this process cannot create interpreters, or None."""
+    try:
+        _module()
+    except ModuleNotFoundError:
+        if sys.version_info >= (3, 14):
+            return "this Python has no interpreters: concurrent.interpreters cannot be imported"
+        return "needs the package backports-interpreters"
+    return None
+
+
+def prepare_main() -> None:
+    """Import in the main interpreter what others could not import safely otherwise (3.12 only)."""
+    if sys.version_info >= (3, 13):
+        return
+    for name in MAIN_FIRST:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            continue  # this build was made without it, so no worker can import it either
+
+
+def create() -> Interpreter:
+    """Return a new isolated interpreter.  Call it on the thread that will enter it, never on the main one."""
+    return cast("Interpreter", _module().create())
+
+
+def _module() -> Any:
+    # By name: a type checker sees one version of Python, and finds the backport in none of them.
+    return importlib.import_module(
+        "concurrent.interpreters" if sys.version_info >= (3, 14) else "backports.interpreters")

@@ -1,0 +1,32 @@
+"""What the workers of one process can share: one object per pool, every task's second argument."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from runners.base import Shared
+
+IN_PROCESS: frozenset[Shared] = frozenset({"counter", "dict", "list", "object"})
+
+
+class Counter:
+    """A number and the lock that belongs to it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.value = 0
+
+
+class PlainObject:
+    """An object with one attribute and nothing to guard it."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
+def make_shared(kind: Shared | None) -> Any:
+    """Return a new object of that kind, or None for None."""
+    if kind is None:
+        return None
+    return {"counter": Counter, "dict": dict, "list": list, "object": PlainObject}[kind]()

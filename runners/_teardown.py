@@ -1,0 +1,54 @@
+"""Closing a pool under a deadline, whatever ended its use."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+
+from runners.errors import TeardownError
+
+CLOSE_SECONDS = 10.0  # enough for workers that are idle or finish a task; nobody waits longer for a lost one
+HURRY_SECONDS = 1.0   # after Ctrl-C or SystemExit: the user has asked to leave
+
+
+@contextmanager
+def closing(close: Callable[[float], None]) -> Iterator[None]:
+    """Call `close(seconds)` on the way out, with less patience after Ctrl-C.
+
+    Raises:
+        TeardownError: from `close`; when an exception is on its way already, it becomes a note on that.
+    """
+    try:
+        yield
+    except BaseException as error:
+        try:
+            close(CLOSE_SECONDS if isinstance(error, Exception) else HURRY_SECONDS)
+        except TeardownError as left_over:
+            error.add_note(str(left_over))
+        raise
+    close(CLOSE_SECONDS)
+
+
+def shut_down(executor: Executor, seconds: float) -> bool:
+    """Drop what waits in an executor and join its workers; return whether they ended in time.
+
+    `Executor.shutdown` knows no deadline, so it runs on a thread that can be left behind.
+    """
+    closer = threading.Thread(
+        target=executor.shutdown, kwargs={"wait": True, "cancel_futures": True}, name="closer", daemon=True)
+    closer.start()
+    closer.join(seconds)
+    return not closer.is_alive()
+
+
+def close_threads(executor: Executor, seconds: float) -> None:
+    """Shut down an executor whose workers are threads of this process.
+
+    Raises:
+        TeardownError: a worker is still busy after `seconds`; a thread cannot be ended from outside.
+    """
+    if not shut_down(executor, seconds):
+        raise TeardownError(
+            f"a worker thread did not end within {seconds:g} s: a task still runs, or left a thread behind")

@@ -1,0 +1,68 @@
+"""One event loop in the calling thread: async forms overlap as they wait, sync forms run one after another."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from runners._shared import IN_PROCESS, make_shared
+from runners.base import Payload, Result, Shared, Task
+
+
+class AsyncioPool:
+    """An event loop, and how many tasks may be in flight on it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, in_flight: int, shared: Any) -> None:
+        self._loop = loop
+        self._in_flight = in_flight
+        self._rest = () if shared is None else (shared,)
+
+    def map(self, task: Task, payloads: Sequence[Payload]) -> list[Result]:
+        """Run every payload on the loop, return the results in order, raise the first task's exception."""
+        run = self._overlap if inspect.iscoroutinefunction(task) else self._one_by_one
+        # Not Runner.run: its SIGINT handler only cancels, which a sync task would not notice before its end.
+        return self._loop.run_until_complete(run(task, payloads))
+
+    async def _one_by_one(self, task: Task, payloads: Sequence[Payload]) -> list[Result]:
+        return [task(payload, *self._rest) for payload in payloads]
+
+    async def _overlap(self, task: Task, payloads: Sequence[Payload]) -> list[Result]:
+        gate = asyncio.Semaphore(self._in_flight)
+
+        async def pass_gate(payload: Payload) -> Result:
+            async with gate:
+                return await task(payload, *self._rest)
+
+        started = [asyncio.ensure_future(pass_gate(payload)) for payload in payloads]
+        try:
+            return await asyncio.gather(*started)
+        finally:
+            for future in started:
+                future.cancel()
+            await asyncio.gather(*started, return_exceptions=True)
+
+
+class AsyncioRunner:
+    """Run tasks on one event loop; `workers` is how many are in flight."""
+
+    name = "asyncio"
+    summary = "one event loop: async forms overlap, sync forms run one after another"
+    awaits = True
+    shares: frozenset[Shared] = IN_PROCESS
+    parallel = False
+    gil: bool | None = None
+
+    def unavailable(self) -> str | None:
+        """Return None: this runs everywhere."""
+        return None
+
+    @contextmanager
+    def pool(self, workers: int, shared: Shared | None = None) -> Iterator[AsyncioPool]:
+        """Open an event loop that has run once; close it with whatever is left on it."""
+        with asyncio.Runner() as runner:
+            loop = runner.get_loop()
+            loop.run_until_complete(asyncio.sleep(0))
+            yield AsyncioPool(loop, workers, make_shared(shared))

@@ -1,0 +1,28 @@
+"""Every runner there is, in the order that tables show them."""
+
+from __future__ import annotations
+
+from runners.asyncio_ import AsyncioRunner
+from runners.base import Runner
+from runners.interpreter_pool import InterpreterPoolRunner
+from runners.processes import FORK, FORKSERVER, SPAWN
+from runners.serial import SerialRunner
+from runners.subinterpreters import SubinterpretersRunner
+from runners.threads import FREE_THREADED, THREADS
+
+RUNNERS: tuple[Runner, ...] = (
+    SerialRunner(), THREADS, FREE_THREADED, SubinterpretersRunner(), InterpreterPoolRunner(),
+    SPAWN, FORKSERVER, FORK, AsyncioRunner(),
+)
+
+
+def find(name: str) -> Runner:
+    """Return the runner of that name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    for runner in RUNNERS:
+        if runner.name == name:
+            return runner
+    raise KeyError(name)

@@ -1,0 +1,26 @@
+"""What goes wrong in a pool that is not the task's own exception."""
+
+from __future__ import annotations
+
+
+class WorkerError(Exception):
+    """A worker ended, could not start, or failed with an exception that could not travel; names the cause."""
+
+
+class TeardownError(Exception):
+    """Something of a pool outlived its deadline.
+
+    The process still has it (a thread, an interpreter), so it can neither start another pool nor leave in the
+    ordinary way: leave by `os._exit`, after everything worth keeping is flushed.
+    """
+
+
+class RemoteTraceback(Exception):  # noqa: N818 - named as concurrent.futures names its own
+    """The text of a traceback from another interpreter, shown as the cause of the exception it belongs to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.text}"""'

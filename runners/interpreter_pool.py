@@ -1,0 +1,102 @@
+"""The standard library's InterpreterPoolExecutor as it comes: what one gets out of the box on 3.14 and newer."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import selectors
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, Future, wait
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+from runners import _worker
+from runners._teardown import close_threads, closing
+from runners.base import Payload, Result, Shared, Task
+from runners.errors import WorkerError
+
+START_SECONDS = 120.0  # an interpreter takes 10 ms; far more beside busy processes
+CHECK_SECONDS = 0.05   # how late a failed start is noticed
+
+
+class InterpreterPool:
+    """An executor whose interpreters are all up."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def map(self, task: Task, payloads: Sequence[Payload]) -> list[Result]:
+        """Run every payload, return the results in order, raise the first task's exception."""
+        return list(self._executor.map(task, payloads))
+
+
+class InterpreterPoolRunner:
+    """Run tasks in the standard interpreter pool."""
+
+    name = "interpreter-pool"
+    summary = "the standard library's InterpreterPoolExecutor, 3.14+"
+    awaits = False
+    shares: frozenset[Shared] = frozenset()
+    parallel = True
+    gil: bool | None = None
+
+    def unavailable(self) -> str | None:
+        """Return why there is no such executor here, or None."""
+        if hasattr(concurrent.futures, "InterpreterPoolExecutor"):
+            return None
+        running = ".".join(map(str, sys.version_info[:2]))
+        return f"needs CPython 3.14: concurrent.futures has no InterpreterPoolExecutor in {running}"
+
+    @contextmanager
+    def pool(self, workers: int, shared: Shared | None = None) -> Iterator[InterpreterPool]:
+        """Open a pool; every interpreter is up when it is entered.
+
+        Raises:
+            ValueError: something is to be shared.
+            WorkerError: an interpreter could not start.
+            TeardownError: one did not end in time, since a task still runs in it or left a thread behind.
+        """
+        if shared is not None:
+            raise ValueError(f"{self.name} cannot share a {shared} between workers")
+        executor = _executor_class()(workers, initializer=_worker.set_path, initargs=(list(sys.path),))
+        with closing(lambda seconds: close_threads(executor, seconds)):
+            _start_all(executor, workers)
+            yield InterpreterPool(executor)
+
+
+def _executor_class() -> Any:
+    # By name, since a checker for 3.12 does not know it.
+    return getattr(concurrent.futures, "InterpreterPoolExecutor")  # noqa: B009 - see above
+
+
+def _start_all(executor: Executor, workers: int) -> None:
+    # A thread with its interpreter starts per submission unless one is idle; none is while all wait together.
+    arrived, arrive = os.pipe()
+    leave, let_leave = os.pipe()
+    started = [executor.submit(_worker.meet_by_pipe, arrive, leave) for _ in range(workers)]
+    try:
+        _await_arrivals(arrived, started)
+    finally:
+        os.write(let_leave, b"." * workers)
+        # A descriptor that a worker may still use is left open: its number could be somebody else's by then.
+        if not wait(started, START_SECONDS).not_done:
+            for fd in (arrived, arrive, leave, let_leave):
+                os.close(fd)
+    for future in started:
+        future.result()
+
+
+def _await_arrivals(arrived: int, started: list[Future[None]]) -> None:
+    deadline = monotonic() + START_SECONDS
+    with selectors.DefaultSelector() as selector:
+        selector.register(arrived, selectors.EVENT_READ)
+        for _ in started:
+            while not selector.select(CHECK_SECONDS):
+                failures = [future.exception() for future in started if future.done()]
+                if failures:  # none can be done before all have met
+                    raise WorkerError(f"an interpreter could not start: {failures[0]}") from failures[0]
+                if monotonic() > deadline:
+                    raise WorkerError(f"the interpreters did not all start within {START_SECONDS:g} s")
+            os.read(arrived, 1)

@@ -1,0 +1,135 @@
+"""Processes by ProcessPoolExecutor, one runner per start method.
+
+Workers never run the caller's `__main__` again (see `_without_main`): neither its side effects nor its imports
+belong to the model, and a measuring process has many.  So tasks must live in importable modules.
+A script that calls this still wants a main guard, as any script that starts processes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
+from types import ModuleType
+from typing import Any
+
+from runners import _worker
+from runners._teardown import closing, shut_down
+from runners.base import Payload, Result, Shared, Task
+from runners.errors import TeardownError
+
+KILLED_SECONDS = 5.0  # for the executor to notice that its workers were killed
+
+
+class ProcessCounter:
+    """A number in shared memory and the lock that belongs to it."""
+
+    def __init__(self, context: BaseContext) -> None:
+        self.lock = context.Lock()
+        self._number: Any = context.RawValue("q", 0)
+
+    @property
+    def value(self) -> int:
+        """Return the number now."""
+        return int(self._number.value)
+
+    @value.setter
+    def value(self, value: int) -> None:
+        self._number.value = value
+
+
+class ProcessPool:
+    """An executor whose processes are all up."""
+
+    def __init__(self, executor: ProcessPoolExecutor, *, shares: bool) -> None:
+        self._executor = executor
+        self._shares = shares
+
+    def map(self, task: Task, payloads: Sequence[Payload]) -> list[Result]:
+        """Run every payload, return the results in order, raise the first task's exception.
+
+        Raises:
+            BrokenProcessPool: a worker died.
+        """
+        run = partial(_worker.call_shared, task) if self._shares else task
+        return list(self._executor.map(run, payloads, chunksize=1))
+
+
+class ProcessesRunner:
+    """Run tasks in processes that one start method made."""
+
+    awaits = False
+    shares: frozenset[Shared] = frozenset({"counter"})
+    parallel = True
+    gil: bool | None = None
+
+    def __init__(self, method: str, summary: str) -> None:
+        self.name = f"processes-{method}"
+        self.method = method
+        self.summary = summary
+
+    def unavailable(self) -> str | None:
+        """Return why this system cannot start processes that way, or None."""
+        if self.method in multiprocessing.get_all_start_methods():
+            return None
+        return f"this system has no {self.method}"
+
+    @contextmanager
+    def pool(self, workers: int, shared: Shared | None = None) -> Iterator[ProcessPool]:
+        """Open a pool; every process is up when it is entered.
+
+        The fork server and the resource tracker stay up for further pools and end with this process.
+
+        Raises:
+            ValueError: something is to be shared that cannot be.
+            BrokenProcessPool: a worker could not start.
+        """
+        if shared is not None and shared not in self.shares:
+            raise ValueError(f"{self.name} cannot share a {shared} between workers")
+        context: Any = multiprocessing.get_context(self.method)
+        if self.method == "forkserver":
+            context.set_forkserver_preload([])  # the default is the caller's __main__ and all it imports
+        not_ours = set(multiprocessing.active_children())
+        common = (context.Barrier(workers), ProcessCounter(context) if shared else None)
+        executor = ProcessPoolExecutor(workers, context, _worker.join_pool, common)
+        with closing(lambda seconds: _close(executor, not_ours, seconds)):
+            _start_all(executor, workers)
+            yield ProcessPool(executor, shares=shared is not None)
+
+
+def _start_all(executor: ProcessPoolExecutor, workers: int) -> None:
+    # A process starts per submission unless one is idle; none is while all wait for each other.
+    with _without_main():
+        for future in [executor.submit(_worker.meet_at_barrier) for _ in range(workers)]:
+            future.result()
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Hide the caller's `__main__`, which multiprocessing would import again in every worker."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _close(executor: ProcessPoolExecutor, not_ours: set[BaseProcess], seconds: float) -> None:
+    if shut_down(executor, seconds):
+        return
+    for process in set(multiprocessing.active_children()) - not_ours:
+        process.kill()
+        process.join(KILLED_SECONDS)
+    if not shut_down(executor, KILLED_SECONDS):
+        raise TeardownError("a process pool did not end although its workers were killed")
+
+
+SPAWN = ProcessesRunner("spawn", "ProcessPoolExecutor, each worker a new Python")
+FORKSERVER = ProcessesRunner("forkserver", "ProcessPoolExecutor, each worker forked from a clean server")
+FORK = ProcessesRunner("fork", "ProcessPoolExecutor, each worker forked from the caller")

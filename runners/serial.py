@@ -1,0 +1,47 @@
+"""One worker and no pool: the calling thread, the baseline that every speedup needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from runners._shared import IN_PROCESS, make_shared
+from runners.base import Payload, Result, Shared, Task
+
+
+class SerialPool:
+    """The calling thread."""
+
+    def __init__(self, shared: Any) -> None:
+        self._rest = () if shared is None else (shared,)
+
+    def map(self, task: Task, payloads: Sequence[Payload]) -> list[Result]:
+        """Run every payload in order and return the results."""
+        return [task(payload, *self._rest) for payload in payloads]
+
+
+class SerialRunner:
+    """Run tasks one after another in the calling thread."""
+
+    name = "serial"
+    summary = "one after another in the calling thread: the baseline"
+    awaits = False
+    shares: frozenset[Shared] = IN_PROCESS
+    parallel = False
+    gil: bool | None = None
+
+    def unavailable(self) -> str | None:
+        """Return None: this runs everywhere."""
+        return None
+
+    @contextmanager
+    def pool(self, workers: int, shared: Shared | None = None) -> Iterator[SerialPool]:
+        """Open the pool; it has one worker.
+
+        Raises:
+            ValueError: more than one worker is asked for.
+        """
+        if workers != 1:
+            raise ValueError(f"serial has one worker, not {workers}")
+        yield SerialPool(make_shared(shared))
