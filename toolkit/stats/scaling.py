@@ -1,0 +1,182 @@
+"""How a cell's time falls with its workers, and what two models say is in the way.
+
+Both models are linear in their unknowns once written for N x T(N), the time that N workers occupy together:
+
+    N T(N) = T(1) (1 + serial (N - 1))                       Amdahl (1967)
+    N T(N) = T(1) (1 + sigma (N - 1) + kappa N (N - 1))      Gunther's Universal Scalability Law
+
+`sigma` is contention (waiting for one another), `kappa` is coherence (keeping one another up to date); only
+the second can make more workers slower than fewer.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from math import exp, log
+from statistics import fmean, median
+from typing import TYPE_CHECKING
+
+from toolkit.model import Note
+from toolkit.stats.sample import CONFIDENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+COUNTS_NEEDED = 4  # USL has three unknowns; a fit without a spare point fits anything
+RESAMPLES = 500
+GOOD_FIT = 0.1     # the error within which the project promises to recover a curve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A fitted number with its bootstrap interval over rounds."""
+
+    value: float
+    lo: float
+    hi: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaling:
+    """What the models make of a cell's times over worker counts."""
+
+    counts: tuple[int, ...]
+    rounds: int
+    serial: Estimate | None = None   # Amdahl's serial fraction, 0..1
+    sigma: Estimate | None = None    # USL contention, >= 0
+    kappa: Estimate | None = None    # USL coherence, >= 0
+    misfit: float | None = None      # largest relative error of the USL curve at a measured count
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def peak(self) -> float | None:
+        """Return the worker count from which the USL says that more workers are slower, None for never."""
+        if self.sigma is None or self.kappa is None or self.kappa.value <= 0:
+            return None
+        return float((max(0.0, 1 - self.sigma.value) / self.kappa.value) ** 0.5)
+
+
+def efficiency(speedup: float, workers: int) -> float:
+    """Return the speedup per worker: 1.0 when every worker counts fully."""
+    return speedup / workers
+
+
+def fit_scaling(
+    times: Mapping[int, Mapping[int, float]], *, confidence: float = CONFIDENCE, seed: int = 0,
+) -> Scaling:
+    """Fit Amdahl's law and the USL to times over worker counts.
+
+    A round's times are divided by their geometric mean first: a slow minute shifts a round, not its shape.
+    Errors are relative, coefficients are not below 0, and the whole fit is repeated for every resample of
+    the rounds.
+
+    Args:
+        times: Seconds by round, by worker count.  Rounds that miss a count do not enter.
+        confidence: Of the intervals.
+        seed: Of the resampling.
+
+    Returns:
+        The fit, or, with fewer than four worker counts or no common round, a note that says why not.
+
+    Source: Amdahl (1967), AFIPS 30, 483-485; Gunther (2007), "Guerrilla Capacity Planning", chapters 4-5,
+    and Gunther, Puglia & Tomasette (2015), ACM Queue 13(5), for T(1) as a fitted unknown.
+    """
+    counts = tuple(sorted(times))
+    rounds = sorted(set.intersection(*(set(times[n]) for n in counts))) if counts else []
+    if reason := _obstacle(counts, rounds):
+        return Scaling(counts=counts, rounds=len(rounds), notes=(Note(text=f"cannot fit: {reason}"),))
+    shapes = [_shape([times[n][r] for n in counts]) for r in rounds]
+    draw = random.Random(seed)
+    fits = [_fit(counts, draw.choices(shapes, k=len(shapes))) for _ in range(RESAMPLES)]
+    whole = _fit(counts, shapes)
+    serial, sigma, kappa = (
+        _estimate(whole[i], [fit[i] for fit in fits], confidence) for i in range(3)
+    )
+    return Scaling(
+        counts=counts, rounds=len(rounds), serial=serial, sigma=sigma, kappa=kappa, misfit=whole[3],
+        notes=_slowdown_notes(whole[0], whole[3]),
+    )
+
+
+def _obstacle(counts: Sequence[int], rounds: Sequence[int]) -> str | None:
+    if len(counts) < COUNTS_NEEDED:
+        listed = ", ".join(map(str, counts)) or "none"
+        return f"needs {COUNTS_NEEDED} worker counts, has {len(counts)} (N = {listed})"
+    if not rounds:
+        return "no round has all worker counts"
+    return None
+
+
+def _slowdown_notes(serial: float, misfit: float) -> tuple[Note, ...]:
+    notes = []
+    if serial >= 1:
+        notes.append(Note(text="slower with more workers than with one, which Amdahl's law cannot describe"))
+    if misfit > GOOD_FIT:
+        notes.append(Note(text=f"the curve misses a measured time by {misfit * 100:.0f} %"))
+    return tuple(notes)
+
+
+def _shape(seconds: Sequence[float]) -> list[float]:
+    scale = exp(fmean(log(t) for t in seconds))
+    return [t / scale for t in seconds]
+
+
+def _fit(counts: Sequence[int], shapes: Sequence[Sequence[float]]) -> tuple[float, float, float, float]:
+    """Return Amdahl's serial fraction, the USL's sigma and kappa, and the USL's largest relative error."""
+    occupied = [n * median(shape[i] for shape in shapes) for i, n in enumerate(counts)]
+    contention = [float(n - 1) for n in counts]
+    coherence = [float(n * (n - 1)) for n in counts]
+    constant = [1.0] * len(counts)
+    alone, serial = _least_squares([constant, contention], occupied)
+    one, sigma, kappa = _least_squares([constant, contention, coherence], occupied)
+    curve = [one + sigma * a + kappa * b for a, b in zip(contention, coherence, strict=True)]
+    misfit = max(abs(c - y) / y for c, y in zip(curve, occupied, strict=True))
+    return min(1.0, serial / alone), sigma / one, kappa / one, misfit
+
+
+def _least_squares(columns: Sequence[Sequence[float]], target: Sequence[float]) -> list[float]:
+    """Return non-negative coefficients that minimise the relative errors; the first column is always in.
+
+    With at most two coefficients that may be 0 every choice of them can be tried: exact, without iteration.
+    """
+    best: tuple[float, list[float]] | None = None
+    for keep in range(2 ** (len(columns) - 1)):
+        used = [0, *(i for i in range(1, len(columns)) if keep >> (i - 1) & 1)]
+        scaled = [[value / y for value, y in zip(columns[i], target, strict=True)] for i in used]
+        solved = _solve([[_dot(a, b) for b in scaled] for a in scaled], [sum(a) for a in scaled])
+        if min(solved) < 0:
+            continue
+        coefficients = [0.0] * len(columns)
+        for i, value in zip(used, solved, strict=True):
+            coefficients[i] = value
+        error = sum((_dot(solved, point) - 1) ** 2 for point in zip(*scaled, strict=True))
+        if best is None or error < best[0]:
+            best = (error, coefficients)
+    if best is None:
+        raise AssertionError("the constant alone always fits with a positive coefficient")
+    return best[1]
+
+
+def _dot(left: Sequence[float], right: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(left, right, strict=True))
+
+
+def _solve(matrix: list[list[float]], target: list[float]) -> list[float]:
+    """Solve a small symmetric positive definite system by elimination; distinct counts make it one."""
+    rows = [[*row, value] for row, value in zip(matrix, target, strict=True)]
+    for i, pivot in enumerate(rows):
+        for row in rows[i + 1:]:
+            factor = row[i] / pivot[i]
+            row[i:] = [a - factor * b for a, b in zip(row[i:], pivot[i:], strict=True)]
+    solved: list[float] = []
+    for i in reversed(range(len(rows))):
+        known = _dot(rows[i][i + 1:-1], solved)
+        solved.insert(0, (rows[i][-1] - known) / rows[i][i])
+    return solved
+
+
+def _estimate(value: float, resampled: list[float], confidence: float) -> Estimate:
+    ordered = sorted(resampled)
+    cut = int((1 - confidence) / 2 * len(ordered))
+    return Estimate(value=value, lo=ordered[cut], hi=ordered[-cut - 1])
