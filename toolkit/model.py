@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from toolkit.errors import BadFileError
 
@@ -179,4 +180,4 @@ class Run:
     skips: tuple[Skip, ...] = ()
     failures: tuple[Failure, ...] = ()
     notes: tuple[Note, ...] = ()
-    options: dict[str, str] = field(default_factory=dict)  # the command line's choices, for the record
+    options: dict[str, Any] = field(default_factory=dict)  # what was asked, as plain values; a resumed run goes by it

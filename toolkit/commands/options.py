@@ -1,0 +1,55 @@
+"""Option values that more than one command takes, from text to values."""
+
+from __future__ import annotations
+
+import argparse
+
+from toolkit.units import parse_seconds
+
+
+def duration(text: str) -> float:
+    """Return the seconds in "5m"; argparse shows the message when it is none."""
+    try:
+        return parse_seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def durations(text: str) -> tuple[float, ...]:
+    """Return the seconds in "1ms,10ms", ascending."""
+    return tuple(sorted({duration(each) for each in names(text)}))
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Return the parts of a list with commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def counts(text: str) -> tuple[int, ...]:
+    """Return the positive integers in "1,2,4", ascending and without repetition."""
+    try:
+        found = sorted({int(each) for each in names(text)})
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers; write it like 1,2,4") from None
+    if not found or found[0] < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: every number must be at least 1")
+    return tuple(found)
+
+
+def positive(text: str) -> int:
+    """Return a positive integer."""
+    (*rest, number) = counts(text)
+    if rest:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one number")
+    return number
+
+
+def share(text: str) -> float:
+    """Return 0.05 for "5%" and for "0.05"."""
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share; write it like 2%")
+    return value

@@ -1,0 +1,32 @@
+"""`gilscope report`: the tables of a run that was made earlier, again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.report import RENDERERS
+from toolkit.report.build import run_document
+from toolkit.store import find_label, labels, load_run
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_parser(commands: Any) -> None:
+    """Add the parser of `gilscope report`."""
+    parser = commands.add_parser("report", help="show the tables of an earlier run again",
+                                 description="Show the tables of an earlier run again. Everything is derived anew from the "
+                                 "values in results/LABEL, also those of a run that was interrupted.")
+    parser.add_argument("label", nargs="?", metavar="LABEL", help="The run, by its label or folder (default: list the labels).")
+    parser.add_argument("--format", choices=tuple(RENDERERS), default="terminal",
+                        help="terminal, or markdown for pasting (default: terminal).")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the report, or the labels there are."""
+    if args.label is None:
+        print("\n".join(labels()) or "no runs under results/ yet: gilscope run makes one")
+        return 0
+    print(RENDERERS[args.format](run_document(load_run(find_label(args.label)))))
+    return 0

@@ -1,0 +1,153 @@
+"""From the command line of `gilscope run` to what is asked: selection, settings, builds.  Every mistake ends here."""
+
+from __future__ import annotations
+
+import ast
+import random
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import runners.catalog
+import workloads.catalog
+from toolkit.builds.find import FoundBuilds, default_pair, select_builds
+from toolkit.errors import ToolkitError, UnknownNameError
+from toolkit.measure.noise import usable_cores
+from toolkit.measure.plan import Selection, choose_runners
+from toolkit.measure.schedule import Settings
+from toolkit.measure.spec import UserTarget
+from toolkit.model import Build, Phase
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+QUICK_MODELS = ("serial", "threads", "free-threaded", "subinterpreters", "interpreter-pool", "processes-forkserver", "asyncio")
+QUICK_KINDS = ("cpu", "native", "io", "mixed")
+PHASES = {"steady": (Phase.STEADY,), "startup": (Phase.STARTUP,), "both": (Phase.STEADY, Phase.STARTUP)}
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """How hard to measure when nothing else is said."""
+
+    size: str
+    rounds: int
+    values: int
+    warmups: int
+    min_seconds: float
+    budget: float | None
+
+
+PRESETS = {
+    "quick": Preset("small", rounds=6, values=2, warmups=0, min_seconds=0.02, budget=280.0),
+    "default": Preset("small", rounds=12, values=3, warmups=1, min_seconds=0.05, budget=None),
+    "rigorous": Preset("medium", rounds=30, values=3, warmups=1, min_seconds=0.1, budget=None),
+}
+
+
+def make_selection(args: argparse.Namespace) -> Selection:
+    """Return what is to be compared.
+
+    Raises:
+        UnknownNameError: there is no such workload or model.
+        ToolkitError: options that do not go together.
+    """
+    user = user_target(args)
+    chosen = () if user else tuple(args.workload) or _default_workloads(args.preset)
+    known = [workload.name for workload in workloads.catalog.WORKLOADS]
+    for name in chosen:
+        if name not in known:
+            raise UnknownNameError(f"unknown workload {name!r}{_hint(name, known)}; `gilscope list` shows all. "
+                                   "A function of yours is named package.module:function")
+    models = args.models or (QUICK_MODELS if args.preset == "quick" else [each.name for each in runners.catalog.RUNNERS])
+    cores = usable_cores()
+    workers = args.workers or ((1, cores) if args.preset == "quick" else _powers_of_two(cores))
+    return Selection(
+        workloads=chosen, user=user, models=choose_runners(models, runners.catalog.RUNNERS), workers=tuple(sorted(set(workers))),
+        phases=PHASES[args.phases or "steady"], size=args.size or PRESETS[args.preset or "default"].size,
+        task_seconds=args.task_length)
+
+
+def _default_workloads(preset: str | None) -> tuple[str, ...]:
+    chosen = workloads.catalog.REPRESENTATIVE
+    if preset == "quick":
+        return tuple(name for name in chosen if workloads.catalog.find(name).kind in QUICK_KINDS)
+    return tuple(chosen)
+
+
+def user_target(args: argparse.Namespace) -> UserTarget | None:
+    """Return the function of the user's that is to be measured, None when none is named.
+
+    Raises:
+        ToolkitError: it is not named as it must be, or what it is called with is not said once.
+    """
+    named = [name for name in args.workload if ":" in name]
+    extra = [option for option in ("payloads", "payload", "check", "async_form") if getattr(args, option)]
+    if not named:
+        if extra:
+            raise ToolkitError(f"--{extra[0].replace('_', '-')} is for a function of yours: name it as package.module:function")
+        return None
+    if len(args.workload) > 1:
+        raise ToolkitError("measure one function of yours at a time, and without workloads of gilscope beside it")
+    if args.task_length:
+        raise ToolkitError("--task-length is for gilscope's own workloads: for your function, make payloads of several sizes")
+    if bool(args.payloads) == (args.payload is not None):
+        raise ToolkitError(f"say what {named[0]} is called with: --payloads MODULE:NAME for one payload per task, "
+                           "or --payload LITERAL for the same one each time")
+    if args.payload is not None:
+        _check_literal(args.payload)
+    for name in (named[0], args.payloads, args.check, args.async_form):
+        if name and (name.count(":") != 1 or not all(name.partition(":")[::2])):
+            raise ToolkitError(f"{name!r} is not of the form package.module:name")
+        if name and name.partition(":")[0].endswith(".py"):
+            raise ToolkitError(f"{name!r}: name the module, not the file: {name.partition(':')[0].removesuffix('.py')}")
+    return UserTarget(function=named[0], payloads=args.payloads, payload=args.payload, tasks=args.tasks, check=args.check,
+                      async_function=args.async_form)
+
+
+def _check_literal(text: str) -> None:
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError) as error:
+        raise ToolkitError(f"--payload {text!r} is not a Python literal ({error}); quote text twice: --payload \"'text'\"") from None
+
+
+def choose_builds(args: argparse.Namespace, found: FoundBuilds) -> tuple[Build, ...]:
+    """Return the builds asked for, the newest fair pair when none is.
+
+    Raises:
+        UnknownNameError: there is no such build.
+    """
+    if args.builds:
+        return selectchoose_builds(found, args.builds)
+    if args.build:
+        labels = [each.partition("=")[0] for each in args.build]
+        return selectchoose_builds(found, ",".join(labels))
+    return default_pair(found)
+
+
+def make_settings(args: argparse.Namespace) -> Settings:
+    """Return how hard to measure: the preset, and what is asked beside it."""
+    preset = PRESETS[args.preset or "default"]
+    seed = random.SystemRandom().randrange(2**32) if args.seed is None else args.seed
+    budget = args.budget or (preset.budget if args.rounds is None else None)
+    return Settings(rounds=args.rounds or preset.rounds, values=preset.values, warmups=preset.warmups,
+                    min_seconds=preset.min_seconds, timeout=args.timeout, budget=budget, resolution=args.resolution, seed=seed)
+
+
+def module_paths(args: argparse.Namespace) -> list[Path]:
+    """Return the folders the user's modules are in."""
+    return [path.resolve() for path in args.path or [Path.cwd()]]
+
+
+def _powers_of_two(cores: int) -> tuple[int, ...]:
+    return tuple(2**power for power in range(cores.bit_length()) if 2**power <= cores)
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

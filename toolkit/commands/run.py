@@ -1,0 +1,227 @@
+"""`gilscope run`: the main job.  Measures workloads under every model on every build and shows the table."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import datetime
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import runners.catalog
+import workloads.base
+import workloads.catalog
+from toolkit.builds.find import find_builds
+from toolkit.builds.pairing import compare_builds
+from toolkit.commands.options import counts, duration, durations, names, positive, share
+from toolkit.commands.request import PHASES, choose_builds, make_selection, make_settings, module_paths
+from toolkit.errors import BuildError, ToolkitError
+from toolkit.measure.machine import this_machine
+from toolkit.measure.noise import usable_cores
+from toolkit.measure.plan import BASELINE, Plan, expand
+from toolkit.measure.prepare import Prepared, child_environment, prepare, sized_tasks
+from toolkit.measure.record import Request
+from toolkit.measure.schedule import Arms, Scheduler, Settings
+from toolkit.measure.services import services
+from toolkit.model import Note, Run
+from toolkit.report import RENDERERS
+from toolkit.report.build import run_document
+from toolkit.report.progress import ProgressReporter
+from toolkit.store import Store, find_label, label_path
+
+FAILED_CELLS = 3
+
+
+def add_parser(commands: Any) -> None:
+    """Add the parser of `gilscope run`."""
+    parser = commands.add_parser(
+        "run", help="measure workloads under every model on every build",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Measure the same work under every execution model on every build, in interleaved rounds.\n"
+                    "Without arguments: the newest fair pair of builds, every model that can run there, one workload of\n"
+                    "each kind, 1, 2, 4 ... workers up to the cores.",
+        epilog="examples:\n"
+               "  gilscope run --quick\n"
+               "  gilscope run primes json_roundtrip --builds 3.14,3.14t --workers 1,2,4\n"
+               "  gilscope run mypkg.mod:func --payloads mypkg.mod:make_payloads\n"
+               "  gilscope run countdown --task-length 1ms,10ms,100ms    # where does each model start to pay?\n"
+               "  gilscope run --resume mylabel")
+    parser.add_argument("workload", nargs="*", metavar="WORKLOAD",
+                        help="Workloads to run (see `gilscope list`), or one function of yours as package.module:function.")
+    _add_matrix(parser.add_argument_group("what to compare"))
+    _add_user(parser.add_argument_group("your own function"))
+    _add_effort(parser.add_argument_group("how hard to measure"))
+    _add_output(parser.add_argument_group("results"))
+    parser.set_defaults(run=run)
+
+
+def _add_matrix(group: Any) -> None:
+    group.add_argument("--builds", metavar="LABELS", help="Builds to measure, e.g. 3.14,3.14t (default: the newest fair pair). "
+                       "The first is the one others are compared with; `gilscope builds` shows what is there.")
+    group.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
+                       help="Add the interpreter at PATH under the name LABEL. For one that `gilscope builds` does not find.")
+    group.add_argument("--models", metavar="NAMES", type=names,
+                       help="Execution models, e.g. threads,subinterpreters (default: all that can run). The serial baseline "
+                       "is always measured; 'processes' stands for its three start methods.")
+    group.add_argument("--workers", metavar="COUNTS", type=counts,
+                       help="Numbers of workers, e.g. 1,2,4 (default: powers of two up to the cores). Four or more counts give "
+                       "Amdahl and USL fits.")
+    group.add_argument("--size", choices=workloads.base.SIZES, help="Amount of work (default: small; --rigorous: medium). Larger "
+                       "sizes have more tasks: choose medium with more than 4 workers.")
+    group.add_argument("--phases", choices=PHASES, help="steady: workers are up and warm before the clock starts; startup: "
+                       "starting and ending them is timed (default: steady, and both for noop).")
+    group.add_argument("--task-length", metavar="TIMES", type=durations, default=(),
+                       help="Cut the same work into tasks of these lengths, e.g. 1ms,10ms,100ms. Shows where each model "
+                       "starts to pay.")
+
+
+def _add_user(group: Any) -> None:
+    group.add_argument("--payloads", metavar="MODULE:NAME", help="A sequence, or a function that returns one: one payload per task.")
+    group.add_argument("--payload", metavar="LITERAL", help="One payload for all tasks, as a Python literal, e.g. 100000.")
+    group.add_argument("--tasks", metavar="N", type=positive, default=16, help="How often --payload is repeated (default: 16).")
+    group.add_argument("--check", metavar="MODULE:FUNCTION",
+                       help="Called with the list of results; raise workloads.base.WrongResult, or anything, to refuse them.")
+    group.add_argument("--async-form", metavar="MODULE:FUNCTION", help="The coroutine function that asyncio awaits instead.")
+    group.add_argument("--path", metavar="FOLDER", type=Path, action="append",
+                       help="Where your modules are (default: the current folder).")
+    group.add_argument("--with", metavar="REQUIREMENT", action="append", default=[], dest="packages",
+                       help="A package that your function needs, installed into an environment of each build.")
+
+
+def _add_effort(group: Any) -> None:
+    preset = group.add_mutually_exclusive_group()
+    preset.add_argument("--quick", action="store_const", const="quick", dest="preset",
+                        help="A first look in under 5 minutes: fewer models and workloads, 6 rounds.")
+    preset.add_argument("--rigorous", action="store_const", const="rigorous", dest="preset",
+                        help="Numbers to publish: 30 rounds of size medium. Takes hours for everything; name workloads.")
+    group.add_argument("--rounds", metavar="N", type=positive,
+                       help="Rounds, each with one fresh process per cell (default: 12). The interval shrinks with its root.")
+    group.add_argument("--budget", metavar="TIME", type=duration,
+                       help="Stop before this time is over, e.g. 5m; intervals are then as wide as the rounds allow.")
+    group.add_argument("--resolution", metavar="PERCENT", type=share,
+                       help="Stop when every ratio is known to this, e.g. 2%%. Saves rounds on a quiet machine.")
+    group.add_argument("--timeout", metavar="TIME", type=duration, default=60.0,
+                       help="Kill a measured process that finishes no pass over the payloads for this long (default: 60s).")
+    group.add_argument("--seed", metavar="N", type=int, help="Seed of the order of the cells (default: random; always printed).")
+
+
+def _add_output(group: Any) -> None:
+    group.add_argument("--label", help="Name of the run: it is kept in results/LABEL (default: date and time).")
+    group.add_argument("--resume", metavar="LABEL", help="Go on with a run that was interrupted or killed.")
+    group.add_argument("--strict", action="store_true",
+                       help="Exit with 3 before measuring when the builds were not built alike. For CI.")
+    group.add_argument("--markdown", action="store_true", help="Print the tables as Markdown, for pasting.")
+    group.add_argument("--dry-run", action="store_true", help="Only show what would be measured, and what not and why.")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what the command line asks; return the exit code."""
+    with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
+        return _resume(args, Path(folder)) if args.resume else _start(args, Path(folder))
+
+
+def _start(args: argparse.Namespace, folder: Path) -> int:
+    selection, settings = make_selection(args), make_settings(args)
+    if args.label:
+        label_path(args.label)
+    builds = choose_builds(args, find_builds(args.build, project_dir=Path.cwd()))
+    mismatches = tuple(note for build in builds[1:] for note in compare_builds(builds[0], build))
+    if mismatches and args.strict:
+        raise BuildError("the builds were not built alike: " + "; ".join(note.text for note in mismatches))
+    paths = module_paths(args)
+    prepared = prepare(selection, builds, paths=paths, packages=args.packages, folder=folder, say=_say)
+    plan = expand(selection, prepared.subjects, builds, runners.catalog.RUNNERS, prepared.abilities)
+    if args.dry_run:
+        return _show_plan(plan, settings)
+    _refuse_empty(plan)
+    request = Request(selection=selection, settings=settings, units=sized_tasks(selection, prepared, folder),
+                      paths=tuple(map(str, paths)), packages=tuple(args.packages))
+    new = Run(
+        label=args.label or _default_label(), started=_now(), builds=builds, machine=this_machine(), seed=settings.seed,
+        rounds_planned=settings.rounds, rounds_done=0, stopped="running", baseline=BASELINE, measurements=(),
+        cells=plan.cells, skips=plan.skips, notes=(*mismatches, *_machine_notes()), options=request.to_options())
+    store = Store.create(new.label)
+    _say(f"{len(plan.cells)} cells, {settings.rounds} rounds, seed {settings.seed}, results in {store.path}")
+    return _measure(new, request, store, prepared, folder, markdown=args.markdown)
+
+
+def _resume(args: argparse.Namespace, folder: Path) -> int:
+    store, so_far = Store.reopen(find_label(args.resume))
+    try:
+        request = Request.from_options(so_far.options)
+        rounds = args.rounds or so_far.rounds_planned
+        if so_far.rounds_done >= rounds:
+            raise ToolkitError(f"{args.resume} has its {so_far.rounds_done} rounds; --rounds with a larger number adds to them")
+        for build in so_far.builds:
+            if not Path(build.executable).exists():
+                raise BuildError(f"{build.label} is gone from {build.executable}, so {args.resume} cannot go on")
+        # The budget counts from here: what was measured before a pause has been paid for.
+        settings = dataclasses.replace(request.settings, rounds=rounds, budget=args.budget or request.settings.budget)
+        request = dataclasses.replace(request, settings=settings)
+        prepared = prepare(request.selection, so_far.builds, paths=[Path(each) for each in request.paths],
+                           packages=request.packages, folder=folder, say=_say)
+    except BaseException:
+        store.close()
+        raise
+    _say(f"going on with {args.resume} after {so_far.rounds_done} of {rounds} rounds, seed {settings.seed}")
+    so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
+    return _measure(so_far, request, store, prepared, folder, markdown=args.markdown)
+
+
+def _measure(new: Run, request: Request, store: Store, prepared: Prepared, folder: Path, *, markdown: bool) -> int:
+    chosen = [workloads.catalog.find(name) for name in request.selection.workloads]
+    needed = dict.fromkeys(workload.service for workload in chosen if workload.service)
+    try:
+        with services(needed, child_environment(())) as running, ProgressReporter() as reporter:
+            arms = Arms(
+                pythons=prepared.pythons, size=request.selection.size, user=request.selection.user, units=request.units,
+                environments={label: {**each, **running.environment} for label, each in prepared.environments.items()},
+                free_threaded=frozenset(build.label for build in new.builds if build.free_threaded),
+                services=running.pids, folder=folder)
+            done = Scheduler(new, store, arms, request.settings, reporter).go()
+    except KeyboardInterrupt:
+        _say(f"what was measured is kept: gilscope run --resume {new.label} goes on")
+        raise
+    finally:
+        store.close()
+    print(RENDERERS["markdown" if markdown else "terminal"](run_document(done)))
+    if done.failures:
+        _say(f"{len(done.failures)} cells failed; their last output is in {store.path / 'run.json'}")
+        return FAILED_CELLS
+    return 0
+
+
+def _refuse_empty(plan: Plan) -> None:
+    if not plan.cells:
+        reasons = "\n".join(sorted({f"  {skip.cell.build} {skip.cell.runner}: {skip.reason}" for skip in plan.skips}))
+        raise ToolkitError(f"nothing of this can be measured:\n{reasons}")
+
+
+def _show_plan(plan: Plan, settings: Settings) -> int:
+    for cell in plan.cells:
+        print(f"{cell.build:8} {cell.name}")
+    for skip in plan.skips:
+        print(f"{skip.cell.build:8} {skip.cell.name}  skipped: {skip.reason}")
+    print(f"{len(plan.cells)} cells x {settings.rounds} rounds, one process each; seed {settings.seed}")
+    return 0
+
+
+def _machine_notes() -> list[Note]:
+    if usable_cores() == 1:
+        return [Note(text="one core only: no model can show a speed-up of CPU work here")]
+    return []
+
+
+def _default_label() -> str:
+    return datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S") + f"-{os.getpid()}"
+
+
+def _now() -> str:
+    return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,173 @@
+"""Everything that must stand before the first round: environments, abilities, the user's function looked at, task lengths."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import workloads.catalog
+from toolkit.builds.environment import build_environment, harness_path
+from toolkit.errors import BuildError, ToolkitError
+from toolkit.measure.plan import Selection, Subject
+from toolkit.measure.probe import Abilities, ask_build
+from toolkit.measure.process import run_child
+from toolkit.measure.spec import ChildSpec, UserTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolkit.model import Build
+    from workloads.base import Workload
+
+OUR_PACKAGES = ("toolkit", "workloads", "runners")
+PROGRESS_SECONDS = 60.0    # for the questions asked before a run
+SECONDS_OF_SIZED_WORK = 0.4  # serial seconds of one pass with --task-length, unless the tasks are longer
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """The builds with all that is needed to start measured processes in them."""
+
+    builds: tuple[Build, ...]
+    pythons: dict[str, str]
+    environments: dict[str, dict[str, str]]
+    abilities: dict[str, Abilities]
+    subjects: tuple[Subject, ...]
+
+
+def prepare(selection: Selection, builds: Sequence[Build], *, paths: Sequence[Path], packages: Sequence[str], folder: Path,
+            say: Say) -> Prepared:
+    """Give every build its packages and ask it what it can do.
+
+    Args:
+        selection: What is to be compared.
+        builds: The builds, each with its own label.
+        paths: Folders of the user's modules, in the order of the search.
+        packages: Requirements to install beside those of the workloads.
+        folder: For the files of the child processes.
+        say: Told each step.
+
+    Raises:
+        BuildError: an environment could not be made.
+        ToolkitError: the user's function cannot be measured; the message names what is in the way.
+    """
+    chosen = [workloads.catalog.find(name) for name in selection.workloads]
+    if selection.user is not None:
+        check_shadowing(selection.user, paths)
+    pythons, environments, missing = {}, {}, {}
+    for build in builds:
+        environment = build_environment(build, required_packages(chosen, packages), on_progress=say)
+        if "pyperf" in environment.missing:
+            raise BuildError(f"{build.label} cannot measure without pyperf: {environment.missing['pyperf']}")
+        pythons[build.label] = str(environment.python)
+        environments[build.label] = child_environment(paths if selection.user else ())
+        missing[build.label] = environment.missing
+    subjects = [Subject.of(each) for each in chosen]
+    if selection.user is not None:
+        first = builds[0].label
+        subjects = [look_at(selection.user, pythons[first], environments[first], folder)]
+    abilities = {}
+    for build in builds:
+        say(f"asking {build.label} what it can run")
+        found = ask_build(pythons[build.label], environments[build.label], free_threaded=build.free_threaded,
+                          modules=[module for subject in subjects for module in subject.requires])
+        abilities[build.label] = _with_installer_reasons(found, missing[build.label])
+    return Prepared(builds=tuple(builds), pythons=pythons, environments=environments, abilities=abilities,
+                    subjects=tuple(subjects))
+
+
+def required_packages(chosen: Sequence[Workload], extra: Sequence[str]) -> list[str]:
+    """Return what is installed into a build's environment: what measuring needs, what the workloads need, what the user named."""
+    wanted = ["pyperf>=2.10", "backports-interpreters>=0.3; python_version < '3.14'"]
+    for workload in chosen:
+        wanted += [package for package in workload.packages if package not in wanted]
+    return wanted + [package for package in extra if package not in wanted]
+
+
+def _with_installer_reasons(found: Abilities, missing: Mapping[str, str]) -> Abilities:
+    """Say why a module is missing where the installer knows it better than the import."""
+    modules = {name: why if why is None or name not in missing else f"{name} cannot be installed: {missing[name]}"
+               for name, why in found.modules.items()}
+    isolated = {name: modules[name] or why for name, why in found.isolated.items()}
+    return Abilities(runners=found.runners, modules=modules, isolated=isolated)
+
+
+def child_environment(paths: Sequence[Path]) -> dict[str, str]:
+    """Return the variables of a measured process: the user's, with our packages and then `paths` first on sys.path."""
+    dropped = {"PYTHONHOME", "PYTHONSTARTUP", "PYTHONDONTWRITEBYTECODE", "PYTHON_GIL", "PYTHONWARNINGS", "VIRTUAL_ENV",
+               "PYTHONPATH"}
+    environment = {name: value for name, value in os.environ.items() if name not in dropped}
+    inherited = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part] if paths else []
+    environment["PYTHONPATH"] = os.pathsep.join([str(harness_path()), *map(str, paths), *inherited])
+    return environment
+
+
+def check_shadowing(target: UserTarget, paths: Sequence[Path]) -> None:
+    """Refuse a user's module that has the name of one of our packages: one of the two would be imported for the other.
+
+    Raises:
+        ToolkitError: there is one.
+    """
+    ours = {Path(sys.modules[name].__path__[0]).resolve() for name in OUR_PACKAGES}
+    for name in OUR_PACKAGES:
+        for path in paths:
+            for candidate in (path / name, path / f"{name}.py"):
+                if candidate.exists() and candidate.resolve() not in ours:
+                    raise ToolkitError(f"{candidate} has the name of a package of gilscope itself, so one would be imported "
+                                       f"for the other: rename it, or run from a folder without it by --path")
+    for each in (target.function, target.payloads, target.check, target.async_function):
+        top = (each or "").partition(":")[0].partition(".")[0]
+        if top in OUR_PACKAGES:
+            raise ToolkitError(f"{each} is in gilscope's own package {top!r}; if you mean a module of yours, rename it; "
+                               "gilscope's workloads are named without a module (see gilscope list)")
+
+
+def look_at(target: UserTarget, python: str, environment: Mapping[str, str], folder: Path) -> Subject:
+    """Return what planning needs to know of the user's function, after it was imported and checked in a child process.
+
+    Raises:
+        ToolkitError: it cannot be imported, or cannot travel to a worker.
+    """
+    answer = run_child(python, question_spec(folder, user=target), environment, entry="describe")
+    if answer.kind != "described":
+        detail = f"\n{answer.output}" if answer.kind != "refused" and answer.output else ""
+        raise ToolkitError(f"cannot measure {target.function}: {answer.reason}{detail}")
+    return Subject(target.function, has_sync=answer.fields["sync"], has_async=answer.fields["async"],
+                   requires=(answer.fields["module"],))
+
+
+def question_spec(folder: Path, *, user: UserTarget | None = None, workload: str = "") -> ChildSpec:
+    """Return the spec of a child process that is asked something, not measured."""
+    return ChildSpec(name="question", workload=workload, user=user, size="small", runner="serial", workers=1, phase="steady",
+                     task_units=None, tasks=None, values=1, warmups=0, loops=1, min_seconds=0.0,
+                     progress_timeout=PROGRESS_SECONDS, services=(), folder=str(folder))
+
+
+def sized_tasks(selection: Selection, prepared: Prepared, folder: Path) -> dict[tuple[str, float], tuple[int, int]]:
+    """Return for each workload and task length how many units a task has and how many tasks a pass has.
+
+    The first build sets the measure, so that every arm does the same work.
+
+    Raises:
+        ToolkitError: the measuring of the unit failed.
+    """
+    found = {}
+    first = prepared.builds[0].label
+    for subject in prepared.subjects:
+        if not selection.task_seconds or not subject.has_units:
+            continue
+        answer = run_child(prepared.pythons[first], question_spec(folder, workload=subject.name),
+                           prepared.environments[first], entry="rate")
+        if answer.kind != "rate":
+            raise ToolkitError(f"cannot size the tasks of {subject.name}: {answer.reason}\n{answer.output}")
+        for seconds in selection.task_seconds:
+            units = max(1, round(answer.fields["units_per_second"] * seconds))
+            tasks = max(max(selection.workers), round(SECONDS_OF_SIZED_WORK / seconds))
+            found[subject.name, seconds] = units, tasks
+    return found
