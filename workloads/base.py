@@ -45,6 +45,7 @@ class Workload:
     service: Service | None = None                     # loopback server that must be up; its address is in the
                                                        # environment as GILSCOPE_ECHO or GILSCOPE_HTTP "host:port"
     requires: tuple[str, ...] = ()                     # top-level modules the task imports
-    packages: tuple[str, ...] = ()                     # requirement strings that provide them
+    async_requires: tuple[str, ...] = ()               # the same for the async form
+    packages: tuple[str, ...] = ()                     # requirement strings that provide both
     units: Callable[[int], Payload] | None = None      # a payload of n units of work, for --task-length
     twin: str | None = None                            # the workload it is read beside: shared and private, ...

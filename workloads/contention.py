@@ -1,0 +1,86 @@
+"""Tasks that all use one object, and the same tasks with an object of their own.
+
+Given a shared thing they use it; without one they make their own and run the same code.  What they leave behind in
+the thing is what they found, so that it does not grow from one run to the next; the counter alone goes on counting.
+"""
+
+
+class Counter:
+    """A number and the lock that guards it, as runners share it."""
+
+    def __init__(self) -> None:
+        import _thread  # noqa: PLC0415 - built in; threading, which has the same lock, is 2 ms of import
+
+        self.lock = _thread.allocate_lock()
+        self.value = 0
+
+
+class Box:
+    """An object with one attribute, as runners share it."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
+def counter(steps: int, shared: Counter | None = None) -> tuple[int, int]:
+    """Add 1 under the lock `steps` times.
+
+    Returns:
+        What the counter held just before the first and just after the last of them.
+    """
+    target = Counter() if shared is None else shared
+    lock = target.lock
+    with lock:
+        first = target.value
+        target.value = last = first + 1
+    for _ in range(steps - 1):
+        with lock:
+            target.value = last = target.value + 1
+    return first, last
+
+
+def dictionary(steps: int, shared: dict[object, int] | None = None) -> int:
+    """Count to `steps` in 16 entries of a dict that nobody else touches; return what they add up to."""
+    target: dict[object, int] = {} if shared is None else shared
+    keys = [object() for _ in range(16)]
+    for step in range(steps):
+        key = keys[step % 16]
+        target[key] = target.get(key, 0) + 1
+    return sum(target.pop(key, 0) for key in keys)
+
+
+def sequence(steps: int, shared: list[int] | None = None) -> int:
+    """Append to a list and pop from it, `steps` times each; return the sum of what was popped.
+
+    Each pop may get what another task appended, but there is always something: nobody pops before appending.
+    """
+    target: list[int] = [] if shared is None else shared
+    total = 0
+    for step in range(steps):
+        target.append(step % 256)
+        total += target.pop()
+    return total
+
+
+def attribute(steps: int, shared: Box | None = None) -> int:
+    """Write and read one attribute `steps` times; return how many reads gave a value that some task had written."""
+    target = Box() if shared is None else shared
+    target.value = 1
+    sane = 0
+    for step in range(steps):
+        # Small integers are immortal: the attribute is what tasks meet at, not a reference count.
+        target.value = step & 127
+        sane += 0 <= target.value < 128  # noqa: PLR2004 - the mask above
+    return sane
+
+
+def refcount(steps: int, shared: Box | None = None) -> int:
+    """Take and drop references to one object, `2 * steps` of each; return how many steps ended with the object."""
+    target = Box() if shared is None else shared
+    kept = 0
+    for _ in range(steps):
+        one = target
+        other = one
+        kept += other is target
+        one = other = None
+    return kept

@@ -1,0 +1,177 @@
+"""What the tasks get: payload makers for the sizes and for `--task-length`.
+
+A small run is 4 tasks of about 30 ms on CPython 3.13 at 3 GHz, a medium one 16 of them, a large one 64 of 50 ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from tempfile import gettempdir
+
+from workloads import pages
+from workloads.base import Payload, Size
+
+TASKS: dict[Size, int] = {"small": 4, "medium": 16, "large": 64}
+MANY_TASKS: dict[Size, int] = {"small": 1000, "medium": 4000, "large": 16000}
+# A task of bulk holds what it works on in memory, and so does every other task of the run.
+BULK_TASKS: dict[Size, int] = {"small": 4, "medium": 8, "large": 16}
+HUGE_TASKS: dict[Size, int] = {"small": 2, "medium": 4, "large": 8}
+
+Maker = Callable[[Size], Sequence[Payload]]
+
+
+def amount_for(size: Size, amount: int) -> int:
+    """Return the units of work in one task of `size` where a small one has `amount`."""
+    return amount * 5 // 3 if size == "large" else amount
+
+
+def equal_tasks(units: Callable[[int], Payload], amount: int, tasks: dict[Size, int] = TASKS) -> Maker:
+    """Return a maker of equal payloads of `amount` units, each from a call of its own to `units`."""
+    def make(size: Size) -> list[Payload]:
+        return [units(amount_for(size, amount)) for _ in range(tasks[size])]
+    return make
+
+
+def numbered_tasks(payload: Callable[[int], Payload], tasks: dict[Size, int] = TASKS) -> Maker:
+    """Return a maker of payloads that differ: `payload(0)`, `payload(1)` and so on."""
+    def make(size: Size) -> list[Payload]:
+        return [payload(index) for index in range(tasks[size])]
+    return make
+
+
+def multiples(step: int) -> Callable[[int], int]:
+    """Return `units` for a task whose payload is a number and whose unit is `step` of it."""
+    def units(count: int) -> int:
+        return count * step
+    return units
+
+
+# --- cpu
+
+PRIMES_FROM = 1_000_000     # where a range twice as wide is twice the work
+PRIMES_WIDTH = 11_000
+
+
+def primes(size: Size) -> list[tuple[int, int]]:
+    """Return adjacent ranges from `PRIMES_FROM` on."""
+    width = amount_for(size, PRIMES_WIDTH)
+    return [(PRIMES_FROM + index * width, PRIMES_FROM + (index + 1) * width) for index in range(TASKS[size])]
+
+
+def prime_units(count: int) -> tuple[int, int]:
+    """Return a range of 20 numbers a unit."""
+    return PRIMES_FROM, PRIMES_FROM + 20 * count
+
+
+# --- native
+
+@cache
+def pattern(length: int) -> bytes:
+    """Return the bytes 0 to 255 over and over, the same object whenever the length is the same.
+
+    Not zeros: untouched zero memory is one physical page, which would make a 4 MiB message a 4 KiB one.
+    """
+    return (bytes(range(256)) * (length // 256 + 1))[:length]
+
+
+def shared_message(length: int, times: int = 1) -> Callable[[int], tuple[bytes, int]]:
+    """Return `units` whose payloads all hold the same bytes object; a unit hashes it `times`."""
+    def units(count: int) -> tuple[bytes, int]:
+        return pattern(length), count * times
+    return units
+
+
+def own_message(length: int, times: int = 1) -> Callable[[int], tuple[bytes, int]]:
+    """Return `units` like `shared_message`, but each payload has a copy of the bytes to itself."""
+    def units(count: int) -> tuple[bytes, int]:
+        return bytes(bytearray(pattern(length))), count * times
+    return units
+
+
+@cache
+def text() -> bytes:
+    """Return 8 KiB that compress about as well as prose: words with numbers between them."""
+    parts, state = [], 1
+    for _ in range(1500):
+        state = (state * 1103515245 + 12345) % 2**31  # the C standard's example of a generator
+        parts.append(f"{pages.words(state >> 16, 1)[0]} {state >> 20}")
+    return " ".join(parts).encode("ascii")[:8192]
+
+
+def text_units(count: int) -> tuple[bytes, int]:
+    """Return the text and how often to compress it."""
+    return text(), count
+
+
+# --- io and mixed
+
+FILE_BYTES = 256 * 1024
+PAGE_WORDS = 150            # 1.3 KB: a small page
+ARTICLE_WORDS = 3000        # 26 KB: parsing takes 3 ms, fetching 5 ms
+
+
+def sleep_units(count: int) -> float:
+    """Return a sleep of 0.1 ms a unit."""
+    return count * 1e-4
+
+
+def file_units(count: int) -> tuple[str, int, int, bool]:
+    """Return `count` files in the system's temporary directory, left to its cache: no fsync."""
+    return gettempdir(), FILE_BYTES, count, False
+
+
+def page_numbers(size: Size, index: int, pages_per_task: int) -> range:
+    """Return which pages task `index` fetches: each task others."""
+    count = amount_for(size, pages_per_task)
+    return range(index * count, (index + 1) * count)
+
+
+def page_paths(pages_per_task: int, words: int) -> Maker:
+    """Return a maker of tuples of paths, each page with `words` words."""
+    def make(size: Size) -> list[tuple[str, ...]]:
+        return [
+            tuple(pages.path(number, words) for number in page_numbers(size, index, pages_per_task))
+            for index in range(TASKS[size])
+        ]
+    return make
+
+
+# --- transfer: every payload an object of its own, or a pickle of several would hold it once
+
+def numbered_bytes(length: int) -> Callable[[int], bytes]:
+    """Return payloads of `length` bytes of pattern whose first byte is the task's number."""
+    def payload(index: int) -> bytes:
+        return bytes((index % 256,)) + pattern(length)[1:]
+    return payload
+
+
+def numbered_buffer(length: int) -> Callable[[int], bytearray]:
+    """Return payloads like `numbered_bytes`, writable."""
+    def payload(index: int) -> bytearray:
+        return bytearray(numbered_bytes(length)(index))
+    return payload
+
+
+LIST_LENGTH = 1_000_000
+TREE_WIDTH, TREE_DEPTH = 8, 5
+
+type Tree = dict[str, Tree | int]
+
+
+def numbered_list(index: int) -> list[int]:
+    """Return a million consecutive integers, beginning with the task's number."""
+    return list(range(index, index + LIST_LENGTH))
+
+
+def numbered_tree(index: int) -> Tree:
+    """Return dicts in dicts, 8 entries each and 5 deep, whose 32768 leaves count up from the task's number."""
+    return _tree(TREE_DEPTH, index)
+
+
+def _tree(depth: int, first: int) -> Tree:
+    leaves = TREE_WIDTH ** (depth - 1)
+    return {
+        f"key{branch}": first + branch if depth == 1 else _tree(depth - 1, first + branch * leaves)
+        for branch in range(TREE_WIDTH)
+    }
