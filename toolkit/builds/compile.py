@@ -1,0 +1,305 @@
+"""Build CPython interpreters from one source with the same flags, and put each in place whole or not at all.
+
+The prefix is baked into an interpreter, so it is configured for its final place, installed below a staging folder and
+moved there in one step.  Runs under Python 3.9 (see the package's docstring).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Callable
+
+from toolkit.builds.places import data_dir, locked, pythons_dir
+from toolkit.builds.process import run_logged
+from toolkit.errors import BuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+MANIFEST = "gilscope-build.json"
+STAGING = ".staging-"        # prefix of the folders that an interrupted installation may leave
+COMPILES = b" -c "           # what every command that compiles a file has in it
+NEEDED_BYTES = 1 << 30       # source, two object trees of 250 MiB and two installations of 150 MiB
+# The standard library's optional parts that a benchmark or pip wants, and the Debian packages they are built from.
+OPTIONAL_MODULES = {
+    "ssl": "libssl-dev", "zlib": "zlib1g-dev", "ctypes": "libffi-dev", "bz2": "libbz2-dev", "lzma": "liblzma-dev",
+    "sqlite3": "libsqlite3-dev",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where an installation is: shown to whoever waits for it."""
+
+    what: str                # "3.14t: compile"
+    done: int = 0            # files compiled so far
+    expected: int = 0        # files to compile, 0 when unknown
+
+
+Report = Callable[[Step], None]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An interpreter to build."""
+
+    minor: str               # "3.14"
+    free_threaded: bool
+    optimize: bool = False   # profile-guided and link-time optimization
+
+    @property
+    def label(self) -> str:
+        """The name users ask for it by, e.g. "3.14t"."""
+        return self.minor + ("t" if self.free_threaded else "")
+
+    @property
+    def flags(self) -> list[str]:
+        """What ./configure is given apart from the prefix."""
+        # Compiling and installing CPython's own tests would take a third of the time; PGO is trained by them.
+        chosen = ["--enable-optimizations", "--with-lto"] if self.optimize else ["--disable-test-modules"]
+        return [*chosen, *(["--disable-gil"] if self.free_threaded else [])]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A CPython source tarball."""
+
+    tarball: Path
+    name: str                # where it comes from, for people: "python3.13 3.13.15-1 (apt-get source)"
+    sha256: str
+
+    @classmethod
+    def of(cls, tarball: Path, name: str = "") -> Source:
+        """Return the source in a file, with its checksum taken.
+
+        Raises:
+            BuildError: The file cannot be read.
+        """
+        digest = hashlib.sha256()
+        try:
+            with tarball.open("rb") as handle:
+                for block in iter(lambda: handle.read(1 << 20), b""):
+                    digest.update(block)
+        except OSError as error:
+            raise BuildError(f"cannot read the source {tarball}: {error.strerror}") from error
+        return cls(tarball, name or tarball.name, digest.hexdigest())
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An interpreter that gilscope built, as its manifest tells."""
+
+    label: str
+    version: str
+    executable: str
+    source: str
+    sha256: str
+    flags: tuple[str, ...]
+    missing: tuple[str, ...]  # optional standard modules it was built without
+    seconds: float            # how long configure, make and installation took
+
+    @property
+    def optimized(self) -> bool:
+        """Whether it was built with profile-guided and link-time optimization."""
+        return "--enable-optimizations" in self.flags
+
+
+def installed() -> list[Installed]:
+    """Return what gilscope has built before and is still in place, newest version first."""
+    found = []
+    for manifest in sorted(pythons_dir().glob(f"*/{MANIFEST}")):
+        try:
+            fields = json.loads(manifest.read_text())
+            entry = Installed(**{**fields, "flags": tuple(fields["flags"]), "missing": tuple(fields["missing"])})
+        except (OSError, ValueError, TypeError, KeyError):
+            continue  # not ours, or damaged: such an interpreter is as good as not installed
+        if os.access(entry.executable, os.X_OK):
+            found.append(entry)
+    return sorted(found, key=lambda entry: _numbers(entry.version), reverse=True)
+
+
+def build(source: Source, wanted: Sequence[Wanted], *, jobs: int, report: Report) -> list[Installed]:
+    """Build every wanted interpreter that is not there yet from `source` and return all of them.
+
+    Raises:
+        BuildError: The source is not what was asked for, or a step failed; nothing of it is left but its log.
+    """
+    root = pythons_dir()
+    _check_tools()
+    with _os_errors_told(root):
+        root.mkdir(parents=True, exist_ok=True)
+        with locked(root / ".lock", lambda: report(Step("waiting for another installation to finish"))):
+            _remove_leftovers(root)
+            _check_space(root)
+            staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=root))
+            try:
+                return _build_all(source, wanted, staging, jobs, report)
+            finally:
+                shutil.rmtree(staging, ignore_errors=True)
+
+
+def prefix_name(source: Source, wanted: Wanted, version: str) -> str:
+    """Return the folder name that tells this source with these flags from any other."""
+    digest = hashlib.sha256("\0".join([source.sha256, *wanted.flags]).encode()).hexdigest()
+    return f"{version}{'t' if wanted.free_threaded else ''}-{digest[:10]}"
+
+
+def _build_all(
+    source: Source, wanted: Sequence[Wanted], staging: Path, jobs: int, report: Report,
+) -> list[Installed]:
+    report(Step(f"extract {source.name}"))
+    tree = _extract(source.tarball, staging / "source")
+    version = _version(tree, source)
+    for each in wanted:
+        if version.split(".")[:2] != each.minor.split("."):
+            raise BuildError(f"{source.name} is CPython {version}: {each.label} cannot be built from it")
+    results = []
+    for each in wanted:
+        prefix = pythons_dir() / prefix_name(source, each, version)
+        known = next((entry for entry in installed() if Path(entry.executable).is_relative_to(prefix)), None)
+        results.append(known or _build_one(source, each, version, tree, prefix, staging, jobs, report))
+    return results
+
+
+def _build_one(
+    source: Source, wanted: Wanted, version: str, tree: Path, prefix: Path, staging: Path, jobs: int, report: Report,
+) -> Installed:
+    started = time.monotonic()
+    log = _fresh_log(f"{prefix.name}.log")
+    objects = staging / f"objects-{wanted.label}"
+    objects.mkdir()
+    report(Step(f"{wanted.label}: configure"))
+    run_logged([tree / "configure", "-q", f"--prefix={prefix}", *wanted.flags], cwd=objects, log=log)
+    _make(wanted, objects, log, jobs, report)
+    missing = _missing_modules(objects)
+    report(Step(f"{wanted.label}: install"))
+    root = staging / f"root-{wanted.label}"
+    # ensurepip unpacks a wheel; without zlib it cannot, and that must not cost the interpreter.
+    pip = "no" if "zlib" in missing else "install"
+    run_logged(["make", "altinstall", f"DESTDIR={root}", f"ENSUREPIP={pip}"], cwd=objects, log=log)
+    staged = root / prefix.relative_to("/")
+    entry = Installed(
+        label=wanted.label, version=version, executable=str(prefix / "bin" / f"python{wanted.label}"),
+        source=source.name, sha256=source.sha256, flags=tuple(wanted.flags), missing=missing,
+        seconds=round(time.monotonic() - started, 1),
+    )
+    (staged / MANIFEST).write_text(json.dumps(asdict(entry), indent=1) + "\n")
+    shutil.rmtree(prefix, ignore_errors=True)  # without a manifest that could be read: see `installed`
+    staged.rename(prefix)
+    shutil.rmtree(objects, ignore_errors=True)
+    log.unlink()
+    return entry
+
+
+def _make(wanted: Wanted, objects: Path, log: Path, jobs: int, report: Report) -> None:
+    planned = subprocess.run(["make", "-n"], cwd=objects, capture_output=True, check=False)
+    # PGO compiles everything twice and runs the training in between: no count tells how far it is.
+    expected = 0 if wanted.optimize else planned.stdout.count(COMPILES)
+    done = 0
+
+    def count(line: bytes) -> None:
+        nonlocal done
+        done += COMPILES in line
+        report(Step(f"{wanted.label}: compile", done, expected))
+
+    run_logged(["make", f"-j{jobs}"], cwd=objects, log=log, on_line=count)
+
+
+def _extract(tarball: Path, into: Path) -> Path:
+    """Unpack the tarball and return the folder that holds its ./configure."""
+    into.mkdir()
+    try:
+        with tarfile.open(tarball) as archive:
+            if hasattr(tarfile, "data_filter"):
+                archive.extractall(into, filter="data")
+            else:  # Python 3.9 before 3.9.17 has no filters
+                archive.extractall(into)  # noqa: S202
+    except tarfile.ReadError:
+        _extract_with_tar(tarball, into)
+    roots = [into, *(path for path in into.iterdir() if path.is_dir())]
+    for root in roots:
+        if (root / "configure").is_file() and (root / "Include" / "patchlevel.h").is_file():
+            return root
+    raise BuildError(f"{tarball.name} does not hold a CPython source: no configure and Include/patchlevel.h in it")
+
+
+def _extract_with_tar(tarball: Path, into: Path) -> None:
+    # A Python built without lzma or bz2 cannot read what tar may well be able to.
+    outcome = subprocess.run(
+        ["tar", "-xf", str(tarball), "-C", str(into)], capture_output=True, text=True, check=False)
+    if outcome.returncode:
+        raise BuildError(f"cannot unpack {tarball.name}: {outcome.stderr.strip() or 'tar failed'}")
+
+
+def _version(tree: Path, source: Source) -> str:
+    header = (tree / "Include" / "patchlevel.h").read_text()
+    match = re.search(r'#define\s+PY_VERSION\s+"([^"+]+)', header)
+    if not match:
+        raise BuildError(f"{source.name} does not tell its version in Include/patchlevel.h")
+    return match.group(1)
+
+
+def _missing_modules(objects: Path) -> tuple[str, ...]:
+    python = next((path for path in (objects / "python", objects / "python.exe") if path.exists()), None)
+    if python is None:
+        raise BuildError("make ended without an error but made no interpreter")
+    script = "import sys\nfor name in sys.argv[1:]:\n try: __import__(name)\n except ImportError: print(name)"
+    outcome = subprocess.run(
+        [python, "-E", "-c", script, *OPTIONAL_MODULES], cwd=objects, capture_output=True, text=True, check=False)
+    if outcome.returncode:
+        raise BuildError(f"the interpreter just built does not run: {outcome.stderr.strip()[-500:]}")
+    return tuple(outcome.stdout.split())
+
+
+def _fresh_log(name: str) -> Path:
+    log = data_dir() / "logs" / name
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_bytes(b"")
+    return log
+
+
+def _remove_leftovers(root: Path) -> None:
+    # We hold the lock, so whoever made these is gone (kill -9, a power cut).
+    for path in root.glob(f"{STAGING}*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _check_tools() -> None:
+    compilers = [os.environ["CC"].split()[0]] if os.environ.get("CC") else ["cc", "gcc", "clang"]
+    if not shutil.which("make"):
+        raise BuildError("building CPython needs make (Debian: apt-get install make)")
+    if not any(shutil.which(name) for name in compilers):
+        raise BuildError("building CPython needs a C compiler (Debian: apt-get install gcc libc6-dev)")
+
+
+def _check_space(root: Path) -> None:
+    free = shutil.disk_usage(root).free
+    if free < NEEDED_BYTES:
+        raise BuildError(
+            f"building needs about 1 GiB, {root} has {free / (1 << 20):.0f} MiB free; "
+            "set GILSCOPE_DATA to a folder on a larger disk")
+
+
+@contextmanager
+def _os_errors_told(root: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BuildError(
+            f"cannot write the interpreter below {root}: {error}; set GILSCOPE_DATA to a folder that can be "
+            "written") from error
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version))

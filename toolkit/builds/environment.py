@@ -1,0 +1,298 @@
+"""The packages a build needs, in an environment of its own that is made on demand; tox environments stay as they are.
+
+Environments hold no project code: `harness_path` is how a measured process gets ours and nothing else of the host's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.builds.places import cache_dir, locked
+from toolkit.errors import BuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from toolkit.model import Build
+
+STAMP = "gilscope-environment.json"
+OWN_PACKAGES = ("toolkit", "workloads", "runners")
+# pyperf asks for psutil, which has no wheels for several builds; pyperf does without it.
+WITHOUT_DEPENDENCIES = {"pyperf"}
+# Compiling these takes minutes and depends on what the machine has: only their wheels count.
+WHEELS_ONLY = {"numpy"}
+# A source distribution may be built as long as it compiles nothing.
+NO_COMPILERS = {"CC": "false", "CXX": "false", "CARGO": "false", "RUSTC": "false"}
+RETRY_SECONDS = 3600.0    # a package without a wheel may get one; asking at every start would cost seconds
+INSTALL_SECONDS = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """Where a build finds its packages."""
+
+    python: Path
+    missing: dict[str, str] = field(default_factory=dict)   # requirement -> why it is not there
+
+
+@dataclass(slots=True, kw_only=True)
+class Stamp:
+    """What an environment of ours is known to hold; its presence says that the environment is whole."""
+
+    base: str                       # identity of the interpreter it was made for
+    installed: list[str] = field(default_factory=list)           # requirement strings
+    failed: dict[str, tuple[float, str]] = field(default_factory=dict)  # requirement -> when, why
+
+
+def build_environment(
+    build: Build, packages: Sequence[str], optional: Sequence[str] = (), *,
+    on_progress: Callable[[str], None] | None = None,
+) -> Environment:
+    """Return a python of `build` that has `packages` and, where they can be had, the `optional` ones.
+
+    A tox environment is returned as it is, with what it lacks as missing, required or not.
+
+    Raises:
+        BuildError: The environment cannot be made, or a package of `packages` not be installed.
+    """
+    wanted = list(dict.fromkeys([*packages, *optional]))
+    if build.source == "tox":
+        return _as_it_is(build, wanted)
+    folder = _folder(build)
+    say = on_progress or (lambda _: None)
+    if found := _ready(folder, build, wanted):
+        return _checked(found, build, packages)
+    try:
+        with locked(folder.with_suffix(".lock"), lambda: say(f"{build.label}: waiting for its environment")):
+            found = _ready(folder, build, wanted) or _install(folder, build, wanted, say)
+    except OSError as error:
+        raise BuildError(
+            f"cannot make the environment of {build.label} in {folder}: {error}; set GILSCOPE_CACHE to a folder "
+            "that can be written") from error
+    return _checked(found, build, packages)
+
+
+def harness_path() -> Path:
+    """Return a folder that holds exactly our packages, to be put on a measured process's PYTHONPATH.
+
+    They are links to where they are installed, so that nothing else of that place can be imported.
+    """
+    place = Path(__file__).resolve().parents[2]
+    folder = cache_dir() / "harness" / hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
+    if not _links(folder, place):
+        _make_links(folder, place)
+    return folder
+
+
+def _links(folder: Path, place: Path) -> bool:
+    try:
+        return all(os.readlink(folder / name) == str(place / name) for name in OWN_PACKAGES)
+    except OSError:
+        return False
+
+
+def _make_links(folder: Path, place: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(dir=folder.parent))
+    for name in OWN_PACKAGES:
+        (fresh / name).symlink_to(place / name)
+    if folder.exists():  # damaged: out of the way first, a folder can only replace an empty one
+        folder.rename(fresh / "damaged")
+    try:
+        fresh.rename(folder)
+    except OSError:
+        # Somebody else made it in between; theirs is as good if it is whole.
+        if not _links(folder, place):
+            raise
+    shutil.rmtree((folder if not fresh.exists() else fresh) / "damaged", ignore_errors=True)
+    shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _as_it_is(build: Build, wanted: Sequence[str]) -> Environment:
+    root = Path(build.executable).parent.parent
+    present = {
+        _normal(path.name.split("-")[0])
+        for pattern in ("*.dist-info", "*.egg-info")
+        for path in root.glob(f"lib/python3.*/site-packages/{pattern}")
+    }
+    why = f"not in the tox environment {root.name}; add it to its deps in tox.ini"
+    return Environment(python=Path(build.executable), missing={
+        text: why for text in wanted if _name(text) not in present})
+
+
+def _checked(found: Environment, build: Build, packages: Sequence[str]) -> Environment:
+    for text in packages:
+        if reason := found.missing.get(text):
+            raise BuildError(f"{build.label} needs {text}, which cannot be installed: {reason}")
+    return found
+
+
+def _folder(build: Build) -> Path:
+    digest = hashlib.sha256(build.base_executable.encode()).hexdigest()[:10]
+    return cache_dir() / "environments" / f"{build.version}{'t' if build.free_threaded else ''}-{digest}"
+
+
+def _python(folder: Path) -> Path:
+    return folder / "bin" / "python"
+
+
+def _identity(build: Build) -> str:
+    status = Path(build.base_executable).stat()
+    return f"{build.base_executable}|{status.st_mtime_ns}|{status.st_size}"
+
+
+def _ready(folder: Path, build: Build, wanted: Sequence[str]) -> Environment | None:
+    """Return the environment when nothing has to be done for `wanted`, without starting a process."""
+    stamp = _read_stamp(folder, build)
+    if stamp is None:
+        return None
+    late = time.time() - RETRY_SECONDS
+    missing = {text: why for text, (when, why) in stamp.failed.items() if when > late and text in wanted}
+    if all(text in stamp.installed or text in missing for text in wanted):
+        return Environment(python=_python(folder), missing=missing)
+    return None
+
+
+def _read_stamp(folder: Path, build: Build) -> Stamp | None:
+    """Return the stamp of an environment that is whole and made for this very interpreter."""
+    try:
+        fields = json.loads((folder / STAMP).read_text())
+        stamp = Stamp(base=fields["base"], installed=list(fields["installed"]),
+                      failed={text: (float(when), str(why)) for text, (when, why) in fields["failed"].items()})
+        return stamp if stamp.base == _identity(build) and os.access(_python(folder), os.X_OK) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _write_stamp(folder: Path, stamp: Stamp) -> None:
+    fresh = folder / f"{STAMP}.new"
+    fresh.write_text(json.dumps({"base": stamp.base, "installed": stamp.installed, "failed": stamp.failed}, indent=1))
+    fresh.replace(folder / STAMP)
+
+
+def _install(folder: Path, build: Build, wanted: Sequence[str], say: Callable[[str], None]) -> Environment:
+    stamp = _read_stamp(folder, build)
+    if stamp is None:
+        say(f"{build.label}: make an environment")
+        shutil.rmtree(folder, ignore_errors=True)
+        _create(folder, build)
+        stamp = Stamp(base=_identity(build))
+    todo = [text for text in wanted if text not in stamp.installed]
+    if todo:
+        say(f"{build.label}: install {', '.join(todo)}")
+    failed = _install_all(folder, todo)
+    now = time.time()
+    stamp.installed += [text for text in todo if text not in failed]
+    stamp.failed = {text: (now, why) for text, why in failed.items()}
+    _write_stamp(folder, stamp)
+    return Environment(python=_python(folder), missing=failed)
+
+
+def _create(folder: Path, build: Build) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if uv := _uv():
+        problem = _run([uv, "venv", "--quiet", "--no-config", "--python", build.base_executable, folder])
+    else:
+        problem = _run([build.base_executable, "-I", "-m", "venv", folder])
+        if problem and _host_pip():
+            # No ensurepip: built without zlib, or cut off by the distribution.  Our own pip can stand in.
+            problem = _run([build.base_executable, "-I", "-m", "venv", "--clear", "--without-pip", folder])
+    if problem:
+        raise BuildError(f"cannot make an environment for {build.label}:\n{problem}")
+
+
+def _install_all(folder: Path, todo: Sequence[str]) -> dict[str, str]:
+    """Install the requirements together; where that fails, one by one to learn which of them cannot be had."""
+    alone = [text for text in todo if _name(text) in WITHOUT_DEPENDENCIES]
+    together = [text for text in todo if text not in alone]
+    failed = {}
+    if together and _install_wheels(folder, together):
+        alone += together
+    for text in alone:
+        if reason := _install_one(folder, text):
+            failed[text] = reason
+    return failed
+
+
+def _install_one(folder: Path, text: str) -> str:
+    options = ["--no-deps"] if _name(text) in WITHOUT_DEPENDENCIES else []
+    reason = _install_wheels(folder, [*options, text])
+    if not reason or _name(text) in WHEELS_ONLY:
+        return _shortened(reason)
+    if _run([*_installer(folder), *options, text], NO_COMPILERS):
+        return _shortened(reason)
+    return ""
+
+
+def _install_wheels(folder: Path, arguments: Sequence[str]) -> str:
+    return _run([*_installer(folder), "--only-binary", ":all:", *arguments])
+
+
+def _installer(folder: Path) -> list[str | Path]:
+    if uv := _uv():
+        return [uv, "pip", "install", "--quiet", "--no-config", "--python", _python(folder)]
+    own = _python(folder).with_name("pip").exists()
+    # The pip a Python comes with works with that Python; an older one may not.
+    pip = [_python(folder), "-I", "-m", "pip"] if own else [
+        sys.executable, "-I", "-m", "pip", "--python", _python(folder)]
+    return [*pip, "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+
+
+def _run(command: Sequence[str | Path], extra: dict[str, str] | None = None) -> str:
+    """Run an installer's command; return its last lines when it fails, "" when it does not."""
+    # An activated environment must not turn the installer's mind from the one that is named.
+    inherited = {name: value for name, value in os.environ.items()
+                 if name not in {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "CONDA_PREFIX", "__PYVENV_LAUNCHER__"}}
+    try:
+        outcome = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS, stdin=subprocess.DEVNULL,
+            env={**inherited, **(extra or {})})
+    except subprocess.TimeoutExpired:
+        return f"{Path(command[0]).name} did not end within {INSTALL_SECONDS:.0f} s"
+    except OSError as error:
+        return f"{command[0]} cannot be started: {error.strerror}"
+    if outcome.returncode == 0:
+        return ""
+    lines = (outcome.stderr.strip() or outcome.stdout.strip() or "no output").splitlines()
+    return "\n".join(lines[-12:])
+
+
+def _shortened(reason: str) -> str:
+    """Return an installer's complaint in one line of at most 300 characters."""
+    if re.search(r"no matching distribution|no wheels|has no usable wheels|no pre-built wheels", reason, re.IGNORECASE):
+        return "no wheel for this build"
+    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", reason).splitlines() if line.strip()]
+    told = [line for line in lines if re.match(r"error|caused by|.*cause:", line, re.IGNORECASE)] or lines[-1:]
+    return textwrap.shorten(" ".join(told), 300, placeholder="...")
+
+
+def _uv() -> str | None:
+    beside = Path(sys.executable).with_name("uv")
+    return shutil.which("uv") or (str(beside) if os.access(beside, os.X_OK) else None)
+
+
+def _host_pip() -> bool:
+    # `pip --python` came with pip 22.3; every CPython that can run us bundles a later one.
+    return importlib.util.find_spec("pip") is not None
+
+
+def _name(requirement: str) -> str:
+    match = re.match(r"[A-Za-z0-9._-]+", requirement.strip())
+    return _normal(match[0]) if match else requirement
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

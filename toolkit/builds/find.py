@@ -1,0 +1,237 @@
+"""Find every CPython 3.12 or newer at hand, name each, and choose among them.
+
+What an interpreter is comes from `inspection`, whether two are fair to compare from `pairing`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shutil
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.builds import compile as compiled
+from toolkit.builds.inspection import Facts, has_lto, has_pgo, inspect_all, opt_level
+from toolkit.errors import BuildError, UnknownNameError
+from toolkit.model import Build, Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+OLDEST = (3, 12)
+SOURCES = ("explicit", "tox", "gilscope", "uv", "pyenv", "PATH")  # a build found twice is told by the first
+KEEPS_ENVIRONMENT = {"explicit", "tox"}   # what was pointed at is used with the packages it has
+LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+PYTHON_NAME = re.compile(r"python3\.(\d+)t?d?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundBuilds:
+    """The builds at hand, and what looked like one but is none."""
+
+    builds: tuple[Build, ...]     # newest first, of one version the GIL build first
+    problems: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file that may be an interpreter."""
+
+    path: Path
+    source: str
+    label: str = ""       # the user's choice, "" when it is ours to make
+    revision: str = ""    # known from how it was installed
+
+
+def find_builds(explicit: Sequence[str] = (), *, project_dir: Path | None = None) -> FoundBuilds:
+    """Return every build at hand.
+
+    Args:
+        explicit: `LABEL=PATH` as given with --build; PATH may be an environment's python.
+        project_dir: Where to look for `.tox` (default: the current folder).
+
+    Raises:
+        UnknownNameError: An explicit build is not a CPython that can be used; everything else becomes a problem.
+    """
+    chosen = [_explicit_candidate(text) for text in explicit]
+    _refuse_same_labels(chosen)
+    candidates = [*chosen, *_candidates(project_dir or Path.cwd())]
+    facts = inspect_all(candidate.path for candidate in candidates)
+    problems = []
+    builds: dict[str, tuple[Candidate, Build]] = {}
+    for candidate in candidates:
+        told = facts[candidate.path]
+        reason = told if isinstance(told, str) else _unsuitable(told)
+        if not isinstance(told, str) and not reason:
+            builds.setdefault(told["base_executable"], (candidate, _build(candidate, told)))
+        elif candidate.source == "explicit":
+            raise UnknownNameError(f"--build {candidate.label}={candidate.path}: {reason}")
+        elif isinstance(told, str):
+            problems.append(Note(text=f"{candidate.path} ({candidate.source}) {reason}"))
+    return FoundBuilds(builds=_labelled(list(builds.values())), problems=tuple(problems))
+
+
+def select_builds(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
+    """Return the builds named in `wanted` ("3.14,3.14t") in that order; by default the newest fair pair.
+
+    Raises:
+        UnknownNameError: A name is not the label of a build at hand.
+        BuildError: No name was given and there is no build at all.
+    """
+    if wanted is None:
+        return _default_selection(found)
+    by_label = {build.label: build for build in found.builds}
+    labels = [label for label in (part.strip() for part in wanted.split(",")) if label]
+    if not labels:
+        raise UnknownNameError("no build named; name some like 3.14,3.14t")
+    for label in labels:
+        if label not in by_label:
+            raise UnknownNameError(_unknown_label(label, list(by_label)))
+    return tuple(by_label[label] for label in dict.fromkeys(labels))
+
+
+def version_key(version: str) -> tuple[int, int, int, int, int, bool]:
+    """Order versions: "3.15.0rc1" before "3.15.0", "3.14.7" before "3.14.7+" (a snapshot after it)."""
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)(?:(a|b|rc)(\d+))?(\+?)", version)
+    if not match:
+        return (0, 0, 0, 0, 0, False)
+    major, minor, micro, stage, serial, plus = match.groups()
+    return (int(major), int(minor), int(micro), ("a", "b", "rc", None).index(stage), int(serial or 0), bool(plus))
+
+
+def minor_of(build: Build) -> str:
+    """Return "3.14" for every build of 3.14."""
+    return ".".join(build.version.split(".")[:2])
+
+
+def _default_selection(found: FoundBuilds) -> tuple[Build, ...]:
+    from toolkit.builds.pairing import default_pair  # noqa: PLC0415 - pairing needs this module's version order
+
+    if pair := default_pair(found.builds):
+        return (pair.gil, pair.free_threaded)
+    if not found.builds:
+        raise BuildError("no CPython 3.12 or newer found; `gilscope builds install` gets a pair")
+    return found.builds[:1]
+
+
+def _unknown_label(label: str, known: list[str]) -> str:
+    at_hand = f"at hand: {', '.join(known)}" if known else "none is at hand"
+    if re.fullmatch(r"3\.\d+t?", label):  # well spelled, just not there: its neighbour is not what was meant
+        return f"no build {label!r}; {at_hand}. `gilscope builds install {label}` gets it"
+    near = difflib.get_close_matches(label, known, 1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"no build {label!r}; {hint}{at_hand}. `gilscope builds install 3.14 3.14t` gets more"
+
+
+def _explicit_candidate(text: str) -> Candidate:
+    label, equals, path = text.partition("=")
+    if not (equals and path and LABEL.fullmatch(label)):
+        raise UnknownNameError(f"--build {text!r}: write LABEL=PATH, like mine=/opt/python/bin/python3.14")
+    executable = Path(os.path.expanduser(path)).absolute()
+    if executable.is_dir():
+        inside = next((each for name in ("python", "python3") if (each := executable / "bin" / name).exists()), None)
+        if not inside:
+            raise UnknownNameError(f"--build {text}: {executable} is a folder without bin/python")
+        executable = inside
+    if not executable.exists():
+        raise UnknownNameError(f"--build {text}: there is no file {executable}")
+    return Candidate(executable, "explicit", label)
+
+
+def _refuse_same_labels(chosen: Sequence[Candidate]) -> None:
+    labels = [candidate.label for candidate in chosen]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise UnknownNameError(f"--build {label}=... is given twice; every build needs a label of its own")
+
+
+def _candidates(project_dir: Path) -> Iterator[Candidate]:
+    for path in sorted(project_dir.glob(".tox/*/bin/python")):
+        yield Candidate(path.absolute(), "tox")
+    for entry in compiled.installed():
+        yield Candidate(Path(entry.executable), "gilscope", revision=f"sha256:{entry.sha256[:16]}")
+    for path in _interpreters(_uv_folder().glob("*/bin")):
+        yield Candidate(path, "uv")
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    for path in _interpreters((pyenv / "versions").glob("*/bin")):
+        yield Candidate(path, "pyenv")
+    folders = [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
+    # pyenv's shims start whatever the current folder asks for, or fail; what they can start was listed above.
+    shims = (pyenv / "shims").resolve()
+    for path in _interpreters(folder for folder in folders if folder.resolve() != shims):
+        yield Candidate(path, "PATH")
+    yield Candidate(Path(sys.executable), "PATH")
+
+
+def _uv_folder() -> Path:
+    if chosen := os.environ.get("UV_PYTHON_INSTALL_DIR"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "uv" / "python"
+
+
+def _interpreters(folders: Iterable[Path]) -> Iterator[Path]:
+    for folder in folders:
+        try:
+            names = sorted(os.listdir(folder))
+        except OSError:
+            continue  # PATH often names folders that do not exist
+        for name in names:
+            match = PYTHON_NAME.fullmatch(name)
+            if match and int(match[1]) >= OLDEST[1] and shutil.which(folder / name):
+                yield folder / name
+
+
+def _unsuitable(facts: Facts) -> str:
+    if facts["implementation"] != "cpython":
+        return f"is {facts['implementation']}, not CPython"
+    if version_key(facts["version"])[:2] < OLDEST:
+        return f"is CPython {facts['version']}; 3.12 is the oldest that can be measured"
+    return ""
+
+
+def _build(candidate: Candidate, facts: Facts) -> Build:
+    keeps = candidate.source in KEEPS_ENVIRONMENT
+    # What a script started (a pyenv shim) is measured, not the script.
+    with candidate.path.open("rb") as handle:
+        own = facts["executable"] if handle.read(2) == b"#!" else str(candidate.path)
+    return Build(
+        label=candidate.label, version=facts["version"],
+        executable=own if keeps else facts["base_executable"], base_executable=facts["base_executable"],
+        free_threaded=facts["free_threaded"], source=candidate.source, debug=facts["debug"], jit=facts["jit"],
+        compiler=" ".join(facts["compiler"].split()), opt_level=opt_level(facts["flags"]),
+        pgo=has_pgo(facts), lto=has_lto(facts),
+        allocator="mimalloc" if facts["free_threaded"] else "pymalloc" if facts["pymalloc"] else "malloc",
+        revision=facts["revision"] or candidate.revision, config_args=facts["config_args"],
+    )
+
+
+def _labelled(found: list[tuple[Candidate, Build]]) -> tuple[Build, ...]:
+    """Give every build a label of its own and return them newest first."""
+    by_rank = sorted((build for _, build in found), key=_rank)
+    taken = {build.label for build in by_rank if build.label}
+    named = []
+    for build in by_rank:
+        label = build.label or _free_label(build, taken)
+        taken.add(label)
+        named.append(replace(build, label=label))
+    return tuple(sorted(named, key=lambda build: (_newest(build), build.free_threaded, _rank(build))))
+
+
+def _rank(build: Build) -> tuple[object, ...]:
+    return (SOURCES.index(build.source), _newest(build), not build.pgo)
+
+
+def _newest(build: Build) -> tuple[int, ...]:
+    return tuple(-int(part) for part in version_key(build.version))
+
+
+def _free_label(build: Build, taken: set[str]) -> str:
+    suffix = ("t" if build.free_threaded else "") + ("d" if build.debug else "")
+    plain = minor_of(build) + suffix
+    exact = f"{build.version}{suffix}-{build.source}"
+    names = [plain, exact, *(f"{exact}-{number}" for number in range(2, len(taken) + 3))]
+    return next(name for name in names if name not in taken)

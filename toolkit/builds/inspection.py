@@ -1,0 +1,147 @@
+"""Ask candidates what they are: each in a child process with a time limit, remembered by path and time of change."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+from toolkit.builds.places import cache_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+CHILD = Path(__file__).with_name("inspect_child.py")
+LIMIT_SECONDS = 10.0   # an interpreter answers within 0.1 s; a network disk or a saturated machine takes longer
+CACHE_FORMAT = 1       # to be raised when inspect_child's answer changes
+PARALLEL = 8
+
+
+class Facts(TypedDict):
+    """What `inspect_child` prints."""
+
+    implementation: str
+    version: str
+    executable: str
+    base_executable: str
+    free_threaded: bool
+    debug: bool
+    jit: str
+    compiler: str
+    flags: str
+    config_args: str
+    pymalloc: bool
+    revision: str
+
+
+def inspect_all(candidates: Iterable[Path]) -> dict[Path, Facts | str]:
+    """Return every candidate's facts, or the reason why it gave none, in the order of the candidates."""
+    paths = list(dict.fromkeys(candidates))
+    remembered = _read_cache()
+    stamps = {path: stamp for path in paths if (stamp := _stamp(path))}
+    known = {path: facts for path, stamp in stamps.items() if (facts := remembered.get(stamp))}
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        asked = dict(zip(unknown := [path for path in paths if path not in known], pool.map(_ask, unknown), strict=True))
+    fresh = {stamps[path]: facts for path, facts in asked.items() if path in stamps and not isinstance(facts, str)}
+    if fresh:
+        _write_cache({**remembered, **fresh})
+    return {path: known.get(path) or asked[path] for path in paths}
+
+
+def opt_level(flags: str) -> str:
+    """Return the optimization flag that counts, "-O0" when there is none: compilers take the last one."""
+    levels = re.findall(r"(?:^|\s)(-O\S*)", flags)
+    return levels[-1] if levels else "-O0"
+
+
+def has_pgo(facts: Facts) -> bool:
+    """Return whether the build was optimized with a profile."""
+    return "-fprofile-use" in facts["flags"] or _configured(facts["config_args"], "optimizations")
+
+
+def has_lto(facts: Facts) -> bool:
+    """Return whether the build was optimized while linking."""
+    return "-flto" in facts["flags"] or _configured(facts["config_args"], "lto")
+
+
+def _configured(config_args: str, feature: str) -> bool:
+    answer = False
+    for word in shlex.split(config_args):
+        if match := re.fullmatch(rf"--(enable|with|disable|without)-{feature}(?:=(\S+))?", word):
+            answer = match[1] in {"enable", "with"} and match[2] != "no"
+    return answer
+
+
+def _ask(path: Path) -> Facts | str:
+    try:
+        outcome = subprocess.run(
+            [path, "-I", "-S", CHILD], capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS,
+            stdin=subprocess.DEVNULL, start_new_session=True)
+    except subprocess.TimeoutExpired:
+        return f"did not answer within {LIMIT_SECONDS:.0f} s"
+    except OSError as error:
+        return f"cannot be started: {error.strerror}"
+    if outcome.returncode:
+        lines = outcome.stderr.strip().splitlines()
+        return f"ended with status {outcome.returncode}: {lines[-1] if lines else 'no output'}"
+    return _parse(outcome.stdout) or "is not a Python: it printed something else than its description"
+
+
+def _parse(text: str) -> Facts | None:
+    try:
+        facts = json.loads(text)
+    except ValueError:
+        return None
+    return facts if _is_facts(facts) else None
+
+
+def _is_facts(value: object) -> bool:
+    if not isinstance(value, dict):
+        return False
+    types = {name: bool if name in {"free_threaded", "debug", "pymalloc"} else str for name in Facts.__annotations__}
+    return all(isinstance(value.get(name), kind) for name, kind in types.items())
+
+
+def _stamp(path: Path) -> str:
+    """Return what changes with the interpreter behind `path`, "" when that cannot be told from its files."""
+    try:
+        status = path.stat()
+        with path.open("rb") as handle:
+            if handle.read(2) == b"#!":
+                return ""  # a shim: which interpreter it starts depends on more than the file
+        environment = path.parent.parent / "pyvenv.cfg"
+        changed = environment.stat().st_mtime_ns if environment.exists() else 0
+    except OSError:
+        return ""
+    return f"{path}|{path.resolve()}|{status.st_mtime_ns}|{status.st_size}|{changed}"
+
+
+def _read_cache() -> dict[str, Facts]:
+    try:
+        cache = json.loads(_cache_file().read_text())
+        if cache["format"] != CACHE_FORMAT:
+            return {}
+        return {stamp: facts for stamp, facts in cache["facts"].items() if _is_facts(facts)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}  # none yet, damaged or from another version: everything is asked again
+
+
+def _write_cache(facts: Mapping[str, Facts]) -> None:
+    target = _cache_file()
+    # A cache that cannot be written costs the next start some time and nothing else.
+    with contextlib.suppress(OSError):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=target.parent, delete=False) as handle:
+            json.dump({"format": CACHE_FORMAT, "facts": facts}, handle)
+        os.replace(handle.name, target)
+
+
+def _cache_file() -> Path:
+    return cache_dir() / "builds.json"

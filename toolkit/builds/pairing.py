@@ -1,0 +1,112 @@
+"""Are two builds fair to compare, and which pair is the best at hand?
+
+A ratio between builds is about the GIL only when nothing else differs: uv once shipped a debug free-threaded 3.13
+beside a release one, and tables all over the web compared them (astral-sh/uv#8194).
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolkit.builds.find import minor_of, version_key
+from toolkit.model import Build, Note
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# What ./configure can be told that changes how fast the interpreter is, beside the fields of a Build.
+SPEED_OPTIONS = {
+    "--enable-shared": "the interpreter in a shared library",
+    "--with-tail-call-interp": "the tail-calling interpreter loop",
+    "--with-assertions": "assertions",
+    "--enable-pystats": "statistics of the interpreter loop",
+    "--with-trace-refs": "tracing of references",
+    "--with-address-sanitizer": "the address sanitizer",
+    "--with-thread-sanitizer": "the thread sanitizer",
+    "--with-undefined-behavior-sanitizer": "the undefined-behaviour sanitizer",
+    "--without-computed-gotos": "no computed gotos",
+    "--with-dtrace": "DTrace probes",
+    "--with-valgrind": "Valgrind support",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A build with the GIL and one without, and what else differs between them."""
+
+    gil: Build
+    free_threaded: Build
+    mismatches: tuple[Note, ...]
+
+
+def compare_builds(a: Build, b: Build) -> tuple[Note, ...]:
+    """Return what differs between two builds beside the GIL; nothing when they are fair to compare.
+
+    What a build does not tell (its revision, mostly) is not held against it.
+    """
+    differences = [
+        _difference(a, b, "version", a.version, b.version),
+        _difference(a, b, "source", a.revision, b.revision) if not _same_revision(a, b) else None,
+        _difference(a, b, "compiler", a.compiler, b.compiler),
+        _difference(a, b, "optimization level", a.opt_level, b.opt_level),
+        _switch(a, b, "profile-guided optimization (PGO)", on_a=a.pgo, on_b=b.pgo),
+        _switch(a, b, "link-time optimization (LTO)", on_a=a.lto, on_b=b.lto),
+        _switch(a, b, "debug checks", on_a=a.debug, on_b=b.debug),
+        _difference(a, b, "allocator", _allocator_family(a), _allocator_family(b)),
+        _switch(a, b, "the JIT", on_a=a.jit == "on", on_b=b.jit == "on"),
+        *(_switch(a, b, what, on_a=_configured(a, option), on_b=_configured(b, option))
+          for option, what in SPEED_OPTIONS.items()),
+    ]
+    return tuple(Note(text=text) for text in differences if text)
+
+
+def default_pair(builds: Sequence[Build]) -> Pair | None:
+    """Return the newest fair pair of one minor version; where there is none, the one with the fewest mismatches.
+
+    None when there is no build with the GIL or none without.
+    """
+    pairs = [
+        Pair(gil=gil, free_threaded=free, mismatches=compare_builds(gil, free))
+        for gil in builds if not gil.free_threaded for free in builds if free.free_threaded
+    ]
+    return max(pairs, key=_preference, default=None)
+
+
+def _preference(pair: Pair) -> tuple[object, ...]:
+    same_minor = minor_of(pair.gil) == minor_of(pair.free_threaded)
+    fair = same_minor and not pair.mismatches
+    newest = (version_key(pair.gil.version), version_key(pair.free_threaded.version))
+    usual = not (pair.gil.debug or pair.free_threaded.debug)
+    # Between fair pairs the version counts, between unfair ones how much differs.
+    return (fair, usual, same_minor, 0 if fair else -len(pair.mismatches), newest, pair.gil.pgo)
+
+
+def _difference(a: Build, b: Build, what: str, of_a: str, of_b: str) -> str | None:
+    return None if of_a == of_b else f"{what}: {a.label} has {of_a}, {b.label} has {of_b}"
+
+
+def _switch(a: Build, b: Build, what: str, *, on_a: bool, on_b: bool) -> str | None:
+    if on_a == on_b:
+        return None
+    with_it, without = (a, b) if on_a else (b, a)
+    return f"{what}: {with_it.label} has it, {without.label} does not"
+
+
+def _same_revision(a: Build, b: Build) -> bool:
+    kinds = [build.revision.startswith("sha256:") for build in (a, b)]
+    if not (a.revision and b.revision) or kinds[0] != kinds[1]:
+        return True  # one does not tell, or one tells a tarball and the other a commit
+    # Commits are abbreviated to different lengths.
+    return a.revision.startswith(b.revision) or b.revision.startswith(a.revision)
+
+
+def _allocator_family(build: Build) -> str:
+    # A free-threaded build has no other choice than mimalloc, so pymalloc on the other side is its fair counterpart.
+    return "malloc" if build.allocator == "malloc" else "pymalloc or mimalloc"
+
+
+def _configured(build: Build, option: str) -> bool:
+    words = shlex.split(build.config_args)
+    return any(word == option or (word.startswith(f"{option}=") and not word.endswith("=no")) for word in words)

@@ -1,0 +1,88 @@
+"""Run a long command with its output in a log file, and leave nothing of it behind when it is cut short.
+
+Runs under Python 3.9 (see the package's docstring).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.errors import BuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+TERMINATE_SECONDS = 2.0  # what a process group gets to end by itself before it is killed
+TAIL_LINES = 12
+
+
+class CommandFailedError(BuildError):
+    """A command that ended with an error; the message names it, its log file and its last lines."""
+
+
+def run_logged(
+    command: Sequence[str | Path], *, log: Path, cwd: Path | None = None, env: Mapping[str, str] | None = None,
+    on_line: Callable[[bytes], None] | None = None,
+) -> None:
+    """Run `command` to its end, append its output to `log` and hand every line of it to `on_line`.
+
+    Raises:
+        CommandFailedError: It could not be started or ended with another status than 0.
+    """
+    words = [str(word) for word in command]
+    with log.open("ab") as sink:
+        sink.write(f"$ {shlex.join(words)}\n".encode())
+        sink.flush()
+        try:
+            process = subprocess.Popen(
+                words, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, start_new_session=True,
+            )
+        except OSError as error:
+            raise CommandFailedError(f"cannot start {words[0]}: {error.strerror}") from error
+        with process:
+            try:
+                assert process.stdout is not None
+                for line in process.stdout:
+                    sink.write(line)
+                    sink.flush()
+                    if on_line:
+                        on_line(line)
+                process.wait()
+            finally:
+                end_group(process)
+    if process.returncode:
+        raise CommandFailedError(
+            f"`{shlex.join(words[:4])}` ended with status {process.returncode}; the whole output is in {log}, "
+            f"its last lines are:\n{last_lines(log)}")
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End `process` and every process of its group that is still there: politely, then for certain."""
+    if process.poll() is None:
+        _signal_group(process, signal.SIGTERM)
+        try:
+            process.wait(TERMINATE_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+    # The leader may be gone while a compiler it started is not.
+    _signal_group(process, signal.SIGKILL)
+    process.wait()
+
+
+def last_lines(log: Path, count: int = TAIL_LINES) -> str:
+    """Return the last `count` lines of a log file, each indented by two spaces."""
+    lines = log.read_text(errors="replace").rstrip().splitlines()
+    return "\n".join(f"  {line}" for line in lines[-count:])
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+    try:
+        os.killpg(process.pid, number)
+    except (ProcessLookupError, PermissionError):
+        return  # nobody is left, or (macOS) only a zombie is
