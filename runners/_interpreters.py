@@ -1,7 +1,7 @@
 """The one place that knows where interpreters come from.
 
-`concurrent.interpreters` on 3.14 and newer; on 3.12 and 3.13 the package backports-interpreters, which has the
-same interface.
+`concurrent.interpreters` on 3.14 and newer; on 3.12 and 3.13 the package backports-interpreters, which has
+the same interface.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def find_task(module: str, qualname: str) -> Callable[[Any], Any]:
 
 
 def describe(error: BaseException) -> tuple[str, str, str, bytes | None]:
-    """Return what can travel of an exception: type name, message, traceback text, and itself when it pickles."""
+    """Return what can travel of an exception: type name, message, traceback, itself when it pickles."""
     import traceback  # noqa: PLC0415 - costs as much as all the rest, and most workers never fail
 
     kind = type(error)

@@ -1,4 +1,4 @@
-"""One event loop in the calling thread: async forms overlap as they wait, sync forms run one after another."""
+"""One event loop in the calling thread: async forms overlap, sync forms run one after another."""
 
 from __future__ import annotations
 

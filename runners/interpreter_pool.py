@@ -1,4 +1,4 @@
-"""The standard library's InterpreterPoolExecutor as it comes: what one gets out of the box on 3.14 and newer."""
+"""The standard library's InterpreterPoolExecutor as it comes: what one gets on 3.14 and newer."""
 
 from __future__ import annotations
 

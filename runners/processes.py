@@ -1,7 +1,7 @@
 """Processes by ProcessPoolExecutor, one runner per start method.
 
-Workers never run the caller's `__main__` again (see `_without_main`): neither its side effects nor its imports
-belong to the model, and a measuring process has many.  So tasks must live in importable modules.
+Workers never run the caller's `__main__` again (see `_without_main`): neither its side effects nor its
+imports belong to the model, and a measuring process has many.  So tasks must live in importable modules.
 A script that calls this still wants a main guard, as any script that starts processes.
 """
 

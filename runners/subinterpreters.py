@@ -1,8 +1,8 @@
 """Long-lived interpreters with a GIL each: one host thread per worker enters once and loops inside.
 
 Entering costs up to 300 us (free-threaded builds, and the main thread of 3.14+), so no task pays for it.
-Requests and replies are frames on pipes.  The calling thread keeps one task in flight per worker: a worker that
-is sent something is always reading, so blocking writes cannot deadlock.
+Requests and replies are frames on pipes.  The calling thread keeps one task in flight per worker: one that is
+sent something is always reading, so blocking writes cannot deadlock.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runners.base import Payload, Result, Shared, Task
 from runners.errors import RemoteTraceback, TeardownError, WorkerError
 
 START_SECONDS = 120.0            # an interpreter takes 10 ms; 3.13t beside busy processes takes seconds
-STACK_BYTES = 16 * 1024 * 1024   # 3.12 and 3.13 run off the default stack before their recursion limit: SIGSEGV
+STACK_BYTES = 16 * 1024 * 1024   # 3.12 and 3.13 run off a small stack before their recursion limit: SIGSEGV
 
 
 class SubinterpreterWorker:
@@ -117,20 +117,13 @@ class SubinterpreterPool:
         if self._interrupted:
             raise WorkerError("an earlier map was interrupted: this pool cannot be used again")
         batch = _Batch(task, payloads)
-        idle, running = list(self._workers), 0
-        self._interrupted = True
-        while True:
-            while idle and (request := batch.next_request()) is not None:
-                worker, index = idle[-1], request[0]
-                batch.in_flight[worker] = index
-                idle.pop().send(request[1])
-                running += 1
-            if not running:
-                break
+        self._interrupted = True  # until every reply is in: a later map would take them for its own
+        for worker in self._workers:
+            batch.send_next(worker)
+        while batch.in_flight:
             for key, _ in self._selector.select():
                 batch.settle(key.data, key.data.receive())
-                idle.append(key.data)
-                running -= 1
+                batch.send_next(key.data)
         self._interrupted = False
         return batch.outcome()
 
@@ -145,16 +138,18 @@ class _Batch:
         self._failures: dict[int, BaseException] = {}
         self.in_flight: dict[SubinterpreterWorker, int] = {}
 
-    def next_request(self) -> tuple[int, bytes] | None:
-        """Return the next payload's index and frame; None when there is none, or a task has failed."""
+    def send_next(self, worker: SubinterpreterWorker) -> None:
+        """Send an idle worker the next payload, unless there is none or a task has failed."""
         if self._failures or (following := next(self._todo, None)) is None:
-            return None
+            return
         index, payload = following
         try:
-            return index, dumps((*self._address, payload), _worker.PROTOCOL)
+            request = dumps((*self._address, payload), _worker.PROTOCOL)
         except Exception as error:  # noqa: BLE001 - a payload's own pickling may raise anything
             self._failures[index] = error
-            return None
+            return
+        self.in_flight[worker] = index
+        worker.send(request)
 
     def settle(self, worker: SubinterpreterWorker, reply: bytearray) -> None:
         """Keep what a worker answered."""

@@ -74,8 +74,12 @@ def is_gil_enabled() -> bool:
 def _start_all(executor: ThreadPoolExecutor, workers: int) -> None:
     # The executor starts a thread per submission unless one is idle; none is while they wait for each other.
     barrier = threading.Barrier(workers)
-    for future in [executor.submit(barrier.wait) for _ in range(workers)]:
-        future.result()
+    try:
+        for future in [executor.submit(barrier.wait) for _ in range(workers)]:
+            future.result()
+    except BaseException:
+        barrier.abort()  # one could not start: the others must not wait for it
+        raise
 
 
 THREADS = ThreadsRunner(name="threads", gil=True, summary="ThreadPoolExecutor with the GIL on")
