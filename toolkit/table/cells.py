@@ -1,0 +1,136 @@
+"""One cell's observations into numbers per round, or the reason why there are none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import TYPE_CHECKING, Literal
+
+from toolkit.model import Cell, Measurement, Note, Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.model import Build, Failure, Observation, Run
+
+Clock = Literal["wall", "cpu"]
+Word = Literal["skipped", "failed", "starved", "not measured"]
+Group = tuple[str, Phase, float | None]  # workload, phase, seconds of a task: what one table is about
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absence:
+    """Why a cell has no number."""
+
+    word: Word
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What a cell's process and its children occupied, the median over rounds of each process's peak."""
+
+    count: float               # bytes
+    kind: Literal["PSS", "RSS"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """A cell's numbers by round; starved observations are left out."""
+
+    wall: Mapping[int, float]  # seconds
+    cpu: Mapping[int, float]   # CPU seconds, process and children; rounds too short for the CPU clock are left out
+    memory: Memory | None
+    notes: tuple[Note, ...]
+
+    def by(self, clock: Clock) -> Mapping[int, float]:
+        """Return the seconds by round of one clock."""
+        return self.wall if clock == "wall" else self.cpu
+
+
+class Index:
+    """A run's cells, each with its series or its absence."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.builds = {build.label: build for build in run.builds}
+        self._measurements = {m.cell: m for m in run.measurements}
+        self._skips = {skip.cell: skip for skip in run.skips}
+        self._failures: dict[Cell, Failure] = {}
+        for failure in run.failures:
+            self._failures.setdefault(failure.cell, failure)
+
+    def cells(self) -> list[Cell]:
+        """Return every cell that is not an A/A arm, measured or not, in order of appearance."""
+        everything = dict.fromkeys([*self._measurements, *self._skips, *self._failures])
+        return [cell for cell in everything if not cell.twin]
+
+    def twins(self) -> list[tuple[Cell, Cell]]:
+        """Return each A/A arm's cell and its twin."""
+        return [(replace(cell, twin=False), cell) for cell in self._measurements if cell.twin]
+
+    def look_up(self, cell: Cell) -> Series | Absence:
+        """Return the cell's numbers, or why it has none.
+
+        One failure is enough to withhold the numbers of the other rounds: a fast wrong answer is no answer.
+        """
+        if failure := self._failures.get(cell):
+            reason = f"round {failure.round}: {failure.kind}: {failure.reason}"
+            return Absence(word="failed", reason=reason)
+        if skip := self._skips.get(cell):
+            return Absence(word="skipped", reason=skip.reason)
+        measurement = self._measurements.get(cell)
+        if measurement is None or not measurement.observations:
+            return Absence(word="not measured", reason=f"the run has no value of it (it ended by: {self.run.stopped})")
+        return _series(measurement, self.builds.get(cell.build))
+
+    def by(self, cell: Cell, clock: Clock) -> Mapping[int, float]:
+        """Return the cell's seconds by round, empty when it has none."""
+        found = self.look_up(cell)
+        return {} if isinstance(found, Absence) else found.by(clock)
+
+
+def group_of(cell: Cell) -> Group:
+    """Return what the cell's table is about."""
+    return cell.workload, cell.phase, cell.task_seconds
+
+
+def _series(measurement: Measurement, build: Build | None) -> Series | Absence:
+    kept = [o for o in measurement.observations if not o.starved]
+    starved = len(measurement.observations) - len(kept)
+    if 2 * starved > len(measurement.observations):
+        return Absence(word="starved", reason="did not get the cores it needed in more than half of its rounds")
+    notes = list(measurement.notes)
+    if starved:
+        notes.append(Note(text=f"{starved} of {len(measurement.observations)} rounds were starved and are left out"))
+    if build is not None:
+        notes += _gil_notes(measurement.cell, build, kept)
+    cpu = {o.round: median(o.cpu) for o in kept if o.cpu}
+    return Series(
+        wall={o.round: median(o.wall) for o in kept}, memory=_memory(kept), notes=tuple(notes),
+        # A sleeping task may use less CPU time than the clock can tell from none: no ratio there.
+        cpu={round_: seconds for round_, seconds in cpu.items() if seconds > 0},
+    )
+
+
+def _memory(observations: list[Observation]) -> Memory | None:
+    if pss := [o.pss_bytes for o in observations if o.pss_bytes is not None]:
+        return Memory(count=median(pss), kind="PSS")
+    if rss := [o.rss_bytes for o in observations if o.rss_bytes is not None]:
+        return Memory(count=median(rss), kind="RSS")
+    return None
+
+
+def _gil_notes(cell: Cell, build: Build, observations: list[Observation]) -> list[Note]:
+    """Return what is to be said where the GIL was not as the build and the runner promise."""
+    if not build.free_threaded:
+        return []
+    expected = cell.runner == "threads"  # the one runner that is the control: the GIL on in a free-threaded build
+    wrong = [o for o in observations if o.gil_end is not None and o.gil_end != expected]
+    if not wrong:
+        return []
+    culprits = Counter(o.gil_culprit for o in wrong if o.gil_culprit)
+    by = f", turned on by the import of {culprits.most_common(1)[0][0]!r}" if culprits and not expected else ""
+    state = "off" if expected else "on"
+    return [Note(text=f"the GIL was {state} at the end of {len(wrong)} of {len(observations)} processes{by}")]

@@ -1,0 +1,131 @@
+"""Cells set against one another: build against build, runner against runner, run against run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from toolkit.errors import UnknownNameError
+from toolkit.stats.paired import Comparison, compare_paired, compare_unpaired
+from toolkit.table.cells import Absence, Clock, Index, group_of
+from toolkit.table.floors import find_floors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from toolkit.model import Cell, Run
+    from toolkit.table.floors import Floors
+
+Choice = Literal["wall", "cpu", "auto"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """One cell against another.  `comparison.ratio` > 1: the sample is faster."""
+
+    baseline: Cell
+    sample: Cell
+    clock: Clock
+    comparison: Comparison | None = None
+    reason: str | None = None   # why there is no comparison
+
+
+def pick_clock(choice: Choice, workers: int) -> Clock:
+    """Return the clock to compare by: CPU time is steadier, but more workers are there to save wall time."""
+    if choice == "auto":
+        return "cpu" if workers == 1 else "wall"
+    return choice
+
+
+def compare_builds(run: Run, first: str, second: str, clock: Choice = "auto") -> tuple[Contrast, ...]:
+    """Set build `second` against build `first` of one run, cell by cell, paired by round.
+
+    Raises:
+        UnknownNameError: The run has no such build.
+    """
+    index = Index(run)
+    for label in (first, second):
+        if label not in index.builds:
+            raise UnknownNameError(f"{run.label!r} has no build {label!r}; it has {', '.join(index.builds)}")
+    cells = index.cells()
+    return tuple(
+        contrast
+        for group in dict.fromkeys(map(group_of, cells))
+        for contrast in contrast_builds(
+            index, [cell for cell in cells if group_of(cell) == group], first, second, find_floors(index, group), clock)
+    )
+
+
+def contrast_builds(
+    index: Index, cells: Sequence[Cell], first: str, second: str, floors: Floors, clock: Choice = "auto",
+) -> list[Contrast]:
+    """Set build `second` against `first` for every runner and number of workers among `cells` of one group."""
+    keys = dict.fromkeys(replace(cell, build=first) for cell in cells if cell.build in {first, second})
+    return [_paired(index, cell, replace(cell, build=second), floors, clock) for cell in keys]
+
+
+def compare_models(run: Run, first: str, second: str, clock: Choice = "auto") -> tuple[Contrast, ...]:
+    """Set runner `second` against runner `first` of one run, build by build, paired by round.
+
+    Cells with the same number of workers are compared; where `first` has only one worker, as the baseline has, that cell
+    is compared with every number of workers of `second`.
+
+    Raises:
+        UnknownNameError: The run has no such runner.
+    """
+    index = Index(run)
+    cells = index.cells()
+    known = list(dict.fromkeys(cell.runner for cell in cells))
+    for name in (first, second):
+        if name not in known:
+            raise UnknownNameError(f"{run.label!r} has no model {name!r}; it has {', '.join(known)}")
+    contrasts = []
+    for cell in cells:
+        if cell.runner == second:
+            counts = {c.workers for c in cells if replace(c, workers=cell.workers) == replace(cell, runner=first)}
+            workers = 1 if counts == {1} else cell.workers
+            baseline = replace(cell, runner=first, workers=workers)
+            contrasts.append(_paired(index, baseline, cell, find_floors(index, group_of(cell)), clock))
+    return tuple(contrasts)
+
+
+def compare_runs(first: Run, second: Run, clock: Choice = "auto") -> tuple[Contrast, ...]:
+    """Set run `second` against run `first`, cell by cell.  They were made at different times: nothing is paired."""
+    left, right = Index(first), Index(second)
+    contrasts = []
+    for cell in dict.fromkeys([*left.cells(), *right.cells()]):
+        chosen = pick_clock(clock, cell.workers)
+        bounds = [find_floors(index, group_of(cell)).bound(chosen, cell.workers) for index in (left, right)]
+        floor = None if None in bounds else max(bound for bound in bounds if bound is not None)
+        a, b = left.by(cell, chosen), right.by(cell, chosen)
+        result = Contrast(baseline=cell, sample=cell, clock=chosen)
+        if a and b:
+            seen = compare_unpaired(list(a.values()), list(b.values()), floor=floor, seed=second.seed)
+            contrasts.append(replace(result, comparison=seen))
+        else:
+            sides = ((f"in {first.label}", left), (f"in {second.label}", right))
+            contrasts.append(replace(result, reason=_why((name, index, cell) for name, index in sides)))
+    return tuple(contrasts)
+
+
+def _paired(index: Index, baseline: Cell, sample: Cell, floors: Floors, choice: Choice) -> Contrast:
+    workers = max(baseline.workers, sample.workers)
+    clock = pick_clock(choice, workers)
+    result = Contrast(baseline=baseline, sample=sample, clock=clock)
+    a, b = index.by(baseline, clock), index.by(sample, clock)
+    if a.keys() & b.keys():
+        return replace(result, comparison=compare_paired(a, b, floor=floors.bound(clock, workers)))
+    names = (
+        (baseline.build, sample.build) if baseline.build != sample.build else (baseline.runner, sample.runner)
+    )
+    return replace(result, reason=_why([(names[0], index, baseline), (names[1], index, sample)]))
+
+
+def _why(sides: Iterable[tuple[str, Index, Cell]]) -> str:
+    """Return which side has no numbers and why."""
+    reasons = []
+    for name, index, cell in sides:
+        found = index.look_up(cell)
+        if isinstance(found, Absence):
+            reasons.append(f"{name}: {found.word}: {found.reason}")
+    return "; ".join(reasons) or "they share no round on this clock"
