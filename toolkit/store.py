@@ -253,7 +253,7 @@ def _metadata(run: pyperf.Run) -> dict[str, Any]:
 
 
 def _cell(fields: Mapping[str, Any]) -> Cell:
-    return Cell(**fields | {"phase": Phase(fields["phase"])})
+    return Cell(**{**fields, "phase": Phase(fields["phase"])})
 
 
 _OPTIONAL = ("rss_bytes", "pss_bytes", "gil_start", "gil_end", "gil_culprit")

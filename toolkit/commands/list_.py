@@ -13,7 +13,7 @@ import runners.catalog
 import workloads.catalog
 from toolkit.builds.environment import build_environment
 from toolkit.builds.find import find_builds, select_builds
-from toolkit.measure.prepare import child_environment, required_packages
+from toolkit.measure.prepare import child_environment, needed_packages, workload_packages
 from toolkit.measure.probe import Abilities, ask_build
 
 if TYPE_CHECKING:
@@ -54,10 +54,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _ask(builds: Sequence[Build]) -> dict[str, Abilities]:
-    modules = sorted({module for workload in workloads.catalog.WORKLOADS for module in workload.requires})
+    modules = sorted({module for workload in workloads.catalog.WORKLOADS for module in (*workload.requires, *workload.async_requires)})
     found = {}
     for build in builds:
-        environment = build_environment(build, required_packages(workloads.catalog.WORKLOADS, ()), on_progress=None)
+        environment = build_environment(build, needed_packages(build), workload_packages(workloads.catalog.WORKLOADS))
         found[build.label] = ask_build(str(environment.python), child_environment(()), free_threaded=build.free_threaded,
                                        modules=modules)
     return found

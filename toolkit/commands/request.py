@@ -121,10 +121,10 @@ def choose_builds(args: argparse.Namespace, found: FoundBuilds) -> tuple[Build, 
         UnknownNameError: there is no such build.
     """
     if args.builds:
-        return selectchoose_builds(found, args.builds)
+        return select_builds(found, args.builds)
     if args.build:
         labels = [each.partition("=")[0] for each in args.build]
-        return selectchoose_builds(found, ",".join(labels))
+        return select_builds(found, ",".join(labels))
     return default_pair(found)
 
 

@@ -42,12 +42,14 @@ class Subject:
     has_units: bool = False
     shared: str | None = None
     requires: tuple[str, ...] = ()   # modules that the blocking form imports
+    async_requires: tuple[str, ...] = ()  # modules that the async form imports
 
     @classmethod
     def of(cls, workload: Workload) -> Subject:
         """Return what planning has to know of `workload`."""
         return cls(workload.name, has_sync=True, has_async=workload.async_task is not None,
-                   has_units=workload.units is not None, shared=workload.shared, requires=workload.requires)
+                   has_units=workload.units is not None, shared=workload.shared, requires=workload.requires,
+                   async_requires=workload.async_requires)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +118,9 @@ def skip_reason(cell: Cell, runner: Runner, subject: Subject, abilities: Abiliti
         return "its tasks have no adjustable length (gilscope list shows which have)"
     if subject.shared is not None and subject.shared not in runner.shares:
         return f"{runner.name} cannot share a {subject.shared} between workers"
-    if runner.awaits and subject.has_async:
-        return None
     importable = abilities.isolated if runner.name in ISOLATED else abilities.modules
-    for module in subject.requires:
-        if reason := importable.get(module):
-            return reason
-    return None
+    needed = subject.async_requires if runner.awaits and subject.has_async else subject.requires
+    return next((reason for module in needed if (reason := importable.get(module))), None)
 
 
 def _twins(group: Sequence[Cell]) -> list[Cell]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import workloads.catalog
 from toolkit.builds.environment import build_environment, harness_path
+from toolkit.builds.find import version_key
 from toolkit.errors import BuildError, ToolkitError
 from toolkit.measure.plan import Selection, Subject
 from toolkit.measure.probe import Abilities, ask_build
@@ -62,9 +64,9 @@ def prepare(selection: Selection, builds: Sequence[Build], *, paths: Sequence[Pa
         check_shadowing(selection.user, paths)
     pythons, environments, missing = {}, {}, {}
     for build in builds:
-        environment = build_environment(build, required_packages(chosen, packages), on_progress=say)
-        if "pyperf" in environment.missing:
-            raise BuildError(f"{build.label} cannot measure without pyperf: {environment.missing['pyperf']}")
+        environment = build_environment(build, [*needed_packages(build), *packages], workload_packages(chosen), on_progress=say)
+        if reason := next((why for text, why in environment.missing.items() if text in needed_packages(build)), None):
+            raise BuildError(f"{build.label} cannot be measured: {reason}")
         pythons[build.label] = str(environment.python)
         environments[build.label] = child_environment(paths if selection.user else ())
         missing[build.label] = environment.missing
@@ -76,23 +78,27 @@ def prepare(selection: Selection, builds: Sequence[Build], *, paths: Sequence[Pa
     for build in builds:
         say(f"asking {build.label} what it can run")
         found = ask_build(pythons[build.label], environments[build.label], free_threaded=build.free_threaded,
-                          modules=[module for subject in subjects for module in subject.requires])
+                          modules=[module for subject in subjects for module in (*subject.requires, *subject.async_requires)])
         abilities[build.label] = _with_installer_reasons(found, missing[build.label])
     return Prepared(builds=tuple(builds), pythons=pythons, environments=environments, abilities=abilities,
                     subjects=tuple(subjects))
 
 
-def required_packages(chosen: Sequence[Workload], extra: Sequence[str]) -> list[str]:
-    """Return what is installed into a build's environment: what measuring needs, what the workloads need, what the user named."""
-    wanted = ["pyperf>=2.10", "backports-interpreters>=0.3; python_version < '3.14'"]
-    for workload in chosen:
-        wanted += [package for package in workload.packages if package not in wanted]
-    return wanted + [package for package in extra if package not in wanted]
+def needed_packages(build: Build) -> list[str]:
+    """Return what measuring needs in `build`; interpreters have a module of their own only from 3.14 on."""
+    backport = ["backports-interpreters>=0.3"] if version_key(build.version)[:2] < (3, 14) else []
+    return ["pyperf>=2.10", *backport]
+
+
+def workload_packages(chosen: Sequence[Workload]) -> list[str]:
+    """Return what the workloads need; one that a build cannot have costs it their cells, not the run."""
+    return list(dict.fromkeys(package for workload in chosen for package in workload.packages))
 
 
 def _with_installer_reasons(found: Abilities, missing: Mapping[str, str]) -> Abilities:
     """Say why a module is missing where the installer knows it better than the import."""
-    modules = {name: why if why is None or name not in missing else f"{name} cannot be installed: {missing[name]}"
+    by_name = {re.split(r"[^A-Za-z0-9_-]", text, maxsplit=1)[0]: why for text, why in missing.items()}
+    modules = {name: why if why is None or name not in by_name else f"{name} cannot be installed: {by_name[name]}"
                for name, why in found.modules.items()}
     isolated = {name: modules[name] or why for name, why in found.isolated.items()}
     return Abilities(runners=found.runners, modules=modules, isolated=isolated)

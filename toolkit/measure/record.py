@@ -38,9 +38,9 @@ class Request:
             BadFileError: a field is missing or unknown.
         """
         try:
-            selection = dict(fields["selection"])
+            selection: dict[str, Any] = dict(fields["selection"])
             user = selection.pop("user")
-            lists = {name: tuple(selection.pop(name)) for name in ("workloads", "models", "workers", "task_seconds")}
+            lists: dict[str, Any] = {name: tuple(selection.pop(name)) for name in ("workloads", "models", "workers", "task_seconds")}
             phases = tuple(Phase(each) for each in selection.pop("phases"))
             return cls(
                 selection=Selection(user=UserTarget(**user) if user else None, phases=phases, **lists, **selection),
