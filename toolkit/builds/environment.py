@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.builds.places import cache_dir, locked
+from toolkit.builds.places import cache_dir, locked, uv_command
 from toolkit.errors import BuildError
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def _install(folder: Path, build: Build, wanted: Sequence[str], say: Callable[[s
 
 def _create(folder: Path, build: Build) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    if uv := _uv():
+    if uv := uv_command():
         problem = _run([uv, "venv", "--quiet", "--no-config", "--python", build.base_executable, folder])
     else:
         problem = _run([build.base_executable, "-I", "-m", "venv", folder])
@@ -242,7 +242,7 @@ def _install_wheels(folder: Path, arguments: Sequence[str]) -> str:
 
 
 def _installer(folder: Path) -> list[str | Path]:
-    if uv := _uv():
+    if uv := uv_command():
         return [uv, "pip", "install", "--quiet", "--no-config", "--python", _python(folder)]
     own = _python(folder).with_name("pip").exists()
     # The pip a Python comes with works with that Python; an older one may not.
@@ -277,11 +277,6 @@ def _shortened(reason: str) -> str:
     lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", reason).splitlines() if line.strip()]
     told = [line for line in lines if re.match(r"error|caused by|.*cause:", line, re.IGNORECASE)] or lines[-1:]
     return textwrap.shorten(" ".join(told), 300, placeholder="...")
-
-
-def _uv() -> str | None:
-    beside = Path(sys.executable).with_name("uv")
-    return shutil.which("uv") or (str(beside) if os.access(beside, os.X_OK) else None)
 
 
 def _host_pip() -> bool:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import shutil
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.builds import compile as compiled
-from toolkit.builds.inspection import Facts, has_lto, has_pgo, inspect_all, opt_level
+from toolkit.builds.inspection import Facts, has_lto, has_pgo, inspect_all, opt_level, version_key
+from toolkit.builds.pairing import best_pair, minor_of
 from toolkit.errors import BuildError, UnknownNameError
 from toolkit.model import Build, Note
 
@@ -83,7 +83,7 @@ def select_builds(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
         BuildError: No name was given and there is no build at all.
     """
     if wanted is None:
-        return _default_selection(found)
+        return default_pair(found)
     by_label = {build.label: build for build in found.builds}
     labels = [label for label in (part.strip() for part in wanted.split(",")) if label]
     if not labels:
@@ -94,24 +94,13 @@ def select_builds(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
     return tuple(by_label[label] for label in dict.fromkeys(labels))
 
 
-def version_key(version: str) -> tuple[int, int, int, int, int, bool]:
-    """Order versions: "3.15.0rc1" before "3.15.0", "3.14.7" before "3.14.7+" (a snapshot after it)."""
-    match = re.match(r"(\d+)\.(\d+)\.(\d+)(?:(a|b|rc)(\d+))?(\+?)", version)
-    if not match:
-        return (0, 0, 0, 0, 0, False)
-    major, minor, micro, stage, serial, plus = match.groups()
-    return (int(major), int(minor), int(micro), ("a", "b", "rc", None).index(stage), int(serial or 0), bool(plus))
+def default_pair(found: FoundBuilds) -> tuple[Build, ...]:
+    """Return the newest fair pair, the GIL build first; the newest build alone when no pair can be made.
 
-
-def minor_of(build: Build) -> str:
-    """Return "3.14" for every build of 3.14."""
-    return ".".join(build.version.split(".")[:2])
-
-
-def _default_selection(found: FoundBuilds) -> tuple[Build, ...]:
-    from toolkit.builds.pairing import default_pair  # noqa: PLC0415 - pairing needs this module's version order
-
-    if pair := default_pair(found.builds):
+    Raises:
+        BuildError: There is no build at all.
+    """
+    if pair := best_pair(found.builds):
         return (pair.gil, pair.free_threaded)
     if not found.builds:
         raise BuildError("no CPython 3.12 or newer found; `gilscope builds install` gets a pair")
@@ -131,7 +120,7 @@ def _explicit_candidate(text: str) -> Candidate:
     label, equals, path = text.partition("=")
     if not (equals and path and LABEL.fullmatch(label)):
         raise UnknownNameError(f"--build {text!r}: write LABEL=PATH, like mine=/opt/python/bin/python3.14")
-    executable = Path(os.path.expanduser(path)).absolute()
+    executable = Path(path).expanduser().absolute()
     if executable.is_dir():
         inside = next((each for name in ("python", "python3") if (each := executable / "bin" / name).exists()), None)
         if not inside:
@@ -176,13 +165,13 @@ def _uv_folder() -> Path:
 def _interpreters(folders: Iterable[Path]) -> Iterator[Path]:
     for folder in folders:
         try:
-            names = sorted(os.listdir(folder))
+            files = sorted(folder.iterdir())
         except OSError:
             continue  # PATH often names folders that do not exist
-        for name in names:
-            match = PYTHON_NAME.fullmatch(name)
-            if match and int(match[1]) >= OLDEST[1] and shutil.which(folder / name):
-                yield folder / name
+        for path in files:
+            match = PYTHON_NAME.fullmatch(path.name)
+            if match and int(match[1]) >= OLDEST[1] and os.access(path, os.X_OK):
+                yield path
 
 
 def _unsuitable(facts: Facts) -> str:

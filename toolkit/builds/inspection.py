@@ -55,6 +55,15 @@ def inspect_all(candidates: Iterable[Path]) -> dict[Path, Facts | str]:
     return {path: known.get(path) or asked[path] for path in paths}
 
 
+def version_key(version: str) -> tuple[int, int, int, int, int, bool]:
+    """Order versions: "3.15.0rc1" before "3.15.0", "3.14.7" before "3.14.7+" (a snapshot after it)."""
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)(?:(a|b|rc)(\d+))?(\+?)", version)
+    if not match:
+        return (0, 0, 0, 0, 0, False)
+    major, minor, micro, stage, serial, plus = match.groups()
+    return (int(major), int(minor), int(micro), ("a", "b", "rc", None).index(stage), int(serial or 0), bool(plus))
+
+
 def opt_level(flags: str) -> str:
     """Return the optimization flag that counts, "-O0" when there is none: compilers take the last one."""
     levels = re.findall(r"(?:^|\s)(-O\S*)", flags)

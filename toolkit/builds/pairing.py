@@ -10,7 +10,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.builds.find import minor_of, version_key
+from toolkit.builds.inspection import version_key
 from toolkit.model import Build, Note
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def compare_builds(a: Build, b: Build) -> tuple[Note, ...]:
     return tuple(Note(text=text) for text in differences if text)
 
 
-def default_pair(builds: Sequence[Build]) -> Pair | None:
+def best_pair(builds: Sequence[Build]) -> Pair | None:
     """Return the newest fair pair of one minor version; where there is none, the one with the fewest mismatches.
 
     None when there is no build with the GIL or none without.
@@ -72,6 +72,11 @@ def default_pair(builds: Sequence[Build]) -> Pair | None:
         for gil in builds if not gil.free_threaded for free in builds if free.free_threaded
     ]
     return max(pairs, key=_preference, default=None)
+
+
+def minor_of(build: Build) -> str:
+    """Return "3.14" for every build of 3.14."""
+    return ".".join(build.version.split(".")[:2])
 
 
 def _preference(pair: Pair) -> tuple[object, ...]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +30,12 @@ def cache_dir() -> Path:
 def pythons_dir() -> Path:
     """Return the folder that holds one installed interpreter per subfolder."""
     return data_dir() / "pythons"
+
+
+def uv_command() -> str | None:
+    """Return uv: on PATH, or installed beside the running Python."""
+    beside = Path(sys.executable).with_name("uv")
+    return shutil.which("uv") or (str(beside) if os.access(beside, os.X_OK) else None)
 
 
 @contextmanager

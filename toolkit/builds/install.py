@@ -1,0 +1,209 @@
+"""Get interpreters: from uv where it can download them, else built as a pair from one source with the same flags.
+
+Downloading and compiling are `apt`'s and `compile`'s; this decides what is needed and from where.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.builds import compile as compiled
+from toolkit.builds.apt import distribution_source
+from toolkit.builds.compile import OPTIONAL_MODULES, Source, Step, Wanted
+from toolkit.builds.find import find_builds
+from toolkit.builds.inspection import version_key
+from toolkit.builds.pairing import minor_of
+from toolkit.builds.places import data_dir, uv_command
+from toolkit.errors import BuildError, UnknownNameError
+from toolkit.model import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.builds.apt import DistributionSource
+    from toolkit.builds.compile import Installed, Report
+
+# What "the newest pair" tries when no version is named.  3.12 has no free-threaded build.
+NEWEST_FIRST = ("3.15", "3.14", "3.13")
+UV_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What `gilscope builds install` was asked for."""
+
+    names: tuple[str, ...] = ()      # "3.14", "3.14t"; none: the newest pair that can be had
+    tarball: Path | None = None
+    optimize: bool = False
+    jobs: int = 1
+    keep_source: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What is there now: one line for each build, and what a user should know about it."""
+
+    lines: tuple[str, ...]
+    notes: tuple[Note, ...] = ()
+
+
+def install(request: Request, report: Report) -> Outcome:
+    """Make sure that the interpreters are there.
+
+    Raises:
+        UnknownNameError: A name is not a version that can be installed.
+        BuildError: They can be had neither from uv nor from a source; says why for each way.
+    """
+    wanted = [_wanted(name, optimize=request.optimize) for name in request.names]
+    if request.tarball is not None:
+        return _from_tarball(Source.of(request.tarball), wanted, request, report)
+    if lines := _there_already(wanted, optimize=request.optimize):
+        return Outcome(lines=lines)
+    reason = _try_uv([each.label for each in wanted] or _pair(NEWEST_FIRST[0]), report)
+    if not reason:
+        return Outcome(lines=_there_already(wanted, optimize=request.optimize) or ("installed by uv",))
+    try:
+        return _from_distribution(wanted, request, report)
+    except BuildError as error:
+        raise BuildError(f"{error}\n  (uv: {reason})\n  A CPython source tarball can be given with --source.") from error
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _wanted(name: str, *, optimize: bool) -> Wanted:
+    match = re.fullmatch(r"(3\.(\d+))(t?)", name)
+    if not match or int(match[2]) < 12:  # noqa: PLR2004 - the oldest version that can be measured
+        raise UnknownNameError(f"{name!r} cannot be installed; name versions from 3.12 on, like 3.14 and 3.14t")
+    if match[3] and int(match[2]) < 13:  # noqa: PLR2004 - PEP 703 came with 3.13
+        raise UnknownNameError(f"{name!r} cannot be installed: CPython has free-threaded builds from 3.13t on")
+    return Wanted(match[1], bool(match[3]), optimize)
+
+
+def _pair(minor: str) -> list[str]:
+    return [minor, f"{minor}t"]
+
+
+def _there_already(wanted: Sequence[Wanted], *, optimize: bool) -> tuple[str, ...]:
+    """Return a line for every wanted build when one source or one vendor made them all, else nothing."""
+    minors = list(dict.fromkeys(each.minor for each in wanted))
+    if not minors:
+        pairs = (_made_alike([_wanted(name, optimize=optimize) for name in _pair(minor)]) for minor in NEWEST_FIRST)
+        return next((lines for lines in pairs if lines), ())
+    lines: tuple[str, ...] = ()
+    for minor in minors:
+        alike = _made_alike([each for each in wanted if each.minor == minor])
+        if not alike:
+            return ()
+        lines += alike
+    return lines
+
+
+def _made_alike(wanted: Sequence[Wanted]) -> tuple[str, ...]:
+    ours = compiled.installed()
+    for digest in dict.fromkeys(entry.sha256 for entry in ours):
+        found = {entry.label: entry for entry in ours if entry.sha256 == digest}
+        entries = [found.get(each.label) for each in wanted]
+        if all(entry and (entry.optimized or not each.optimize) for entry, each in zip(entries, wanted, strict=True)):
+            return tuple(f"{entry.label} is installed already: {entry.executable}" for entry in entries if entry)
+    from_uv = {(minor_of(build), build.free_threaded): build
+               for build in reversed(find_builds().builds) if build.source == "uv" and not build.debug}
+    builds = [from_uv.get((each.minor, each.free_threaded)) for each in wanted]
+    if len({build.version if build else None for build in builds} - {None}) == 1 and all(builds):
+        return tuple(f"{each.label} is installed already: {build.executable}"
+                     for each, build in zip(wanted, builds, strict=True) if build)
+    return ()
+
+
+def _try_uv(labels: Sequence[str], report: Report) -> str:
+    """Ask uv for prebuilt interpreters; return why it could not give them, "" when it did."""
+    uv = uv_command()
+    if uv is None:
+        return "not installed"
+    report(Step(f"ask uv for {' '.join(labels)}"))
+    # One retry: where nothing can be downloaded, the source is waiting.
+    environment = {"UV_HTTP_RETRIES": "1", **os.environ}
+    try:
+        outcome = subprocess.run([uv, "python", "install", *labels], capture_output=True, text=True, check=False,
+                                 timeout=UV_SECONDS, stdin=subprocess.DEVNULL, env=environment)
+    except subprocess.TimeoutExpired:
+        return f"did not end within {UV_SECONDS:.0f} s"
+    if outcome.returncode == 0:
+        return ""
+    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", outcome.stderr).splitlines() if line.strip()]
+    return lines[-1].removeprefix("cause: ") if lines else "failed without a reason"
+
+
+def _from_tarball(source: Source, wanted: Sequence[Wanted], request: Request, report: Report) -> Outcome:
+    if not wanted:
+        raise UnknownNameError("name the versions to build from the source, like 3.14 3.14t")
+    labels = {each.label for each in wanted}
+    known = {entry.label: entry for entry in compiled.installed()
+             if entry.sha256 == source.sha256 and entry.optimized == request.optimize}
+    if labels <= known.keys():
+        return Outcome(lines=tuple(f"{label} is installed already: {known[label].executable}" for label in sorted(labels)))
+    return _built(compiled.build(source, wanted, jobs=request.jobs, report=report))
+
+
+def _from_distribution(wanted: Sequence[Wanted], request: Request, report: Report) -> Outcome:
+    minors = list(dict.fromkeys(each.minor for each in wanted))
+    folder = Path(tempfile.mkdtemp(prefix="gilscope-source-"))
+    try:
+        with distribution_source(report) as distribution:
+            sources = ([_source(distribution, minor, folder, report) for minor in minors]
+                       or [_newest_source(distribution, folder, report)])
+        made: list[Installed] = []
+        for source, minor in sources:
+            each = [one for one in wanted if one.minor == minor] or [
+                _wanted(name, optimize=request.optimize) for name in _pair(minor)]
+            made += compiled.build(source, each, jobs=request.jobs, report=report)
+            if request.keep_source:
+                _keep(source)
+        return _built(made)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _source(distribution: DistributionSource, minor: str, folder: Path, report: Report) -> tuple[Source, str]:
+    report(Step(f"download the source of CPython {minor}"))
+    source = distribution.download(minor, folder)
+    report(Step(f"{source.name}: SHA-256 {source.sha256}"))
+    return source, minor
+
+
+def _newest_source(distribution: DistributionSource, folder: Path, report: Report) -> tuple[Source, str]:
+    reasons = []
+    for minor in NEWEST_FIRST:
+        try:
+            return _source(distribution, minor, folder, report)
+        except BuildError as error:
+            reasons.append(str(error))
+    raise BuildError("no CPython source can be had:\n  " + "\n  ".join(reasons))
+
+
+def _keep(source: Source) -> None:
+    folder = data_dir() / "sources"
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(source.tarball, folder / f"{source.sha256[:12]}-{source.tarball.name}")
+
+
+def _built(entries: Sequence[Installed]) -> Outcome:
+    lines = tuple(f"{entry.label} is CPython {entry.version} from {entry.source}, SHA-256 {entry.sha256[:16]}..., "
+                  f"built in {entry.seconds:.0f} s: {entry.executable}"
+                  for entry in sorted(entries, key=lambda entry: version_key(entry.version)))
+    missing = sorted({name for entry in entries for name in entry.missing})
+    if not missing:
+        return Outcome(lines=lines)
+    packages = " ".join(OPTIONAL_MODULES[name] for name in missing)
+    return Outcome(lines=lines, notes=(Note(
+        text=f"built without {', '.join(missing)}: on Debian `apt-get install {packages}` gives what they need; "
+             "then remove the folder of the build and install it again"),))

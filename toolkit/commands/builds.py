@@ -1,0 +1,206 @@
+"""`gilscope builds`: which Pythons there are and how fair the best pair is; `gilscope builds install`: get more."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from toolkit.builds.find import FoundBuilds, find_builds
+from toolkit.builds.install import Request, install, usable_cores
+from toolkit.builds.pairing import best_pair
+from toolkit.commands.options import positive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolkit.builds.compile import Step
+    from toolkit.builds.pairing import Pair
+    from toolkit.model import Build
+
+HEARTBEAT_SECONDS = 30.0   # between lines that tell a log's reader that something still happens
+COLUMNS = ("build", "version", "GIL", "JIT", "debug", "compiler", "-O", "PGO", "LTO", "allocator", "found by")
+
+
+def add_parser(commands: Any) -> None:
+    """Add the parser of `gilscope builds` and of its `install`."""
+    parser = commands.add_parser(
+        "builds", help="show the builds of CPython at hand, or install more",
+        description="Show every CPython from 3.12 on that can be measured, how each was built, and whether the default "
+                    "pair is fair to compare. Looks in tox environments, at what gilscope, uv and pyenv installed, and "
+                    "in PATH.")
+    parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
+                        help="Add the interpreter at PATH under the name LABEL. For one that is not found.")
+    parser.add_argument("--json", action="store_true", help="Print JSON, for scripts.")
+    parser.set_defaults(run=run)
+    actions = parser.add_subparsers(metavar="ACTION")
+    adder = actions.add_parser(
+        "install", help="install builds: from uv, or built from source",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Install builds that are fair to compare. uv is asked first; where it cannot download any, they are\n"
+                    "built from one source with the same flags, about two minutes each. The source is the\n"
+                    "distribution's own (apt-get source), or a tarball of yours.",
+        epilog="examples:\n  gilscope builds install 3.14 3.14t\n"
+               "  gilscope builds install 3.14 3.14t --source Python-3.14.0.tar.xz --optimize")
+    adder.add_argument("names", metavar="VERSION", nargs="*",
+                       help="Version to install, e.g. 3.14 or 3.14t (default: the newest pair that can be had).")
+    adder.add_argument("--source", metavar="TARBALL", type=Path,
+                       help="Build from this CPython source. For a version that nobody distributes, and without a network.")
+    adder.add_argument("--optimize", action="store_true",
+                       help="Build with PGO and LTO, as distributions do. Takes several times as long.")
+    adder.add_argument("--jobs", metavar="N", type=positive, default=usable_cores(),
+                       help="Compile N files at once (default: %(default)s, the cores). Fewer leave room for other work.")
+    adder.add_argument("--keep-source", action="store_true",
+                       help="Keep the downloaded source in gilscope's data folder. To build from the same one again.")
+    adder.set_defaults(run=run_install)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the builds at hand."""
+    found = find_builds(args.build, project_dir=Path.cwd())
+    pair = best_pair(found.builds)
+    if args.json:
+        print(json.dumps(_plain(found, pair), indent=1))
+        return 0
+    console = Console(highlight=False)
+    if found.builds:
+        console.print(_table(found))
+        for build in found.builds:
+            console.print(_origin(build), soft_wrap=True)
+    else:
+        console.print("No CPython 3.12 or newer found. `gilscope builds install` gets a pair.")
+    for note in found.problems:
+        console.print(f"not usable: {note.text}", soft_wrap=True, markup=False)
+    for line in _fairness(found, pair):
+        console.print(line, markup=False)
+    return 0
+
+
+def run_install(args: argparse.Namespace) -> int:
+    """Install the builds and say what is there now."""
+    request = Request(names=tuple(args.names), tarball=args.source, optimize=args.optimize, jobs=args.jobs,
+                      keep_source=args.keep_source)
+    with _terminated_like_interrupted(), Steps() as steps:
+        outcome = install(request, steps.show)
+    for line in outcome.lines:
+        print(line)
+    for note in outcome.notes:
+        print(f"note: {note.text}", file=sys.stderr)
+    return 0
+
+
+class Steps:
+    """Show the steps of an installation: a bar on a terminal, plain lines elsewhere."""
+
+    def __init__(self) -> None:
+        console = Console(stderr=True, highlight=False)
+        self._bar = Progress(TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn(),
+                             console=console) if console.is_terminal else None
+        self._task = TaskID(-1)
+        self._what = ""
+        self._began = self._spoken = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def show(self, step: Step) -> None:
+        """Tell about a step when it is new or has been going on for a while."""
+        is_new = step.what != self._what
+        self._what = step.what
+        if self._bar:
+            self._advance(self._bar, step, is_new=is_new)
+        else:
+            self._say(step, is_new=is_new)
+
+    def _advance(self, bar: Progress, step: Step, *, is_new: bool) -> None:
+        if is_new:
+            if self._task >= 0:
+                bar.update(self._task, total=1, completed=1)
+                bar.stop_task(self._task)
+            self._task = bar.add_task(step.what, total=step.expected or None)
+        elif step.expected:
+            bar.update(self._task, completed=min(step.done, step.expected), total=step.expected)
+
+    def _say(self, step: Step, *, is_new: bool) -> None:
+        now = time.monotonic()
+        if not is_new and now - self._spoken < HEARTBEAT_SECONDS:
+            return
+        self._spoken = now
+        share = f", {min(100, 100 * step.done // step.expected)}%" if step.expected and not is_new else ""
+        print(f"[{now - self._began:4.0f} s] {step.what}{share}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """Turn SIGTERM into an exception, so that compilers are ended and half-made folders removed."""
+    def end(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _table(found: FoundBuilds) -> Table:
+    table = Table(*COLUMNS, box=None, pad_edge=False)
+    for build in found.builds:
+        table.add_row(*(Text(cell) for cell in (
+            build.label, build.version, "no" if build.free_threaded else "yes", build.jit, _yes(build.debug),
+            build.compiler, build.opt_level.removeprefix("-O"), _yes(build.pgo), _yes(build.lto), build.allocator,
+            build.source)))
+    return table
+
+
+def _origin(build: Build) -> Text:
+    """Return where a build lies and what it was made of; not cut, however long."""
+    told = [build.executable]
+    if build.base_executable != build.executable:
+        told.append(f"of {build.base_executable}")
+    if build.revision:
+        told.append(f"source {build.revision}")
+    return Text(f"  {build.label}: {', '.join(told)}")
+
+
+def _fairness(found: FoundBuilds, pair: Pair | None) -> list[str]:
+    if pair is None:
+        lacking = "with the GIL" if any(build.free_threaded for build in found.builds) else "without the GIL"
+        return [f"\nNo pair to compare: there is no build {lacking}. `gilscope builds install` gets a pair."]
+    names = f"{pair.gil.label} and {pair.free_threaded.label}"
+    if not pair.mismatches:
+        return [f"\nDefault pair: {names}, built alike: their ratio is about the GIL."]
+    return [f"\nDefault pair: {names}, NOT built alike: their ratio is not about the GIL alone.",
+            *(f"  {note.text}" for note in pair.mismatches),
+            "`gilscope builds install` gets a pair that was built alike."]
+
+
+def _plain(found: FoundBuilds, pair: Pair | None) -> dict[str, Any]:
+    return {
+        "builds": [asdict(build) for build in found.builds],
+        "problems": [note.text for note in found.problems],
+        "default_pair": None if pair is None else {
+            "gil": pair.gil.label, "free_threaded": pair.free_threaded.label,
+            "mismatches": [note.text for note in pair.mismatches]},
+    }
+
+
+def _yes(value: bool) -> str:  # noqa: FBT001 - the one thing it is about
+    return "yes" if value else "no"
