@@ -14,6 +14,10 @@ from typing import Any, Protocol, cast
 # process-wide state that only the main interpreter may set up.  Goes with 3.12.
 MAIN_FIRST = ("asyncio", "datetime", "decimal", "hashlib", "sqlite3", "ssl")
 
+# 3.12's _asyncio keeps a tuple in a static variable, so a tuple of one interpreter ends in another's free list and
+# the process aborts, at exit at the latest.  asyncio falls back to its Python half without it.  Goes with 3.12.
+PRELUDE = "" if sys.version_info >= (3, 13) else "sys.modules['_asyncio'] = None\n"
+
 
 class Interpreter(Protocol):
     """An interpreter with a GIL of its own."""

@@ -239,7 +239,7 @@ def rebuild_exception(kind: str, message: str, trace: str, pickled: bytes | None
 def _bootstrap(requests: int, replies: int) -> str:
     # A fresh interpreter has the default path only, without what the script or its caller added.
     path = [entry for entry in sys.path if isinstance(entry, str)]
-    return (f"import sys\nsys.path[:] = {path!r}\n"
+    return (f"import sys\nsys.path[:] = {path!r}\n{_interpreters.PRELUDE}"
             f"from runners import _worker\n_worker.loop({requests}, {replies})\n")
 
 

@@ -1,0 +1,29 @@
+"""The Pythons that the real-model tests run in: this one, and those that the environment names."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def builds() -> dict[str, str]:
+    """Return {label: executable}; GILSCOPE_TEST_BUILDS="3.14t=/path/to/python,..." adds to the current one."""
+    found = {"current": sys.executable}
+    for entry in filter(None, os.environ.get("GILSCOPE_TEST_BUILDS", "").split(",")):
+        label, _, path = entry.partition("=")
+        found[label.strip()] = path.strip()
+    return found
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """Return an environment in which a child finds the project and warns about everything."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **extra}
+
+
+def run_child(python: str, *arguments: str, timeout: float = 120, **extra: str) -> subprocess.CompletedProcess[str]:
+    """Run a build to its end and return what it wrote; warnings are errors in it."""
+    return subprocess.run(
+        [python, "-W", "error", *arguments], cwd=ROOT, env=environment(**extra), timeout=timeout,
+        capture_output=True, text=True, check=False)

@@ -1,0 +1,307 @@
+"""What every pool must do, each case in a process of its own: python cases.py CASE RUNNER.
+
+A case asserts and returns None, or returns why it does not apply.  The process then prints "ok" or "n/a: why".
+"""
+
+import multiprocessing
+import os
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from concurrent.futures.process import BrokenProcessPool
+
+from tests.conformance import tasks
+
+from runners import _teardown, _worker
+from runners.catalog import find
+from runners.errors import TeardownError, WorkerError
+
+WORKERS = 2
+IN_PROCESS = {"serial", "threads", "free-threaded", "asyncio"}  # nothing travels, so nothing must pickle
+INTERPRETERS = {"subinterpreters", "interpreter-pool"}
+PROCESSES = {"processes-spawn", "processes-forkserver", "processes-fork"}
+
+
+def open_pool(runner, shared=None):
+    return runner.pool(1 if runner.name == "serial" else WORKERS, shared)
+
+
+def raised_by(call):
+    """Return what a call raises; fail when it raises nothing."""
+    try:
+        call()
+    except BaseException as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def text_of(error):
+    return "".join(traceback.format_exception(error))
+
+
+def case_results_in_order(runner):
+    with open_pool(runner) as pool:
+        assert pool.map(tasks.uneven, range(40)) == list(range(40))
+
+
+def case_three_maps_in_a_row(runner):
+    with open_pool(runner) as pool:
+        for start in (0, 10, 20):
+            assert pool.map(tasks.square, range(start, start + 9)) == [n * n for n in range(start, start + 9)]
+        assert pool.map(tasks.square, []) == []
+        assert pool.map(tasks.square, [3]) == [9]
+
+
+def case_exception_has_its_traceback(runner):
+    with open_pool(runner) as pool:
+        error = raised_by(lambda: pool.map(tasks.divide_by, [1, 0, 2]))
+        assert type(error) is ZeroDivisionError, error
+        assert "the line a traceback must show" in text_of(error), text_of(error)
+        assert pool.map(tasks.square, [4, 5]) == [16, 25]  # still usable
+
+
+def case_first_exception_wins(runner):
+    with open_pool(runner) as pool:
+        error = raised_by(lambda: pool.map(tasks.divide_by, [2, "text", 0, 1]))
+        assert type(error) is TypeError, error
+
+
+def case_system_exit_is_an_exception(runner):
+    with open_pool(runner) as pool:
+        assert type(raised_by(lambda: pool.map(tasks.raise_system_exit, [0]))) is SystemExit
+        assert pool.map(tasks.square, [4, 5]) == [16, 25]
+
+
+def case_unpicklable_exception(runner):
+    with open_pool(runner) as pool:
+        error = raised_by(lambda: pool.map(tasks.raise_locked, [0]))
+        if runner.name in IN_PROCESS:
+            assert type(error) is tasks.LockedError
+        if runner.name == "subinterpreters":
+            assert type(error) is WorkerError
+            assert "LockedError" in str(error)
+            assert "raise LockedError" in text_of(error)
+        assert pool.map(tasks.square, [4, 5]) == [16, 25]
+
+
+def case_exception_that_cannot_be_rebuilt(runner):
+    if runner.name != "subinterpreters":
+        return "the standard pools break, or hand it over"
+    with open_pool(runner) as pool:
+        error = raised_by(lambda: pool.map(tasks.raise_picky, [0]))
+        assert type(error) is WorkerError
+        assert "PickyError" in str(error)
+        assert pool.map(tasks.square, [4, 5]) == [16, 25]
+    return None
+
+
+def case_unpicklable_result(runner):
+    if runner.name in IN_PROCESS:
+        return "nothing is pickled"
+    with open_pool(runner) as pool:
+        assert isinstance(raised_by(lambda: pool.map(tasks.return_lock, [0])), Exception)
+        assert pool.map(tasks.square, [4, 5]) == [16, 25]
+    return None
+
+
+def case_unpicklable_payload(runner):
+    if runner.name in IN_PROCESS:
+        return "nothing is pickled"
+    with open_pool(runner) as pool:
+        assert isinstance(raised_by(lambda: pool.map(tasks.identity, [1, threading.Lock(), 2])), Exception)
+        assert pool.map(tasks.square, [4, 5]) == [16, 25]
+    return None
+
+
+def case_task_without_a_name(runner):
+    if runner.name != "subinterpreters":
+        return "the standard pools say so themselves"
+    with open_pool(runner) as pool:
+        assert "lambda" in str(raised_by(lambda: pool.map(lambda payload: payload, [0])))
+    return None
+
+
+def case_big_payloads(runner):
+    block = bytes(range(256)) * (256 * 1024)  # 64 MiB
+    with open_pool(runner) as pool:
+        for result in pool.map(tasks.identity, [block, block]):
+            assert result == block
+
+
+def case_worker_dies(runner):
+    if runner.name not in PROCESSES:
+        return "its workers die with this process"
+    for death in (tasks.exit_at_once, tasks.kill_self):
+        with open_pool(runner) as pool:
+            assert isinstance(raised_by(lambda pool=pool, death=death: pool.map(death, [0])), BrokenProcessPool)
+        assert not multiprocessing.active_children()
+    return None
+
+
+def case_loop_ends(runner):
+    if runner.name != "subinterpreters":
+        return "only our interpreters have a loop of ours"
+    with open_pool(runner) as pool:
+        assert pool.map(tasks.square, [2, 3]) == [4, 9]
+        for worker in pool._workers:
+            worker.send(b"no pickle")  # a failed task, not the end of the worker
+            assert worker.receive()
+        error = raised_by(lambda: pool.map(tasks.close_descriptors, [pool._workers[0]._request_end] * 2))
+        assert type(error) is WorkerError, error
+        assert "a subinterpreter ended" in str(error)
+    return None
+
+
+def case_interpreter_cannot_start(runner):
+    if runner.name not in INTERPRETERS:
+        return "no interpreters"
+    path, sys.path[:] = sys.path[:], ["/nowhere"]
+    try:
+        error = raised_by(lambda: open_pool(runner).__enter__())
+    finally:
+        sys.path[:] = path
+    assert isinstance(error, Exception), error
+    assert threading.active_count() == 1
+    return None
+
+
+def case_thread_left_behind(runner):
+    if runner.name in IN_PROCESS:
+        return "a thread left in this process is not the pool's"
+    _teardown.CLOSE_SECONDS = 1.0
+
+    def leave():
+        with open_pool(runner) as pool:
+            assert pool.map(tasks.leave_thread_behind, [0, 1]) == ["left", "left"]
+
+    if runner.name in INTERPRETERS:
+        error = raised_by(leave)
+        assert type(error) is TeardownError, error
+        assert "left a thread behind" in str(error)
+    else:
+        leave()
+        assert not multiprocessing.active_children()
+    return None
+
+
+def case_body_raises(runner):
+    def fail():
+        with open_pool(runner) as pool:
+            pool.map(tasks.square, [1])
+            raise LookupError("from the body")
+
+    error = raised_by(fail)
+    assert type(error) is LookupError
+    assert not getattr(error, "__notes__", [])
+    assert not multiprocessing.active_children()
+    assert threading.active_count() == 1, threading.enumerate()
+
+
+def case_every_worker_is_up(runner):
+    if runner.name in PROCESSES:
+        with open_pool(runner) as pool:
+            up = {process.pid for process in multiprocessing.active_children()}
+            states = pool.map(_worker.gil_state, [None] * WORKERS)
+            assert {pid for _, pid in states} == up
+            assert len(up) == WORKERS
+    elif runner.name in {"serial", "asyncio"}:
+        return "one thread"
+    else:
+        with open_pool(runner):
+            assert threading.active_count() == 1 + WORKERS
+    return None
+
+
+def case_gil_state(runner):
+    expected = getattr(sys, "_is_gil_enabled", lambda: None)()
+    with open_pool(runner) as pool:
+        states = pool.map(_worker.gil_state, [None] * (1 if runner.name == "serial" else WORKERS))
+    assert [state for state, _ in states] == [expected] * len(states)
+
+
+def case_workers_run_together(runner):
+    """Each of two tasks waits for the other: they end only when both run at once."""
+    if runner.name in {"serial", "asyncio", *PROCESSES}:
+        return "one thread, or no common descriptors (every_worker_is_up covers processes)"
+    (here, there), (back, forth) = os.pipe(), os.pipe()
+    with open_pool(runner) as pool:
+        from tests.conformance import meeting
+        assert pool.map(meeting.meet, [(there, back), (forth, here)]) == ["met", "met"]
+    return None
+
+
+def case_shared(runner):
+    users = {
+        "dict": (tasks.add_to_dict, tasks.read_items, list(range(50))),
+        "list": (tasks.add_to_list, tasks.read_items, [*range(50), 49]),
+        "object": (tasks.set_value, tasks.read_value, 49),
+    }
+    for kind in sorted(runner.shares - {"counter"}):
+        change, read, expected = users[kind]
+        with open_pool(runner, kind) as pool:
+            pool.map(change, range(50))
+            pool.map(change, [49])
+            assert pool.map(read, [None]) == [expected], kind
+    if "counter" in runner.shares:
+        with open_pool(runner, "counter") as pool:
+            pool.map(tasks.add_to_counter, [500] * 8)
+            assert pool.map(tasks.read_value, [None]) == [500 * 8]
+    for kind in {"counter", "dict", "list", "object"} - runner.shares:
+        assert "cannot share" in str(raised_by(lambda kind=kind: open_pool(runner, kind).__enter__()))
+
+
+def case_async_form(runner):
+    if not runner.awaits:
+        return "takes sync forms only"
+    with open_pool(runner) as pool:
+        assert pool.map(tasks.square_later, range(9)) == [n * n for n in range(9)]
+    return None
+
+
+def case_stdlib_inside(runner):
+    with open_pool(runner) as pool:
+        assert pool.map(tasks.use_stdlib, [0, 1, 2]) == [("e3b0", 7, "3.0", "2000-01-01")] * 3
+        if not runner.awaits:
+            assert pool.map(tasks.use_asyncio, [2, 3, 4]) == [4, 9, 16]
+
+
+def case_deep_recursion(runner):
+    if runner.name != "subinterpreters":
+        return "the stack is the model's own"
+    with open_pool(runner) as pool:
+        assert pool.map(tasks.recurse_in_c, [0, 1]) == ["RecursionError"] * 2
+    return None
+
+
+def case_nothing_leaks(runner):
+    def leftovers():
+        return (len(os.listdir("/proc/self/fd")), threading.active_count(), len(os.listdir("/proc/self/task")),
+                multiprocessing.active_children(), os.listdir(tempfile.gettempdir()))  # a folder of this test
+
+    def use_one():
+        with open_pool(runner) as pool:
+            pool.map(tasks.square, range(4))
+
+    for _ in range(2):  # the fork server, the resource tracker and imported modules stay
+        use_one()
+    before = leftovers()
+    for _ in range(18):
+        use_one()
+    deadline = time.monotonic() + 10
+    while leftovers() != before and time.monotonic() < deadline:
+        time.sleep(0.01)  # a joined thread leaves the system's list a moment later
+    assert leftovers() == before, (before, leftovers())
+
+
+def main(case, name):
+    runner = find(name)
+    verdict = runner.unavailable() or globals()[f"case_{case}"](runner)
+    print(f"n/a: {verdict}" if verdict else "ok", flush=True)
+    if case == "thread_left_behind":
+        os._exit(0)  # as TeardownError says
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
