@@ -247,11 +247,6 @@ def _read_suite(path: Path, build: Build) -> Iterable[tuple[Cell, pyperf.Run, Ob
                                    "was it edited or converted?") from error
 
 
-def _metadata(run: pyperf.Run) -> dict[str, Any]:
-    # pyperf fills in Metadata objects; their .value is what the file holds.
-    return dict(run.get_metadata())
-
-
 def _cell(fields: Mapping[str, Any]) -> Cell:
     return Cell(**{**fields, "phase": Phase(fields["phase"])})
 
@@ -281,8 +276,8 @@ def _to_metadata(observation: Observation) -> dict[str, str | int | float]:
 
 
 def _from_metadata(run: pyperf.Run) -> Observation:
-    fields = {name.removeprefix(_PREFIX): entry.value
-              for name, entry in _metadata(run).items() if name.startswith(_PREFIX)}
+    fields = {name.removeprefix(_PREFIX): value
+              for name, value in run.get_metadata().items() if name.startswith(_PREFIX)}
     details: dict[str, Any] = {name: fields.get(name) for name in _OPTIONAL}
     for name in ("gil_start", "gil_end"):
         details[name] = None if details[name] is None else details[name] == "yes"
