@@ -1,0 +1,1 @@
+"""What is run: one definition of each workload, plain functions on plain data."""

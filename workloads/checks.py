@@ -24,12 +24,12 @@ DIGESTS = {
     4 * 1024 * 1024: "2b07811057df887086f06a67edc6ebf911de8b6741156e7a2eb1416a4b8b1b2e",
 }
 
-# Energies after that many steps, to nine digits, from a run of this code on CPython 3.13; after 1000 steps it gives
-# the value that the Benchmarks Game prints (tests/test_workloads.py).
+# Energies after that many steps, to nine digits, from a run of this code on CPython 3.13; after 1000 steps it
+# gives the value that the Benchmarks Game prints (tests/test_workloads.py).
 ENERGIES = {6000: -0.169064514, 10000: -0.169016441}
 
-# Bounded places among that many, from a run of this code on CPython 3.13; the area they stand for is the known one
-# (tests/test_workloads.py).
+# Bounded places among that many, from a run of this code on CPython 3.13; the area they stand for is the
+# known one (tests/test_workloads.py).
 BOUNDED = {9000: 2239, 15000: 3719}
 
 
@@ -109,11 +109,6 @@ def served_milliseconds(rounds: int) -> int:
 def sorted_sum(blocks: int) -> int:
     """Return the sum of rank times key when every table of 127 rows ends in order: 0 * 0 + 1 * 1 + ..."""
     return blocks * (126 * 127 * 253 // 6)
-
-
-def popped_sum(steps: int) -> int:
-    """Return the sum of the numbers 0 to 255, over and over, that a task appends to a list in `steps`."""
-    return sum(step % 256 for step in range(steps))
 
 
 def roots_sum(passes: int) -> int:

@@ -1,7 +1,8 @@
 """Tasks that all use one object, and the same tasks with an object of their own.
 
-Given a shared thing they use it; without one they make their own and run the same code.  What they leave behind in
-the thing is what they found, so that it does not grow from one run to the next; the counter alone goes on counting.
+Given a shared thing they use it; without one they make their own and run the same code.  What they leave
+behind in the thing is what they found, so that it does not grow from one run to the next; the counter alone
+goes on counting.
 """
 
 
@@ -50,14 +51,15 @@ def dictionary(steps: int, shared: dict[object, int] | None = None) -> int:
 
 
 def sequence(steps: int, shared: list[int] | None = None) -> int:
-    """Append to a list and pop from it, `steps` times each; return the sum of what was popped.
+    """Append 1 to a list and pop, `steps` times each; return the sum of what was popped.
 
     Each pop may get what another task appended, but there is always something: nobody pops before appending.
+    A lost append makes a pop fail.
     """
     target: list[int] = [] if shared is None else shared
     total = 0
-    for step in range(steps):
-        target.append(step % 256)
+    for _ in range(steps):
+        target.append(1)
         total += target.pop()
     return total
 
@@ -82,5 +84,5 @@ def refcount(steps: int, shared: Box | None = None) -> int:
         one = target
         other = one
         kept += other is target
-        one = other = None
+        del one, other
     return kept

@@ -1,8 +1,9 @@
 """Tasks that wait: sleeping, a file, loopback TCP and HTTP.  Each has a form that awaits instead.
 
-HTTP is fetched with urllib3 (pure Python, so it loads in subinterpreters) and, awaiting, with aiohttp.  Both install
-with pip on CPython 3.12 to 3.15 with and without the GIL, and cost less CPU per page than httpx, which has both forms
-but would make this a CPU workload.  A file has no awaiting form in asyncio: a thread does it, as aiofiles would.
+HTTP is fetched with urllib3 (pure Python, so it loads in subinterpreters) and, awaiting, with aiohttp.  Both
+install with pip on CPython 3.12 to 3.15 with and without the GIL, and cost less CPU per page than httpx,
+which has both forms but would make this a CPU workload.  A file has no awaiting form in asyncio: a thread
+does it, as aiofiles would.
 """
 
 

@@ -34,6 +34,6 @@ def _count_words(body: bytes, counts: dict[str, int]) -> None:
             counts[word] = counts.get(word, 0) + 1
 
     parser = HTMLParser()
-    parser.handle_data = count  # type: ignore[method-assign]  # a class would have to be made anew in every call
+    parser.handle_data = count  # type: ignore[assignment,method-assign]  # a class would have to be made anew in every call
     parser.feed(body.decode("ascii"))
     parser.close()

@@ -1,6 +1,7 @@
 """Tasks whose time goes to C code that drops the GIL: SHA-256, zlib, NumPy.
 
-hashlib drops it from 2048 bytes on only, so the 64-byte cell keeps it.  NumPy does not load in subinterpreters.
+hashlib drops it from 2048 bytes on only, so the 64-byte cell keeps it.  NumPy does not load in
+subinterpreters.
 """
 
 
@@ -48,9 +49,10 @@ def numpy_ufunc(passes: int) -> int:
 def numpy_matmul(products: int) -> int:
     """Multiply two pairs of 64 x 64 float64 matrices `products` times; return the sum over the last products.
 
-    OpenBLAS uses threads of its own above 64 * 64 * 64 multiplications (65536 * GEMM_MULTITHREAD_THRESHOLD, 4 by
-    default), and a limit on them would hold for the whole process.  At this size it stays in the calling thread,
-    so the workers measured here are the only ones.  Entries are small whole numbers: the sum is exact in any order.
+    OpenBLAS uses threads of its own above 64 * 64 * 64 multiplications (65536 * GEMM_MULTITHREAD_THRESHOLD, 4
+    by default), and a limit on them would hold for the whole process.  At this size it stays in the calling
+    thread, so the workers measured here are the only ones.  Entries are small whole numbers: the sum is exact
+    in any order.
     """
     import numpy as np  # noqa: PLC0415 - paid by the first call, and not there at all in most environments
 

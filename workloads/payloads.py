@@ -1,13 +1,13 @@
 """What the tasks get: payload makers for the sizes and for `--task-length`.
 
-A small run is 4 tasks of about 30 ms on CPython 3.13 at 3 GHz, a medium one 16 of them, a large one 64 of 50 ms.
+A small run is 4 tasks of about 30 ms on CPython 3.13 at 3 GHz, a medium one 16 of them, a large one 64 of 50
+ms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from tempfile import gettempdir
 
 from workloads import pages
 from workloads.base import Payload, Size
@@ -118,6 +118,8 @@ def sleep_units(count: int) -> float:
 
 def file_units(count: int) -> tuple[str, int, int, bool]:
     """Return `count` files in the system's temporary directory, left to its cache: no fsync."""
+    from tempfile import gettempdir  # noqa: PLC0415 - brings shutil and random, which listing workloads needs not
+
     return gettempdir(), FILE_BYTES, count, False
 
 

@@ -1,8 +1,8 @@
 """The loopback services that I/O workloads talk to, as a process: `python -m workloads.servers echo|http`.
 
-Prints "host:port" when it accepts connections and serves until its standard input ends, so that it cannot outlive
-whoever started it, or until it is told to stop (SIGTERM, SIGINT).  Answers come after a fixed latency, so that waiting
-is the work; protocols rather than streams keep the server's own CPU time small.
+Prints "host:port" when it accepts connections and serves until its standard input ends, so that it cannot
+outlive whoever started it, or until it is told to stop (SIGTERM, SIGINT).  Answers come after a fixed
+latency, so that waiting is the work; protocols rather than streams keep the server's own CPU time small.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import override
+from typing import TYPE_CHECKING, override
 from urllib.parse import parse_qs, urlsplit
 
 from workloads import pages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LATENCY = {"echo": 0.0, "http": 0.005}  # seconds
 MAX_REQUEST_BYTES = 64 * 1024           # more without the end of a request is not one of ours
@@ -134,7 +136,8 @@ def _when_input_ends(call: Callable[[], None]) -> None:
         while os.read(0, 4096):
             pass
         call()
-    # A thread: epoll takes neither files nor /dev/null.  Daemon, as it may wait for ever when a signal ends us.
+    # A thread: epoll takes neither files nor /dev/null.  Daemon, as it may wait for ever when a signal ends
+    # us.
     threading.Thread(target=wait, name="wait for the end of input", daemon=True).start()
 
 
