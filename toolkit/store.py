@@ -123,7 +123,7 @@ class Store:
             details: The fields of `Observation` that pyperf does not keep, and `metadata` for the record.
         """
         (run,) = pyperf.Benchmark.load(str(values)).get_runs()
-        metadata = {name: entry.value for name, entry in _metadata(run).items()}
+        metadata = dict(run.get_metadata())
         observation = _observation(run.values, details)
         metadata |= dict(details.get("metadata", {})) | _to_metadata(observation)
         kept = pyperf.Run(run.values, warmups=run.warmups, metadata=metadata, collect_metadata=False)
