@@ -1,0 +1,56 @@
+# Two commands on a fresh machine: `make bench` and `make test`.  Only a POSIX shell, make and some Python >= 3.9 are
+# assumed; the rest is made on the first run, below this folder and in gilscope's data and cache folders.
+
+ARGS =
+VENV = .venv/bin
+
+# The first Python that is new enough to run the set-up.
+BOOTSTRAP = set -e; for python in python3 python python3.14 python3.13 python3.12 python3.11 python3.10 python3.9; do \
+	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then found=$$python; break; fi; done; \
+	if [ -z "$$found" ]; then echo "no Python 3.9 or newer found: install one (Debian: apt-get install python3)" >&2; \
+	exit 2; fi; $$found toolkit/bootstrap.py --groups
+
+# Every build at hand, as the conformance tests want to be told.
+OTHER_BUILDS = $(VENV)/gilscope builds --json | $(VENV)/python -c 'import json, re, sys; print(",".join( \
+	"{label}={executable}".format(**build) for build in json.load(sys.stdin)["builds"] \
+	if re.fullmatch(r"3\.\d+t?", build["label"])))'
+
+.PHONY: help setup pair test bench lint type clean
+
+help:
+	@echo 'make bench [ARGS=...]  set up, get a pair of builds if there is none, measure (gilscope run --quick)'
+	@echo 'make test [ARGS=...]   set up, run the tests on every build at hand'
+	@echo 'make setup             make .venv with everything a developer needs'
+	@echo 'make pair              get a GIL and a free-threaded build of one source, if there is none'
+	@echo 'make lint              ruff'
+	@echo 'make type              mypy'
+	@echo 'make clean             remove .venv and what tools left; builds and results stay'
+
+setup:
+	@$(BOOTSTRAP) dev
+
+pair:
+	@$(BOOTSTRAP) ''
+	@$(VENV)/gilscope builds --json | $(VENV)/python -c 'import json, sys; \
+	pair = json.load(sys.stdin)["default_pair"]; sys.exit(pair is None or bool(pair["mismatches"]))' \
+	|| $(VENV)/gilscope builds install
+
+test:
+	@$(BOOTSTRAP) test
+	@builds=$$($(OTHER_BUILDS)) && echo "testing with: $$builds" && \
+	GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python -m pytest $(ARGS)
+
+bench: pair
+	$(VENV)/gilscope run --quick $(ARGS)
+
+lint:
+	@$(BOOTSTRAP) lint
+	$(VENV)/ruff check .
+
+type:
+	@$(BOOTSTRAP) test,type
+	$(VENV)/mypy
+
+clean:
+	rm -rf .venv .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
