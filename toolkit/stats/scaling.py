@@ -90,9 +90,8 @@ def fit_scaling(
     draw = random.Random(seed)
     fits = [_fit(counts, draw.choices(shapes, k=len(shapes))) for _ in range(RESAMPLES)]
     whole = _fit(counts, shapes)
-    serial, sigma, kappa = (
-        _estimate(whole[i], [fit[i] for fit in fits], confidence) for i in range(3)
-    )
+    serial = _estimate(min(1.0, whole[0]), [min(1.0, fit[0]) for fit in fits], confidence)
+    sigma, kappa = (_estimate(whole[i], [fit[i] for fit in fits], confidence) for i in (1, 2))
     return Scaling(
         counts=counts, rounds=len(rounds), serial=serial, sigma=sigma, kappa=kappa, misfit=whole[3],
         notes=_slowdown_notes(whole[0], whole[3]),
@@ -110,7 +109,7 @@ def _obstacle(counts: Sequence[int], rounds: Sequence[int]) -> str | None:
 
 def _slowdown_notes(serial: float, misfit: float) -> tuple[Note, ...]:
     notes = []
-    if serial >= 1:
+    if serial > 1 + GOOD_FIT:   # above 1 by less is a flat curve with noise
         notes.append(Note(text="slower with more workers than with one, which Amdahl's law cannot describe"))
     if misfit > GOOD_FIT:
         notes.append(Note(text=f"the curve misses a measured time by {misfit * 100:.0f} %"))
@@ -123,7 +122,7 @@ def _shape(seconds: Sequence[float]) -> list[float]:
 
 
 def _fit(counts: Sequence[int], shapes: Sequence[Sequence[float]]) -> tuple[float, float, float, float]:
-    """Return Amdahl's serial fraction, the USL's sigma and kappa, and the USL's largest relative error."""
+    """Return Amdahl's serial fraction (above 1 for a slow-down), the USL's sigma and kappa, and the USL's largest relative error."""
     occupied = [n * median(shape[i] for shape in shapes) for i, n in enumerate(counts)]
     contention = [float(n - 1) for n in counts]
     coherence = [float(n * (n - 1)) for n in counts]
@@ -132,7 +131,7 @@ def _fit(counts: Sequence[int], shapes: Sequence[Sequence[float]]) -> tuple[floa
     one, sigma, kappa = _least_squares([constant, contention, coherence], occupied)
     curve = [one + sigma * a + kappa * b for a, b in zip(contention, coherence, strict=True)]
     misfit = max(abs(c - y) / y for c, y in zip(curve, occupied, strict=True))
-    return min(1.0, serial / alone), sigma / one, kappa / one, misfit
+    return serial / alone, sigma / one, kappa / one, misfit
 
 
 def _least_squares(columns: Sequence[Sequence[float]], target: Sequence[float]) -> list[float]:

@@ -62,8 +62,8 @@ class Index:
             self._failures.setdefault(failure.cell, failure)
 
     def cells(self) -> list[Cell]:
-        """Return every cell that is not an A/A arm, measured or not, in order of appearance."""
-        everything = dict.fromkeys([*self._measurements, *self._skips, *self._failures])
+        """Return every cell that is not an A/A arm, measured or not, in the order of the tables."""
+        everything = dict.fromkeys([*self.run.cells, *self._measurements, *self._skips, *self._failures])
         return [cell for cell in everything if not cell.twin]
 
     def twins(self) -> list[tuple[Cell, Cell]]:

@@ -67,8 +67,8 @@ def contrast_builds(
 def compare_models(run: Run, first: str, second: str, clock: Choice = "auto") -> tuple[Contrast, ...]:
     """Set runner `second` against runner `first` of one run, build by build, paired by round.
 
-    Cells with the same number of workers are compared; where `first` has only one worker, as the baseline has, that cell
-    is compared with every number of workers of `second`.
+    Cells with the same number of workers are compared; where `first` has only one worker, as the baseline has, that
+    cell is compared with every number of workers of `second`.
 
     Raises:
         UnknownNameError: The run has no such runner.

@@ -120,7 +120,7 @@ def _result(index: Index, cell: Cell, floors: Floors) -> CellResult:
         return result
     base = index.look_up(base_cell)
     if isinstance(base, Absence):
-        missing = Note(text=f"no ratio: the baseline {base_cell.runner} is {base.word}: {base.reason}")
+        missing = Note(text=f"no ratio, as the baseline {base_cell.runner} has no number ({base.word}: {base.reason})")
         return replace(result, notes=(*result.notes, missing))
     return _compared(result, found, base, floors)
 

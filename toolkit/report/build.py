@@ -1,0 +1,222 @@
+"""Runs and comparisons into documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.model import Phase
+from toolkit.report.document import (
+    Banner,
+    Column,
+    Cost,
+    Document,
+    Duration,
+    Entry,
+    Heading,
+    Inflation,
+    Lines,
+    Ratio,
+    Section,
+    Share,
+    Size,
+    Table,
+)
+from toolkit.report.footnotes import Footnotes
+from toolkit.report.sentences import fit_lines, floor_line, summary_lines
+from toolkit.table import build_tables
+from toolkit.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.model import Build, Cell, Note, Run
+    from toolkit.stats.paired import Comparison
+    from toolkit.table import CellResult, Contrast, Row, WorkloadTable
+
+
+def run_document(run: Run) -> Document:
+    """Return the report of one run: what was measured, each workload's table, and what it says in words."""
+    sections: list[Section] = [Heading(f"gilscope {run.label}", 1), _about(run), _builds(run.builds)]
+    sections += [Banner(note.text) for note in run.notes]
+    for table in build_tables(run):
+        sections += _workload(table)
+    return Document(tuple(sections))
+
+
+def comparison_document(
+    title: str, contrasts: Sequence[Contrast], *, baseline: str, sample: str, notes: Sequence[Note] = (),
+) -> Document:
+    """Return the report of cells set against one another.
+
+    Args:
+        title: The document's heading.
+        contrasts: In the order of the rows.
+        baseline: What the ratios are relative to, in words.
+        sample: What they say how many times faster it is.
+        notes: What a reader must know first.
+    """
+    sections: list[Section] = [Heading(title, 1), *(Banner(note.text) for note in notes)]
+    seen = dict.fromkeys(note.text for each in contrasts if each.comparison for note in each.comparison.notes)
+    compared = [each for each in contrasts if each.comparison is not None]
+    missing = [each for each in contrasts if each.comparison is None]
+    if compared:
+        sections.append(_contrast_table(f"How many times faster {sample} is than {baseline}", compared))
+    else:
+        sections.append(Lines("", ("No cell could be compared.",)))
+    if seen:
+        sections.append(Lines("Notes", tuple(seen)))
+    if missing:
+        sections.append(Lines("Not compared", tuple(f"{_cell_name(m.sample)}: {m.reason}" for m in missing)))
+    return Document(tuple(sections))
+
+
+def _about(run: Run) -> Lines:
+    machine = run.machine
+    memory = "" if machine.memory_bytes is None else f", {format_bytes(machine.memory_bytes)}"
+    return Lines("", (
+        f"started {run.started} on {machine.cpu_model} ({machine.cores} cores{memory}), {machine.system}",
+        f"{run.rounds_done} of {run.rounds_planned} rounds, ended by: {run.stopped}; seed {run.seed}",
+    ))
+
+
+def _builds(builds: Sequence[Build]) -> Table:
+    titles = ("build", "version", "GIL", "compiler", "options", "executable")
+    return Table(
+        title="Builds", columns=tuple(Column(title=title, align="left", key=title == "build") for title in titles),
+        rows=tuple(tuple(map(Entry, _build_row(build))) for build in builds),
+    )
+
+
+def _build_row(build: Build) -> tuple[str, ...]:
+    flags = ((build.pgo, "PGO"), (build.lto, "LTO"), (build.debug, "debug"), (build.jit == "on", "JIT"))
+    options = " ".join([build.opt_level, *(name for on, name in flags if on)])
+    gil = "free-threaded" if build.free_threaded else "GIL"
+    return build.label, build.version, gil, build.compiler, options, build.executable
+
+
+def _workload(table: WorkloadTable) -> list[Section]:
+    sections: list[Section] = [Heading(_title(table)), _matrix(table)]
+    sections.append(Lines("", (floor_line(table.floors), *(note.text for note in table.notes))))
+    if fits := fit_lines(table.fits):
+        sections.append(Lines("Scaling over workers", fits))
+    single = [each for each in table.contrasts if each.sample.workers == 1 and each.comparison is not None]
+    if single:
+        sections.append(_overhead(single))
+    sections.append(Lines("In short", summary_lines(table)))
+    return sections
+
+
+def _title(what: WorkloadTable | Cell) -> str:
+    length = "" if what.task_seconds is None else f", tasks of {format_seconds(what.task_seconds)}"
+    return f"{what.workload}, {what.phase}{length}"
+
+
+def _matrix(table: WorkloadTable) -> Table:
+    columns = [Column(title="model", key=True, align="left"), Column(title="N", key=True)]
+    for build in table.builds:
+        columns += [
+            Column(title=_time_title(table.phase), group=build), Column(title=f"vs {table.baseline}", group=build),
+            Column(title="eff.", group=build, detail=True), Column(title="CPU", group=build, detail=True),
+            Column(title="memory", group=build, detail=True),
+        ]
+    notes = Footnotes()
+    rows = []
+    for same in _folded(table.rows):
+        row = same[0]
+        workers = ",".join(str(each.workers) for each in same)
+        entries = [entry for result in row.results for entry in _entries(result, notes)]
+        rows.append((Entry(row.runner), Entry(workers), *entries))
+    return Table(title="", columns=tuple(columns), rows=tuple(rows), footnotes=notes.texts())
+
+
+def _time_title(phase: Phase) -> str:
+    return "open+run+close" if phase is Phase.STARTUP else "time"
+
+
+def _folded(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows, those of a runner that has no number anywhere, and one reason per build, as one."""
+    folded: list[list[Row]] = []
+    for row in rows:
+        last = folded[-1][0] if folded else None
+        if last is not None and last.runner == row.runner and _reasons(row) and _reasons(row) == _reasons(last):
+            folded[-1].append(row)
+        else:
+            folded.append([row])
+    return folded
+
+
+def _reasons(row: Row) -> list[str] | None:
+    """Return why each cell has no number; None when one has."""
+    reasons = [result.absence.reason for result in row.results if result.absence is not None]
+    return reasons if len(reasons) == len(row.results) else None
+
+
+def _entries(result: CellResult, notes: Footnotes) -> tuple[Entry, ...]:
+    """Return the columns of one build."""
+    if result.absence is not None:
+        return (Entry(result.absence.word, notes.marks([result.absence.reason])), Entry(), Entry(), Entry(), Entry())
+    time = Entry()
+    if result.time is not None:
+        spread = result.time.spread if result.time.count > 1 else None
+        time = Entry(Duration(result.time.center, spread), notes.marks(note.text for note in result.notes))
+    memory = Entry() if result.memory is None else Entry(
+        Size(result.memory.count),
+        notes.marks(["resident, not proportional: pages that processes share count for each of them"])
+        if result.memory.kind == "RSS" else (),
+    )
+    return (
+        time, Entry() if result.speedup is None else Entry(Ratio(result.speedup)),
+        # With one worker the efficiency is the ratio once more.
+        Entry() if result.efficiency is None or result.cell.workers == 1 else Entry(Share(result.efficiency)),
+        Entry() if result.inflation is None else Entry(Inflation(result.inflation)), memory,
+    )
+
+
+def _overhead(contrasts: Sequence[Contrast]) -> Table:
+    """Return what one worker costs in CPU time on one build more than on another."""
+    pairs = list(dict.fromkeys((each.baseline.build, each.sample.build) for each in contrasts))
+    runners = list(dict.fromkeys(each.sample.runner for each in contrasts))
+    found = {(each.sample.runner, each.baseline.build, each.sample.build): each.comparison for each in contrasts}
+    return Table(
+        title="Build against build: CPU time of one worker (+ takes more)",
+        columns=(Column(title="model", key=True, align="left"), *(Column(title=f"{b} vs {a}") for a, b in pairs)),
+        rows=tuple(
+            (Entry(runner), *(_cost(found.get((runner, a, b))) for a, b in pairs)) for runner in runners
+        ),
+    )
+
+
+def _cost(comparison: Comparison | None) -> Entry:
+    return Entry("-") if comparison is None else Entry(Cost(comparison))
+
+
+def _contrast_table(title: str, contrasts: Sequence[Contrast]) -> Table:
+    """Return one row per pair of cells; the columns leave out what the title says already."""
+    across_builds = any(each.baseline.build != each.sample.build for each in contrasts)
+    across_models = any(each.baseline.runner != each.sample.runner for each in contrasts)
+    titles = ["workload", *([] if across_models else ["model"]), "N", *([] if across_builds else ["build"])]
+    columns = (
+        *(Column(title=each, key=True, align="right" if each == "N" else "left") for each in titles),
+        Column(title="clock", align="left"), Column(title="ratio"), Column(title="verdict", align="left"),
+    )
+    rows = []
+    for each in contrasts:
+        words = {"workload": _title(each.sample), "model": each.sample.runner, "N": _counts(each),
+                 "build": each.sample.build}
+        if each.comparison is None:
+            raise AssertionError("cells without a comparison are listed apart")
+        rows.append((
+            *(Entry(words[name]) for name in titles),
+            Entry(each.clock), Entry(Ratio(each.comparison)), Entry(each.comparison.verdict()),
+        ))
+    return Table(title=title, columns=columns, rows=tuple(rows))
+
+
+def _counts(contrast: Contrast) -> str:
+    first, second = contrast.baseline.workers, contrast.sample.workers
+    return str(second) if first == second else f"{second} vs {first}"
+
+
+def _cell_name(cell: Cell) -> str:
+    workers = "1 worker" if cell.workers == 1 else f"{cell.workers} workers"
+    return f"{_title(cell)}, {cell.runner}, {workers}, {cell.build}"

@@ -1,0 +1,117 @@
+"""What a report says, as plain values.  `build` makes documents, renderers lay them out; nothing here does either."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from toolkit.stats.paired import Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A time with its spread: 0.412 s ±1 %."""
+
+    seconds: float
+    spread: float | None = None   # half the interval as a share of the time
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """How many times faster: 3.40x [3.32, 3.49], or that no difference was shown."""
+
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Inflation:
+    """How many times the CPU time of the baseline: 1.31x, without its interval."""
+
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """How much more the sample takes than the baseline: +7.5 % [+6.2, +8.7]."""
+
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of 1: 85 %."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Bytes."""
+
+    count: float
+
+
+Value = Duration | Ratio | Inflation | Cost | Share | Size | str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One place of a table; `marks` are numbers of its footnotes, from 1."""
+
+    value: Value = ""
+    marks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column's heading.  Columns of one `group` stand under its name."""
+
+    title: str
+    group: str = ""
+    key: bool = False       # names the row: repeated wherever a table is cut
+    detail: bool = False    # may go to a table of its own where the width does not suffice
+    align: Literal["left", "right"] = "right"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows of entries under columns, with footnotes."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    footnotes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading; level 1 is the document's own."""
+
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """A warning that belongs above the numbers it is about."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Sentences, one a line, under a title that may be empty."""
+
+    title: str
+    items: tuple[str, ...]
+
+
+Section = Heading | Banner | Lines | Table
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Sections from top to bottom."""
+
+    sections: tuple[Section, ...]

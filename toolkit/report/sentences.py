@@ -1,0 +1,81 @@
+"""What a workload's table says, in sentences: its noise floor, how it scales, and what is fastest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.report.wording import estimate_text, list_text, percent_text, ratio_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.stats.floor import Floor
+    from toolkit.stats.scaling import Scaling
+    from toolkit.table import CellResult, Floors, ScalingFit, WorkloadTable
+
+
+def floor_line(floors: Floors) -> str:
+    """Return the noise floors that the verdicts used, and what the A/A arms were off by."""
+    if floors.all_wall is None and floors.all_cpu is None:
+        return "Noise floor: unknown, as no cell was measured twice (A/A); nothing is called faster or slower."
+    parts = []
+    if floors.single_wall or floors.single_cpu:
+        parts.append(f"one worker: {_clocks(floors.single_wall, floors.single_cpu)}")
+    if (floors.all_wall, floors.all_cpu) != (floors.single_wall, floors.single_cpu):
+        parts.append(f"more workers: {_clocks(floors.all_wall, floors.all_cpu)}")
+    return f"Noise floor (A/A, the same cell twice): {'; '.join(parts)}."
+
+
+def _clocks(wall: Floor | None, cpu: Floor | None) -> str:
+    named = (("wall", wall), ("CPU", cpu))
+    return ", ".join(
+        f"{name} {percent_text(floor.bound)} (off by {percent_text(floor.error)})" for name, floor in named if floor
+    )
+
+
+def fit_lines(fits: Sequence[ScalingFit]) -> tuple[str, ...]:
+    """Return a line per fit, and one line per reason for all that could not be fitted."""
+    fitted = [f"{each.runner} on {each.build}: {_fit_text(each.scaling)}" for each in fits if each.scaling.sigma]
+    reasons: dict[str, list[str]] = {}
+    for each in fits:
+        if each.scaling.sigma is None:
+            reasons.setdefault(each.scaling.notes[0].text, []).append(f"{each.runner} on {each.build}")
+    if not fitted and len(reasons) == 1:
+        return tuple(f"{reason[0].upper()}{reason[1:]}." for reason in reasons)
+    return (*fitted, *(f"{list_text(names)}: {reason}" for reason, names in reasons.items()))
+
+
+def _fit_text(scaling: Scaling) -> str:
+    if scaling.serial is None or scaling.sigma is None or scaling.kappa is None:
+        raise AssertionError("a fit has all three numbers or none")
+    # A coherence that may be 0 puts the peak anywhere.
+    peak = f", fastest at N = {scaling.peak:.0f}" if scaling.peak and scaling.kappa.lo > 0 else ""
+    notes = "".join(f"; {note.text}" for note in scaling.notes)
+    return (f"Amdahl: {estimate_text(scaling.serial)} serial; USL: contention {estimate_text(scaling.sigma)}, "
+            f"coherence {estimate_text(scaling.kappa)}{peak}{notes}")
+
+
+def summary_lines(table: WorkloadTable) -> tuple[str, ...]:
+    """Return per build what is fastest, or that nothing is shown to be."""
+    return tuple(
+        f"{build}: {_summary(table, [row.results[i] for row in table.rows])}" for i, build in enumerate(table.builds)
+    )
+
+
+def _summary(table: WorkloadTable, results: Sequence[CellResult]) -> str:
+    baseline = next((each for each in results if each.cell.runner == table.baseline and each.cell.workers == 1), None)
+    if baseline is None or baseline.absence is not None:
+        why = "not measured" if baseline is None or baseline.absence is None else baseline.absence.word
+        return f"no verdict, as the baseline {table.baseline} has no number ({why})."
+    compared = [(each.speedup, each.cell) for each in results if each.speedup is not None]
+    if not compared:
+        return f"nothing was measured beside {table.baseline}."
+    faster = [(seen, cell) for seen, cell in compared if seen.verdict() == "faster"]
+    if faster:
+        best, cell = max(faster, key=lambda pair: pair[0].ratio)
+        workers = "1 worker" if cell.workers == 1 else f"{cell.workers} workers"
+        return f"{cell.runner} with {workers} is fastest, {ratio_text(best)} over {table.baseline}."
+    if all(seen.verdict() == "unknown" for seen, _ in compared):
+        return "no verdict without a noise floor."
+    floor = max(seen.floor or 0.0 for seen, _ in compared)
+    return f"nothing is faster than {table.baseline} beyond the noise floor ({percent_text(floor)})."

@@ -1,0 +1,136 @@
+"""A document for a terminal: rich where someone looks at it, plain ASCII where a program reads it."""
+
+from __future__ import annotations
+
+import io
+import sys
+import textwrap
+from typing import TYPE_CHECKING, assert_never
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from toolkit.report.document import Banner, Cost, Heading, Lines, Ratio, Table
+from toolkit.report.layout import split_columns
+from toolkit.report.wording import ascii_text, entry_text, mark_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rich.console import RenderableType
+
+    from toolkit.report.document import Document, Entry, Section
+
+WIDTH = 100   # of a report that goes to a file
+GAP = 2       # spaces between columns
+# One rule under the headings, in ASCII: rich's own SIMPLE box draws it with a character a pipe may not take.
+RULED = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+
+_STYLES = {"faster": "green", "slower": "red", "same": "dim", "unknown": "yellow"}
+
+
+def render(document: Document, *, width: int = WIDTH, ascii_only: bool = False) -> str:
+    """Return the document as text without colours, no line longer than `width` unless a single word is."""
+    console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
+    return _text(document, console, ascii_text if ascii_only else str)
+
+
+def render_for_stdout(document: Document) -> str:
+    """Return the document as fits standard output: in its width and in colour on a terminal, plain ASCII elsewhere."""
+    if not sys.stdout.isatty():
+        return render(document, ascii_only=True)
+    here = Console()
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    console = Console(file=io.StringIO(), width=here.width, force_terminal=True, no_color=here.no_color)
+    return _text(document, console, str if unicode else ascii_text)
+
+
+def _text(document: Document, console: Console, spell: Callable[[str], str]) -> str:
+    with console.capture() as captured:
+        _print(document, console, spell)
+    # rich fills lines up to the width.
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def _print(document: Document, console: Console, spell: Callable[[str], str]) -> None:
+    for number, section in enumerate(document.sections):
+        if number:
+            console.line()
+        for renderable in _section(section, console.width, spell):
+            console.print(renderable)
+
+
+def _section(section: Section, width: int, spell: Callable[[str], str]) -> list[RenderableType]:
+    match section:
+        case Heading():
+            return _heading(section, spell)
+        case Banner():
+            return [Text(f"WARNING: {spell(section.text)}", style="bold yellow")]
+        case Lines():
+            title: list[RenderableType] = [Text(spell(section.title), style="bold")] if section.title else []
+            return [*title, *(_hanging(spell(item), width) for item in section.items)]
+        case Table():
+            return _table(section, width, spell)
+        case _:
+            assert_never(section)
+
+
+def _heading(section: Heading, spell: Callable[[str], str]) -> list[RenderableType]:
+    text = spell(section.text)
+    under = {1: "=", 2: "-"}.get(section.level)
+    return [Text(text, style="bold"), *([Text(under * len(text), style="bold")] if under else [])]
+
+
+def _hanging(text: str, width: int) -> RenderableType:
+    """Return `text` wrapped with its first line standing out; a number stays with its percent sign."""
+    kept = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = textwrap.wrap(kept, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False,
+                          break_long_words=False)
+    return Text("\n".join(lines).replace("\N{NO-BREAK SPACE}", " "), overflow="fold")
+
+
+def _table(table: Table, width: int, spell: Callable[[str], str]) -> list[RenderableType]:
+    cells = [[spell(entry_text(entry)) for entry in row] for row in table.rows]
+    widths = [
+        max(len(line) for line in (column.title, column.group, *(row[i] for row in cells)))
+        for i, column in enumerate(table.columns)
+    ]
+    parts = split_columns(table.columns, widths, width, GAP)
+    shown: list[RenderableType] = [Text(spell(table.title), style="bold")] if table.title else []
+    for number, part in enumerate(parts):
+        shown += [Text("")] if number else []
+        shown.append(_rich_table(table, cells, widths, part, spell))
+    notes = [_hanging(f"{spell(mark_text(n))} {spell(text)}", width) for n, text in enumerate(table.footnotes, 1)]
+    return [*shown, *notes]
+
+
+def _rich_table(
+    table: Table, cells: Sequence[Sequence[str]], widths: Sequence[int], part: Sequence[int],
+    spell: Callable[[str], str],
+) -> RichTable:
+    """Return the columns `part` of the table; a group's name stands over its first column, a rule over all of them."""
+    rich = RichTable(box=RULED, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
+    grouped = any(table.columns[i].group for i in part)
+    named: set[str] = set()
+    for i in part:
+        column = table.columns[i]
+        group = "" if column.group in named or not column.group else f"{spell(column.group)} "
+        named.add(column.group)
+        over = group.ljust(widths[i], "-") if column.group else ""
+        header = Text(f"{over}\n{spell(column.title)}" if grouped else spell(column.title), style="bold")
+        # Wrapping instead of an ellipsis where even one column is wider than the terminal: nothing is cut off.
+        rich.add_column(header, justify=column.align, overflow="fold")
+    numbers = [i for i in part if not table.columns[i].key]
+    for row, texts in zip(table.rows, cells, strict=True):
+        if numbers and not any(texts[i] for i in numbers):
+            continue   # in a table of details, a model that has none
+        rich.add_row(*(Text(texts[i], style=_style(row[i])) for i in part))
+    return rich
+
+
+def _style(entry: Entry) -> str:
+    if isinstance(entry.value, Ratio | Cost):
+        return _STYLES[entry.value.comparison.verdict()]
+    return "dim" if entry.marks and isinstance(entry.value, str) else ""

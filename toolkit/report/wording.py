@@ -1,0 +1,139 @@
+"""Numbers into words, the same in every renderer."""
+
+from __future__ import annotations
+
+import re
+from math import floor, log10
+from typing import TYPE_CHECKING, assert_never
+
+from toolkit.report.document import Cost, Duration, Entry, Inflation, Ratio, Share, Size, Value
+from toolkit.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from toolkit.stats.paired import Comparison
+    from toolkit.stats.scaling import Estimate
+
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_SUPERSCRIPTS = str.maketrans("0123456789", _RAISED)
+_LOWERED = str.maketrans(_RAISED, "0123456789")
+
+
+def value_text(value: Value) -> str:  # noqa: PLR0911 - one wording per kind of value
+    """Return a table entry's value as text."""
+    match value:
+        case str():
+            return value
+        case Duration():
+            return duration_text(value)
+        case Ratio():
+            return ratio_text(value.comparison)
+        case Inflation():
+            return inflation_text(value.comparison)
+        case Cost():
+            return cost_text(value.comparison)
+        case Share():
+            return f"{value.value * 100:.0f} %"
+        case Size():
+            return format_bytes(value.count)
+        case _:
+            assert_never(value)
+
+
+def entry_text(entry: Entry) -> str:
+    """Return a table entry with the marks of its footnotes: "skipped¹ ²"."""
+    return value_text(entry.value) + " ".join(mark_text(mark) for mark in entry.marks)
+
+
+def mark_text(number: int) -> str:
+    """Return a footnote's mark: ¹²."""
+    return str(number).translate(_SUPERSCRIPTS)
+
+
+def duration_text(value: Duration) -> str:
+    """Return "412 ms ±1 %"."""
+    if value.spread is None:
+        return format_seconds(value.seconds)
+    return f"{format_seconds(value.seconds)} ±{percent_text(value.spread, digits=0)}"
+
+
+def ratio_text(comparison: Comparison) -> str:
+    """Return "3.40x [3.32, 3.49]", "~ (floor 1.3 %)" for no difference above the floor, or "1.05x [...] ?".
+
+    Where the interval reaches beyond the floor it is printed: no difference was shown there, but none excluded either.
+    """
+    interval = f"[{ratio_number(comparison.lo)}, {ratio_number(comparison.hi)}]"
+    match comparison.verdict():
+        case "faster" | "slower":
+            return f"{ratio_number(comparison.ratio)}x {interval}"
+        case "unknown":
+            return f"{ratio_number(comparison.ratio)}x {interval} ?"
+        case "same":
+            return f"~ {interval}" if _beyond_floor(comparison) else _floor_text(comparison)
+
+
+def inflation_text(comparison: Comparison) -> str:
+    """Return "1.31x", or "~" for no difference above the floor."""
+    if comparison.verdict() == "same":
+        return "~"
+    doubt = " ?" if comparison.verdict() == "unknown" else ""
+    return f"{ratio_number(comparison.ratio)}x{doubt}"
+
+
+def cost_text(comparison: Comparison) -> str:
+    """Return "+7.5 % [+6.2, +8.7]": what the sample takes more than the baseline."""
+    if comparison.verdict() == "same":
+        return f"~ {_cost_interval(comparison)}" if _beyond_floor(comparison) else _floor_text(comparison)
+    doubt = " ?" if comparison.verdict() == "unknown" else ""
+    return f"{(1 / comparison.ratio - 1) * 100:+.1f} % {_cost_interval(comparison)}{doubt}"
+
+
+def _beyond_floor(comparison: Comparison) -> bool:
+    bound = 1 + (comparison.floor or 0.0)
+    return comparison.hi > bound or comparison.lo < 1 / bound
+
+
+def _floor_text(comparison: Comparison) -> str:
+    return f"~ (floor {percent_text(comparison.floor or 0.0)})"
+
+
+def _cost_interval(comparison: Comparison) -> str:
+    return f"[{(1 / comparison.hi - 1) * 100:+.1f}, {(1 / comparison.lo - 1) * 100:+.1f}]"
+
+
+def ratio_number(ratio: float) -> str:
+    """Return a ratio with three significant digits, two just below 1: "0.0123", "0.97", "3.40", "12.5", "130"."""
+    exponent = floor(log10(float(f"{ratio:.2e}")))   # of the rounded number: 9.996 is written as 10.0
+    digits = 2 if exponent in {-1, 0} else max(0, 2 - exponent)
+    return f"{ratio:.{digits}f}"
+
+
+def percent_text(share: float, *, digits: int = 1) -> str:
+    """Return "1.3 %"; a share that would round to nothing as "<1 %"."""
+    least = 10.0**-digits
+    if 0 < share * 100 < least:
+        return f"<{least:g} %"
+    return f"{share * 100:.{digits}f} %"
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """Return a fitted share with its interval: "3.1 % [2.6, 3.5]"."""
+    return f"{_two_digits(estimate.value)} % [{_two_digits(estimate.lo)}, {_two_digits(estimate.hi)}]"
+
+
+def _two_digits(share: float) -> str:
+    percent = float(f"{share * 100:.1e}")
+    return f"{percent:.0f}" if percent >= 10 or percent == 0 else f"{percent:g}"  # noqa: PLR2004 - two digits
+
+
+def list_text(items: Iterable[object]) -> str:
+    """Return "a, b and c"."""
+    *first, last = map(str, items)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def ascii_text(text: str) -> str:
+    """Return `text` in ASCII: "skipped¹" as "skipped (1)", "±" as "+-"; any other character that is not is escaped."""
+    numbered = re.sub(f" ?([{_RAISED}]+)", lambda found: f" ({found[1].translate(_LOWERED)})", text)
+    return numbered.replace("±", "+-").encode("ascii", "backslashreplace").decode().removeprefix(" ")
