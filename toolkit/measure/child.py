@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from runners.base import Runner
 
-MAX_STARTUP_CYCLES = 3  # 3.12, 3.13 and free-threaded builds keep 2-5 MB of every closed interpreter
-
 
 class StoppedError(Exception):
     """The cell cannot deliver; carries the answer's fields."""
@@ -41,10 +39,13 @@ class StoppedError(Exception):
 def main() -> None:
     """Measure the cell in `sys.argv[1]` and leave the answer in its folder."""
     spec = ChildSpec.from_json(sys.argv[1])
+    _set_alarm(spec)
     _volunteer_for_the_oom_killer()
     try:
         answer = _measure(spec)
     except StoppedError as stopped:
+        if stopped.__cause__ is not None:
+            _write_traceback(stopped.__cause__)
         answer = stopped.answer
     except RefusedError as refused:
         answer = {"kind": "refused", "reason": str(refused)}
@@ -60,14 +61,19 @@ def _measure(spec: ChildSpec) -> dict[str, Any] | None:
     subject = load(spec)
     task = _task(runner, subject)
     if spec.phase == "startup":
-        clock = Clock(spec, lambda: _cycle(runner, spec, subject, task), [os.getpid(), *spec.services], reaped=True)
-        _values(spec, clock, subject.check, pids=lambda: [os.getpid()])
+        seconds = _checked_pass(spec, subject, lambda: _cycle(runner, spec, subject, task, subject.payloads))
+        clock = Clock(spec, lambda: _cycle(runner, spec, subject, task, subject.payloads[:spec.workers]))
+        _values(spec, clock, seconds)
+        # The workers are gone, so there is no memory of this model to speak of.
         _deliver(spec, _answer(spec, clock, runner, gil_start, [gil_enabled()]))
         return None
     with runner.pool(spec.workers, subject.shared) as pool:
-        pids = [os.getpid(), *descendants(os.getpid())]
-        clock = Clock(spec, lambda: pool.map(task, subject.payloads), pids)
-        _values(spec, clock, subject.check, pids=lambda: pids)
+        report_progress(spec)
+        seconds = _checked_pass(spec, subject, lambda: pool.map(task, subject.payloads))
+        clock = Clock(spec, lambda: pool.map(task, subject.payloads))
+        _values(spec, clock, seconds)
+        _check(subject.check, clock.forget_results())
+        clock.evidence["rss_bytes"], clock.evidence["pss_bytes"] = memory(clock.pids)
         from runners._worker import gil_state
 
         states = [state for state, _pid in pool.map(gil_state, [None] * spec.workers)] if not subject.shared else []
@@ -92,67 +98,59 @@ def _task(runner: Runner, subject: Subject) -> Callable[..., Any]:
     return subject.task
 
 
-def _cycle(runner: Runner, spec: ChildSpec, subject: Subject, task: Callable[..., Any]) -> list[Any]:
+def _cycle(runner: Runner, spec: ChildSpec, subject: Subject, task: Callable[..., Any], payloads: Sequence[Any]) -> list[Any]:
     with runner.pool(spec.workers, subject.shared) as pool:
-        return pool.map(task, subject.payloads[:spec.workers])
+        return pool.map(task, payloads)
+
+
+def _checked_pass(spec: ChildSpec, subject: Subject, run: Callable[[], list[Any]]) -> float:
+    """Run every payload once, uncounted, check the results, and return the wall seconds: what calibration goes by."""
+    began = time.perf_counter()
+    results = run()
+    seconds = time.perf_counter() - began
+    report_progress(spec)
+    _check(subject.check, results)
+    return seconds
 
 
 class Clock:
     """pyperf's time function: wall seconds of `loops` passes; keeps their CPU seconds and the evidence beside them."""
 
-    def __init__(self, spec: ChildSpec, run: Callable[[], list[Any]], pids: Sequence[int], *,
-                 reaped: bool = False) -> None:
+    def __init__(self, spec: ChildSpec, run: Callable[[], list[Any]]) -> None:
+        """`run` has run before, so that every process which lives on is there."""
         self._spec = spec
         self._run = run
-        self._pids = pids
-        self._reaped = reaped    # workers come and go: add what the ended ones used
         self._window: Window | None = None
         self._calls = 0
+        self._results: list[Any] = []
+        self.pids = [os.getpid(), *descendants(os.getpid())]
         self.cpu: list[float] = []
         self.evidence: dict[str, float | int | None] = {}
-        self.results: list[Any] = []
 
     def __call__(self, loops: int) -> float:
         if self._calls == self._spec.warmups:
-            self._window = Window([*self._pids, *self._spec.services])
-        cpu = self._cpu_seconds()
+            self._window = Window([*self.pids, *self._spec.services])
+        cpu = cpu_seconds(self.pids)
         wall = time.perf_counter()
         for _ in range(loops):
-            self.results = self._run()
+            self._results = self._run()
         wall = time.perf_counter() - wall
-        self.cpu.append((self._cpu_seconds() - cpu) / loops)
+        self.cpu.append((cpu_seconds(self.pids) - cpu) / loops)
         self._calls += 1
         if self._window is not None and self._calls == self._spec.warmups + self._spec.values:
             self.evidence = self._window.close()
         report_progress(self._spec)
         return wall
 
-    def _cpu_seconds(self) -> float:
-        ended = os.times()
-        return cpu_seconds(self._pids) + (ended.children_user + ended.children_system if self._reaped else 0.0)
-
-    def first_pass(self) -> float:
-        """Run once, uncounted, and return the wall seconds: the checked pass, and what calibration goes by."""
-        began = time.perf_counter()
-        self.results = self._run()
-        seconds = time.perf_counter() - began
-        report_progress(self._spec)
-        return seconds
-
     def forget_results(self) -> list[Any]:
         """Return the last results and let go of them: their memory is not the workload's."""
-        results, self.results = self.results, []
+        results, self._results = self._results, []
         return results
 
 
-def _values(spec: ChildSpec, clock: Clock, check: Callable[[Sequence[Any]], None], *,
-            pids: Callable[[], Sequence[int]]) -> None:
-    """Take the values with pyperf's worker and write its file."""
-    report_progress(spec)
-    seconds = clock.first_pass()
-    _check(check, clock.forget_results())
+def _values(spec: ChildSpec, clock: Clock, seconds: float) -> None:
+    """Take the values with pyperf's worker and write its file; one pass took `seconds`."""
     loops = spec.loops or calibrated_loops(seconds, spec.min_seconds)
-    values = spec.values
     if spec.phase == "startup":
         loops = 1
     import pyperf
@@ -161,11 +159,9 @@ def _values(spec: ChildSpec, clock: Clock, check: Callable[[Sequence[Any]], None
     part = spec.result_path.with_suffix(".part")
     pipe = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     runner.parse_args(["--worker", "--pipe", str(pipe), "--worker-task", "0", "--loops", str(loops),
-                       "--values", str(values), "--warmups", str(spec.warmups)])
+                       "--values", str(spec.values), "--warmups", str(spec.warmups)])
     with _own_argv(spec):
         runner.bench_time_func(spec.name, clock)
-    _check(check, clock.forget_results())
-    clock.evidence["rss_bytes"], clock.evidence["pss_bytes"] = memory(pids())
     clock.evidence["loops"] = loops
     part.rename(spec.result_path)
 
@@ -177,6 +173,9 @@ def _check(check: Callable[[Sequence[Any]], None], results: list[Any]) -> None:
         check(results)
     except WrongResult as wrong:
         raise StoppedError("wrong-result", str(wrong)) from None
+    except Exception as error:
+        # A user's check may be a plain assertion; where it failed is in the output.
+        raise StoppedError("wrong-result", f"the check refused the results: {_shown(error)}") from error
 
 
 def calibrated_loops(seconds: float, min_seconds: float) -> int:
@@ -210,8 +209,8 @@ def _answer(spec: ChildSpec, clock: Clock, runner: Runner, gil_start: bool | Non
         "kind": "measured",
         "cpu": clock.cpu[-spec.values:],
         "loops": evidence.pop("loops"),
-        "rss_bytes": evidence.pop("rss_bytes"),
-        "pss_bytes": evidence.pop("pss_bytes"),
+        "rss_bytes": evidence.pop("rss_bytes", None),
+        "pss_bytes": evidence.pop("pss_bytes", None),
         "evidence": evidence,
         "starved": is_starved(wanted, others, usable_cores()),
         "gil_start": gil_start,
@@ -230,18 +229,29 @@ def report_progress(spec: ChildSpec) -> None:
     """Say that a pass has ended, and set the alarm that dumps every thread's stack when the next one does not."""
     with spec.progress_path.open("ab") as file:
         file.write(b".")
+    _set_alarm(spec)
+
+
+def _set_alarm(spec: ChildSpec) -> None:
     faulthandler.dump_traceback_later(spec.progress_timeout, exit=False)
 
 
 def _describe(error: BaseException) -> dict[str, Any]:
-    text = "".join(traceback.format_exception(error))
-    sys.stderr.write(text)
+    _write_traceback(error)
     if isinstance(error, SystemExit):
         return {"kind": "exit", "reason": f"the task called sys.exit({error.code!r})"}
     if isinstance(error, MemoryError):
         return {"kind": "exception", "reason": "out of memory (MemoryError)"}
+    return {"kind": "exception", "reason": _shown(error)}
+
+
+def _write_traceback(error: BaseException) -> None:
+    sys.stderr.write("".join(traceback.format_exception(error)))
+
+
+def _shown(error: BaseException) -> str:
     message = str(error).strip().splitlines()
-    return {"kind": "exception", "reason": f"{type(error).__name__}: {message[0] if message else ''}".rstrip(": ")}
+    return f"{type(error).__name__}: {message[0]}" if message else type(error).__name__
 
 
 def _deliver(spec: ChildSpec, answer: dict[str, Any]) -> None:
@@ -259,6 +269,7 @@ def _volunteer_for_the_oom_killer() -> None:
 def describe() -> None:
     """Load the subject of `sys.argv[1]` without measuring it and leave what it is, or why it is refused."""
     spec = ChildSpec.from_json(sys.argv[1])
+    _set_alarm(spec)
     try:
         subject = load(spec)
         answer: dict[str, Any] = {"kind": "described", "tasks": len(subject.payloads),

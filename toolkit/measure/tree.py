@@ -1,6 +1,6 @@
 """CPU time and memory of a process and everything it started.  Runs inside the measured process: imports little.
 
-`resource.getrusage(RUSAGE_CHILDREN)` knows only children that were waited for, which a live pool's workers are not, and
+`resource.getrusage(RUSAGE_CHILDREN)` alone knows only children that were waited for, which a live pool's workers are not, and
 psutil does not load everywhere we measure; procfs and the per-process CPU clocks need neither.
 """
 
@@ -47,17 +47,29 @@ def _parent(pid: int) -> int | None:
 def cpu_seconds(pids: Iterable[int]) -> float:
     """Return the CPU seconds that the processes `pids` have used so far, all their threads together.
 
-    A process that has ended counts as 0: call it while they live.
+    The children of each that have ended and were waited for count with it: a task may start processes, and so does a pool
+    that is opened again.  A process of `pids` itself that has ended counts as 0: call it while they live.
 
     Source: clock_getcpuclockid(3); the id is made as MAKE_PROCESS_CPUCLOCK does in the kernel's posix-timers.h.
     """
-    total = 0.0
-    for pid in pids:
-        try:
-            total += time.clock_gettime((~pid << 3) | _CPUCLOCK_SCHED)
-        except OSError:
-            continue
-    return total
+    return sum(_own_cpu_seconds() if pid == os.getpid() else _cpu_seconds_of(pid) for pid in pids)
+
+
+def _own_cpu_seconds() -> float:
+    import resource
+
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)  # in microseconds, where procfs and os.times count in 10 ms
+    return time.process_time() + ended.ru_utime + ended.ru_stime
+
+
+def _cpu_seconds_of(pid: int) -> float:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            user, system = file.read().rpartition(b")")[2].split()[13:15]  # cutime and cstime, see proc_pid_stat(5)
+        ended = (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        return time.clock_gettime((~pid << 3) | _CPUCLOCK_SCHED) + ended
+    except (OSError, ValueError):
+        return 0.0
 
 
 def memory(pids: Iterable[int]) -> tuple[int | None, int | None]:
