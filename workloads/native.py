@@ -37,7 +37,7 @@ def numpy_ufunc(passes: int) -> int:
     """
     import numpy as np  # noqa: PLC0415 - paid by the first call, and not there at all in most environments
 
-    values = np.arange(16384, dtype=np.float64)
+    values: np.ndarray = np.arange(16384, dtype=np.float64)
     roots = np.zeros_like(values)
     for _ in range(passes):
         np.add(values, 1.0, out=values)
@@ -57,8 +57,8 @@ def numpy_matmul(products: int) -> int:
     import numpy as np  # noqa: PLC0415 - paid by the first call, and not there at all in most environments
 
     entries = np.arange(2 * 64 * 64)
-    left = (entries % 7).astype(np.float64).reshape(2, 64, 64)
-    right = (entries % 5).astype(np.float64).reshape(2, 64, 64)
+    left: np.ndarray = (entries % 7).astype(np.float64).reshape(2, 64, 64)
+    right: np.ndarray = (entries % 5).astype(np.float64).reshape(2, 64, 64)
     product = np.zeros_like(left)
     for _ in range(products):
         np.matmul(left, right, out=product)
