@@ -1,0 +1,57 @@
+"""Is the memory of workers reported?  Two child processes hold 60 MB each; what is reported is held against what they say.
+
+    python -m tests.benchmarks.memory [--build LABEL=PATH]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.benchmarks.common import build_of, prepared
+from toolkit.measure.process import run_child
+from toolkit.measure.spec import ChildSpec, UserTarget
+from toolkit.units import format_bytes
+
+HOLDER = """
+held = []
+def hold(path):
+    if not held:
+        held.append(bytearray(b"x") * 60_000_000)
+    with open("/proc/self/smaps_rollup") as file:
+        own = next(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+    import os
+    with open(os.path.join(path, f"pss-{os.getpid()}"), "w") as file:
+        file.write(str(own * 1024))
+    import time
+    time.sleep(0.05)  # long enough that the other worker takes the other payload
+    return own
+"""
+
+
+def main() -> None:
+    """Measure and print reported against true."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=f"host={sys.executable}", metavar="LABEL=PATH")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "holder.py").write_text(HOLDER)
+        _, python, environment, _ = prepared(build_of(args.build), "countdown", folder)
+        environment["PYTHONPATH"] += f":{folder}"
+        spec = ChildSpec(name="memory", workload="hold", user=UserTarget(function="holder:hold", payload=repr(name), tasks=2),
+                         size="small", runner="processes-spawn", workers=2, phase="steady", task_units=None, tasks=None,
+                         values=2, warmups=0, loops=1, min_seconds=0.0, progress_timeout=60.0, services=(), folder=name)
+        answer = run_child(python, spec, environment)
+        assert answer.kind == "measured", answer
+        children = [int(path.read_text()) for path in folder.glob("pss-*")]
+    reported = answer.fields["pss_bytes"]
+    print(f"{len(children)} children say {format_bytes(sum(children))}; reported for the whole tree: "
+          f"PSS {format_bytes(reported)}, peak RSS {format_bytes(answer.fields['rss_bytes'])}; "
+          f"above the children's own: {format_bytes(reported - sum(children))} (the parent, about what a bare run takes)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""How often does gilscope see a difference that is not there, and miss one that is?
+
+Measures four arms of one build in interleaved rounds: a cell, its A/A twin, the same work a third time (the null arm), and
+3 % more work.  Every --window rounds count as one run: its twin gives the noise floor, and the null arm and the 3 % arm get
+their verdict.  With --busy N, N processes keep the cores busy meanwhile.
+
+    python -m tests.benchmarks.noise --busy 2 --runs 20
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.benchmarks.common import build_of, prepared
+from toolkit.measure.machine import this_machine
+from toolkit.measure.schedule import Arms, Scheduler, Settings
+from toolkit.model import Cell, Run
+from toolkit.report.progress import ProgressReporter
+from toolkit.stats.floor import noise_floor
+from toolkit.stats.paired import compare_paired
+from toolkit.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+UNITS_SECONDS = 0.06    # one pass of the work
+TRUE_DIFFERENCE = 0.03
+WORKLOAD = "countdown"
+
+
+def main() -> None:
+    """Measure, and print how the runs came out."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=f"host={sys.executable}", metavar="LABEL=PATH")
+    parser.add_argument("--busy", type=int, default=0, help="processes that keep the cores busy (default: 0)")
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--window", type=int, default=20, help="rounds per run (default: 20)")
+    args = parser.parse_args()
+    with busy(args.busy), tempfile.TemporaryDirectory() as folder:
+        run = measure(args.build, args.runs * args.window, Path(folder))
+    report(run, args.window)
+
+
+@contextlib.contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Keep `count` processes counting."""
+    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+
+
+def arm(name: str, *, twin: bool = False) -> Cell:
+    """Return one of the arms; they are told apart by a made-up task length, which gives each its units of work."""
+    lengths = {"base": 1.0, "null": 2.0, "more": 3.0}
+    return Cell(workload=WORKLOAD, runner="serial", workers=1, build="host", task_seconds=lengths[name], twin=twin)
+
+
+def measure(build: str, rounds: int, folder: Path) -> Run:
+    """Return `rounds` interleaved rounds of the four arms."""
+    found, python, environment, rate = prepared(build_of(build, "host"), WORKLOAD, folder)
+    units = round(rate * UNITS_SECONDS)
+    cells = (arm("base"), arm("base", twin=True), arm("null"), arm("more"))
+    run = Run(label="noise", started="", builds=(found,), machine=this_machine(), seed=1, rounds_planned=rounds, rounds_done=0,
+              stopped="running", baseline="serial", measurements=(), cells=cells)
+    arms = Arms(pythons={"host": python}, environments={"host": environment}, free_threaded=frozenset(), size="small",
+                user=None, services=(), folder=folder,
+                units={(WORKLOAD, 1.0): (units, 1), (WORKLOAD, 2.0): (units, 1),
+                       (WORKLOAD, 3.0): (round(units * (1 + TRUE_DIFFERENCE)), 1)})
+    settings = Settings(rounds=rounds, values=3, warmups=0, min_seconds=0.0, timeout=120.0)
+    store = Store.create("noise", folder / "results")
+    with ProgressReporter() as reporter:
+        return Scheduler(run, store, arms, settings, reporter).go()
+
+
+def report(run: Run, window: int) -> None:
+    """Print the errors and verdicts of the runs."""
+    observed = {each.cell: each.observations for each in run.measurements}
+    runs = run.rounds_done // window
+    for clock in ("cpu", "wall"):
+        errors, false, found = [], 0, 0
+        for index in range(runs):
+            def series(cell: Cell, first: int = index * window) -> dict[int, float]:
+                return {one.round: statistics.median(getattr(one, clock)) for one in observed[cell]
+                        if first <= one.round < first + window}
+
+            base = series(arm("base"))
+            floor = noise_floor([(base, series(arm("base", twin=True)))])
+            errors.append(floor.error)
+            false += compare_paired(base, series(arm("null")), floor=floor.bound).verdict() in {"faster", "slower"}
+            found += compare_paired(base, series(arm("more")), floor=floor.bound).verdict() == "slower"
+        whole = compare_paired(*({one.round: statistics.median(getattr(one, clock)) for one in observed[cell]}
+                                 for cell in (arm("base"), arm("more"))))
+        print(f"{clock:4}: {runs} runs of {window} rounds: A/A error median {statistics.median(errors):.2%}, "
+              f"largest {max(errors):.2%}; false faster/slower {false}; a true {TRUE_DIFFERENCE:.0%} found in {found}; "
+              f"over all rounds {1 / whole.ratio - 1:+.2%}")
+    others = [one.evidence.others_cores or 0.0 for each in observed.values() for one in each]
+    print(f"others used {statistics.median(others):.2f} of {run.machine.cores} cores (median)")
+
+
+if __name__ == "__main__":
+    main()

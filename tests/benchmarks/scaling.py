@@ -1,0 +1,58 @@
+"""How much faster are two workers than one, by model and build?
+
+Runs the project's own command on warm workers with tasks of 25 ms and prints the ratio to the serial baseline of the same
+build.  Only a quiet machine can show it; starved cells are said to be.
+
+    python -m tests.benchmarks.scaling --builds 3.13,3.13t,3.14,3.14t [--rounds 12]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import statistics
+import tempfile
+from pathlib import Path
+
+from toolkit.cli import main as gilscope
+from toolkit.model import Cell
+from toolkit.stats.paired import compare_paired
+from toolkit.store import load_run
+
+MODELS = "subinterpreters,processes-forkserver,processes-spawn,free-threaded"
+
+
+def main() -> None:
+    """Measure and print one line per build and model."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--builds", required=True, metavar="LABELS")
+    parser.add_argument("--build", action="append", default=[], metavar="LABEL=PATH")
+    parser.add_argument("--workload", default="countdown")
+    parser.add_argument("--rounds", default="12")
+    args = parser.parse_args()
+    named = [part for each in args.build for part in ("--build", each)]
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        with contextlib.redirect_stdout(io.StringIO()):
+            gilscope(["run", args.workload, "--builds", args.builds, *named, "--models", MODELS, "--workers", "2",
+                      "--rounds", args.rounds, "--label", "scaling"])
+        run = load_run(Path("results", "scaling"))
+    walls = {each.cell: {one.round: statistics.median(one.wall) for one in each.observations if not one.starved}
+             for each in run.measurements}
+    starved = {each.cell: sum(one.starved for one in each.observations) for each in run.measurements}
+    for cell, values in walls.items():
+        if cell.runner == "serial" or cell.twin:
+            continue
+        baseline = walls[Cell(workload=cell.workload, runner="serial", workers=1, build=cell.build)]
+        if len(values) < 3:
+            print(f"{cell.build:8} {cell.runner:22} starved in {starved[cell]} of {run.rounds_done} rounds")
+            continue
+        ratio = compare_paired(baseline, values)
+        print(f"{cell.build:8} {cell.runner:22} {ratio.ratio:.2f}x [{ratio.lo:.2f}, {ratio.hi:.2f}] over {ratio.rounds} "
+              f"rounds, {starved[cell]} starved")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("COLUMNS", "120")
+    main()
