@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from toolkit.builds.pairing import compare_builds as unfair
 from toolkit.errors import ToolkitError, UnknownNameError
 from toolkit.model import Note
 from toolkit.report import RENDERERS
@@ -36,10 +37,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "compare", help="Compare two runs, or two builds or models of one run.", description=_DESCRIPTION,
     )
     parser.add_argument("labels", nargs="+", metavar="LABEL",
-                        help="One or two labels under results/ in the current folder; of two, the first is the baseline.")
+                        help="One or two labels under results/ in this folder; of two, the first is the baseline.")
     within = parser.add_mutually_exclusive_group()
     within.add_argument("--builds", metavar="A,B", type=_pair,
-                        help="Compare build B with build A of one run. Use 3.14,3.14t to see what free-threading costs.")
+                        help="Compare build B with build A of one run. Use 3.14,3.14t for what free-threading costs.")
     within.add_argument("--models", metavar="A,B", type=_pair,
                         help="Compare model B with model A of one run. Use it before moving code from A to B, e.g. "
                              "processes-spawn,subinterpreters.")
@@ -47,8 +48,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
                         help="Compare by wall, cpu or auto: CPU time for one worker, wall time for more (default: "
                              "auto). Use 'cpu' for work that does not wait: it is steadier on a busy machine.")
     parser.add_argument("--fail-on", metavar="PERCENT", type=_percent,
-                        help="Exit with 1 when a cell is slower by more than PERCENT, e.g. 5%%, with its whole interval "
-                             "and beyond the noise floor (default: never). Use it in CI.")
+                        help="Exit with 1 when a cell is slower by more than PERCENT, e.g. 5%%, with its whole "
+                             "interval and beyond the noise floor (default: never). Use it in CI.")
     parser.add_argument("--markdown", action="store_true",
                         help="Print GitHub Markdown (default: text). Use it to paste into an issue.")
     parser.set_defaults(run=run)
@@ -101,8 +102,8 @@ def _within(run_: Run, args: argparse.Namespace) -> tuple[Sequence[Contrast], Do
     first, second = args.builds or args.models
     compare = compare_builds if args.builds else compare_models
     contrasts = compare(run_, first, second, args.clock)
-    # What is unfair between builds says nothing about two models of the same build.
-    notes = run_.notes if args.builds else ()
+    builds = {build.label: build for build in run_.builds}
+    notes = unfair(builds[first], builds[second]) if args.builds else ()
     return contrasts, comparison_document(
         f"{run_.label}: {second} against {first}", contrasts, baseline=first, sample=second, notes=notes)
 

@@ -22,14 +22,15 @@ from toolkit.report.document import (
     Table,
 )
 from toolkit.report.footnotes import Footnotes
-from toolkit.report.sentences import fit_lines, floor_line, summary_lines
+from toolkit.report.sentences import fit_lines, floor_line, missing_lines, summary_lines, title_text
+from toolkit.stats.paired import NO_FLOOR
 from toolkit.table import build_tables
-from toolkit.units import format_bytes, format_seconds
+from toolkit.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.model import Build, Cell, Note, Run
+    from toolkit.model import Build, Note, Run
     from toolkit.stats.paired import Comparison
     from toolkit.table import CellResult, Contrast, Row, WorkloadTable
 
@@ -66,7 +67,7 @@ def comparison_document(
     if seen:
         sections.append(Lines("Notes", tuple(seen)))
     if missing:
-        sections.append(Lines("Not compared", tuple(f"{_cell_name(m.sample)}: {m.reason}" for m in missing)))
+        sections.append(Lines("Not compared", missing_lines(missing)))
     return Document(tuple(sections))
 
 
@@ -95,8 +96,10 @@ def _build_row(build: Build) -> tuple[str, ...]:
 
 
 def _workload(table: WorkloadTable) -> list[Section]:
-    sections: list[Section] = [Heading(_title(table)), _matrix(table)]
-    sections.append(Lines("", (floor_line(table.floors), *(note.text for note in table.notes))))
+    sections: list[Section] = [Heading(title_text(table)), _matrix(table)]
+    # The floor's own line says already that there is none.
+    notes = (f"Note: {note.text}." for note in table.notes if note != NO_FLOOR)
+    sections.append(Lines("", (floor_line(table.floors), *notes)))
     if fits := fit_lines(table.fits):
         sections.append(Lines("Scaling over workers", fits))
     single = [each for each in table.contrasts if each.sample.workers == 1 and each.comparison is not None]
@@ -104,11 +107,6 @@ def _workload(table: WorkloadTable) -> list[Section]:
         sections.append(_overhead(single))
     sections.append(Lines("In short", summary_lines(table)))
     return sections
-
-
-def _title(what: WorkloadTable | Cell) -> str:
-    length = "" if what.task_seconds is None else f", tasks of {format_seconds(what.task_seconds)}"
-    return f"{what.workload}, {what.phase}{length}"
 
 
 def _matrix(table: WorkloadTable) -> Table:
@@ -201,7 +199,7 @@ def _contrast_table(title: str, contrasts: Sequence[Contrast]) -> Table:
     )
     rows = []
     for each in contrasts:
-        words = {"workload": _title(each.sample), "model": each.sample.runner, "N": _counts(each),
+        words = {"workload": title_text(each.sample), "model": each.sample.runner, "N": _counts(each),
                  "build": each.sample.build}
         if each.comparison is None:
             raise AssertionError("cells without a comparison are listed apart")
@@ -215,8 +213,3 @@ def _contrast_table(title: str, contrasts: Sequence[Contrast]) -> Table:
 def _counts(contrast: Contrast) -> str:
     first, second = contrast.baseline.workers, contrast.sample.workers
     return str(second) if first == second else f"{second} vs {first}"
-
-
-def _cell_name(cell: Cell) -> str:
-    workers = "1 worker" if cell.workers == 1 else f"{cell.workers} workers"
-    return f"{_title(cell)}, {cell.runner}, {workers}, {cell.build}"

@@ -8,7 +8,9 @@ from toolkit.report.document import Banner, Heading, Lines, Table
 from toolkit.report.wording import entry_text, mark_text
 
 if TYPE_CHECKING:
-    from toolkit.report.document import Document, Section
+    from collections.abc import Sequence
+
+    from toolkit.report.document import Column, Document, Section
 
 
 def render(document: Document) -> str:
@@ -32,19 +34,36 @@ def _section(section: Section) -> str:
 
 
 def _table(table: Table) -> str:
-    titles = [_title(table, index) for index in range(len(table.columns))]
-    rules = ["---:" if column.align == "right" else ":---" for column in table.columns]
-    rows = [[_escape(entry_text(entry)) for entry in row] for row in table.rows]
-    lines = ["| " + " | ".join(cells) + " |" for cells in (titles, rules, *rows)]
-    # A table is only a table after an empty line; the hard break keeps each footnote on a line of its own.
+    blocks = [f"**{_escape(table.title)}**"] if table.title else []
+    blocks += ["\n".join(_grid(table, part)) for part in _parts(table)]
+    # The hard break keeps each footnote on a line of its own.
     notes = [f"{mark_text(number)} {_escape(text)}  " for number, text in enumerate(table.footnotes, 1)]
-    head = [f"**{_escape(table.title)}**", ""] if table.title else []
-    return "\n".join([*head, *lines, *(["", *notes] if notes else [])])
+    # A table is only a table after an empty line.
+    return "\n\n".join([*blocks, *(["\n".join(notes)] if notes else [])])
 
 
-def _title(table: Table, index: int) -> str:
+def _parts(table: Table) -> list[list[int]]:
+    """Return the columns of each Markdown table: details apart where there are several groups to look at."""
+    indices = range(len(table.columns))
+    if len({column.group for column in table.columns if column.group}) < 2:  # noqa: PLR2004 - several
+        return [list(indices)]
+    keys = [i for i in indices if table.columns[i].key]
+    rest = [i for i in indices if not table.columns[i].key]
+    parts = [[i for i in rest if table.columns[i].detail is detail] for detail in (False, True)]
+    return [[*keys, *part] for part in parts if part]
+
+
+def _grid(table: Table, part: Sequence[int]) -> list[str]:
+    columns = [table.columns[i] for i in part]
+    rules = ["---:" if column.align == "right" else ":---" for column in columns]
+    rows = [[_escape(entry_text(row[i])) for i in part] for row in table.rows]
+    numbers = sum(not column.key for column in columns)
+    shown = [row for row in rows if any(row[-numbers:])]   # in a table of details, not a model that has none
+    return ["| " + " | ".join(cells) + " |" for cells in (map(_title, columns), rules, *shown)]
+
+
+def _title(column: Column) -> str:
     """Return a column's heading; the group's name stands in front of each, as Markdown cannot join columns."""
-    column = table.columns[index]
     return f"**{_escape(column.group)}** {_escape(column.title)}" if column.group else _escape(column.title)
 
 

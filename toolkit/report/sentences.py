@@ -5,25 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.report.wording import estimate_text, list_text, percent_text, ratio_text
+from toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolkit.model import Cell
     from toolkit.stats.floor import Floor
     from toolkit.stats.scaling import Scaling
-    from toolkit.table import CellResult, Floors, ScalingFit, WorkloadTable
+    from toolkit.table import CellResult, Contrast, Floors, ScalingFit, WorkloadTable
 
 
 def floor_line(floors: Floors) -> str:
     """Return the noise floors that the verdicts used, and what the A/A arms were off by."""
     if floors.all_wall is None and floors.all_cpu is None:
-        return "Noise floor: unknown, as no cell was measured twice (A/A); nothing is called faster or slower."
+        return "Noise floor: unknown, as no cell was measured twice (A/A); nothing is called faster or slower (?)."
     parts = []
     if floors.single_wall or floors.single_cpu:
         parts.append(f"one worker: {_clocks(floors.single_wall, floors.single_cpu)}")
     if (floors.all_wall, floors.all_cpu) != (floors.single_wall, floors.single_cpu):
         parts.append(f"more workers: {_clocks(floors.all_wall, floors.all_cpu)}")
-    return f"Noise floor (A/A, the same cell twice): {'; '.join(parts)}."
+    return f"Noise floor (A/A, the same cell twice; ~: no difference beyond it): {'; '.join(parts)}."
 
 
 def _clocks(wall: Floor | None, cpu: Floor | None) -> str:
@@ -53,6 +55,24 @@ def _fit_text(scaling: Scaling) -> str:
     notes = "".join(f"; {note.text}" for note in scaling.notes)
     return (f"Amdahl: {estimate_text(scaling.serial)} serial; USL: contention {estimate_text(scaling.sigma)}, "
             f"coherence {estimate_text(scaling.kappa)}{peak}{notes}")
+
+
+def missing_lines(contrasts: Sequence[Contrast]) -> tuple[str, ...]:
+    """Return a line per workload, model and reason for cells without a comparison, the worker counts together."""
+    counts: dict[tuple[str, str], list[int]] = {}
+    for each in contrasts:
+        cell = each.sample
+        what = f"{title_text(cell)}, {cell.runner} on {cell.build}"
+        counts.setdefault((what, each.reason or ""), []).append(cell.workers)
+    return tuple(
+        f"{what} (N = {', '.join(map(str, workers))}): {reason}" for (what, reason), workers in counts.items()
+    )
+
+
+def title_text(what: WorkloadTable | Cell) -> str:
+    """Return what a table or a cell is about: "primes, steady, tasks of 10.0 ms"."""
+    length = "" if what.task_seconds is None else f", tasks of {format_seconds(what.task_seconds)}"
+    return f"{what.workload}, {what.phase}{length}"
 
 
 def summary_lines(table: WorkloadTable) -> tuple[str, ...]:

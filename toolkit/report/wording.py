@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from toolkit.stats.paired import Comparison
     from toolkit.stats.scaling import Estimate
 
+NARROW = 0.02   # two in the second digit
+SMALL = 0.2     # of the logarithm: from 0.63 to 1.6
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _SUPERSCRIPTS = str.maketrans("0123456789", _RAISED)
 _LOWERED = str.maketrans(_RAISED, "0123456789")
@@ -63,12 +65,15 @@ def ratio_text(comparison: Comparison) -> str:
 
     Where the interval reaches beyond the floor it is printed: no difference was shown there, but none excluded either.
     """
-    interval = f"[{ratio_number(comparison.lo)}, {ratio_number(comparison.hi)}]"
+    # Two digits would hide a narrow interval around a small difference: "0.96x [0.96, 0.96]".
+    extra = int(comparison.hi - comparison.lo < NARROW and abs(log10(comparison.ratio)) < SMALL)
+    ratio, lo, hi = (ratio_number(each, extra) for each in (comparison.ratio, comparison.lo, comparison.hi))
+    interval = f"[{lo}, {hi}]"
     match comparison.verdict():
         case "faster" | "slower":
-            return f"{ratio_number(comparison.ratio)}x {interval}"
+            return f"{ratio}x {interval}"
         case "unknown":
-            return f"{ratio_number(comparison.ratio)}x {interval} ?"
+            return f"{ratio}x {interval} ?"
         case "same":
             return f"~ {interval}" if _beyond_floor(comparison) else _floor_text(comparison)
 
@@ -102,11 +107,11 @@ def _cost_interval(comparison: Comparison) -> str:
     return f"[{(1 / comparison.hi - 1) * 100:+.1f}, {(1 / comparison.lo - 1) * 100:+.1f}]"
 
 
-def ratio_number(ratio: float) -> str:
-    """Return a ratio with three significant digits, two just below 1: "0.0123", "0.97", "3.40", "12.5", "130"."""
+def ratio_number(ratio: float, extra: int = 0) -> str:
+    """Return a ratio with three significant digits, two just below 1, and `extra` ones: "0.97", "3.40", "12.5"."""
     exponent = floor(log10(float(f"{ratio:.2e}")))   # of the rounded number: 9.996 is written as 10.0
     digits = 2 if exponent in {-1, 0} else max(0, 2 - exponent)
-    return f"{ratio:.{digits}f}"
+    return f"{ratio:.{digits + extra}f}"
 
 
 def percent_text(share: float, *, digits: int = 1) -> str:

@@ -122,7 +122,7 @@ def _shape(seconds: Sequence[float]) -> list[float]:
 
 
 def _fit(counts: Sequence[int], shapes: Sequence[Sequence[float]]) -> tuple[float, float, float, float]:
-    """Return Amdahl's serial fraction (above 1 for a slow-down), the USL's sigma and kappa, and the USL's largest relative error."""
+    """Return Amdahl's serial fraction (above 1: a slow-down), the USL's sigma, kappa and largest relative error."""
     occupied = [n * median(shape[i] for shape in shapes) for i, n in enumerate(counts)]
     contention = [float(n - 1) for n in counts]
     coherence = [float(n * (n - 1)) for n in counts]

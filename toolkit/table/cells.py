@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
@@ -62,9 +63,16 @@ class Index:
             self._failures.setdefault(failure.cell, failure)
 
     def cells(self) -> list[Cell]:
-        """Return every cell that is not an A/A arm, measured or not, in the order of the tables."""
+        """Return every cell that is not an A/A arm, measured or not, in the order of the tables.
+
+        Tables and models come as the run planned them, workers ascending, builds in the order of the run.
+        """
         everything = dict.fromkeys([*self.run.cells, *self._measurements, *self._skips, *self._failures])
-        return [cell for cell in everything if not cell.twin]
+        cells = [cell for cell in everything if not cell.twin]
+        groups, runners = ([*dict.fromkeys(map(key, cells))] for key in (group_of, attrgetter("runner")))
+        builds = list(self.builds)
+        return sorted(cells, key=lambda cell: (
+            groups.index(group_of(cell)), runners.index(cell.runner), cell.workers, builds.index(cell.build)))
 
     def twins(self) -> list[tuple[Cell, Cell]]:
         """Return each A/A arm's cell and its twin."""

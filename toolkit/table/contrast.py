@@ -123,9 +123,10 @@ def _paired(index: Index, baseline: Cell, sample: Cell, floors: Floors, choice: 
 
 def _why(sides: Iterable[tuple[str, Index, Cell]]) -> str:
     """Return which side has no numbers and why."""
-    reasons = []
+    names: dict[str, list[str]] = {}   # sides with the same reason together
     for name, index, cell in sides:
         found = index.look_up(cell)
         if isinstance(found, Absence):
-            reasons.append(f"{name}: {found.word}: {found.reason}")
-    return "; ".join(reasons) or "they share no round on this clock"
+            names.setdefault(f"{found.word}: {found.reason}", []).append(name)
+    return "; ".join(f"{' and '.join(both)}: {reason}" for reason, both in names.items()) or (
+        "they share no round on this clock")

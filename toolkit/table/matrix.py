@@ -104,10 +104,9 @@ def _table(index: Index, group: Group) -> WorkloadTable:
 
 
 def _row_keys(cells: Sequence[Cell], baseline: str) -> list[tuple[str, int]]:
-    """Return the runners in order of appearance, the baseline first, each with its workers ascending."""
-    order = list(dict.fromkeys(cell.runner for cell in cells))
-    keys = {(cell.runner, cell.workers) for cell in cells}
-    return sorted(keys, key=lambda key: (key[0] != baseline, order.index(key[0]), key[1]))
+    """Return runner and workers of each row, in the order of the cells but the baseline first."""
+    keys = dict.fromkeys((cell.runner, cell.workers) for cell in cells)
+    return sorted(keys, key=lambda key: key[0] != baseline)
 
 
 def _result(index: Index, cell: Cell, floors: Floors) -> CellResult:

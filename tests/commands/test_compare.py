@@ -1,0 +1,160 @@
+import argparse
+import re
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes import MACHINE, RunMaker, make_run
+from toolkit.commands import compare
+from toolkit.errors import ToolkitError, UnknownNameError
+from toolkit.model import Cell
+
+
+def cell(runner, workers=1, build="3.14"):
+    return Cell(workload="w", runner=runner, workers=workers, build=build)
+
+
+def simple_run(label, serial=1.0, threads=0.5, *, twin=True, extra=None):
+    maker = RunMaker(noise=0.001)
+    maker.measure(cell("serial"), serial)
+    maker.measure(cell("threads", 2), threads)
+    if twin:
+        maker.twin(cell("serial"), serial)
+    if extra:
+        maker.measure(cell(extra), 1.0)
+    return maker.run(("3.14",), label=label)
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Stored runs by label."""
+    stored = {"A": simple_run("A"), "B": simple_run("B", threads=0.6, extra="asyncio"), "full": make_run()}
+    monkeypatch.setattr(compare, "find_label", lambda label: label)
+    monkeypatch.setattr(compare, "load_run", stored.__getitem__)
+    return stored
+
+
+def call(*argv):
+    parser = argparse.ArgumentParser()
+    compare.add_parser(parser.add_subparsers())
+    args = parser.parse_args(["compare", *argv])
+    return args.run(args)
+
+
+def test_two_runs_are_compared_with_the_drift_named(runs, capsys):
+    assert call("A", "B") == 0
+    out = capsys.readouterr().out
+    assert re.search(r"w, steady +threads +2 +3\.14 +wall +0\.8\d+x \[.*\] +slower", out)
+    assert "different times" in out
+
+
+def test_cell_that_only_one_run_has_is_listed(runs, capsys):
+    call("A", "B")
+    assert "w, steady, asyncio on 3.14 (N = 1): in A: not measured" in " ".join(capsys.readouterr().out.split())
+
+
+def test_builds_of_one_run(runs, capsys):
+    assert call("full", "--builds", "3.14,3.14t") == 0
+    out = capsys.readouterr().out
+    assert "example: 3.14t against 3.14" in out
+    assert "WARNING" not in out
+    assert re.search(r"primes, steady +serial +1 +cpu +0\.96\dx \[0\.96\d, 0\.96\d\] +slower", out)
+
+
+def test_builds_that_were_not_built_alike_have_a_banner(runs, capsys):
+    run = runs["full"]
+    runs["full"] = replace(run, builds=tuple(replace(b, pgo=b.label == "3.14") for b in run.builds))
+    call("full", "--builds", "3.14,3.14t")
+    assert re.search("WARNING:.*PGO", capsys.readouterr().out)
+
+
+def test_models_of_one_run_have_no_banner_about_builds(runs, capsys):
+    assert call("full", "--models", "threads,subinterpreters") == 0
+    out = capsys.readouterr().out
+    assert "WARNING" not in out
+    assert re.search(r"primes, steady +2 +3\.13 +wall +1\.9\d+x", out)
+
+
+@pytest.mark.parametrize(("limit", "code"), [
+    ("5%", 1), ("10", 1), ("25%", 0),   # 0.6 / 0.5 is 20 % slower
+])
+def test_fail_on_wants_the_whole_interval_past_the_limit(runs, capsys, limit, code):
+    assert call("A", "B", "--fail-on", limit) == code
+    assert ("w/runner=threads/workers=2" in capsys.readouterr().err) == bool(code)
+
+
+def test_fail_on_does_not_fail_within_the_floor(runs, capsys):
+    # The A/A arm is off by 30 %: 20 % slower means nothing.
+    maker = RunMaker(noise=0.001)
+    maker.measure(cell("serial"), 1.0)
+    maker.twin(cell("serial"), 1.3)
+    maker.measure(cell("threads", 2), 0.6)
+    runs["B"] = maker.run(("3.14",), label="B")
+    assert call("A", "B", "--fail-on", "5%") == 0
+
+
+def test_faster_never_fails(runs, capsys):
+    assert call("B", "A", "--fail-on", "0%") == 0
+
+
+def test_clock_can_be_chosen(runs, capsys):
+    call("A", "B", "--clock", "cpu")
+    assert " wall " not in capsys.readouterr().out
+
+
+def test_markdown(runs, capsys):
+    call("A", "B", "--markdown")
+    assert "| w, steady | threads | 2 | 3.14 | wall |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("argv", "message"), [
+    (["A"], "give a second label"),
+    (["A", "B", "full"], "one or two labels"),
+    (["A", "B", "--builds", "3.13,3.14"], "give one label"),
+])
+def test_request_that_makes_no_sense_is_refused(runs, argv, message):
+    with pytest.raises(ToolkitError, match=message):
+        call(*argv)
+
+
+def test_unknown_build_is_refused_with_those_there_are(runs):
+    with pytest.raises(UnknownNameError, match=r"no build '3\.15'; it has 3\.13, 3\.14, 3\.14t"):
+        call("full", "--builds", "3.14,3.15")
+
+
+def test_runs_without_a_common_cell_are_refused(runs):
+    maker = RunMaker()
+    maker.measure(replace(cell("serial"), workload="other"), 1.0)
+    runs["B"] = maker.run(("3.14",), label="B")
+    with pytest.raises(UnknownNameError, match="no measured cell in common"):
+        call("A", "B")
+
+
+@pytest.mark.parametrize("text", ["x", "-5", "inf", "nan", "%"])
+def test_fail_on_wants_a_percentage(runs, text, capsys):
+    with pytest.raises(SystemExit):
+        call("A", "B", f"--fail-on={text}")
+    assert "write it like 5%" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["3.14", "a,a", "a,b,c", ",b"])
+def test_pair_wants_two_different_names(runs, text, capsys):
+    with pytest.raises(SystemExit):
+        call("full", "--builds", text)
+    assert "write it like A,B" in capsys.readouterr().err
+
+
+def test_other_differences_of_two_runs_are_named():
+    first, second = simple_run("A"), simple_run("B")
+    (build,) = second.builds
+    second = replace(
+        second, machine=replace(MACHINE, cores=4), builds=(replace(build, version="3.14.1"),),
+        options={"size": "large"},
+    )
+    texts = [note.text for note in compare.differences(first, second)]
+    assert texts == [
+        "different machines: Made-up CPU (8 cores) and Made-up CPU (4 cores)",
+        "3.14 is 3.14.0 (/opt/3.14/bin/python) in A, 3.14.1 (/opt/3.14/bin/python) in B",
+        "different sizes of the workloads: None and large",
+    ]
+    assert compare.differences(first, first) == []

@@ -1,0 +1,154 @@
+import io
+import re
+
+import pytest
+
+from tests.fakes import RunMaker, make_run
+from toolkit.model import Cell, Note
+from toolkit.report import RENDERERS, terminal
+from toolkit.report.build import run_document
+from toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
+from toolkit.report.layout import split_columns
+from toolkit.report.markdown import render as render_markdown
+from toolkit.report.wording import entry_text
+
+KEYS = (Column(title="model", key=True), Column(title="N", key=True))
+
+
+def columns(groups, main=1, detail=0):
+    return (*KEYS, *(Column(title=f"c{i}", group=g, detail=i >= main) for g in groups for i in range(main + detail)))
+
+
+def test_everything_side_by_side_where_it_fits():
+    assert split_columns(columns("AB"), [5, 2, 10, 10], 33, 2) == [[0, 1, 2, 3]]   # 5+2 + 2+2 + 10+2 + 10
+
+
+def test_groups_that_do_not_fit_are_put_below_with_the_keys_again():
+    assert split_columns(columns("AB"), [5, 2, 10, 10], 32, 2) == [[0, 1, 2], [0, 1, 3]]
+
+
+def test_details_go_below_to_keep_groups_side_by_side():
+    # Two groups of 10 + 2 + 10: 44 + keys do not fit in 40, the main columns 10 + 2 + 10 do.
+    parts = split_columns(columns("AB", 1, 1), [5, 2, 10, 10, 10, 10], 40, 2)
+    assert parts == [[0, 1, 2, 4], [0, 1, 3, 5]]
+
+
+def test_group_too_wide_for_a_table_is_cut_between_columns():
+    assert split_columns(columns("A", 3), [5, 2, 10, 10, 10], 25, 2) == [[0, 1, 2], [0, 1, 3], [0, 1, 4]]
+
+
+@pytest.mark.parametrize("width", [30, 45, 60, 80, 100, 120, 200])
+def test_no_entry_is_cut_off_at_any_width(width):
+    document = run_document(make_run())
+    text = terminal.render(document, width=width)
+    assert "…" not in text
+    squeezed = re.sub(r"\s", "", text)
+    for section in document.sections:
+        if isinstance(section, Table):
+            for note in section.footnotes:
+                assert re.sub(r"\s", "", note) in squeezed
+            for entry in (entry for row in section.rows for entry in row):
+                if width >= 45:   # below, words of a cell stand among those of its neighbours
+                    assert re.sub(r"\s", "", entry_text(entry)) in squeezed
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_no_line_is_wider_than_the_terminal(width):
+    lines = terminal.render(run_document(make_run()), width=width).splitlines()
+    assert max(map(len, lines)) <= width
+
+
+def test_text_for_a_pipe_is_ascii_without_escapes():
+    text = terminal.render(run_document(make_run()), ascii_only=True)
+    assert text.isascii()
+    assert "\x1b" not in text
+
+
+def test_markup_in_a_name_is_shown_as_it_is():
+    document = Document((Lines("[bold]x[/bold]", ("[red]y",)), Heading("[b]"),
+                         Table(title="", columns=KEYS, rows=((Entry("[i]z"), Entry("1")),))))
+    text = terminal.render(document)
+    for each in ("[bold]x[/bold]", "[red]y", "[b]", "[i]z"):
+        assert each in text
+
+
+class Tty(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+def test_terminal_gets_colours_and_a_pipe_none(monkeypatch):
+    document = run_document(make_run())
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr("sys.stdout", Tty())
+    assert "\x1b[" in RENDERERS["terminal"](document)
+    assert "±" in RENDERERS["terminal"](document)
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    assert RENDERERS["terminal"](document).isascii()
+
+
+def test_each_distinct_reason_is_one_footnote():
+    maker = RunMaker(rounds=6)
+    maker.measure(Cell(workload="w", runner="serial", workers=1, build="3.14"), 1.0)
+    for runner, reason in (("a", "same"), ("b", "same"), ("c", "other")):
+        maker.skip(Cell(workload="w", runner=runner, workers=1, build="3.14"), reason)
+    (table,) = [s for s in run_document(maker.run(("3.14",))).sections if isinstance(s, Table) and s.title == ""]
+    assert table.footnotes == ("same", "other")
+    assert [row[2].marks for row in table.rows] == [(), (1,), (1,), (2,)]
+
+
+def test_rows_without_a_number_are_folded_only_with_the_same_reasons():
+    maker = RunMaker(rounds=6)
+    maker.measure(Cell(workload="w", runner="serial", workers=1, build="3.14"), 1.0)
+    for workers, reason in ((1, "x"), (2, "x"), (4, "y")):
+        maker.skip(Cell(workload="w", runner="a", workers=workers, build="3.14"), reason)
+    (table,) = [s for s in run_document(maker.run(("3.14",))).sections if isinstance(s, Table) and s.title == ""]
+    assert [(row[0].value, row[1].value) for row in table.rows] == [("serial", "1"), ("a", "1,2"), ("a", "4")]
+
+
+def test_notes_of_the_run_stand_above_the_tables():
+    maker = RunMaker(rounds=6)
+    maker.measure(Cell(workload="w", runner="serial", workers=1, build="3.14"), 1.0)
+    text = terminal.render(run_document(maker.run(("3.14",), notes=(Note(text="not a fair pair"),))))
+    assert text.index("WARNING: not a fair pair") < text.index("w, steady")
+
+
+def test_markdown_shows_special_characters_as_they_are():
+    document = Document((Table(title="", columns=(Column(title="a|b"),), rows=((Entry("<x> *y* ~z~"),),)),))
+    assert render_markdown(document).splitlines() == ["| a\\|b |", "| ---: |", "| \\<x\\> \\*y\\* \\~z\\~ |"]
+
+
+def summary(run):
+    (lines,) = [s.items for s in run_document(run).sections if isinstance(s, Lines) and s.title == "In short"]
+    return lines
+
+
+def run_with(seconds, *, twin=1.0):
+    maker = RunMaker(rounds=8, noise=0.0005)
+    maker.measure(Cell(workload="w", runner="serial", workers=1, build="3.14"), 1.0)
+    if twin:
+        maker.twin(Cell(workload="w", runner="serial", workers=1, build="3.14"), twin)
+    for workers, each in seconds.items():
+        maker.measure(Cell(workload="w", runner="threads", workers=workers, build="3.14"), each)
+    return maker.run(("3.14",))
+
+
+def test_summary_names_the_fastest():
+    (line,) = summary(run_with({2: 0.5, 4: 0.25}))
+    assert line.startswith("3.14: threads with 4 workers is fastest, 4.00x [")
+
+
+def test_summary_is_honest_when_nothing_is_above_the_floor():
+    (line,) = summary(run_with({2: 0.95}, twin=1.1))
+    assert re.fullmatch(r"3.14: nothing is faster than serial beyond the noise floor \(10\.\d %\)\.", line)
+
+
+def test_summary_gives_no_verdict_without_a_floor():
+    assert summary(run_with({2: 0.5}, twin=None)) == ("3.14: no verdict without a noise floor.",)
+
+
+def test_summary_of_the_baseline_alone():
+    assert summary(run_with({})) == ("3.14: nothing was measured beside serial.",)

@@ -1,0 +1,289 @@
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes import MACHINE, RunMaker, make_build, make_run
+from toolkit.errors import UnknownNameError
+from toolkit.model import Cell, Measurement, Phase
+from toolkit.table import build_tables, compare_builds, compare_models, compare_runs
+from toolkit.table.matrix import build_pairs
+
+
+def cell(runner="serial", workers=1, build="3.14", **changes):
+    return Cell(workload="w", runner=runner, workers=workers, build=build, **changes)
+
+
+def result_of(run, wanted):
+    (found,) = [
+        result for table in build_tables(run) for row in table.rows for result in row.results if result.cell == wanted
+    ]
+    return found
+
+
+def two_cells(*, twin=True, workers=2, **changes):
+    """serial takes 1 s wall and CPU, threads 0.5 s of wall and 1.2 s of CPU."""
+    maker = RunMaker(noise=0.001)
+    maker.measure(cell(), 1.0)
+    maker.measure(cell("threads", workers), 0.5, 1.2, **changes)
+    if twin:
+        maker.twin(cell(), 1.0)
+    return maker
+
+
+def test_speedup_is_by_wall_and_efficiency_per_worker():
+    result = result_of(two_cells().run(("3.14",)), cell("threads", 2))
+    assert result.speedup.ratio == pytest.approx(2.0, rel=0.01)
+    assert result.speedup.verdict() == "faster"
+    assert result.efficiency == pytest.approx(result.speedup.ratio / 2)
+
+
+def test_inflation_is_cpu_of_the_cell_over_the_baselines():
+    assert result_of(two_cells().run(("3.14",)), cell("threads", 2)).inflation.ratio == pytest.approx(1.2, rel=0.01)
+
+
+def test_ratio_keeps_what_drift_takes_from_the_times():
+    # The machine drifts by up to 10 %; times show it, the ratio does not.
+    result = result_of(two_cells().run(("3.14",)), cell("threads", 2))
+    assert result.time.spread > 0.01
+    assert result.speedup.hi / result.speedup.lo < 1.01
+
+
+def test_value_of_a_round_is_the_median_of_its_values():
+    maker = RunMaker(rounds=1)
+    maker.measure(cell(), 1.0)
+    (only,) = maker.measurements[0].observations
+    noisy = Measurement(cell=cell(), observations=(replace(only, wall=(1.0, 9.0, 2.0)),))
+    assert result_of(maker.run(("3.14",), measurements=(noisy,)), cell()).time.center == 2.0
+
+
+def test_baseline_has_no_ratio():
+    result = result_of(two_cells().run(("3.14",)), cell())
+    assert result.time is not None
+    assert (result.speedup, result.efficiency, result.inflation) == (None, None, None)
+
+
+def test_baseline_is_the_one_of_the_same_build_phase_and_task_length():
+    maker = RunMaker(noise=0.0)
+    for number, changes in enumerate([
+        {}, {"build": "3.14t"}, {"phase": Phase.STARTUP}, {"task_seconds": 0.01},
+    ], 1):
+        maker.measure(cell(**changes), float(number))
+        maker.measure(cell("threads", 2, **changes), 1.0)
+    run = maker.run(("3.14", "3.14t"))
+    assert result_of(run, cell("threads", 2)).speedup.ratio == pytest.approx(1)
+    assert result_of(run, cell("threads", 2, build="3.14t")).speedup.ratio == pytest.approx(2)
+    assert result_of(run, cell("threads", 2, phase=Phase.STARTUP)).speedup.ratio == pytest.approx(3)
+    assert result_of(run, cell("threads", 2, task_seconds=0.01)).speedup.ratio == pytest.approx(4)
+
+
+def test_another_baseline_can_be_chosen():
+    maker = two_cells()
+    maker.measure(cell("threads", 1), 2.0)
+    result = result_of(maker.run(("3.14",), baseline="threads"), cell("threads", 2))
+    assert result.speedup.ratio == pytest.approx(4.0, rel=0.01)
+
+
+@pytest.mark.parametrize(("starved", "absent"), [(4, False), (5, True)])   # of 8 rounds
+def test_cell_starved_in_more_than_half_of_its_rounds_has_no_number(starved, absent):
+    result = result_of(two_cells(starved=starved).run(("3.14",)), cell("threads", 2))
+    assert (result.time is None) == absent
+    if absent:
+        assert result.absence.word == "starved"
+    else:
+        assert result.time.count == 4
+        assert result.speedup.rounds == 4
+        assert "4 of 8 rounds were starved" in result.notes[0].text
+
+
+def test_skip_keeps_its_reason():
+    maker = two_cells()
+    maker.skip(cell("free-threaded", 2), "the GIL is enabled in this build")
+    absence = result_of(maker.run(("3.14",)), cell("free-threaded", 2)).absence
+    assert (absence.word, absence.reason) == ("skipped", "the GIL is enabled in this build")
+
+
+def test_failure_withholds_the_numbers_of_other_rounds():
+    maker = two_cells()
+    maker.fail(cell("threads", 2), "wrong-result", "expected 168 primes, got 167")
+    absence = result_of(maker.run(("3.14",)), cell("threads", 2)).absence
+    assert (absence.word, absence.reason) == ("failed", "round 0: wrong-result: expected 168 primes, got 167")
+
+
+def test_cell_that_the_run_did_not_reach_says_so():
+    run = two_cells().run(("3.14",), cells=(cell("asyncio", 1),), stopped="interrupted")
+    absence = result_of(run, cell("asyncio", 1)).absence
+    assert absence.word == "not measured"
+    assert "interrupted" in absence.reason
+
+
+def test_ratio_without_a_baseline_is_missing_with_its_reason():
+    maker = RunMaker()
+    maker.fail(cell(), "hang", "no progress for 60 s")
+    maker.measure(cell("threads", 2), 0.5)
+    result = result_of(maker.run(("3.14",)), cell("threads", 2))
+    assert result.speedup is None
+    assert "no progress for 60 s" in result.notes[0].text
+
+
+def test_work_too_short_for_the_cpu_clock_has_no_inflation():
+    maker = RunMaker()
+    maker.measure(cell(), 0.1, 0.0)
+    maker.measure(cell("threads", 2), 0.05, 0.001)
+    result = result_of(maker.run(("3.14",)), cell("threads", 2))
+    assert result.speedup is not None
+    assert result.inflation is None
+
+
+def test_without_an_arm_measured_twice_nothing_is_faster():
+    result = result_of(two_cells(twin=False).run(("3.14",)), cell("threads", 2))
+    assert result.speedup.verdict() == "unknown"
+    (table,) = build_tables(two_cells(twin=False).run(("3.14",)))
+    assert any("no noise floor" in note.text for note in table.notes)
+
+
+def test_single_worker_cells_use_the_floor_of_single_worker_arms():
+    maker = two_cells()
+    maker.measure(cell("processes", 1), 1.02)
+    maker.twin(cell("threads", 2), 0.55, 1.2)   # the wide arm is off by 10 %
+    run = maker.run(("3.14",))
+    single, wide = (result_of(run, cell(*which)).speedup for which in (("processes", 1), ("threads", 2)))
+    assert single.floor < 0.01
+    assert wide.floor == pytest.approx(0.1, rel=0.05)
+    assert single.verdict() == "slower"
+
+
+def test_floors_are_by_clock():
+    maker = two_cells(twin=False)
+    maker.twin(cell(), 1.2, 1.0)
+    (table,) = build_tables(maker.run(("3.14",)))
+    assert table.floors.bound("wall", 1) == pytest.approx(0.2, rel=0.05)
+    assert table.floors.bound("cpu", 1) < 0.01
+
+
+def test_floor_of_another_workload_does_not_count():
+    maker = two_cells(twin=False)
+    other = replace(cell(), workload="other")
+    maker.measure(other, 1.0)
+    maker.twin(other, 1.0)
+    assert result_of(maker.run(("3.14",)), cell("threads", 2)).speedup.verdict() == "unknown"
+
+
+def test_twins_are_no_rows():
+    (table,) = build_tables(two_cells().run(("3.14",)))
+    assert [(row.runner, row.workers) for row in table.rows] == [("serial", 1), ("threads", 2)]
+
+
+def test_rows_follow_the_plan_with_the_baseline_first_and_workers_ascending():
+    maker = RunMaker(rounds=1)
+    plan = [cell("threads", 2), cell("threads", 1), cell("serial"), cell("asyncio")]
+    for each in reversed(plan):
+        maker.measure(each, 1.0)
+    (table,) = build_tables(maker.run(("3.14",), cells=tuple(plan)))
+    assert [(row.runner, row.workers) for row in table.rows] == [
+        ("serial", 1), ("threads", 1), ("threads", 2), ("asyncio", 1)]
+
+
+def test_proportional_memory_is_preferred_to_resident():
+    maker = RunMaker(rounds=2)
+    maker.measure(cell(), 1.0, pss=60)
+    memory = result_of(maker.run(("3.14",)), cell()).memory
+    assert (memory.count, memory.kind) == (60 * 1024 * 1024, "PSS")
+    (measured,) = maker.measurements
+    resident = replace(measured, observations=tuple(replace(o, pss_bytes=None) for o in measured.observations))
+    memory = result_of(maker.run(("3.14",), measurements=(resident,)), cell()).memory
+    assert (memory.count, memory.kind) == (69 * 1024 * 1024, "RSS")
+
+
+@pytest.mark.parametrize(("runner", "gil", "culprit", "note"), [
+    ("serial", False, "fastmod", "the GIL was on at the end of 8 of 8 processes, turned on by the import of 'fastmod'"),
+    ("serial", True, None, "the GIL was on at the end of 8 of 8 processes"),
+    ("serial", False, None, None),
+    ("threads", True, None, None),
+    ("threads", False, None, "the GIL was off at the end of 8 of 8 processes"),
+    ("serial", None, None, None),   # not known
+])
+def test_gil_that_is_not_as_promised_is_noted(runner, gil, culprit, note):
+    maker = RunMaker()
+    maker.measure(cell(runner, build="3.14t"), 1.0, gil=gil, culprit=culprit)
+    notes = [note.text for note in result_of(maker.run(("3.14t",)), cell(runner, build="3.14t")).notes]
+    assert [text for text in notes if "GIL" in text] == ([note] if note else [])
+
+
+def test_gil_of_a_gil_build_is_no_news():
+    maker = RunMaker()
+    maker.measure(cell(), 1.0, gil=True)
+    assert result_of(maker.run(("3.14",)), cell()).notes == ()
+
+
+def test_fit_leaves_out_workers_that_had_to_share_a_core():
+    run = replace(make_run(), machine=replace(MACHINE, cores=2))
+    fits = {(fit.runner, fit.build): fit.scaling for fit in build_tables(run)[0].fits}
+    text = fits["subinterpreters", "3.13"].notes[0].text
+    assert text == "cannot fit: needs 4 worker counts, has 2 (N = 1, 2); N = 4, 8 had to share 2 cores"
+
+
+def test_fit_keeps_workers_that_only_wait():
+    maker = RunMaker()
+    maker.measure(cell(), 1.0, 0.01)
+    for workers in (1, 2, 4, 8):
+        maker.measure(cell("threads", workers), 1.0 / workers, 0.02)
+    (table,) = build_tables(maker.run(("3.14",), machine=replace(MACHINE, cores=2)))
+    assert table.fits[0].scaling.counts == (1, 2, 4, 8)
+
+
+def test_free_threaded_build_is_set_against_the_gil_build_of_its_version():
+    builds = [make_build(label) for label in ("3.13", "3.14", "3.14t", "3.15t")]
+    pairs = [(a.label, b.label) for a, b in build_pairs(builds)]
+    assert pairs == [("3.13", "3.14"), ("3.14", "3.14t"), ("3.13", "3.15t")]
+
+
+def test_builds_are_compared_by_cpu_for_one_worker_and_by_wall_for_more():
+    contrasts = {(c.sample.runner, c.sample.workers): c for c in compare_builds(make_run(), "3.14", "3.14t")
+                 if c.sample.workload == "primes"}
+    single, wide = contrasts["serial", 1], contrasts["subinterpreters", 2]
+    assert (single.clock, wide.clock) == ("cpu", "wall")
+    assert 1 / single.comparison.ratio == pytest.approx(1.04, rel=0.005)   # 0.416 / 0.40
+    assert single.comparison.verdict() == "slower"
+
+
+def test_build_without_the_cell_is_named_with_its_reason():
+    contrasts = compare_builds(make_run(), "3.14", "3.14t")
+    reasons = {(c.sample.runner, c.sample.workers): c.reason for c in contrasts if c.sample.workload == "primes"}
+    assert reasons["free-threaded", 2] == "3.14: skipped: the GIL is enabled in this build"
+    assert reasons["interpreter-pool", 1] == "3.14t: failed: round 0: crash: killed by SIGSEGV"
+
+
+def test_models_are_compared_with_as_many_workers():
+    contrasts = compare_models(make_run(), "threads", "subinterpreters")
+    assert {(c.baseline.workers, c.sample.workers) for c in contrasts} == {(n, n) for n in (1, 2, 4, 8)}
+    found = {(c.sample.build, c.sample.workers): c for c in contrasts}
+    # 1 worker after the USL with sigma 0.03, kappa 0.002: (1 + 0.03 + 0.004) / 2 = 0.517 of the time; threads 1.001
+    assert found["3.13", 2].comparison.ratio == pytest.approx(1.001 / 0.517, rel=0.01)
+
+
+def test_model_with_one_worker_is_compared_with_every_number():
+    contrasts = compare_models(make_run(), "serial", "subinterpreters")
+    assert {(c.baseline.workers, c.sample.workers) for c in contrasts} == {(1, n) for n in (1, 2, 4, 8)}
+
+
+@pytest.mark.parametrize("compare", [compare_builds, compare_models])
+def test_unknown_name_is_refused_with_the_known_ones(compare):
+    with pytest.raises(UnknownNameError, match="it has"):
+        compare(make_run(), "3.14", "nonesuch")
+
+
+def test_runs_are_compared_unpaired_with_the_worse_floor():
+    first, second = (two_cells().run(("3.14",), label=label) for label in "AB")
+    contrast = next(c for c in compare_runs(first, second) if c.sample == cell("threads", 2))
+    assert contrast.comparison.ratio == pytest.approx(1.0, rel=0.05)
+    assert "different times" in contrast.comparison.notes[0].text
+    without = replace(second, measurements=tuple(m for m in second.measurements if not m.cell.twin))
+    contrast = next(c for c in compare_runs(first, without) if c.sample == cell("threads", 2))
+    assert contrast.comparison.verdict() == "unknown"
+
+
+def test_cell_of_one_run_alone_is_listed():
+    first, second = two_cells().run(("3.14",), label="A"), two_cells(workers=4).run(("3.14",), label="B")
+    reasons = {c.sample.workers: c.reason for c in compare_runs(first, second) if c.sample.runner == "threads"}
+    assert reasons[2].startswith("in B: not measured")
+    assert reasons[4].startswith("in A: not measured")
