@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import workloads.catalog
 from toolkit.builds.environment import build_environment, harness_path
-from toolkit.builds.find import version_key
+from toolkit.builds.inspection import version_key
 from toolkit.errors import BuildError, ToolkitError
 from toolkit.measure.plan import Selection, Subject
 from toolkit.measure.probe import Abilities, ask_build

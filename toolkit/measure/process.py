@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 ENTRY = "from toolkit.measure.child import {entry}; {entry}()"
 MAX_OUTPUT_BYTES = 64 * 2**20   # a workload that prints in a loop must not fill the disk
 TEARDOWN_SECONDS = 10.0         # to end after the answer; subinterpreters may hold threads that do not
-LAST_LINES = 25
+LAST_LINES = 80                 # a worker's traceback stands before the one of the process that waited for it
 _POLL_SECONDS = 0.25
-_CULPRIT = re.compile(r"\(GIL\) has been enabled to load module '([^']+)'")
+_CULPRIT = re.compile(rb"\(GIL\) has been enabled to load module '([^']+)'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,13 +183,13 @@ def last_lines(path: Path) -> str:
 
 
 def _culprit(output: Path) -> str | None:
-    # The warning names the module; it comes once, at the import, so it may be far from the end of the output.
+    # The warning names the module; it comes once, at the import, so it may be anywhere in the output.
     try:
         with output.open("rb") as file:
-            found = _CULPRIT.search(file.read(2**20).decode(errors="replace"))
+            found = _CULPRIT.search(file.read(MAX_OUTPUT_BYTES))
     except OSError:
         return None
-    return found.group(1) if found else None
+    return found.group(1).decode(errors="replace") if found else None
 
 
 def _size(path: Path) -> int:

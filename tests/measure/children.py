@@ -1,0 +1,83 @@
+"""Start measured processes for real: specs, environments, and what is left of a process afterwards."""
+
+import subprocess
+import sys
+import time
+import uuid
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.builds import builds
+from toolkit.builds.environment import build_environment
+from toolkit.builds.find import find_builds
+from toolkit.errors import ToolkitError
+from toolkit.measure.prepare import child_environment, needed_packages
+from toolkit.measure.process import run_child
+from toolkit.measure.spec import ChildSpec, UserTarget
+
+USERCODE = Path(__file__).with_name("usercode")
+MARK = "GILSCOPE_TEST_MARK"   # every process of one measurement inherits it, whatever session it is in
+BUILDS = builds()
+GONE_SECONDS = 10.0           # a killed process is gone when the kernel gets to it; nothing waits this long in practice
+
+
+@cache
+def python_of(label):
+    """Return a python of the build that has what measuring needs; skips the test where it cannot be had."""
+    python = BUILDS[label]
+    has_pyperf = subprocess.run([python, "-c", "import pyperf"], capture_output=True, check=False, timeout=60)
+    if has_pyperf.returncode == 0:
+        return python
+    try:
+        (build,) = (each for each in find_builds([f"{label}={python}"]).builds if each.label == label)
+        return str(build_environment(build, needed_packages(build)).python)
+    except ToolkitError as error:
+        pytest.skip(f"{label} has no pyperf: {error}")
+
+
+def target(function, *, payload="0", tasks=1, **names):
+    """Return the user's function `function` of usercode/, called `tasks` times."""
+    if "payloads" in names:
+        payload = None
+    return UserTarget(function=function, payload=payload, tasks=tasks, **names)
+
+
+def make_spec(folder, user, *, runner="serial", workers=1, **changes):
+    """Return the spec of one short measured process."""
+    fields = {
+        "name": f"user/runner={runner}/workers={workers}/phase=steady", "workload": "user", "user": user, "size": "small",
+        "runner": runner, "workers": workers, "phase": "steady", "task_units": None, "tasks": None, "values": 1,
+        "warmups": 0, "loops": 1, "min_seconds": 0.0, "progress_timeout": 60.0, "services": (), "folder": str(folder),
+    }
+    return ChildSpec(**fields | changes)
+
+
+def measure(spec, python=sys.executable, *, paths=(), entry="main", **environment):
+    """Run the child, and pass only when nothing that it started is alive afterwards."""
+    mark = uuid.uuid4().hex
+    env = {**child_environment([USERCODE, *paths]), MARK: mark, **environment}
+    answer = run_child(python, spec, env, entry=entry)
+    assert not still_alive(mark)
+    return answer
+
+
+def still_alive(mark):
+    """Return the processes of one measurement that are there when they had time to go."""
+    deadline = time.monotonic() + GONE_SECONDS
+    while found := _marked(f"{MARK}={mark}".encode()):
+        if time.monotonic() > deadline:
+            return found
+    return []
+
+
+def _marked(mark):
+    found = []
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark in environ.read_bytes().split(b"\0"):
+                found.append(environ.with_name("cmdline").read_bytes())
+        except OSError:
+            continue   # it ended meanwhile, or is somebody else's
+    return found

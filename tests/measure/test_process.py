@@ -1,0 +1,220 @@
+"""Whatever a measured process does is an answer, and nothing of it is left."""
+
+import json
+import os
+import sys
+
+import pytest
+
+from tests.measure.children import BUILDS, make_spec, measure, python_of, target
+from toolkit.measure import process
+
+
+def run(function, folder, *, payload="0", runner="serial", workers=1, python=sys.executable, check=None, **changes):
+    user = target(f"misbehaving:{function}", payload=payload, tasks=workers, check=check)
+    return measure(make_spec(folder, user, runner=runner, workers=workers, **changes), python)
+
+
+@pytest.fixture(params=BUILDS)
+def python(request):
+    return python_of(request.param)
+
+
+def test_good_function_is_measured(tmp_path, python):
+    answer = run("double", tmp_path, python=python, values=3, warmups=1, loops=0, min_seconds=0.001)
+    assert (answer.kind, answer.reason, answer.note) == ("measured", "", None)
+    assert len(answer.fields["cpu"]) == 3
+    loops = answer.fields["loops"]
+    assert loops > 1  # doubling a number takes far less than a millisecond
+    assert loops & (loops - 1) == 0
+    (benchmark,) = json.loads((tmp_path / "values.json").read_text())["benchmarks"]
+    (run_,) = benchmark["runs"]
+    assert len(run_["values"]) == 3
+    assert [warmup[0] for warmup in run_["warmups"]] == [loops]
+    # One byte when the pool is up, one for the checked pass, one for each of pyperf's.
+    assert (tmp_path / "progress").read_text() == "." * (1 + 1 + 1 + 3)
+
+
+@pytest.mark.parametrize(("function", "kind", "reason"), [
+    ("segfault", "crash", "crashed with SIGSEGV"),
+    ("abort", "crash", "crashed with SIGABRT"),
+    ("kill_itself", "killed", "killed by SIGKILL, not by gilscope; the machine may have run out of memory"),
+    ("complain", "exception", "ValueError: first line"),
+    ("complain_without_words", "exception", "ValueError"),
+    ("pretend_ctrl_c", "exception", "KeyboardInterrupt"),
+    ("eat_memory", "exception", "out of memory (MemoryError)"),
+])
+def test_failure_has_its_kind_and_reason(function, kind, reason, tmp_path, python):
+    answer = run(function, tmp_path, python=python)
+    assert (answer.kind, answer.reason) == (kind, reason)
+    assert not (tmp_path / "values.json").exists()
+
+
+@pytest.mark.parametrize(("code", "shown"), [("0", "sys.exit(0)"), ("3", "sys.exit(3)"), ("'bye'", "sys.exit('bye')")])
+@pytest.mark.parametrize(("runner", "workers"), [("serial", 1), ("threads", 2), ("processes-spawn", 2)])
+def test_sys_exit_is_named(runner, workers, code, shown, tmp_path):
+    answer = run("leave", tmp_path, payload=code, runner=runner, workers=workers)
+    assert (answer.kind, answer.reason) == ("exit", f"the task called {shown}")
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_os_exit_is_no_success_whatever_its_code(code, tmp_path):
+    answer = run("leave_at_once", tmp_path, payload=str(code))
+    assert (answer.kind, answer.reason) == ("exit", f"ended with exit code {code} before it delivered a value")
+
+
+def test_exception_leaves_its_traceback(tmp_path, python):
+    output = run("complain", tmp_path, python=python).output
+    assert "misbehaving.py" in output
+    assert "in complain" in output
+    assert output.endswith("ValueError: first line\nsecond line")
+
+
+@pytest.mark.parametrize(("runner", "workers"), [("threads", 2), ("processes-forkserver", 2), ("asyncio", 1)])
+def test_exception_in_a_worker_keeps_its_traceback(runner, workers, tmp_path):
+    answer = run("complain", tmp_path, runner=runner, workers=workers)
+    assert (answer.kind, answer.reason) == ("exception", "ValueError: first line")
+    assert "in complain" in answer.output
+
+
+@pytest.mark.parametrize("function", ["wait_forever", "spin_forever"])
+def test_hang_is_killed_and_shows_where(function, tmp_path, python):
+    answer = run(function, tmp_path, python=python, progress_timeout=2.0)
+    assert (answer.kind, answer.reason) == (
+        "hang", "no pass ended within 2 s, so it was killed; raise --timeout if the work takes that long")
+    assert f"in {function}" in answer.output
+
+
+def test_hang_before_the_first_pass_shows_where(tmp_path):
+    user = target("misbehaving:double", payloads="misbehaving:hang_while_making")
+    answer = measure(make_spec(tmp_path, user, progress_timeout=2.0))
+    assert answer.kind == "hang"
+    assert "in hang_while_making" in answer.output
+
+
+def test_hang_while_being_described_shows_where(tmp_path):
+    user = target("misbehaving:double", payloads="misbehaving:hang_while_making")
+    answer = measure(make_spec(tmp_path, user, progress_timeout=2.0), entry="describe")
+    assert answer.kind == "hang"
+    assert "in hang_while_making" in answer.output
+
+
+@pytest.mark.parametrize("runner", ["threads", "processes-spawn", "processes-forkserver", "processes-fork"])
+def test_hang_of_a_worker_is_killed(runner, tmp_path):
+    assert run("wait_forever", tmp_path, runner=runner, workers=2, progress_timeout=2.0).kind == "hang"
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
+def test_killed_worker_fails_the_cell(method, tmp_path):
+    answer = run("kill_worker", tmp_path, runner=f"processes-{method}", workers=2)
+    assert answer.kind == "exception"
+    assert answer.reason.startswith("BrokenProcessPool: ")
+
+
+@pytest.mark.parametrize(("check", "reason"), [
+    ("misbehaving:must_be_one", "the check refused the results: AssertionError: not one"),
+    ("misbehaving:fail_to_check", "the check refused the results: LookupError: no reference"),
+])
+def test_refused_result_is_a_wrong_result(check, reason, tmp_path, python):
+    answer = run("double", tmp_path, check=check, python=python)
+    assert (answer.kind, answer.reason) == ("wrong-result", reason)
+    assert f"in {check.partition(':')[2]}" in answer.output
+    assert not (tmp_path / "values.json").exists()
+
+
+def test_wrong_result_of_the_catalog_is_named(tmp_path):
+    # No workload of ours returns a wrong result, so one is told to: its task is replaced where the child imports it.
+    (tmp_path / "sitecustomize.py").write_text("import workloads.cpu as cpu\ncpu.countdown = lambda n: -1\n")
+    spec = make_spec(tmp_path, None, workload="countdown")
+    answer = measure(spec, paths=[tmp_path])
+    assert answer.kind == "wrong-result"
+    assert "-1" in answer.reason
+
+
+def test_printing_workload_is_measured(tmp_path):
+    answer = run("talk", tmp_path, payload="1000")
+    assert answer.kind == "measured"
+    assert "x" * 1000 in answer.output
+
+
+def test_output_that_is_not_text_is_kept_readable(tmp_path):
+    answer = run("talk_binary", tmp_path)
+    assert answer.kind == "measured"
+    assert "not text" in answer.output
+
+
+def test_flood_of_output_is_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(process, "MAX_OUTPUT_BYTES", 2**20)
+    answer = run("print_forever", tmp_path)
+    assert (answer.kind, answer.reason) == ("killed", "it printed more than 1 MiB, so it was killed")
+    assert len(answer.output) <= 8192
+
+
+def test_changed_folder_does_no_harm(tmp_path):
+    assert run("change_folder", tmp_path).kind == "measured"
+
+
+@pytest.mark.parametrize("function", [
+    "leave_process_behind", "leave_deaf_process_behind", "leave_daemon_thread_behind",
+])
+@pytest.mark.parametrize(("runner", "workers"), [("serial", 1), ("processes-spawn", 2)])
+def test_what_a_workload_leaves_behind_is_ended(function, runner, workers, tmp_path):
+    answer = run(function, tmp_path, runner=runner, workers=workers)
+    assert (answer.kind, answer.note) == ("measured", None)
+
+
+def test_thread_that_does_not_end_costs_no_value(tmp_path, monkeypatch, python):
+    monkeypatch.setattr(process, "TEARDOWN_SECONDS", 1.0)
+    answer = run("leave_thread_behind", tmp_path, python=python)
+    assert (answer.kind, answer.note) == ("measured", "did not end within 1 s after its values were taken")
+    assert (tmp_path / "values.json").exists()
+
+
+def test_crash_while_ending_costs_no_value(tmp_path):
+    answer = run("die_at_exit", tmp_path)
+    assert (answer.kind, answer.note) == (
+        "measured", "crashed with SIGABRT while ending, after its values were taken")
+
+
+def test_python_that_is_not_there_is_said(tmp_path):
+    answer = run("double", tmp_path, python=str(tmp_path / "python"))
+    assert (answer.kind, answer.reason) == ("starting", f"cannot start {tmp_path / 'python'}: No such file or directory")
+
+
+def test_program_that_is_no_python_is_said(tmp_path):
+    answer = run("double", tmp_path, python="/bin/false")
+    assert (answer.kind, answer.reason) == ("exit", "ended with exit code 1 before it delivered a value")
+
+
+def test_earlier_answer_is_not_taken_for_the_new_one(tmp_path):
+    assert run("double", tmp_path).kind == "measured"
+    assert run("leave_at_once", tmp_path).kind == "exit"
+
+
+def test_runner_that_cannot_run_is_unavailable(tmp_path):
+    answer = run("double", tmp_path, runner="free-threaded" if gil_on() else "threads")
+    assert answer.kind == "unavailable"
+    assert "GIL" in answer.reason
+
+
+def gil_on():
+    return getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+def test_last_lines_are_the_last(tmp_path):
+    path = tmp_path / "output"
+    path.write_text("".join(f"line {number}\n" for number in range(5000)))
+    assert process.last_lines(path).splitlines() == [f"line {number}" for number in range(4920, 5000)]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"x" * 100_000, b"\n" * 9000])
+def test_last_lines_of_anything_are_short(content, tmp_path):
+    path = tmp_path / "output"
+    path.write_bytes(content)
+    assert len(process.last_lines(path)) <= 8192
+
+
+def test_last_lines_of_no_file_are_none(tmp_path):
+    assert process.last_lines(tmp_path / "nothing") == ""
+
+
