@@ -64,7 +64,7 @@ def test_cpu_seconds_are_those_of_all_processes(phase, runner, function, tmp_pat
 @pytest.mark.parametrize("phase", ["steady", "startup"])
 @pytest.mark.parametrize("runner", METHODS)
 def test_own_workers_are_not_others(runner, phase, tmp_path):
-    user = target("hoarding:burn", payload="0.3", tasks=2)
+    user = target("hoarding:burn", payload="0.2", tasks=2)
     answer = measure(make_spec(tmp_path, user, runner=runner, workers=2, phase=phase))
     (wall,) = json.loads((tmp_path / "values.json").read_text())["benchmarks"][0]["runs"][0]["values"]
     own = answer.fields["cpu"][0] / wall

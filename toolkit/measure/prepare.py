@@ -120,7 +120,7 @@ def check_shadowing(target: UserTarget, paths: Sequence[Path]) -> None:
     Raises:
         ToolkitError: there is one.
     """
-    ours = {Path(sys.modules[name].__path__[0]).resolve() for name in OUR_PACKAGES}
+    ours = {Path(__file__).resolve().parents[2] / name for name in OUR_PACKAGES}
     for name in OUR_PACKAGES:
         for path in paths:
             for candidate in (path / name, path / f"{name}.py"):

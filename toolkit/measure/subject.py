@@ -70,7 +70,7 @@ def _user_subject(target: UserTarget) -> Subject:
     function = resolve(target.function)
     if reason := travel_reason(function, target.function):
         raise RefusedError(reason)
-    async_function = resolve(target.async_function) if target.async_function else None
+    async_function = _async_function(target.async_function) if target.async_function else None
     if inspect.iscoroutinefunction(function):
         function, async_function = None, function
     payloads = _payloads(target)
@@ -78,7 +78,16 @@ def _user_subject(target: UserTarget) -> Subject:
         if reason := pickle_reason(payload, f"payload {index}"):
             raise RefusedError(f"{reason}: payloads must be plain data that can travel to another process")
     check = resolve(target.check) if target.check else lambda _results: None
+    if not callable(check):
+        raise RefusedError(f"{target.check} is a {type(check).__name__}, not a function")
     return Subject(function, async_function, payloads, None, check)
+
+
+def _async_function(name: str) -> Callable[..., Any]:
+    function: Callable[..., Any] = resolve(name)
+    if not inspect.iscoroutinefunction(function):
+        raise RefusedError(f"{name} is not a coroutine function: asyncio awaits what `async def` makes")
+    return function
 
 
 def _payloads(target: UserTarget) -> list[Any]:
@@ -113,9 +122,16 @@ def resolve(name: str) -> Any:
         try:
             found = getattr(found, part)
         except AttributeError:
-            names = [each for each in vars(found) if not each.startswith("_")][:8]
-            raise RefusedError(f"{module_name} has no {path!r}; it has {', '.join(names) or 'nothing public'}") from None
+            raise RefusedError(f"{module_name} has no {path!r}{_hint(part, dir(found))}") from None
     return found
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    public = [each for each in known if not each.startswith("_")]
+    close = get_close_matches(name, public, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(public[:8]) or 'nothing public'}"
 
 
 def travel_reason(function: Any, name: str) -> str | None:
@@ -127,6 +143,9 @@ def travel_reason(function: Any, name: str) -> str | None:
         return f"{name} is a bound method: its {type(function.__self__).__name__} object cannot travel; {advice}"
     if not callable(function):
         return f"{name} is a {type(function).__name__}, not a function"
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        word = "a" if inspect.isgeneratorfunction(function) else "an async"
+        return f"{name} is {word} generator function: calling it does no work; return a list instead of yielding"
     module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     if module == "__main__":
         return f"{name} lives in __main__, which workers cannot import; {advice}"
@@ -150,13 +169,16 @@ def _found_by_name(function: Any, module: str | None, qualname: str) -> bool:
     return found is function
 
 
-def pickle_reason(value: Any, where: str) -> str | None:
-    """Return which part of `value` cannot be pickled and why, or None; `where` names the value."""
+def pickle_reason(value: Any, where: str, seen: frozenset[int] = frozenset()) -> str | None:
+    """Return which part of `value` cannot be pickled and why, or None; `where` names the value, `seen` what it is in."""
     try:
         pickle.dumps(value, protocol=5)
+    except RecursionError:
+        return f"{where} is a {type(value).__name__} that is nested too deeply to be pickled"
     except Exception as error:  # noqa: BLE001 - a user's __reduce__ may raise anything
+        seen |= {id(value)}
         for part_name, part in _parts(value):
-            if reason := pickle_reason(part, f"{where}{part_name}"):
+            if id(part) not in seen and (reason := pickle_reason(part, f"{where}{part_name}", seen)):
                 return reason
         return f"{where} is a {type(value).__name__} that cannot be pickled ({error})"
     return None

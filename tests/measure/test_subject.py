@@ -1,0 +1,158 @@
+"""What cannot travel is refused up front, with the name of what is in the way."""
+
+import sys
+import threading
+
+import pytest
+
+from tests.measure.children import USERCODE, make_spec, measure, target
+from toolkit.errors import ToolkitError
+from toolkit.measure.prepare import check_shadowing, look_at
+from toolkit.measure.subject import RefusedError, load, pickle_reason
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    monkeypatch.syspath_prepend(str(USERCODE))
+    yield
+    sys.modules.pop("awkward", None)
+
+
+def subject(function="awkward:plain", **names):
+    return load(make_spec("/nowhere", target(function, **names)))
+
+
+@pytest.mark.parametrize("function", [
+    "awkward:plain", "awkward:decorated", "awkward:Account.fee", "math:sqrt", "os.path:join", "awkward:Account", "builtins:abs",
+])
+def test_function_at_the_top_of_a_module_is_taken(function):
+    assert subject(function).task is not None
+
+
+@pytest.mark.parametrize(("function", "words"), [
+    ("awkward:closure", ["a closure over names, threshold", "pass that in the payload"]),
+    ("awkward:nested", ["awkward:make_nested.<locals>.nested", "top level"]),
+    ("awkward:square", ["awkward:square is a lambda", "def"]),
+    ("awkward:bound", ["bound method", "Account object cannot travel"]),
+    ("awkward:Account.open", ["bound method"]),
+    ("awkward:account", ["cannot be found again"]),
+    ("awkward:part", ["functools.partial", "payload"]),
+    ("awkward:main_function", ["__main__", "top level"]),
+    ("awkward:hidden_by_a_decorator", ["closure over function"]),
+    ("awkward:NUMBER", ["awkward:NUMBER is a int, not a function"]),
+    ("awkward:generate", ["awkward:generate is a generator function", "return"]),
+    ("awkward:generate_async", ["awkward:generate_async is an async generator function"]),
+    ("awkward:plian", ["awkward has no 'plian'; did you mean 'plain'?"]),
+    ("awkward:NUMBER.plain", ["awkward has no 'NUMBER.plain'"]),
+    ("awkwrad:plain", ["no module 'awkwrad'", "--path"]),
+    ("awkward.deep:plain", ["no module 'awkward.deep'"]),
+    ("incomplete:plain", ["incomplete imports 'not_installed_anywhere'", "--with not_installed_anywhere"]),
+])
+def test_function_that_cannot_travel_is_refused(function, words):
+    with pytest.raises(RefusedError) as refused:
+        subject(function)
+    for word in words:
+        assert word in str(refused.value)
+
+
+@pytest.mark.parametrize(("payloads", "words"), [
+    ("awkward:LOCKED", ["payload 2['lock']", "_thread.lock", "plain data"]),
+    ("awkward:make_accounts", ["payload 0.lock", "_thread.lock"]),
+    ("awkward:make_slotted", ["payload 0 is a Slotted"]),
+    ("awkward:make_grumpy", ["payload 0[0] is a Grumpy", "leave me alone"]),
+    ("awkward:make_deep", ["payload 0", "nested too deeply"]),
+    ("awkward:NOTHING", ["awkward:NOTHING gave no payloads"]),
+    ("awkward:TEXT", ["a sequence of payloads, not str"]),
+    ("awkward:TABLE", ["a sequence of payloads, not dict"]),
+    ("awkward:NUMBER", ["a sequence of payloads, not int"]),
+    ("awkward:make_none", ["a sequence of payloads, not NoneType"]),
+    ("awkward:missing", ["awkward has no 'missing'"]),
+])
+def test_payloads_that_cannot_travel_are_refused(payloads, words):
+    with pytest.raises(RefusedError) as refused:
+        subject(payloads=payloads)
+    for word in words:
+        assert word in str(refused.value)
+
+
+def test_unpicklable_part_of_a_loop_is_named():
+    looped = {"self": None, "lock": threading.Lock()}
+    looped["self"] = looped
+    assert "payload 0['lock'] is a lock" in pickle_reason(looped, "payload 0")
+
+
+@pytest.mark.parametrize(("payloads", "expected"), [("awkward:make_numbers", [0, 1, 2]), ("awkward:ITERATOR", [1, 2])])
+def test_payloads_may_be_any_iterable(payloads, expected):
+    assert list(subject(payloads=payloads).payloads) == expected
+
+
+def test_one_payload_is_repeated():
+    assert list(subject(payload="(1, 'a')", tasks=3).payloads) == [(1, "a")] * 3
+
+
+def test_coroutine_function_has_the_async_form_alone():
+    found = subject("awkward:fetch")
+    assert found.task is None
+    assert found.async_task is not None
+
+
+def test_second_form_must_be_a_coroutine_function():
+    assert subject(async_function="awkward:fetch").async_task is not None
+    with pytest.raises(RefusedError, match="awkward:plain is not a coroutine function"):
+        subject(async_function="awkward:plain")
+
+
+def test_check_must_be_a_function():
+    with pytest.raises(RefusedError, match="awkward:NUMBER is a int, not a function"):
+        subject(check="awkward:NUMBER")
+
+
+def test_coroutine_function_runs_in_asyncio_alone(tmp_path):
+    user = target("awkward:fetch", tasks=2)
+    assert measure(make_spec(tmp_path, user, runner="asyncio", workers=2)).kind == "measured"
+    answer = measure(make_spec(tmp_path, user, runner="threads", workers=2))
+    assert (answer.kind, answer.reason) == ("unavailable", "it is a coroutine function: only asyncio awaits it")
+
+
+def environment():
+    from toolkit.measure.prepare import child_environment
+
+    return child_environment([USERCODE])
+
+
+def test_user_function_is_described(tmp_path):
+    found = look_at(target("awkward:plain", async_function="awkward:fetch"), sys.executable, environment(), tmp_path)
+    assert (found.name, found.has_sync, found.has_async, found.requires) == ("awkward:plain", True, True, ("awkward",))
+
+
+@pytest.mark.parametrize(("user", "words"), [
+    (target("awkward:square"), ["cannot measure awkward:square: awkward:square is a lambda"]),
+    (target("broken:plain"), ["ZeroDivisionError: while importing", "broken.py"]),
+    (target("awkward:plain", payloads="awkward:make_trouble"), ["OSError: no such table", "in make_trouble"]),
+])
+def test_refusal_reaches_the_user(user, words, tmp_path):
+    with pytest.raises(ToolkitError) as refused:
+        look_at(user, sys.executable, environment(), tmp_path)
+    for word in words:
+        assert word in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["toolkit", "workloads", "runners"])
+@pytest.mark.parametrize("form", ["{}.py", "{}/__init__.py"])
+def test_module_with_the_name_of_ours_is_refused(name, form, tmp_path):
+    path = tmp_path / form.format(name)
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    with pytest.raises(ToolkitError, match="has the name of a package of gilscope itself"):
+        check_shadowing(target("mine:function"), [tmp_path])
+
+
+@pytest.mark.parametrize("name", ["toolkit:f", "workloads.cpu:countdown", "runners:f"])
+def test_function_in_a_package_of_ours_is_refused(name, tmp_path):
+    with pytest.raises(ToolkitError, match="gilscope's own package"):
+        check_shadowing(target(name), [tmp_path])
+
+
+def test_other_names_are_welcome(tmp_path):
+    (tmp_path / "toolkits.py").touch()
+    check_shadowing(target("toolkits:f"), [tmp_path])

@@ -1,0 +1,136 @@
+"""A user's functions, payloads and modules that cannot travel, each for its own reason."""
+
+import functools
+import threading
+
+NUMBER = 5
+TEXT = "payload"
+TABLE = {"a": 1}
+NOTHING = []
+ITERATOR = iter([1, 2])
+LOCKED = [1, 2, {"lock": threading.Lock()}]
+LOOPED = {"lock": threading.Lock()}
+LOOPED["self"] = LOOPED
+
+
+class Account:
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def __call__(self, payload):
+        return payload
+
+    def deposit(self, payload):
+        return payload
+
+    @staticmethod
+    def fee(payload):
+        return payload
+
+    @classmethod
+    def open(cls, payload):
+        return payload
+
+
+class Slotted:
+    __slots__ = ("lock",)
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+
+class Grumpy:
+    def __reduce__(self):
+        raise RuntimeError("leave me alone")
+
+
+def plain(payload):
+    return payload
+
+
+def keep_all(function):
+    @functools.wraps(function)
+    def wrapper(payload):
+        return function(payload)
+    return wrapper
+
+
+@keep_all
+def decorated(payload):
+    return payload
+
+
+def make_closure(threshold, names):
+    def over(payload):
+        return payload > threshold and payload in names
+    return over
+
+
+def make_nested():
+    def nested(payload):
+        return payload
+    return nested
+
+
+def hide(function):
+    def hidden(payload):
+        return function(payload)
+    return hidden
+
+
+@hide
+def hidden_by_a_decorator(payload):
+    return payload
+
+
+closure = make_closure(5, ["a"])
+nested = make_nested()
+square = lambda payload: payload**2  # noqa: E731 - what is tested
+bound = Account().deposit
+account = Account()
+part = functools.partial(plain, 1)
+main_function = make_nested()
+main_function.__module__ = "__main__"
+
+
+async def fetch(payload):
+    return payload
+
+
+def generate(payload):
+    yield payload
+
+
+async def generate_async(payload):
+    yield payload
+
+
+def make_accounts():
+    return [Account()]
+
+
+def make_slotted():
+    return [Slotted()]
+
+
+def make_grumpy():
+    return [[Grumpy()]]
+
+
+def make_deep():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    return [deep]
+
+
+def make_numbers():
+    return (number for number in range(3))
+
+
+def make_none():
+    return None
+
+
+def make_trouble():
+    raise OSError("no such table")
