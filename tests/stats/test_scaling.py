@@ -86,3 +86,10 @@ def test_counts_that_share_no_round_get_a_reason():
 
 def test_efficiency_is_the_speedup_per_worker():
     assert efficiency(3.4, 4) == pytest.approx(0.85)
+
+
+def test_slow_rounds_change_nothing():
+    times = measured(0.2, 0.02)
+    slowed = {n: {r: seconds * (1 + r % 7) for r, seconds in rounds.items()} for n, rounds in times.items()}
+    fit, again = fit_scaling(times), fit_scaling(slowed)
+    assert (again.sigma.lo, again.sigma.hi) == pytest.approx((fit.sigma.lo, fit.sigma.hi), rel=1e-6)
