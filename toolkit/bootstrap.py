@@ -61,7 +61,7 @@ class Setup:
     def is_done(self) -> bool:
         """Return whether the environment holds all that is asked for, without starting a process."""
         stamp = self._stamp()
-        return (stamp.get("pyproject") == self.wanted and set(self.groups) <= set(stamp.get("groups", []))
+        return (stamp.get("pyproject") == self.wanted and set(self.groups) <= self._groups_installed()
                 and os.access(str(self.python), os.X_OK))
 
     def run(self) -> None:
@@ -107,10 +107,10 @@ class Setup:
         (self.venv / STAMP).write_text("{}\n")
 
     def _install(self) -> None:
-        groups = sorted({*self.groups, *self._stamp().get("groups", [])})
+        groups = sorted({*self.groups, *self._groups_installed()})
         say(f"installing gilscope{' and ' + ', '.join(groups) if groups else ''} into .venv")
         asked = subprocess.run([str(self.python), "-c", GROUPS, *groups], cwd=str(self.root), check=False,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+                               capture_output=True, text=True)
         if asked.returncode:
             raise BuildError(f"pyproject.toml has no such dependency group: {asked.stderr.strip().splitlines()[-1]}")
         command = [*self._installer(), "--editable", str(self.root), *asked.stdout.split("\n")]
@@ -122,6 +122,10 @@ class Setup:
         if uv:
             return [uv, "pip", "install", "--python", str(self.python)]
         return [str(self.python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+
+    def _groups_installed(self) -> set[str]:
+        groups = self._stamp().get("groups", [])
+        return set(groups) if isinstance(groups, list) else set()
 
     def _stamp(self) -> dict[str, object]:
         try:
@@ -142,7 +146,7 @@ class Setup:
 
 def suitable_pythons() -> Iterator[tuple[str, str]]:
     """Yield (path, version) of every CPython >= 3.12 with a GIL, best first, and what can be installed after that."""
-    found = {}
+    found: dict[str, tuple[str, str]] = {}
     for path in candidates():
         version = ask(path)
         if version:
@@ -177,7 +181,7 @@ def ask(python: str) -> str:
     """Return the version of a CPython that this project can use, "" when it cannot."""
     try:
         told = subprocess.run([python, "-I", "-S", "-c", ASK], check=False, timeout=20, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, universal_newlines=True)
+                              stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     name, _, rest = told.stdout.strip().partition(" ")
@@ -207,7 +211,7 @@ def install_python() -> tuple[str, str]:
     uv = uv_command()
     if uv and subprocess.run([uv, "python", "install", BUILT_WHEN_NONE[0]], check=False).returncode == 0:
         found = subprocess.run([uv, "python", "find", BUILT_WHEN_NONE[0]], check=True, stdout=subprocess.PIPE,
-                               universal_newlines=True).stdout.strip()
+                               text=True).stdout.strip()
         return found, ask(found)
     return build_python()
 
@@ -242,7 +246,7 @@ def build_python() -> tuple[str, str]:
                 return made.executable, made.version
     finally:
         shutil.rmtree(str(folder), ignore_errors=True)
-    raise BuildError("install CPython 3.12 or newer by hand: no source can be had ({})".format("; ".join(reasons)))
+    raise BuildError(f"install CPython 3.12 or newer by hand: no source can be had ({'; '.join(reasons)})")
 
 
 def clean_environment() -> dict[str, str]:
@@ -253,7 +257,8 @@ def clean_environment() -> dict[str, str]:
 
 def say(text: str) -> None:
     """Tell the user what is going on."""
-    print(f"set-up: {text}", file=sys.stderr, flush=True)
+    sys.stderr.write(f"set-up: {text}\n")
+    sys.stderr.flush()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

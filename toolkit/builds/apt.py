@@ -120,7 +120,7 @@ def distribution_source(report: Report) -> Iterator[DistributionSource]:
 
 def machine_mirrors(etc: Path = Path("/etc/apt")) -> list[Mirror]:
     """Return the entries of sources.list and sources.list.d that are switched on, both file formats."""
-    mirrors = []
+    mirrors: list[Mirror] = []
     for path in [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*.list"))]:
         mirrors += _one_line_entries(_read(path))
     for path in sorted((etc / "sources.list.d").glob("*.sources")):
@@ -212,7 +212,7 @@ def _first_error(output: str) -> str:
 
 def _version_key(version: str) -> list[tuple[int, int, str]]:
     """Order package versions as Debian does: numbers by value, "~" (a pre-release) before the end of the text."""
-    key = []
-    for part in re.findall(r"~|\d+|[a-z]+", version):
-        key.append((1, int(part), "") if part.isdigit() else (-1 if part == "~" else 0, 1, part))
-    return [*key, (0, 0, "")]
+    # Every part as (before or after the end of the text, number, word).
+    parts = [(1, int(part), "") if part.isdigit() else (-1 if part == "~" else 0, 1, part)
+             for part in re.findall(r"~|\d+|[a-z]+", version)]
+    return [*parts, (0, 0, "")]

@@ -15,10 +15,11 @@ import subprocess
 import tarfile
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 from toolkit.builds.places import data_dir, locked, pythons_dir
 from toolkit.builds.process import run_logged

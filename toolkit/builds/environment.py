@@ -99,7 +99,7 @@ def harness_path() -> Path:
 
 def _links(folder: Path, place: Path) -> bool:
     try:
-        return all(os.readlink(folder / name) == str(place / name) for name in OWN_PACKAGES)
+        return all((folder / name).readlink() == place / name for name in OWN_PACKAGES)
     except OSError:
         return False
 
@@ -244,10 +244,10 @@ def _install_wheels(folder: Path, arguments: Sequence[str]) -> str:
 def _installer(folder: Path) -> list[str | Path]:
     if uv := uv_command():
         return [uv, "pip", "install", "--quiet", "--no-config", "--python", _python(folder)]
-    own = _python(folder).with_name("pip").exists()
+    pip: list[str | Path] = [sys.executable, "-I", "-m", "pip", "--python", _python(folder)]
     # The pip a Python comes with works with that Python; an older one may not.
-    pip = [_python(folder), "-I", "-m", "pip"] if own else [
-        sys.executable, "-I", "-m", "pip", "--python", _python(folder)]
+    if _python(folder).with_name("pip").exists():
+        pip = [_python(folder), "-I", "-m", "pip"]
     return [*pip, "install", "--quiet", "--disable-pip-version-check", "--no-input"]
 
 

@@ -153,7 +153,8 @@ def _candidates(project_dir: Path) -> Iterator[Candidate]:
     shims = (pyenv / "shims").resolve()
     for path in _interpreters(folder for folder in folders if folder.resolve() != shims):
         yield Candidate(path, "PATH")
-    yield Candidate(Path(sys.executable), "PATH")
+    if os.access(sys.executable, os.X_OK):  # empty where Python is embedded
+        yield Candidate(Path(sys.executable), "PATH")
 
 
 def _uv_folder() -> Path:

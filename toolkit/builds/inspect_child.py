@@ -10,7 +10,7 @@ import sys
 import sysconfig
 
 
-def describe():
+def describe() -> "dict[str, object]":
     """Return the facts of the running interpreter as a dictionary of plain values."""
     variables = sysconfig.get_config_vars()
     return {
@@ -30,7 +30,7 @@ def describe():
     }
 
 
-def jit(config_args):
+def jit(config_args: str) -> str:
     """Return "no", "off" (built in, not on) or "on"."""
     module = getattr(sys, "_jit", None)
     if module is None:
@@ -44,4 +44,4 @@ def jit(config_args):
 
 
 if __name__ == "__main__":
-    print(json.dumps(describe()))
+    sys.stdout.write(json.dumps(describe()))

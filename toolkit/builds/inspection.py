@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from toolkit.builds.places import cache_dir
+from toolkit.builds.process import end_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -48,7 +48,8 @@ def inspect_all(candidates: Iterable[Path]) -> dict[Path, Facts | str]:
     stamps = {path: stamp for path in paths if (stamp := _stamp(path))}
     known = {path: facts for path, stamp in stamps.items() if (facts := remembered.get(stamp))}
     with ThreadPoolExecutor(PARALLEL) as pool:
-        asked = dict(zip(unknown := [path for path in paths if path not in known], pool.map(_ask, unknown), strict=True))
+        unknown = [path for path in paths if path not in known]
+        asked = dict(zip(unknown, pool.map(_ask, unknown), strict=True))
     fresh = {stamps[path]: facts for path, facts in asked.items() if path in stamps and not isinstance(facts, str)}
     if fresh:
         _write_cache({**remembered, **fresh})
@@ -90,17 +91,22 @@ def _configured(config_args: str, feature: str) -> bool:
 
 def _ask(path: Path) -> Facts | str:
     try:
-        outcome = subprocess.run(
-            [path, "-I", "-S", CHILD], capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS,
-            stdin=subprocess.DEVNULL, start_new_session=True)
-    except subprocess.TimeoutExpired:
-        return f"did not answer within {LIMIT_SECONDS:.0f} s"
+        process = subprocess.Popen(
+            [path, "-I", "-S", CHILD], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, errors="replace", start_new_session=True)
     except OSError as error:
         return f"cannot be started: {error.strerror}"
-    if outcome.returncode:
-        lines = outcome.stderr.strip().splitlines()
-        return f"ended with status {outcome.returncode}: {lines[-1] if lines else 'no output'}"
-    return _parse(outcome.stdout) or "is not a Python: it printed something else than its description"
+    with process:
+        try:
+            output, complaint = process.communicate(timeout=LIMIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            return f"did not answer within {LIMIT_SECONDS:g} s"
+        finally:
+            end_group(process)  # a shim may have started more than itself
+    if process.returncode:
+        lines = complaint.strip().splitlines()
+        return f"ended with status {process.returncode}: {lines[-1] if lines else 'no output'}"
+    return _parse(output) or "is not a Python: it printed something else than its description"
 
 
 def _parse(text: str) -> Facts | None:
@@ -149,7 +155,7 @@ def _write_cache(facts: Mapping[str, Facts]) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=target.parent, delete=False) as handle:
             json.dump({"format": CACHE_FORMAT, "facts": facts}, handle)
-        os.replace(handle.name, target)
+        Path(handle.name).replace(target)
 
 
 def _cache_file() -> Path:

@@ -72,7 +72,7 @@ def install(request: Request, report: Report) -> Outcome:
     try:
         return _from_distribution(wanted, request, report)
     except BuildError as error:
-        raise BuildError(f"{error}\n  (uv: {reason})\n  A CPython source tarball can be given with --source.") from error
+        raise BuildError(f"{error}\n  (uv: {reason})\n  A CPython tarball can be given with --source.") from error
 
 
 def usable_cores() -> int:
@@ -150,7 +150,8 @@ def _from_tarball(source: Source, wanted: Sequence[Wanted], request: Request, re
     known = {entry.label: entry for entry in compiled.installed()
              if entry.sha256 == source.sha256 and entry.optimized == request.optimize}
     if labels <= known.keys():
-        return Outcome(lines=tuple(f"{label} is installed already: {known[label].executable}" for label in sorted(labels)))
+        return Outcome(lines=tuple(
+            f"{label} is installed already: {known[label].executable}" for label in sorted(labels)))
     return _built(compiled.build(source, wanted, jobs=request.jobs, report=report))
 
 

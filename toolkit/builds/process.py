@@ -5,17 +5,20 @@ Runs under Python 3.9 (see the package's docstring).
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import signal
 import subprocess
-from pathlib import Path
-from typing import TYPE_CHECKING
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import BuildError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
 TERMINATE_SECONDS = 2.0  # what a process group gets to end by itself before it is killed
 TAIL_LINES = 12
@@ -35,7 +38,7 @@ def run_logged(
         CommandFailedError: It could not be started or ended with another status than 0.
     """
     words = [str(word) for word in command]
-    with log.open("ab") as sink:
+    with log.open("ab") as sink, _signals_held() as let_through:
         sink.write(f"$ {shlex.join(words)}\n".encode())
         sink.flush()
         try:
@@ -47,6 +50,7 @@ def run_logged(
             raise CommandFailedError(f"cannot start {words[0]}: {error.strerror}") from error
         with process:
             try:
+                let_through()
                 assert process.stdout is not None
                 for line in process.stdout:
                     sink.write(line)
@@ -62,14 +66,12 @@ def run_logged(
             f"its last lines are:\n{last_lines(log)}")
 
 
-def end_group(process: subprocess.Popen[bytes]) -> None:
+def end_group(process: subprocess.Popen[Any]) -> None:
     """End `process` and every process of its group that is still there: politely, then for certain."""
     if process.poll() is None:
         _signal_group(process, signal.SIGTERM)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(TERMINATE_SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
     # The leader may be gone while a compiler it started is not.
     _signal_group(process, signal.SIGKILL)
     process.wait()
@@ -81,7 +83,33 @@ def last_lines(log: Path, count: int = TAIL_LINES) -> str:
     return "\n".join(f"  {line}" for line in lines[-count:])
 
 
-def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+@contextmanager
+def _signals_held() -> Iterator[Callable[[], None]]:
+    """Hold SIGINT and SIGTERM back until the function handed out is called, at the latest until the end.
+
+    A Ctrl-C while a process is being started would otherwise leave it running with nobody knowing about it.
+    """
+    held: list[int] = []
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():  # Python runs handlers nowhere else
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in handlers:
+        signal.signal(number, lambda number, _frame: held.append(number))
+
+    def let_through() -> None:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        while held:
+            signal.raise_signal(held.pop())
+
+    try:
+        yield let_through
+    finally:
+        let_through()
+
+
+def _signal_group(process: subprocess.Popen[Any], number: int) -> None:
     try:
         os.killpg(process.pid, number)
     except (ProcessLookupError, PermissionError):

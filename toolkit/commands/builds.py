@@ -48,19 +48,19 @@ def add_parser(commands: Any) -> None:
     adder = actions.add_parser(
         "install", help="install builds: from uv, or built from source",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Install builds that are fair to compare. uv is asked first; where it cannot download any, they are\n"
-                    "built from one source with the same flags, about two minutes each. The source is the\n"
+        description="Install builds that are fair to compare. uv is asked first; where it cannot download any, they\n"
+                    "are built from one source with the same flags, about two minutes each. The source is the\n"
                     "distribution's own (apt-get source), or a tarball of yours.",
         epilog="examples:\n  gilscope builds install 3.14 3.14t\n"
                "  gilscope builds install 3.14 3.14t --source Python-3.14.0.tar.xz --optimize")
     adder.add_argument("names", metavar="VERSION", nargs="*",
                        help="Version to install, e.g. 3.14 or 3.14t (default: the newest pair that can be had).")
     adder.add_argument("--source", metavar="TARBALL", type=Path,
-                       help="Build from this CPython source. For a version that nobody distributes, and without a network.")
+                       help="Build from this CPython source. For a version that nobody offers, or without a network.")
     adder.add_argument("--optimize", action="store_true",
                        help="Build with PGO and LTO, as distributions do. Takes several times as long.")
     adder.add_argument("--jobs", metavar="N", type=positive, default=usable_cores(),
-                       help="Compile N files at once (default: %(default)s, the cores). Fewer leave room for other work.")
+                       help="Compile N files at once (default: %(default)s, the cores). Fewer leave room for others.")
     adder.add_argument("--keep-source", action="store_true",
                        help="Keep the downloaded source in gilscope's data folder. To build from the same one again.")
     adder.set_defaults(run=run_install)
