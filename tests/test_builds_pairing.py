@@ -26,6 +26,7 @@ FREE = replace(GIL, label="3.13t", executable="/b", base_executable="/b", free_t
     pytest.param({"revision": "deadbeef"}, ["source"], id="another revision of one version"),
     pytest.param({"revision": "60403a5"}, [], id="the same revision in short"),
     pytest.param({"revision": ""}, [], id="a revision not told is not held against it"),
+    pytest.param({"revision": "sha256:0123456789abcdef"}, [], id="a tarball and a commit cannot be compared"),
     pytest.param({"compiler": "Clang 18.1.8"}, ["compiler"], id="another compiler"),
     pytest.param({"opt_level": "-O2"}, ["optimization level"], id="-O2 against -O3"),
     pytest.param({"pgo": False}, ["profile-guided"], id="no PGO"),
