@@ -93,6 +93,16 @@ def test_fail_on_does_not_fail_within_the_floor(runs, capsys):
     assert call("A", "B", "--fail-on", "5%") == 0
 
 
+def test_gate_that_judged_nothing_does_not_pass(runs, capsys):
+    maker = RunMaker()
+    for runner in ("serial", "threads"):
+        maker.measure(cell(runner), 1.0, starved=8)
+    runs["A"] = maker.run(("3.14",), label="A")
+    assert call("A", "--models", "serial,threads", "--fail-on", "5%") == 3
+    assert call("A", "--models", "serial,threads") == 0
+    assert "No cell could be compared" in capsys.readouterr().out
+
+
 def test_faster_never_fails(runs, capsys):
     assert call("B", "A", "--fail-on", "0%") == 0
 

@@ -109,6 +109,15 @@ def test_rows_without_a_number_are_folded_only_with_the_same_reasons():
     assert [(row[0].value, row[1].value) for row in table.rows] == [("serial", "1"), ("a", "1,2"), ("a", "4")]
 
 
+def test_details_that_no_row_has_are_no_table():
+    maker = RunMaker()
+    for build in ("3.14", "3.14t"):
+        maker.measure(Cell(workload="w", runner="serial", workers=1, build=build), 1.0, starved=8)
+    document = run_document(maker.run(("3.14", "3.14t")))
+    assert "memory" not in terminal.render(document, width=60)
+    assert "memory" not in render_markdown(document)
+
+
 def test_notes_of_the_run_stand_above_the_tables():
     maker = RunMaker(rounds=6)
     maker.measure(Cell(workload="w", runner="serial", workers=1, build="3.14"), 1.0)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from toolkit.report.document import Document
     from toolkit.table import Choice, Contrast
 
-SLOWER = 1  # exit code: a cell is slower than --fail-on allows
+SLOWER = 1      # exit code: a cell is slower than --fail-on allows
+UNFINISHED = 3  # exit code: --fail-on was asked, and there was nothing to judge
 
 _DESCRIPTION = """\
 Say how many times faster each cell of B is than the same cell of A; with one label, set two of its builds or
@@ -56,10 +57,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the comparison; return 1 when a cell is slower than `--fail-on` allows, else 0."""
+    """Print the comparison; return 1 when a cell is slower than `--fail-on` allows, 3 when it had nothing to judge."""
     runs = [load_run(find_label(label)) for label in _checked(args)]
     contrasts, document = _across(runs[0], runs[1], args.clock) if len(runs) > 1 else _within(runs[0], args)
     print(RENDERERS["markdown" if args.markdown else "terminal"](document))
+    if args.fail_on is not None and not any(each.comparison for each in contrasts):
+        # A gate that judged nothing must not look like one that found nothing.
+        print("gilscope: no cell could be compared, so --fail-on judged nothing", file=sys.stderr)
+        return UNFINISHED
     failed = [] if args.fail_on is None else past_limit(contrasts, args.fail_on)
     for each in failed:
         print(f"gilscope: slower by more than {args.fail_on * 100:g} %: {each.sample.name} on {each.sample.build}",
@@ -89,9 +94,10 @@ def _checked(args: argparse.Namespace) -> Sequence[str]:
 
 
 def _across(first: Run, second: Run, clock: Choice) -> tuple[Sequence[Contrast], Document]:
-    contrasts = compare_runs(first, second, clock)
-    if not any(each.comparison for each in contrasts):
+    measured = [{each.cell for each in run.measurements} for run in (first, second)]
+    if not measured[0] & measured[1]:
         raise UnknownNameError(f"{first.label!r} and {second.label!r} have no measured cell in common")
+    contrasts = compare_runs(first, second, clock)
     return contrasts, comparison_document(
         f"{second.label} against {first.label}", contrasts, baseline=first.label, sample=second.label,
         notes=differences(first, second),

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from toolkit.report.document import Column, Document, Section
 
 
+HEAD = 2   # lines above a table's first row
+
+
 def render(document: Document) -> str:
     """Return the document as Markdown, without a newline at its end."""
     return "\n\n".join(_section(section) for section in document.sections)
@@ -35,7 +38,10 @@ def _section(section: Section) -> str:
 
 def _table(table: Table) -> str:
     blocks = [f"**{_escape(table.title)}**"] if table.title else []
-    blocks += ["\n".join(_grid(table, part)) for part in _parts(table)]
+    parts = _parts(table)
+    grids = [_grid(table, part) for part in parts]
+    # Details of which no row has any are no table.
+    blocks += ["\n".join(grid) for grid in grids if len(grid) > HEAD or len(parts) == 1]
     # The hard break keeps each footnote on a line of its own.
     notes = [f"{mark_text(number)} {_escape(text)}  " for number, text in enumerate(table.footnotes, 1)]
     # A table is only a table after an empty line.

@@ -99,7 +99,9 @@ def _table(table: Table, width: int, spell: Callable[[str], str]) -> list[Render
     ]
     parts = split_columns(table.columns, widths, width, GAP)
     shown: list[RenderableType] = [Text(spell(table.title), style="bold")] if table.title else []
-    for number, part in enumerate(parts):
+    # Details of which no row has any are no table.
+    filled = [p for p in parts if any(row[i] for row in cells for i in p if not table.columns[i].key)] or parts[:1]
+    for number, part in enumerate(filled):
         shown += [Text("")] if number else []
         shown.append(_rich_table(table, cells, widths, part, spell))
     notes = [_hanging(f"{spell(mark_text(n))} {spell(text)}", width) for n, text in enumerate(table.footnotes, 1)]
