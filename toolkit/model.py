@@ -113,7 +113,7 @@ class Observation:
     loops: int
     evidence: Evidence
     starved: bool                   # did not get the cores it needed
-    retakes: int = 0                # how often it was taken again because it was starved
+    retakes: int = 0                # which take this is; 0: the first, later ones are made while a cell is starved
     rss_bytes: int | None = None    # resident set, summed over the process and its children
     pss_bytes: int | None = None    # proportional set, likewise: shared pages counted once
     gil_start: bool | None = None   # was the GIL on when the process was ready to measure; None before 3.13

@@ -1,6 +1,6 @@
 """What a build is asked before anything is planned; each question is a process of its own in that build.
 
-Started as `python -c "from toolkit.measure.asking import main; main()" QUESTION NAME`; prints one line of JSON.
+Started as `python -c "from toolkit.measure.asking import main; main()" QUESTION NAME`; prints one line: ANSWER, then JSON.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ import sys
 from typing import Any
 
 
+ANSWER = "gilscope answers: "  # what is imported may print too, before and after
+
+
 def main() -> None:
     """Answer the question in `sys.argv`."""
     question, name = sys.argv[1:]
     answers = {"runners": runners, "import": import_here, "isolated": import_isolated}
-    print(json.dumps(answers[question](name)), flush=True)  # noqa: T201 - the answer's way out
+    print(f"\n{ANSWER}{json.dumps(answers[question](name))}", flush=True)  # noqa: T201 - the answer's way out
 
 
 def runners(_name: str) -> dict[str, str | None]:

@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from toolkit.measure.asking import ANSWER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -56,10 +57,9 @@ def _ask(python: str, env: Mapping[str, str], question: str, name: str) -> Any:
         return f"the question whether {name} works did not end within {LIMIT_SECONDS:g} s"
     except OSError as error:
         return f"cannot start {python}: {error.strerror}"
-    # What is asked may print; the answer is the last line.
-    lines = done.stdout.strip().splitlines()
-    if done.returncode == 0 and lines:
-        return json.loads(lines[-1])
+    answers = [line.removeprefix(ANSWER) for line in done.stdout.splitlines() if line.startswith(ANSWER)]
+    if done.returncode == 0 and answers:
+        return json.loads(answers[-1])
     if done.returncode < 0:
         from signal import Signals
 

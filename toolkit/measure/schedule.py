@@ -109,7 +109,8 @@ class Scheduler:
                     stopped = "budget"
                     break
                 complete = self._round(done)
-                done += 1
+                # Cut short, the first round is better than none; a later one is made again when the run goes on.
+                done += complete or done == 0
                 self._save(done, "running")
                 if not complete:
                     stopped = "budget"
@@ -148,8 +149,10 @@ class Scheduler:
         self._reporter.round_begins(index, self._settings.rounds, len(order))
         starved: list[tuple[Cell, Observation]] = []
         for position, cell in enumerate(order):
-            if index == 0 and position and self._spent():
-                self._give_up(order[position:])
+            # Later rounds are begun only when they fit, so they are not cut.
+            if not self._durations and position and self._spent():
+                if index == 0:
+                    self._give_up(order[position:])
                 return False
             observation = self._take(cell, index, 0)
             if observation is not None and observation.starved:

@@ -1,0 +1,72 @@
+"""What a build can do is asked of the build itself, whatever its answer is."""
+
+import subprocess
+import sys
+
+import pytest
+
+from runners.catalog import RUNNERS
+from tests.measure.children import BUILDS, USERCODE, python_of
+from toolkit.measure import probe
+from toolkit.measure.prepare import child_environment
+
+NAMES = [runner.name for runner in RUNNERS]
+
+
+def free_threaded(python):
+    code = "import sysconfig; print(sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"
+    return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout == "1\n"
+
+
+def ask(python, *modules, free=False):
+    return probe.ask_build(python, child_environment([USERCODE]), free_threaded=free, modules=modules)
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_every_runner_is_answered_for(label):
+    python = python_of(label)
+    free = free_threaded(python)
+    found = ask(python, "json", free=free)
+    assert list(found.runners) == NAMES
+    assert found.runners["serial"] is None
+    assert found.runners["threads"] is None   # on a free-threaded build it is asked with the GIL on
+    assert (found.runners["free-threaded"] is None) == free
+    assert found.modules == {"json": None}
+    assert found.isolated == {"json": None}
+
+
+def test_module_that_is_not_there_or_breaks_has_its_reason():
+    found = ask(sys.executable, "broken", "incomplete", "nowhere")
+    assert found.modules == {
+        "broken": "ZeroDivisionError: while importing",
+        "incomplete": "ModuleNotFoundError: No module named 'not_installed_anywhere'",
+        "nowhere": "ModuleNotFoundError: No module named 'nowhere'",
+    }
+    assert found.isolated == found.modules
+
+
+@pytest.mark.parametrize(("code", "reason"), [
+    ("import os\nos.abort()", "importing trouble crashes with SIGABRT"),
+    ("import os\nos._exit(3)", "no answer"),
+    ("raise SystemExit(3)", "SystemExit: 3"),
+    ("print('hello')", None),
+    ("print('hello', end='')", None),
+    ("import atexit\natexit.register(print, 'bye')", None),
+])
+def test_module_that_ends_the_process_is_an_answer(code, reason, tmp_path):
+    (tmp_path / "trouble.py").write_text(code)
+    found = probe.ask_build(sys.executable, child_environment([tmp_path]), free_threaded=False, modules=["trouble"])
+    assert found.modules == {"trouble": reason}
+
+
+def test_module_that_hangs_is_an_answer(tmp_path, monkeypatch):
+    (tmp_path / "trouble.py").write_text("import threading\nthreading.Event().wait()")
+    monkeypatch.setattr(probe, "LIMIT_SECONDS", 3.0)
+    found = probe.ask_build(sys.executable, child_environment([tmp_path]), free_threaded=False, modules=["trouble"])
+    assert found.modules == {"trouble": "the question whether trouble works did not end within 3 s"}
+
+
+def test_python_that_cannot_be_started_can_run_nothing(tmp_path):
+    found = ask(str(tmp_path / "python"), "json")
+    assert set(found.runners) == set(NAMES)
+    assert all(reason.startswith("cannot start ") for reason in found.runners.values())

@@ -1,0 +1,347 @@
+"""Rounds: interleaved, saved, resumed, kept in their budget; no process is started and no clock is waited for."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pyperf
+import pytest
+
+from tests.fakes import MACHINE, make_build
+from toolkit.measure.process import Answer
+from toolkit.measure.schedule import Arms, Scheduler, Settings
+from toolkit.model import Cell, Phase, Run
+from toolkit.store import Store, load_run
+
+BUILDS = ("3.14", "3.14t")
+
+
+def cell(runner="serial", workers=1, build="3.14", **changes):
+    return Cell(workload="primes", runner=runner, workers=workers, build=build, **changes)
+
+
+CELLS = (
+    cell(), cell("threads", 2), cell("subinterpreters", 2), cell(build="3.14t"), cell("threads", 2, "3.14t"),
+    cell("free-threaded", 2, "3.14t"), cell(twin=True), cell("free-threaded", 2, "3.14t", twin=True),
+)
+
+
+class Laboratory:
+    """Stands for the measured processes and the clock: each takes `seconds`, and answers what it was told to."""
+
+    def __init__(self, seconds=1.0):
+        self.seconds = seconds
+        self.now = 1000.0
+        self.taken = []          # (cell, loops asked for), in order
+        self.environments = []
+        self.answers = {}        # (cell, how many times measured before) -> Answer, exception, or changes of the fields
+
+    def clock(self):
+        return self.now
+
+    def measure(self, python, spec, environment):
+        build = Path(python).parts[-3]
+        measured = Cell.parse(spec.name, build)
+        nth = sum(each == measured for each, _ in self.taken)
+        self.taken.append((measured, spec.loops))
+        self.environments.append((measured, dict(environment)))
+        self.now += self.seconds
+        told = self.answers.get((measured, nth), self.answers.get((measured, None), {}))
+        if isinstance(told, BaseException):
+            raise told
+        if isinstance(told, Answer):
+            return told
+        write_values(spec)
+        note = told.get("note")
+        fields = {"cpu": [0.1] * spec.values, "loops": spec.loops or 4, "evidence": {"others_cores": 0.0}, "starved": False,
+                  **{name: value for name, value in told.items() if name != "note"}}
+        return Answer(kind="measured", reason="", fields=fields, output="", note=note)
+
+    def rounds(self, arms=len(CELLS)):
+        order = [each for each, _ in self.taken]
+        return [order[start:start + arms] for start in range(0, len(order), arms)]
+
+
+def write_values(spec):
+    # The length of the name is a value as good as any, and tells cells apart.
+    run = pyperf.Run([len(spec.name) / 1000] * spec.values, metadata={"name": spec.name, "loops": spec.loops or 4},
+                     collect_metadata=False)
+    pyperf.Benchmark([run]).dump(str(spec.result_path), replace=True)
+
+
+class Silent:
+    def __init__(self):
+        self.notes = []
+        self.left = []
+
+    def round_begins(self, index, rounds, arms):
+        pass
+
+    def arm_begins(self, cell):
+        pass
+
+    def arm_ends(self, cell, seconds_left):
+        self.left.append(seconds_left)
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+@pytest.fixture
+def laboratory():
+    return Laboratory()
+
+
+@pytest.fixture
+def bench(tmp_path, laboratory):
+    """Make schedulers of one run: the first call begins it, later ones go on with it."""
+    stores = []
+
+    def make(*, cells=CELLS, seed=7, **settings):
+        results = tmp_path / "results"
+        wanted = Settings(**{"rounds": 3, "values": 2, "warmups": 0, "min_seconds": 0.01, "timeout": 60.0, "seed": seed} | settings)
+        if stores:
+            stores[-1].close()
+            store, run = Store.reopen(results / "label")
+        else:
+            store = Store.create("label", results)
+            run = Run(label="label", started="2026-11-21T12:00:00+00:00", builds=tuple(map(make_build, BUILDS)), machine=MACHINE,
+                      seed=seed, rounds_planned=wanted.rounds, rounds_done=0, stopped="running", baseline="serial",
+                      measurements=(), cells=tuple(cells))
+            store.save(run)
+        stores.append(store)
+        arms = Arms(pythons={build: f"/opt/{build}/bin/python" for build in BUILDS}, environments={build: {} for build in BUILDS},
+                    free_threaded=frozenset({"3.14t"}), size="small", user=None, units={}, services=(), folder=tmp_path)
+        return Scheduler(run, store, arms, wanted, make.reporter, laboratory.measure, laboratory.clock)
+
+    make.reporter = Silent()
+    make.path = tmp_path / "results" / "label"
+    yield make
+    stores[-1].close()
+
+
+def test_each_round_has_every_arm_once(bench, laboratory):
+    done = bench(rounds=4).go()
+    assert len(laboratory.rounds()) == 4
+    for order in laboratory.rounds():
+        assert sorted(order, key=str) == sorted(CELLS, key=str)
+    assert (done.rounds_done, done.stopped, done.failures, done.skips) == (4, "rounds", (), ())
+    assert {each.cell: [one.round for one in each.observations] for each in done.measurements} == {
+        each: [0, 1, 2, 3] for each in CELLS}
+
+
+def test_rounds_have_different_orders_that_the_seed_gives_again(tmp_path):
+    def orders(seed, place):
+        laboratory = Laboratory()
+        store = Store.create("label", place)
+        run = Run(label="label", started="", builds=tuple(map(make_build, BUILDS)), machine=MACHINE, seed=seed, rounds_planned=3,
+                  rounds_done=0, stopped="running", baseline="serial", measurements=(), cells=CELLS)
+        arms = Arms(pythons={build: f"/opt/{build}/bin/python" for build in BUILDS}, environments={build: {} for build in BUILDS},
+                    free_threaded=frozenset(), size="small", user=None, units={}, services=(), folder=tmp_path)
+        settings = Settings(rounds=3, values=1, warmups=0, min_seconds=0.0, timeout=1.0, seed=seed)
+        Scheduler(run, store, arms, settings, Silent(), laboratory.measure, laboratory.clock).go()
+        store.close()
+        return laboratory.rounds()
+
+    first = orders(7, tmp_path / "first")
+    assert first[0] != first[1] != first[2]
+    assert orders(7, tmp_path / "again") == first
+    assert orders(8, tmp_path / "other") != first
+
+
+def test_loops_are_found_once_and_shared_with_the_twin(bench, laboratory):
+    bench(rounds=2).go()
+    asked = {}
+    for measured, loops in laboratory.taken:
+        asked.setdefault(dataclasses.replace(measured, twin=False), []).append(loops)
+    assert all(loops[0] == 0 and set(loops[1:]) == {4} for loops in asked.values())
+
+
+def test_control_runs_with_the_gil_on_in_a_free_threaded_build_alone(bench, laboratory):
+    bench(rounds=1).go()
+    with_gil = {measured for measured, environment in laboratory.environments if environment.get("PYTHON_GIL") == "1"}
+    assert with_gil == {cell("threads", 2, "3.14t")}
+
+
+def test_failure_ends_its_cell_and_not_the_run(bench, laboratory):
+    bad = CELLS[1]
+    laboratory.answers[bad, 1] = Answer(kind="crash", reason="crashed with SIGSEGV", fields={}, output="last words")
+    done = bench(rounds=4).go()
+    (failure,) = done.failures
+    assert (failure.cell, failure.kind, failure.round, failure.output) == (bad, "crash", 1, "last words")
+    assert sum(each == bad for each, _ in laboratory.taken) == 2
+    assert {each.cell: len(each.observations) for each in done.measurements} == {each: 4 for each in CELLS} | {bad: 1}
+    assert bench.reporter.notes == ["3.14: primes/runner=threads/workers=2/phase=steady: crashed with SIGSEGV"]
+
+
+def test_cell_that_turns_out_unavailable_is_skipped(bench, laboratory):
+    laboratory.answers[CELLS[2], 0] = Answer(kind="unavailable", reason="not here", fields={}, output="")
+    done = bench().go()
+    assert [(skip.cell, skip.reason) for skip in done.skips] == [(CELLS[2], "not here")]
+    assert sum(each == CELLS[2] for each, _ in laboratory.taken) == 1
+    assert not done.failures
+
+
+def test_all_cells_may_fail(bench, laboratory):
+    for each in CELLS:
+        laboratory.answers[each, None] = Answer(kind="exit", reason="no", fields={}, output="")
+    done = bench().go()
+    assert len(done.failures) == len(CELLS)
+    assert len(laboratory.taken) == len(CELLS)
+    assert load_run(bench.path).failures == done.failures
+
+
+def test_note_of_a_process_is_kept_once(bench, laboratory):
+    laboratory.answers[CELLS[0], None] = {"note": "did not end"}
+    done = bench().go()
+    assert [note.text for note in done.notes] == ["3.14: primes/runner=serial/workers=1/phase=steady: did not end"]
+
+
+def busy(others):
+    return {"starved": True, "evidence": {"others_cores": others}}
+
+
+def observations(done, wanted):
+    (found,) = (each.observations for each in done.measurements if each.cell == wanted)
+    return found
+
+
+def test_starved_cell_is_taken_again_until_it_is_not(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], 0): busy(1.0), (CELLS[1], 1): busy(0.9)}
+    (first,) = observations(bench(rounds=1).go(), CELLS[1])
+    assert (first.starved, first.retakes) == (False, 2)
+
+
+def test_least_disturbed_of_the_starved_is_kept(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], 0): busy(1.5), (CELLS[1], 1): busy(0.7), (CELLS[1], 2): busy(1.9)}
+    (first,) = observations(bench(rounds=1, retakes=2).go(), CELLS[1])
+    assert (first.starved, first.evidence.others_cores, first.retakes) == (True, 0.7, 1)
+
+
+def test_first_take_is_kept_when_it_was_the_best(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], 0): busy(0.5), (CELLS[1], 1): busy(0.7), (CELLS[1], 2): busy(1.9)}
+    (first,) = observations(bench(rounds=1, retakes=2).go(), CELLS[1])
+    assert (first.evidence.others_cores, first.retakes) == (0.5, 0)
+
+
+def test_retakes_take_no_longer_than_the_round(bench, laboratory):
+    for each in CELLS:
+        laboratory.answers[each, None] = busy(1.0)
+    bench(rounds=1, retakes=50).go()
+    assert len(laboratory.taken) <= 2 * len(CELLS) + 1
+
+
+def test_retake_that_fails_ends_the_cell_and_keeps_what_there_was(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], 0): busy(1.0), (CELLS[1], 1): Answer(kind="hang", reason="hung", fields={}, output="")}
+    done = bench(rounds=2).go()
+    assert [failure.cell for failure in done.failures] == [CELLS[1]]
+    assert len(observations(done, CELLS[1])) == 1
+
+
+def test_budget_stops_before_a_round_that_would_not_fit(bench, laboratory):
+    done = bench(rounds=100, budget=20.0).go()   # a round takes 8 s: two fit
+    assert (done.rounds_done, done.stopped) == (2, "budget")
+    assert laboratory.now - 1000.0 <= 20.0
+
+
+def test_first_round_is_cut_by_the_budget_with_reasons(bench, laboratory):
+    done = bench(rounds=100, budget=2.5).go()
+    assert (done.rounds_done, done.stopped) == (1, "budget")
+    assert len(laboratory.taken) == 3   # the third ends past the budget, the fourth does not begin
+    assert len(done.skips) == len(CELLS) - 3
+    assert {skip.reason for skip in done.skips} == {"the budget of 2.5 s ended before its first value"}
+    assert {skip.cell for skip in done.skips} | {each.cell for each in done.measurements} == set(CELLS)
+
+
+def test_run_that_goes_on_keeps_its_budget_too(bench, laboratory):
+    bench(rounds=1).go()
+    began = laboratory.now
+    done = bench(rounds=100, budget=2.5).go()
+    assert laboratory.now - began <= 2.5 + laboratory.seconds
+    assert (done.rounds_done, done.stopped) == (1, "budget")
+    assert not done.skips   # they have a value
+
+
+def test_time_left_is_never_more_than_the_budget(bench):
+    bench(rounds=100, budget=20.0).go()
+    assert all(0 <= left <= 20.0 for left in bench.reporter.left)
+
+
+def test_time_left_counts_rounds(bench):
+    bench(rounds=3).go()
+    assert bench.reporter.left == pytest.approx([23.0 - done for done in range(24)])
+
+
+@pytest.mark.parametrize(("resolution", "rounds"), [(0.01, 6), (None, 20)])
+def test_resolution_stops_when_every_ratio_is_known(resolution, rounds, bench):
+    done = bench(rounds=20, resolution=resolution).go()   # the made-up values are all equal: known as soon as allowed
+    assert done.rounds_done == rounds
+    assert done.stopped == ("rounds" if resolution is None else "resolution")
+
+
+def test_ctrl_c_keeps_what_was_measured(bench, laboratory):
+    laboratory.answers[CELLS[0], 1] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        bench().go()
+    kept = load_run(bench.path)
+    assert (kept.rounds_done, kept.stopped) == (1, "interrupted")
+    assert all(each.observations[0].round == 0 for each in kept.measurements)
+    assert len(kept.measurements) == len(CELLS)
+
+
+def test_run_goes_on_as_it_would_have(bench, laboratory, tmp_path):
+    laboratory.answers[CELLS[0], 1] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        bench().go()
+    interrupted = len(laboratory.taken)
+    del laboratory.answers[CELLS[0], 1]
+    done = bench().go()
+
+    assert (done.rounds_done, done.stopped) == (3, "rounds")
+    assert {each.cell: [one.round for one in each.observations] for each in done.measurements} == {
+        each: [0, 1, 2] for each in CELLS}
+    after = laboratory.taken[interrupted:]
+    assert all(loops == 4 for _, loops in after)   # as found in the first session
+    undisturbed = Laboratory()
+    whole = Store.create("whole", tmp_path)
+    run = dataclasses.replace(load_run(bench.path), rounds_done=0, measurements=())
+    arms = Arms(pythons={build: f"/opt/{build}/bin/python" for build in BUILDS}, environments={build: {} for build in BUILDS},
+                free_threaded=frozenset(), size="small", user=None, units={}, services=(), folder=tmp_path)
+    settings = Settings(rounds=3, values=1, warmups=0, min_seconds=0.0, timeout=1.0, seed=7)
+    Scheduler(run, whole, arms, settings, Silent(), undisturbed.measure, undisturbed.clock).go()
+    whole.close()
+    assert [[each for each, _ in after][:8], [each for each, _ in after][8:]] == undisturbed.rounds()[1:]
+
+
+def test_failed_cell_stays_ended_when_the_run_goes_on(bench, laboratory):
+    laboratory.answers[CELLS[1], 0] = Answer(kind="crash", reason="crashed", fields={}, output="")
+    bench(rounds=1).go()
+    done = bench(rounds=2).go()
+    assert len(done.failures) == 1
+    assert sum(each == CELLS[1] for each, _ in laboratory.taken) == 1
+
+
+def test_run_is_on_disk_after_each_round(bench, laboratory):
+    rounds = []
+    take = laboratory.measure
+
+    def look_first(python, spec, environment):
+        path = bench.path / "run.json"
+        rounds.append(json.loads(path.read_text())["rounds_done"])
+        return take(python, spec, environment)
+
+    laboratory.measure = look_first
+    bench(rounds=3).go()
+    assert rounds == [0] * 8 + [1] * 8 + [2] * 8
+
+
+def test_spec_says_all_of_its_cell(bench, laboratory, tmp_path):
+    specs = []
+    take = laboratory.measure
+    laboratory.measure = lambda python, spec, environment: (specs.append(spec), take(python, spec, environment))[1]
+    startup = cell("threads", 2, phase=Phase.STARTUP)
+    bench(cells=[startup], rounds=1, values=3, warmups=1, min_seconds=0.5, timeout=9.0).go()
+    (spec,) = specs
+    assert (spec.workload, spec.runner, spec.workers, spec.phase, spec.size) == ("primes", "threads", 2, "startup", "small")
+    assert (spec.values, spec.warmups, spec.min_seconds, spec.progress_timeout) == (3, 1, 0.5, 9.0)
+    assert spec.folder == str(tmp_path)
