@@ -148,7 +148,7 @@ class Store:
         try:
             for build in run.builds:
                 self._save_suite(build.label)
-            _replace(self.path / "run.json", json.dumps(_header(run), indent=1))
+            _replace(self.path / "run.json", json.dumps(header(run), indent=1))
         except OSError as error:
             raise ToolkitError(
                 f"cannot save {self.path.resolve()}: {error.strerror}; what was saved before is whole: make room, then go "
@@ -177,7 +177,7 @@ def load_run(path: Path) -> Run:
     Raises:
         BadFileError: a file is missing, cut off, of another kind or of a later version; names it and what is wrong.
     """
-    header = _read_json(path / "run.json")
+    header = read_json(path / "run.json")
     if header.get("format") != FORMAT:
         raise BadFileError(f"{path / 'run.json'} is not a gilscope run: its format is {header.get('format')!r}")
     if header.get("version") != VERSION:
@@ -215,7 +215,12 @@ def _replace(path: Path, text: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in the file `path`.
+
+    Raises:
+        BadFileError: it is missing, cannot be read, is cut off or no object.
+    """
     try:
         found = json.loads(path.read_text())
     except FileNotFoundError:
@@ -289,7 +294,8 @@ def _from_metadata(run: pyperf.Run) -> Observation:
     return _observation(run.values, details)
 
 
-def _header(run: Run) -> dict[str, Any]:
+def header(run: Run) -> dict[str, Any]:
+    """Return what run.json holds of `run`: everything but the values, which are in the suites."""
     fields = {field.name: getattr(run, field.name) for field in dataclasses.fields(run) if field.name != "measurements"}
     return {"format": FORMAT, "version": VERSION} | {name: _plain(value) for name, value in fields.items()}
 

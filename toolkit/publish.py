@@ -1,0 +1,65 @@
+"""A copy of a run for others to read: every value, and nothing of whose machine it was.
+
+Paths, the host's name and what follows from them (the prefix in the configure arguments) stay out; processor, kernel,
+compiler and flags stay in, since a number means nothing without them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import ToolkitError
+from toolkit.store import header, load_run, read_json
+
+if TYPE_CHECKING:
+    from toolkit.model import Build, Run
+
+_PRIVATE = frozenset({"hostname", "python_executable", "boot_time", "command"})  # names of pyperf's metadata
+_OWN_FOLDER = re.compile(r"'?--(?:exec-)?prefix=[^' ]*'? ?")
+
+
+def publish(source: Path, target: Path) -> Run:
+    """Write a copy of the run in the folder `source` to the new folder `target` and return what it holds.
+
+    Raises:
+        BadFileError: a file of the run is damaged.
+        ToolkitError: `target` exists, or cannot be written.
+    """
+    run = without_traces(load_run(source))
+    try:
+        target.mkdir(parents=True)
+        for build in run.builds:
+            if (source / f"{build.label}.json").exists():
+                suite = _scrubbed(read_json(source / f"{build.label}.json"))
+                (target / f"{build.label}.json").write_text(json.dumps(suite, separators=(",", ":"), sort_keys=True) + "\n")
+        (target / "run.json").write_text(json.dumps(header(run), indent=1) + "\n")
+    except FileExistsError:
+        raise ToolkitError(f"{target} exists already: name a new folder") from None
+    except OSError as error:
+        raise ToolkitError(f"cannot publish to {target}: {error.strerror}") from error
+    return run
+
+
+def without_traces(run: Run) -> Run:
+    """Return the run without paths, host name and the user's folders."""
+    return dataclasses.replace(
+        run, builds=tuple(_without_paths(build) for build in run.builds),
+        machine=dataclasses.replace(run.machine, hostname=""), options={**run.options, "paths": []})
+
+
+def _without_paths(build: Build) -> Build:
+    return dataclasses.replace(
+        build, executable=Path(build.executable).name, base_executable=Path(build.base_executable).name,
+        config_args=_OWN_FOLDER.sub("", build.config_args))
+
+
+def _scrubbed(value: Any) -> Any:
+    """Return a pyperf suite's JSON without private metadata, wherever they stand."""
+    if isinstance(value, dict):
+        return {name: _OWN_FOLDER.sub("", each) if name == "python_config_args" else _scrubbed(each)
+                for name, each in value.items() if name not in _PRIVATE}
+    return [_scrubbed(each) for each in value] if isinstance(value, list) else value
