@@ -79,12 +79,14 @@ class Store:
             ToolkitError: the folder cannot be written.
         """
         path = label_path(label, results)
+        if path.exists():
+            raise _taken(path)
         try:
-            results.mkdir(parents=True, exist_ok=True)
-            path.mkdir()
-        except FileExistsError:
-            raise LabelTakenError(
-                f"{path} exists already: choose another --label, or go on with it by --resume {label}") from None
+            path.mkdir(parents=True)
+        except FileExistsError as error:
+            if path.exists():
+                raise _taken(path) from None
+            raise ToolkitError(f"cannot write results to {path.resolve()}: {results} is a file") from error
         except OSError as error:
             raise ToolkitError(f"cannot write results to {path.resolve()}: {error.strerror}; "
                                "run gilscope in a folder you may write to") from error
@@ -162,7 +164,7 @@ class Store:
         part = self.path / f".{build}.json.part"
         try:
             pyperf.BenchmarkSuite(benchmarks).dump(str(part), replace=True)
-            part.rename(self.path / f"{build}.json")
+            part.rename(_suite_path(self.path, build))
         finally:
             part.unlink(missing_ok=True)
 
@@ -184,6 +186,9 @@ def load_run(path: Path) -> Run:
         raise BadFileError(f"{path / 'run.json'} has version {header.get('version')!r}, this gilscope reads {VERSION}; "
                            "read it with the gilscope that wrote it")
     run = _parse_header(header, path / "run.json")
+    for build in run.builds:
+        if _measured(run, build) and not _suite_path(path, build.label).exists():
+            raise BadFileError(f"{_suite_path(path, build.label)} is missing, with everything that was measured of {build.label}")
     observations: dict[Cell, list[Observation]] = {}
     for build in run.builds:
         for cell, _pyperf_run, observation in _read_suite(path, build):
@@ -193,8 +198,25 @@ def load_run(path: Path) -> Run:
     return dataclasses.replace(run, measurements=measurements)
 
 
+def _measured(run: Run, build: Build) -> bool:
+    """Return whether there must be values of `build`: it has cells which neither failed nor were skipped."""
+    ended = {failure.cell for failure in run.failures} | {skip.cell for skip in run.skips}
+    return run.rounds_done > 0 and any(cell.build == build.label and cell not in ended for cell in run.cells)
+
+
+def _suite_path(path: Path, build: str) -> Path:
+    return path / f"{build}.json"
+
+
+def _taken(path: Path) -> LabelTakenError:
+    return LabelTakenError(f"{path} exists already: choose another --label, or go on with it by --resume {path.name}")
+
+
 def _locked(path: Path) -> IO[str]:
-    lock = (path / ".lock").open("w")
+    try:
+        lock = (path / ".lock").open("w")
+    except OSError as error:
+        raise ToolkitError(f"cannot write to {path.resolve()}: {error.strerror}") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -235,15 +257,19 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _read_suite(path: Path, build: Build) -> Iterable[tuple[Cell, pyperf.Run, Observation]]:
-    file = path / f"{build.label}.json"
+    file = _suite_path(path, build.label)
     if not file.exists():
         return
     try:
         suite = pyperf.BenchmarkSuite.load(str(file))
-    except (ValueError, KeyError, TypeError, OSError) as error:
-        raise BadFileError(f"{file} is cut off or not a pyperf suite: {error}") from error
+    except (ValueError, LookupError, TypeError, AttributeError, AssertionError, OSError) as error:
+        # pyperf does not check what it loads: anything can come out of a file that is not its own.
+        raise BadFileError(f"{file} is cut off or not a pyperf suite: {type(error).__name__}: {error}") from error
     for benchmark in suite.get_benchmarks():
-        cell = Cell.parse(benchmark.get_name(), build.label)
+        try:
+            cell = Cell.parse(benchmark.get_name() or "", build.label)
+        except BadFileError as error:
+            raise BadFileError(f"{file}: {error}") from error
         for run in benchmark.get_runs():
             try:
                 yield cell, run, _from_metadata(run)
@@ -318,5 +344,5 @@ def _parse_header(header: dict[str, Any], path: Path) -> Run:
             "notes": tuple(Note(**each) for each in fields["notes"]),
             "measurements": (),
         })
-    except (KeyError, TypeError) as error:
-        raise BadFileError(f"{path} lacks what a gilscope run has, or was edited: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadFileError(f"{path} lacks what a gilscope run has, or was edited: {type(error).__name__}: {error}") from error

@@ -20,7 +20,8 @@ def format_seconds(seconds: float) -> str:
 def format_bytes(count: float) -> str:
     """Return `count` bytes in binary units, e.g. "1.2 MiB"."""
     for factor, unit in _BYTES:
-        if abs(count) >= factor:
+        # 1023.95 of a unit rounds to 1024.0 of it, so it belongs here.
+        if abs(count) >= 1023.95 / 1024 * factor:
             return f"{count / factor:.1f} {unit}"
     return f"{count:.0f} B"
 

@@ -119,7 +119,10 @@ def choose_builds(args: argparse.Namespace, found: FoundBuilds) -> tuple[Build, 
 
     Raises:
         UnknownNameError: there is no such build.
+        ToolkitError: a build has the name of the file beside the builds' own.
     """
+    if any(each.partition("=")[0] == "run" for each in args.build):
+        raise ToolkitError("a build cannot be called 'run': results/LABEL/run.json is the run's own file")
     if args.builds:
         return select_builds(found, args.builds)
     if args.build:
