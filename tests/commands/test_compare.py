@@ -159,7 +159,7 @@ def test_other_differences_of_two_runs_are_named():
     (build,) = second.builds
     second = replace(
         second, machine=replace(MACHINE, cores=4), builds=(replace(build, version="3.14.1"),),
-        options={"size": "large"},
+        options={"selection": {"size": "large"}},
     )
     texts = [note.text for note in compare.differences(first, second)]
     assert texts == [

@@ -126,7 +126,7 @@ def differences(first: Run, second: Run) -> list[Note]:
         if other and (other.version, other.base_executable) != (build.version, build.base_executable):
             notes.append(Note(text=f"{build.label} is {other.version} ({other.base_executable}) in {first.label}, "
                                    f"{build.version} ({build.base_executable}) in {second.label}"))
-    sizes = [run.options.get("size") for run in (first, second)]
+    sizes = [run.options.get("selection", {}).get("size") for run in (first, second)]
     if sizes[0] != sizes[1]:
         notes.append(Note(text=f"different sizes of the workloads: {sizes[0]} and {sizes[1]}"))
     return notes

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import importlib
 import inspect
 import json
 import os
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from runners.base import Runner
+
+
+ISOLATED = frozenset({"subinterpreters", "interpreter-pool"})
 
 
 class StoppedError(Exception):
@@ -55,6 +59,20 @@ def main() -> None:
         _deliver(spec, answer)
 
 
+def wanted_cores(kind: str | None, workers: int, own_cores: float, *, parallel: bool) -> float:
+    """Return how many cores a cell could use at once.
+
+    Args:
+        kind: The workload's; None: the user's function, which may use them all.
+        workers: Of the cell.
+        own_cores: What it did use, for work that waits most of its time.
+        parallel: Whether the runner's workers run Python code at the same time.
+    """
+    if kind in {"io", "mixed"}:
+        return min(workers, own_cores)
+    return workers if parallel or kind in {"native", None} else 1
+
+
 def _measure(spec: ChildSpec) -> dict[str, Any] | None:
     gil_start = gil_enabled()
     runner = _runner(spec)
@@ -65,8 +83,10 @@ def _measure(spec: ChildSpec) -> dict[str, Any] | None:
         clock = Clock(spec, lambda: _cycle(runner, spec, subject, task, subject.payloads[:spec.workers]))
         _values(spec, clock, seconds)
         # The workers are gone, so there is no memory of this model to speak of.
-        _deliver(spec, _answer(spec, clock, runner, gil_start, [gil_enabled()]))
+        _deliver(spec, _answer(spec, subject, clock, runner, gil_start, [gil_enabled()]))
         return None
+    if runner.name in ISOLATED:
+        _import_here_first(subject)
     with runner.pool(spec.workers, subject.shared) as pool:
         report_progress(spec)
         seconds = _checked_pass(spec, subject, lambda: pool.map(task, subject.payloads))
@@ -77,7 +97,7 @@ def _measure(spec: ChildSpec) -> dict[str, Any] | None:
         from runners._worker import gil_state
 
         states = [state for state, _pid in pool.map(gil_state, [None] * spec.workers)] if not subject.shared else []
-        _deliver(spec, _answer(spec, clock, runner, gil_start, [gil_enabled(), *states]))
+        _deliver(spec, _answer(spec, subject, clock, runner, gil_start, [gil_enabled(), *states]))
     return None
 
 
@@ -88,6 +108,17 @@ def _runner(spec: ChildSpec) -> Runner:
     if reason := runner.unavailable():
         raise StoppedError("unavailable", reason)
     return runner
+
+
+def _import_here_first(subject: Subject) -> None:
+    """Import in the main interpreter what the workers will import.
+
+    On 3.12 and 3.13 interpreters that import some C modules of the standard library (_datetime, below urllib3) for the
+    first time at once crash the process; after the main interpreter has them they do not.
+    """
+    if sys.version_info < (3, 14):
+        for module in subject.modules:
+            importlib.import_module(module)
 
 
 def _task(runner: Runner, subject: Subject) -> Callable[..., Any]:
@@ -196,7 +227,7 @@ def _own_argv(spec: ChildSpec) -> Iterator[None]:
         sys.argv = saved
 
 
-def _answer(spec: ChildSpec, clock: Clock, runner: Runner, gil_start: bool | None,
+def _answer(spec: ChildSpec, subject: Subject, clock: Clock, runner: Runner, gil_start: bool | None,
             states: Sequence[bool | None]) -> dict[str, Any]:
     on = None if all(state is None for state in states) else any(states)
     if runner.gil is not None and on is not None and on is not runner.gil:
@@ -204,7 +235,8 @@ def _answer(spec: ChildSpec, clock: Clock, runner: Runner, gil_start: bool | Non
         raise StoppedError("gil", f"{runner.name} needs the GIL {'on' if runner.gil else 'off'}; it was {word} at the end")
     evidence = dict(clock.evidence)
     others = evidence.get("others_cores")
-    wanted = spec.workers if runner.parallel else 1
+    own = evidence.pop("own_cores", 0.0) or 0.0
+    wanted = wanted_cores(subject.kind, spec.workers, own, parallel=runner.parallel)
     return {
         "kind": "measured",
         "cpu": clock.cpu[-spec.values:],

@@ -37,17 +37,20 @@ def _cgroup_quota() -> float | None:
         return None
 
 
-def is_starved(workers: int, others_cores: float | None, cores: int) -> bool:
-    """Return whether `workers` parallel workers missed more than STARVED_SHARE of the cores they need.
+def is_starved(wanted: float, others_cores: float | None, cores: int) -> bool:
+    """Return whether parallel workers missed more than STARVED_SHARE of the cores they need.
+
+    One worker is never starved: sharing its core slows its baseline in the same round as much, and its CPU time not at
+    all.  Several show no speed-up on cores they do not get.
 
     Args:
-        workers: Workers that want a core each.
+        wanted: Cores the workers could use at once.
         others_cores: Cores' worth of CPU time that other processes used; None when the system does not tell.
         cores: CPUs this process may use.
     """
-    if others_cores is None:
+    if others_cores is None or wanted <= 1:
         return False
-    needed = min(workers, cores)
+    needed = min(wanted, cores)
     return needed - (cores - others_cores) > STARVED_SHARE * needed
 
 
@@ -65,7 +68,7 @@ class Window:
         self._load = _load()
 
     def close(self) -> dict[str, float | int | None]:
-        """Return the fields of `model.Evidence`."""
+        """Return the fields of `model.Evidence`, and the cores' worth of CPU time that was the measurement's own."""
         elapsed = max(time.perf_counter() - self._began, 1e-9)
         own = cpu_seconds(self._pids) - self._own
         others = steal = pressure = None
@@ -78,7 +81,7 @@ class Window:
         if waited is not None and self._pressure is not None:
             pressure = min(1.0, (waited - self._pressure) / 1e6 / elapsed)
         switches = _involuntary_switches()
-        return {"others_cores": others, "steal": steal, "pressure": pressure, "load": self._load,
+        return {"own_cores": own / elapsed, "others_cores": others, "steal": steal, "pressure": pressure, "load": self._load,
                 "involuntary_switches": None if switches is None or self._switches is None
                 else switches - self._switches}
 

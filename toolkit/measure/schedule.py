@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from toolkit.store import Store
 
+FUTILE_RETAKES = 4      # starved again in a row, from the first on: enough to know that the machine is busy
 MIN_ROUNDS_TO_STOP = 6  # below that the median has no 95 % interval to be narrow enough
 
 
@@ -170,12 +171,16 @@ class Scheduler:
         self._skips += [Skip(cell=cell, reason=reason) for cell in cells]
 
     def _retake(self, starved: list[tuple[Cell, Observation]], index: int, round_seconds: float) -> None:
-        """Measure starved cells again while that takes no longer than the round did; keep the least disturbed."""
+        """Measure starved cells again while that takes no longer than the round did; keep the least disturbed.
+
+        When the first few are all starved again, the machine stays busy and the rest of the time is worth more rounds.
+        """
         deadline = self._clock() + round_seconds
         for attempt in range(1, self._settings.retakes + 1):
             still: list[tuple[Cell, Observation]] = []
-            for cell, observation in starved:
-                if self._clock() > deadline or self._spent():
+            for tried, (cell, observation) in enumerate(starved):
+                futile = len(still) == tried >= FUTILE_RETAKES
+                if futile or self._clock() > deadline or self._spent():
                     return
                 again = self._take(cell, index, attempt, better_than=observation)
                 if again is not None and again.starved:
@@ -195,7 +200,7 @@ class Scheduler:
             self._reporter.note(f"{cell.build}: {cell.name}: {answer.reason}")
             return None
         if answer.note:
-            self._add_note(f"{cell.build}: {cell.name}: {answer.note}")
+            self._add_note(f"{cell.build}, {cell.runner}: a measured process {answer.note}")
         details = {**answer.fields, "round": index, "retakes": retakes}
         if better_than is not None and not _less_disturbed(details, better_than):
             return better_than

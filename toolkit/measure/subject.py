@@ -31,6 +31,8 @@ class Subject:
     payloads: Sequence[Any]
     shared: Any                            # runners.base.Shared or None
     check: Callable[[Sequence[Any]], None]
+    modules: tuple[str, ...] = ()          # what the task imports when it first runs
+    kind: str | None = None                # workloads.base.Kind; None: the user's, about which nothing is known
 
 
 def load(spec: ChildSpec) -> Subject:
@@ -48,13 +50,14 @@ def load(spec: ChildSpec) -> Subject:
         return _sized_subject(workload, spec.task_units, spec.tasks or 1)
     size: Any = spec.size
     return Subject(workload.task, workload.async_task, workload.payloads(size), workload.shared,
-                   lambda results: workload.check(size, results))
+                   lambda results: workload.check(size, results), modules=workload.requires, kind=workload.kind)
 
 
 def _sized_subject(workload: Any, units: int, tasks: int) -> Subject:
     """All payloads are the same `units` of work, so every result must be what one run here gives."""
-    payload = workload.units(units)
-    expected = workload.task(payload)
+    # One payload object each: workloads with a copy per task must not share one here either.
+    payloads = [workload.units(units) for _ in range(tasks)]
+    expected = workload.task(payloads[0])
 
     def check(results: Sequence[Any]) -> None:
         from workloads.base import WrongResult
@@ -63,7 +66,7 @@ def _sized_subject(workload: Any, units: int, tasks: int) -> Subject:
             if result != expected:
                 raise WrongResult(f"task {index} returned {result!r:.80}, a serial run {expected!r:.80}")
 
-    return Subject(workload.task, workload.async_task, [payload] * tasks, workload.shared, check)
+    return Subject(workload.task, workload.async_task, payloads, workload.shared, check, modules=workload.requires, kind=workload.kind)
 
 
 def _user_subject(target: UserTarget) -> Subject:

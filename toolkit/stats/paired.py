@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Verdict = Literal["faster", "slower", "same", "unknown"]
 
 RESAMPLES = 2000  # Efron & Tibshirani (1993), section 12.5: at least 1000 for a percentile interval
+MIN_ROUNDS = 3     # one or two rounds agree by chance too often for any word
 DRIFT = Note(text="the two runs were made at different times: how the machine changed between them "
                   "is not in the intervals")
 NO_FLOOR = Note(text="no A/A arm, so no noise floor: nothing can be called faster or slower")
@@ -42,7 +43,7 @@ class Comparison:
 
     def verdict(self) -> Verdict:
         """Return what may be said; "same" means that no difference was shown, "unknown" that none can be."""
-        if self.floor is None:
+        if self.floor is None or self.rounds < MIN_ROUNDS:
             return "unknown"
         if self.lo <= 1 <= self.hi:
             return "same"
