@@ -18,6 +18,9 @@ MAIN_FIRST = ("asyncio", "datetime", "decimal", "hashlib", "sqlite3", "ssl")
 # the process aborts, at exit at the latest.  asyncio falls back to its Python half without it.  Goes with 3.12.
 PRELUDE = "" if sys.version_info >= (3, 13) else "sys.modules['_asyncio'] = None\n"
 
+# 3.12 now and then crashes when one interpreter is made or destroyed while other threads work.  Goes with 3.12.
+ONE_AT_A_TIME = sys.version_info < (3, 13)
+
 
 class Interpreter(Protocol):
     """An interpreter with a GIL of its own."""

@@ -205,7 +205,10 @@ class SubinterpretersRunner:
                 for _ in range(workers):
                     started.append(SubinterpreterWorker())
                     selector.register(started[-1], selectors.EVENT_READ, started[-1])
-            _wait_until_ready(started, selector)
+                    if _interpreters.ONE_AT_A_TIME:
+                        _wait_until_ready(started[-1:], selector)
+            if not _interpreters.ONE_AT_A_TIME:
+                _wait_until_ready(started, selector)
             yield SubinterpreterPool(started, selector)
 
 
@@ -258,6 +261,8 @@ def _close_all(workers: list[SubinterpreterWorker], seconds: float) -> None:
     deadline = monotonic() + seconds
     for worker in workers:
         worker.let_go()
+        if _interpreters.ONE_AT_A_TIME:
+            worker.thread.join(max(0.0, deadline - monotonic()))
     for worker in workers:
         worker.thread.join(max(0.0, deadline - monotonic()))
     left = sum(worker.thread.is_alive() for worker in workers)
