@@ -142,7 +142,7 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     new = Run(
         label=args.label or _default_label(), started=_now(), builds=builds, machine=this_machine(), seed=settings.seed,
         rounds_planned=settings.rounds, rounds_done=0, stopped="running", baseline=BASELINE, measurements=(),
-        cells=plan.cells, skips=plan.skips, notes=(*mismatches, *_machine_notes()), options=request.to_options())
+        cells=plan.cells, skips=plan.skips, notes=(*mismatches, *prepared.notes, *_machine_notes()), options=request.to_options())
     store = Store.create(new.label)
     store.save(new)  # there to go on with, however soon this one ends
     _say(f"{len(plan.cells)} cells, {settings.rounds} rounds, seed {settings.seed}, results in {store.path}")

@@ -5,6 +5,7 @@ Started as `python -c "from toolkit.measure.asking import main; main()" QUESTION
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import sys
@@ -17,7 +18,7 @@ ANSWER = "gilscope answers: "  # what is imported may print too, before and afte
 def main() -> None:
     """Answer the question in `sys.argv`."""
     question, name = sys.argv[1:]
-    answers = {"runners": runners, "import": import_here, "isolated": import_isolated}
+    answers = {"runners": runners, "import": import_here, "isolated": import_isolated, "versions": versions}
     print(f"\n{ANSWER}{json.dumps(answers[question](name))}", flush=True)  # noqa: T201 - the answer's way out
 
 
@@ -26,6 +27,17 @@ def runners(_name: str) -> dict[str, str | None]:
     from runners.catalog import RUNNERS
 
     return {runner.name: runner.unavailable() for runner in RUNNERS}
+
+
+def versions(names: str) -> dict[str, str]:
+    """Return the versions of those distributions, named with commas, that are installed here."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for name in names.split(","):
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def import_here(name: str) -> str | None:

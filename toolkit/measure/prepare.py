@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,14 +15,14 @@ from toolkit.builds.environment import build_environment, harness_path
 from toolkit.builds.inspection import version_key
 from toolkit.errors import BuildError, ToolkitError
 from toolkit.measure.plan import Selection, Subject
-from toolkit.measure.probe import Abilities, ask_build
+from toolkit.measure.probe import Abilities, ask_build, version_mismatches
 from toolkit.measure.process import run_child
 from toolkit.measure.spec import ChildSpec, UserTarget
+from toolkit.model import Build, Note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from toolkit.model import Build
     from workloads.base import Workload
 
 OUR_PACKAGES = ("toolkit", "workloads", "runners")
@@ -40,6 +40,7 @@ class Prepared:
     pythons: dict[str, str]
     environments: dict[str, dict[str, str]]
     abilities: dict[str, Abilities]
+    notes: tuple[Note, ...]   # what makes the builds unlike
     subjects: tuple[Subject, ...]
 
 
@@ -80,7 +81,8 @@ def prepare(selection: Selection, builds: Sequence[Build], *, paths: Sequence[Pa
         found = ask_build(pythons[build.label], environments[build.label], free_threaded=build.free_threaded,
                           modules=[module for subject in subjects for module in (*subject.requires, *subject.async_requires)])
         abilities[build.label] = _with_installer_reasons(found, missing[build.label])
-    return Prepared(builds=tuple(builds), pythons=pythons, environments=environments, abilities=abilities,
+    notes = tuple(Note(text=sentence) for sentence in version_mismatches(abilities))
+    return Prepared(builds=tuple(builds), pythons=pythons, environments=environments, abilities=abilities, notes=notes,
                     subjects=tuple(subjects))
 
 
@@ -101,7 +103,7 @@ def _with_installer_reasons(found: Abilities, missing: Mapping[str, str]) -> Abi
     modules = {name: why if why is None or name not in by_name else f"{name} cannot be installed: {by_name[name]}"
                for name, why in found.modules.items()}
     isolated = {name: modules[name] or why for name, why in found.isolated.items()}
-    return Abilities(runners=found.runners, modules=modules, isolated=isolated)
+    return replace(found, modules=modules, isolated=isolated)
 
 
 def child_environment(paths: Sequence[Path]) -> dict[str, str]:

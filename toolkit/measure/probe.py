@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolkit.measure.asking import ANSWER
@@ -19,11 +19,12 @@ _ENTRY = "from toolkit.measure.asking import main; main()"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
-    """What one build can do.  Every value is None for yes, or the reason why not."""
+    """What one build can do.  None is yes, a text the reason why not."""
 
     runners: dict[str, str | None]
     modules: dict[str, str | None]     # imported in the main interpreter
     isolated: dict[str, str | None]    # imported in an own-GIL interpreter
+    versions: dict[str, str] = field(default_factory=dict)  # of the modules that are distributions
 
 
 def ask_build(python: str, env: Mapping[str, str], *, free_threaded: bool, modules: Iterable[str]) -> Abilities:
@@ -40,7 +41,20 @@ def ask_build(python: str, env: Mapping[str, str], *, free_threaded: bool, modul
         here[module] = _ask(python, env, "import", module)
         usable = here[module] is None and found["subinterpreters"] is None
         isolated[module] = _ask(python, env, "isolated", module) if usable else here[module]
-    return Abilities(runners=found, modules=here, isolated=isolated)
+    versions = _ask(python, env, "versions", ",".join(here)) if here else {}
+    return Abilities(runners=found, modules=here, isolated=isolated,
+                     versions=versions if isinstance(versions, dict) else {})
+
+
+def version_mismatches(abilities: Mapping[str, Abilities]) -> list[str]:
+    """Return a sentence for each package whose version is not the same in all builds: its cells compare that, too."""
+    sentences = []
+    for name in sorted({name for each in abilities.values() for name in each.versions}):
+        by_build = {label: each.versions[name] for label, each in abilities.items() if name in each.versions}
+        if len(set(by_build.values())) > 1:
+            listed = ", ".join(f"{version} in {label}" for label, version in by_build.items())
+            sentences.append(f"{name} is {listed}: its cells compare these versions too")
+    return sentences
 
 
 def _runner_names() -> list[str]:
