@@ -11,9 +11,9 @@ OURS = ("toolkit", "workloads", "runners")
 # From the top down; a part imports from lines below its own.  Parts of one line do not know each other.
 LAYERS = (
     ("toolkit.__main__",),
-    ("toolkit.cli", "toolkit.publish"),
+    ("toolkit.cli",),
     ("toolkit.commands",),
-    ("toolkit.measure", "toolkit.report"),
+    ("toolkit.measure", "toolkit.report", "toolkit.publish"),
     ("toolkit.store", "toolkit.table", "toolkit.builds"),
     ("toolkit.stats",),
     ("toolkit.model", "toolkit.units"),

@@ -1,13 +1,15 @@
 """Whatever a measured process does is an answer, and nothing of it is left."""
 
 import json
-import os
+import subprocess
 import sys
+import time
 
 import pytest
 
-from tests.measure.children import BUILDS, make_spec, measure, python_of, target
+from tests.measure.children import BUILDS, MARK, USERCODE, make_spec, measure, python_of, still_alive, target
 from toolkit.measure import process
+from toolkit.measure.prepare import child_environment
 
 
 def run(function, folder, *, payload="0", runner="serial", workers=1, python=sys.executable, check=None, **changes):
@@ -174,6 +176,39 @@ def test_crash_while_ending_costs_no_value(tmp_path):
     answer = run("die_at_exit", tmp_path)
     assert (answer.kind, answer.note) == (
         "measured", "crashed with SIGABRT while ending, after its values were taken")
+
+
+@pytest.mark.parametrize(("runner", "workers"), [
+    ("serial", 1), ("processes-spawn", 2), ("processes-forkserver", 2), ("processes-fork", 2),
+])
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="takes Linux's F_SETSIG")
+def test_nothing_outlives_a_killed_scheduler(runner, workers, tmp_path, python):
+    spec = make_spec(tmp_path, target("misbehaving:say_and_wait", tasks=workers), runner=runner, workers=workers)
+    mark = "killed-" + tmp_path.name
+    code = f"""
+import os
+from toolkit.measure.process import run_child
+from toolkit.measure.spec import ChildSpec
+run_child({python!r}, ChildSpec.from_json({spec.to_json()!r}), os.environ)
+"""
+    scheduler = subprocess.Popen([sys.executable, "-c", code], env={**child_environment([USERCODE]), MARK: mark})
+    try:
+        while spec_output(spec).count("waiting") < workers:
+            assert scheduler.poll() is None
+            time.sleep(0.01)
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+    assert not still_alive(mark)
+
+
+def spec_output(spec):
+    return spec.output_path.read_text() if spec.output_path.exists() else ""
+
+
+def test_measured_process_reads_an_empty_input(tmp_path):
+    answer = run("read_input", tmp_path)
+    assert (answer.kind, answer.output) == ("measured", "''\n''")   # in the checked pass and in the timed one
 
 
 def test_python_that_is_not_there_is_said(tmp_path):

@@ -18,6 +18,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
+from toolkit.measure import lifeline
 from toolkit.measure.noise import Window, is_starved, usable_cores
 from toolkit.measure.spec import ChildSpec
 from toolkit.measure.subject import RefusedError, Subject, load
@@ -43,6 +44,7 @@ class StoppedError(Exception):
 def main() -> None:
     """Measure the cell in `sys.argv[1]` and leave the answer in its folder."""
     spec = ChildSpec.from_json(sys.argv[1])
+    lifeline.hold()
     _set_alarm(spec)
     _volunteer_for_the_oom_killer()
     try:
@@ -301,6 +303,7 @@ def _volunteer_for_the_oom_killer() -> None:
 def describe() -> None:
     """Load the subject of `sys.argv[1]` without measuring it and leave what it is, or why it is refused."""
     spec = ChildSpec.from_json(sys.argv[1])
+    lifeline.hold()
     _set_alarm(spec)
     try:
         subject = load(spec)
@@ -319,6 +322,7 @@ def rate() -> None:
     from workloads import catalog
 
     spec = ChildSpec.from_json(sys.argv[1])
+    lifeline.hold()
     workload = catalog.find(spec.workload)
     assert workload.units is not None, "the plan asks only workloads that have units"
     units, best = 1, float("inf")

@@ -55,13 +55,15 @@ def run_child(python: str, spec: ChildSpec, env: Mapping[str, str], *, entry: st
         try:
             process = subprocess.Popen(
                 [python, "-P", "-c", ENTRY.format(entry=entry), spec.to_json()], env=dict(env), cwd=os.getcwd(),
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
+                stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True)  # stdin: see lifeline
         except OSError as error:
             return Answer(kind="starting", reason=f"cannot start {python}: {error.strerror}", fields={}, output="")
     try:
         ended = _watch(process, spec)
     finally:
         _end_session(process)
+        assert process.stdin is not None
+        process.stdin.close()
     return _read_answer(process.returncode, ended, spec, oom_killed=_oom_kills() > oom_kills)
 
 

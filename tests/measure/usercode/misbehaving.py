@@ -36,6 +36,15 @@ def wait_forever(_):
     threading.Event().wait()
 
 
+def say_and_wait(_):
+    print("waiting", flush=True)
+    threading.Event().wait()
+
+
+def read_input(_):
+    print(repr(sys.stdin.read()), flush=True)
+
+
 def spin_forever(_):
     while True:
         pass
