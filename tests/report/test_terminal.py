@@ -156,7 +156,7 @@ def test_summary_is_honest_when_nothing_is_above_the_floor():
 
 
 def test_summary_gives_no_verdict_without_a_floor():
-    assert summary(run_with({2: 0.5}, twin=None)) == ("3.14: no verdict without a noise floor.",)
+    assert summary(run_with({2: 0.5}, twin=None)) == ("3.14: no verdict: fewer than 3 rounds, or no noise floor.",)
 
 
 def test_summary_of_the_baseline_alone():

@@ -96,6 +96,6 @@ def _summary(table: WorkloadTable, results: Sequence[CellResult]) -> str:
         workers = "1 worker" if cell.workers == 1 else f"{cell.workers} workers"
         return f"{cell.runner} with {workers} is fastest, {ratio_text(best)} over {table.baseline}."
     if all(seen.verdict() == "unknown" for seen, _ in compared):
-        return "no verdict without a noise floor."
+        return "no verdict: fewer than 3 rounds, or no noise floor."
     floor = max(seen.floor or 0.0 for seen, _ in compared)
     return f"nothing is faster than {table.baseline} beyond the noise floor ({percent_text(floor)})."
