@@ -10,9 +10,12 @@ import importlib
 import sys
 from typing import Any, Protocol, cast
 
-# 3.12 aborts when a second interpreter imports one of these and the main one never did: their C parts keep
-# process-wide state that only the main interpreter may set up.  Goes with 3.12.
-MAIN_FIRST = ("asyncio", "datetime", "decimal", "hashlib", "sqlite3", "ssl")
+# Their C parts keep process-wide state.  3.12 aborts when a second interpreter imports one of these that the main
+# one never did, 3.13 crashes when two interpreters import `datetime` (as sqlite3 does) at once.  Goes with 3.13.
+MAIN_FIRST = {
+    (3, 12): ("asyncio", "datetime", "decimal", "hashlib", "sqlite3", "ssl"),
+    (3, 13): ("datetime",),
+}
 
 # 3.12's _asyncio keeps a tuple in a static variable, so a tuple of one interpreter ends in another's free list and
 # the process aborts, at exit at the latest.  asyncio falls back to its Python half without it.  Goes with 3.12.
@@ -44,10 +47,8 @@ def unavailable() -> str | None:
 
 
 def prepare_main() -> None:
-    """Import in the main interpreter what others could not import safely otherwise (3.12 only)."""
-    if sys.version_info >= (3, 13):
-        return
-    for name in MAIN_FIRST:
+    """Import in the main interpreter what others could not import safely otherwise (3.12 and 3.13)."""
+    for name in MAIN_FIRST.get(sys.version_info[:2], ()):
         try:
             importlib.import_module(name)
         except ImportError:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runners.base import Shared
+if TYPE_CHECKING:
+    from runners.base import Shared
 
 IN_PROCESS: frozenset[Shared] = frozenset({"counter", "dict", "list", "object"})
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from runners.errors import TeardownError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Executor
 
 CLOSE_SECONDS = 10.0  # enough for workers that are idle or finish a task; nobody waits longer for a lost one
 HURRY_SECONDS = 1.0   # after Ctrl-C or SystemExit: the user has asked to leave

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from runners.asyncio_ import AsyncioRunner
-from runners.base import Runner
 from runners.interpreter_pool import InterpreterPoolRunner
 from runners.processes import FORK, FORKSERVER, SPAWN
 from runners.serial import SerialRunner
 from runners.subinterpreters import SubinterpretersRunner
 from runners.threads import FREE_THREADED, THREADS
+
+if TYPE_CHECKING:
+    from runners.base import Runner
 
 RUNNERS: tuple[Runner, ...] = (
     SerialRunner(), THREADS, FREE_THREADED, SubinterpretersRunner(), InterpreterPoolRunner(),

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing.context import BaseContext
-from multiprocessing.process import BaseProcess
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runners import _worker
 from runners._teardown import closing, shut_down
-from runners.base import Payload, Result, Shared, Task
 from runners.errors import TeardownError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from multiprocessing.context import BaseContext
+    from multiprocessing.process import BaseProcess
+
+    from runners.base import Payload, Result, Shared, Task
 
 KILLED_SECONDS = 5.0  # for the executor to notice that its workers were killed
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runners._shared import IN_PROCESS, make_shared
-from runners.base import Payload, Result, Shared, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from runners.base import Payload, Result, Shared, Task
 
 
 class SerialPool:

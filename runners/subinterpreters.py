@@ -11,15 +11,19 @@ import os
 import selectors
 import sys
 import threading
-from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pickle import dumps, loads
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from runners import _interpreters, _worker
 from runners._teardown import closing
-from runners.base import Payload, Result, Shared, Task
 from runners.errors import RemoteTraceback, TeardownError, WorkerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from runners.base import Payload, Result, Shared, Task
 
 START_SECONDS = 120.0            # an interpreter takes 10 ms; 3.13t beside busy processes takes seconds
 STACK_BYTES = 16 * 1024 * 1024   # 3.12 and 3.13 run off a small stack before their recursion limit: SIGSEGV

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runners._shared import IN_PROCESS, make_shared
 from runners._teardown import close_threads, closing
-from runners.base import Payload, Result, Shared, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from runners.base import Payload, Result, Shared, Task
 
 
 class ThreadPool:

@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.conformance.builds import ROOT, builds, environment, run_child
 
 from runners import base
 from runners.catalog import RUNNERS, find
+from tests.conformance.builds import ROOT, builds, environment, run_child
 
 HERE = Path("tests/conformance")
 CASES = re.findall(r"^def case_(\w+)", (ROOT / HERE / "cases.py").read_text(encoding="utf-8"), re.MULTILINE)

@@ -1,3 +1,4 @@
+# ruff: noqa: T201 - what it prints is its report
 """Wait in a map that takes minutes, and leave as a measuring process does when Ctrl-C ends it.
 
 python interrupted.py RUNNER MARKER: every worker creates a file MARKER.<n> when its task has begun.
@@ -6,9 +7,8 @@ python interrupted.py RUNNER MARKER: every worker creates a file MARKER.<n> when
 import os
 import sys
 
-from tests.conformance import tasks
-
 from runners.catalog import find
+from tests.conformance import tasks
 
 
 def main(name, marker):

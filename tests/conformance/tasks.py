@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 
 class LockedError(Exception):
@@ -83,19 +84,13 @@ def leave_thread_behind(_payload):
 
 def mark_and_sleep(path):
     """Create a file, then stay busy for longer than anybody waits."""
-    with open(path, "w", encoding="utf-8"):
-        pass
+    Path(path).touch()
     time.sleep(120)
 
 
 async def mark_and_sleep_async(path):
-    with open(path, "w", encoding="utf-8"):
-        pass
+    os.close(os.open(path, os.O_CREAT))
     await asyncio.sleep(120)
-
-
-def print_word(word):
-    print(word, flush=True)
 
 
 def recurse_in_c(_payload):
@@ -114,9 +109,13 @@ def recurse_in_c(_payload):
     return outcome
 
 
+def import_module(name):
+    __import__(name)
+
+
 def use_stdlib(_payload):
     """Import what aborts in 3.12's second interpreter unless the main one had it first."""
-    import datetime
+    import datetime as dt
     import decimal
     import hashlib
     import sqlite3
@@ -125,7 +124,7 @@ def use_stdlib(_payload):
     with sqlite3.connect(":memory:") as connection:
         (number,) = connection.execute("select 7").fetchone()
     connection.close()
-    return digest, number, str(decimal.Decimal("1.5") * 2), datetime.date(2000, 1, 1).isoformat()
+    return digest, number, str(decimal.Decimal("1.5") * 2), dt.date(2000, 1, 1).isoformat()
 
 
 def use_asyncio(number):

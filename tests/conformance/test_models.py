@@ -1,15 +1,14 @@
 """Every workload on every runner, for real: a right result, or a skip whose reason is known to be true."""
 
 import json
-import os
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from tests.conformance.builds import ROOT, builds, environment, run_child
 
 from runners.catalog import RUNNERS
+from tests.conformance.builds import ROOT, builds, environment, run_child
 from workloads.catalog import WORKLOADS
 
 BUILDS = builds()
@@ -49,4 +48,4 @@ def test_every_workload_is_right_or_skipped_for_a_reason(name, build, addresses,
     for report in reports:
         assert report["outcome"] == "right" or any(words in report["reason"] for words in WORDS), report
     assert sum(report["outcome"] == "right" for report in reports) > len(WORKLOADS) // 2
-    assert os.listdir(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []

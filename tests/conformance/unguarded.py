@@ -1,10 +1,10 @@
+# ruff: noqa: T201 - what it prints is its report
 """A script without a main guard; its workers must not run it again: python unguarded.py RUNNER."""
 
 import sys
 
-from tests.conformance import tasks
-
 from runners.catalog import find
+from tests.conformance import tasks
 
 print("top level", flush=True)
 runner = find(sys.argv[1])
