@@ -47,9 +47,9 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(_plain(abilities), indent=1))
         return 0
     console = Console(highlight=False)
-    console.print(_workload_table(), _model_table())
-    for label, each in abilities.items():
-        console.print(_ability_table(label, each))
+    with console.capture() as shown:  # printed by us: rich makes a reader that has gone an error
+        console.print(_workload_table(), _model_table(), *(_ability_table(label, each) for label, each in abilities.items()))
+    print(shown.get(), end="")
     return 0
 
 

@@ -21,8 +21,11 @@ def durations(text: str) -> tuple[float, ...]:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Return the parts of a list with commas."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    """Return the parts of a list with commas, at least one."""
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not found:
+        raise argparse.ArgumentTypeError("an empty list; leave the option out for the default")
+    return found
 
 
 def counts(text: str) -> tuple[int, ...]:

@@ -99,7 +99,7 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
     if args.payload is not None:
         _check_literal(args.payload)
     for name in (named[0], args.payloads, args.check, args.async_form):
-        if name and (name.count(":") != 1 or not all(name.partition(":")[::2])):
+        if name and (name.count(":") != 1 or name.startswith(".") or not all(name.partition(":")[::2])):
             raise ToolkitError(f"{name!r} is not of the form package.module:name")
         if name and name.partition(":")[0].endswith(".py"):
             raise ToolkitError(f"{name!r}: name the module, not the file: {name.partition(':')[0].removesuffix('.py')}")
@@ -123,7 +123,7 @@ def choose_builds(args: argparse.Namespace, found: FoundBuilds) -> tuple[Build, 
     """
     if any(each.partition("=")[0] == "run" for each in args.build):
         raise ToolkitError("a build cannot be called 'run': results/LABEL/run.json is the run's own file")
-    if args.builds:
+    if args.builds is not None:
         return select_builds(found, args.builds)
     if args.build:
         labels = [each.partition("=")[0] for each in args.build]

@@ -120,12 +120,12 @@ def _add_output(group: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Do what the command line asks; return the exit code."""
     with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
-        return _resume(args, Path(folder)) if args.resume else _start(args, Path(folder))
+        return _start(args, Path(folder)) if args.resume is None else _resume(args, Path(folder))
 
 
 def _start(args: argparse.Namespace, folder: Path) -> int:
     selection, settings = make_selection(args), make_settings(args)
-    if args.label:
+    if args.label is not None:
         label_path(args.label)
     builds = choose_builds(args, find_builds(args.build, project_dir=Path.cwd()))
     mismatches = tuple(note for build in builds[1:] for note in compare_builds(builds[0], build))

@@ -1,0 +1,165 @@
+"""The command line: every mistake ends with exit code 2 and a way out, and nothing is begun."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.conformance.builds import ROOT
+from toolkit import cli
+from toolkit.commands.options import counts, durations, positive, share
+from toolkit.errors import BuildError, ToolkitError
+
+HOST = f"host={sys.executable}"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Work in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*argv):
+    """Return the exit code, also where argparse leaves by itself."""
+    try:
+        return cli.main(argv)
+    except SystemExit as left:
+        return left.code
+
+
+@pytest.mark.parametrize(("argv", "words"), [
+    (["run", "countdwn"], ["unknown workload 'countdwn'; did you mean 'countdown'?", "gilscope list"]),
+    (["run", "countdown", "--models", "subinterpeters"], ["unknown model 'subinterpeters'; did you mean 'subinterpreters'?"]),
+    (["run", "countdown", "--builds", "9.99"], ["9.99", "gilscope builds"]),
+    (["run", "countdown", "--build", "host"], ["host", "LABEL=PATH"]),
+    (["run", "countdown", "--build", "host=/nowhere/python"], ["/nowhere/python"]),
+    (["run", "countdown", "--build", f"run={sys.executable}"], ["cannot be called 'run'"]),
+    (["run", "countdown", "--build", HOST, "--label", "../up"], ["'../up' cannot be a label"]),
+    (["run", "countdown", "--build", HOST, "--label", ""], ["'' cannot be a label"]),
+    (["run", "countdown", "--budget", "5 parsecs"], ["--budget", "'5 parsecs' is not a duration; write it like 250ms, 10s"]),
+    (["run", "countdown", "--budget", "0"], ["'0' is not a positive duration"]),
+    (["run", "countdown", "--timeout", "-1s"], ["--timeout"]),
+    (["run", "countdown", "--workers", "0,1"], ["every number must be at least 1"]),
+    (["run", "countdown", "--workers", "two"], ["'two' is not a list of numbers; write it like 1,2,4"]),
+    (["run", "countdown", "--rounds", "0"], ["--rounds"]),
+    (["run", "countdown", "--rounds", "1,2"], ["'1,2' is not one number"]),
+    (["run", "countdown", "--resolution", "200%"], ["is not a share; write it like 2%"]),
+    (["run", "countdown", "--task-length", "1ms,long"], ["--task-length"]),
+    (["run", "countdown", "--size", "huge"], ["--size"]),
+    (["run", "countdown", "--quick", "--rigorous"], ["not allowed with"]),
+    (["run", "countdown", "--payload", "1"], ["--payload is for a function of yours"]),
+    (["run", "mod:f"], ["say what mod:f is called with", "--payloads", "--payload"]),
+    (["run", "mod:f", "--payload", "1", "--payloads", "mod:p"], ["say what mod:f is called with"]),
+    (["run", "mod:f", "--payload", "nonsense"], ["'nonsense' is not a Python literal", "\"'text'\""]),
+    (["run", "mod:f", "--payload", ""], ["is not a Python literal"]),
+    (["run", "mod:f:g", "--payload", "1"], ["'mod:f:g' is not of the form package.module:name"]),
+    (["run", "mod:", "--payload", "1"], ["'mod:' is not of the form package.module:name"]),
+    (["run", "mod.py:f", "--payload", "1"], ["name the module, not the file: mod"]),
+    (["run", ".mod:f", "--payload", "1"], ["'.mod:f' is not of the form package.module:name"]),
+    (["run", "mod:f", "--payloads", "p"], ["'p' is not of the form package.module:name"]),
+    (["run", "mod:f", "other:g", "--payload", "1"], ["one function of yours at a time"]),
+    (["run", "mod:f", "countdown", "--payload", "1"], ["one function of yours at a time"]),
+    (["run", "mod:f", "--payload", "1", "--task-length", "1ms"], ["--task-length is for gilscope's own workloads"]),
+    (["run", "--resume", ""], ["no run called ''"]),
+    (["run", "countdown", "--builds", ""], ["no build named"]),
+    (["run", "countdown", "--models", ","], ["--models: an empty list"]),
+    (["run", "--resume", "nowhere"], ["no run called 'nowhere'", "none yet"]),
+    (["report", "nowhere"], ["no run called 'nowhere'"]),
+    (["compare", "nowhere", "elsewhere"], ["nowhere"]),
+    (["report", "x", "--format", "pdf"], ["--format"]),
+    ([], ["COMMAND"]),
+    (["measure"], ["measure"]),
+])
+def test_mistake_ends_with_2_and_a_hint(argv, words, capsys, folder):
+    assert call(*argv) == 2
+    captured = capsys.readouterr()
+    for word in words:
+        assert word in captured.err
+    assert captured.out == ""
+    assert list(folder.iterdir()) == []
+
+
+def test_help_of_every_command_is_there(capsys):
+    for argv in (["--help"], *([command, "--help"] for command in ("run", "compare", "report", "builds", "list"))):
+        assert call(*argv) == 0
+        assert "usage: gilscope" in capsys.readouterr().out
+
+
+def test_options_of_a_run_are_told_with_unit_and_default(capsys):
+    call("run", "--help")
+    shown = " ".join(capsys.readouterr().out.split())
+    for words in ("--rounds N", "default: 12", "--timeout TIME", "default: 60s", "--builds LABELS"):
+        assert words in shown
+
+
+def test_version_is_told(capsys):
+    assert call("--version") == 0
+    assert capsys.readouterr().out.startswith("gilscope 0.")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_shell_completion_is_printed(shell, capsys):
+    assert call("--print-completion", shell) == 0
+    assert "gilscope" in capsys.readouterr().out
+
+
+def test_catalogs_are_listed(capsys):
+    assert call("list") == 0
+    shown = capsys.readouterr().out
+    for name in ("countdown", "free-threaded", "processes-forkserver"):
+        assert name in shown
+
+
+def test_catalogs_are_listed_for_scripts(capsys):
+    assert call("list", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert "countdown" in {each["name"] for each in found["workloads"]}
+    assert "threads" in {each["name"] for each in found["models"]}
+    assert found["builds"] == {}
+
+
+def test_no_runs_are_said(capsys):
+    assert call("report") == 0
+    assert "no runs under results/ yet" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("error", "code", "shown"), [
+    (ToolkitError("wrong name"), 2, "gilscope: wrong name\n"),
+    (BuildError("no compiler"), 3, "gilscope: no compiler\n"),
+    (KeyboardInterrupt(), 130, "gilscope: interrupted\n"),
+])
+def test_errors_become_exit_codes(error, code, shown, monkeypatch, capsys):
+    def fail(_args):
+        raise error
+
+    monkeypatch.setattr("toolkit.commands.report.run", fail)
+    assert call("report") == code
+    assert capsys.readouterr().err == shown
+
+
+def test_our_own_mistakes_are_loud(monkeypatch):
+    def fail(_args):
+        raise AssertionError("ours")
+
+    monkeypatch.setattr("toolkit.commands.report.run", fail)
+    with pytest.raises(AssertionError, match="ours"):
+        call("report")
+
+
+@pytest.mark.parametrize("argv", [["list"], ["list", "--json"], ["report"], ["builds", "--help"]])
+def test_reader_that_has_gone_is_no_error(argv):
+    command = [sys.executable, "-m", "toolkit", *argv]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, text=True) as started:
+        started.stdout.close()
+        errors = started.stderr.read()
+        assert (started.wait(timeout=60), errors) == (0, "")
+
+
+@pytest.mark.parametrize(("parse", "text", "value"), [
+    (counts, "4,1,2,2", (1, 2, 4)), (positive, "3", 3), (share, "5%", 0.05), (share, "0.05", 0.05),
+    (durations, "100ms,1ms", (0.001, 0.1)),
+])
+def test_option_values_are_read(parse, text, value):
+    assert parse(text) == value
