@@ -129,6 +129,7 @@ def test_no_runs_are_said(capsys):
     (ToolkitError("wrong name"), 2, "gilscope: wrong name\n"),
     (BuildError("no compiler"), 3, "gilscope: no compiler\n"),
     (KeyboardInterrupt(), 130, "gilscope: interrupted\n"),
+    (cli.TerminatedError(), 143, "gilscope: interrupted\n"),
 ])
 def test_errors_become_exit_codes(error, code, shown, monkeypatch, capsys):
     def fail(_args):

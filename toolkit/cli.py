@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 COMMANDS = (run, compare, report, builds, list_)
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+TERMINATED = 143   # 128 + SIGTERM
 
 _EPILOG = """\
 exit codes: 0 clean; 1 something was found (a slower cell with --fail-on); 2 the request was wrong;
@@ -40,20 +42,36 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM has come: to be ended by a CI's cancel button is to be interrupted."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: the process's) and return the exit code."""
     args = make_parser().parse_args(argv)
+    earlier = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        return _run(args)
+    finally:
+        signal.signal(signal.SIGTERM, earlier)
+
+
+def _terminate(_signal: int, _frame: object) -> None:
+    raise TerminatedError
+
+
+def _run(args: argparse.Namespace) -> int:
     try:
         code = int(args.run(args))
         sys.stdout.flush()  # here, where a reader that has gone is no surprise
+    except ToolkitError as error:
+        print(f"gilscope: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt as stop:
+        print("gilscope: interrupted", file=sys.stderr)
+        return TERMINATED if isinstance(stop, TerminatedError) else INTERRUPTED
     except BrokenPipeError:
         # The reader (head, less) has gone; nothing is wrong, but Python would complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except ToolkitError as error:
-        print(f"gilscope: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("gilscope: interrupted", file=sys.stderr)
-        return INTERRUPTED
     return code

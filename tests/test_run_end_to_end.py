@@ -1,0 +1,284 @@
+"""The main job as a user runs it: in a folder of theirs, with real processes, killed and resumed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import uuid
+
+import pytest
+
+from tests.conformance.builds import ROOT
+from tests.measure.children import MARK, USERCODE, still_alive
+from toolkit.model import Cell
+from toolkit.store import load_run
+
+LIMIT = 120.0             # seconds for a command that takes about five
+INTERRUPT_SECONDS = 10.0  # a machine under load takes longer than the 2 s that are promised on a quiet one
+
+
+class Folder:
+    """A user's folder, and `gilscope` called in it."""
+
+    def __init__(self, path):
+        self.path = path
+        self.mark = uuid.uuid4().hex
+
+    def start(self, *argv, **environment):
+        command = [sys.executable, "-m", "toolkit", *argv]
+        inherited = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+        return subprocess.Popen(
+            command, cwd=self.path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            env={**inherited, "PYTHONPATH": str(ROOT), MARK: self.mark, **environment})
+
+    def call(self, *argv, **environment):
+        with self.start(*argv, **environment) as started:
+            out, err = started.communicate(timeout=LIMIT)
+        assert "Traceback" not in err, err
+        return started.returncode, out, err
+
+    def measure(self, *argv, label, **environment):
+        """Call `gilscope run` with the host's Python as the only build, as little as a run can be."""
+        return self.call("run", *self.little(*argv, label=label), **environment)
+
+    def little(self, *argv, label):
+        return [*argv, "--build", f"host={sys.executable}", "--quick", "--rounds", "2", "--workers", "2", "--label", label]
+
+    def run(self, label):
+        return load_run(self.path / "results" / label)
+
+    def module(self, name, code):
+        (self.path / f"{name}.py").write_text(textwrap.dedent(code))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = Folder(tmp_path)
+    yield made
+    assert not still_alive(made.mark)
+
+
+def rounds_of(run):
+    return {each.cell: [one.round for one in each.observations] for each in run.measurements}
+
+
+def wait_for(path, command):
+    """Wait until `path` is there; `command` must not end before."""
+    deadline = time.monotonic() + LIMIT
+    while not path.exists():
+        assert command.poll() is None, command.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_run_prints_a_table_and_keeps_its_values(folder):
+    code, out, err = folder.measure("countdown", "--models", "threads,subinterpreters", "--seed", "5", label="first")
+    assert code == 0, err
+    for words in ("countdown", "serial", "threads", "host", "2 of 2 rounds", "seed 5", "Noise floor"):
+        assert words in out
+    assert "results in results/first" in err
+    run = folder.run("first")
+    assert (run.stopped, run.rounds_done, run.seed, run.failures) == ("rounds", 2, 5, ())
+    assert set(rounds_of(run)) == set(run.cells)
+    assert all(rounds == [0, 1] for rounds in rounds_of(run).values())
+    serial = Cell(workload="countdown", runner="serial", workers=1, build="host")
+    assert {serial, Cell(workload="countdown", runner="threads", workers=2, build="host")} <= set(run.cells)
+    shown = subprocess.run([sys.executable, "-m", "pyperf", "show", "results/first/host.json"], cwd=folder.path,
+                           capture_output=True, text=True, check=True, timeout=60)
+    assert serial.name in shown.stdout
+
+    code, again, _ = folder.call("report", "first")
+    assert (code, again) == (0, out)   # all of it is derived from what is kept
+    assert folder.call("report") == (0, "first\n", "")
+    code, _, err = folder.measure("countdown", label="first")
+    assert code == 2
+    assert "results/first exists already: choose another --label" in err
+    code, _, err = folder.call("run", "--resume", "first")
+    assert code == 2
+    assert "first has its 2 rounds" in err
+
+
+def test_run_that_is_complete_can_have_more_rounds(folder):
+    assert folder.measure("noop", "--models", "serial", label="more")[0] == 0
+    code, _, err = folder.call("run", "--resume", "more", "--rounds", "3")
+    assert code == 0, err
+    assert set(map(tuple, rounds_of(folder.run("more")).values())) == {(0, 1, 2)}
+
+
+def test_dry_run_writes_nothing(folder):
+    code, out, _ = folder.call("run", "countdown", "--dry-run", "--build", f"host={sys.executable}", "--models", "free-threaded,threads")
+    assert code == 0
+    assert "countdown/runner=serial/workers=1/phase=steady" in out
+    assert "skipped: " in out
+    assert list(folder.path.iterdir()) == []
+
+
+def test_user_function_needs_five_lines(folder):
+    folder.module("mine", """
+        def work(number):
+            return sum(range(number))
+        def payloads():
+            return [100_000] * 4
+    """)
+    code, out, err = folder.measure("mine:work", "--payloads", "mine:payloads", "--models", "threads,processes-fork", label="mine")
+    assert code == 0, err
+    assert "mine:work" in out
+    assert {cell.runner for cell in folder.run("mine").cells} == {"serial", "threads", "processes-fork"}
+
+
+def test_crash_of_one_model_costs_the_others_nothing(folder):
+    folder.module("fragile", """
+        import ctypes, threading
+        def work(number):
+            if threading.current_thread() is not threading.main_thread():
+                print("last words", flush=True)
+                ctypes.string_at(0)
+            return number
+    """)
+    code, out, err = folder.measure("fragile:work", "--payload", "1", "--models", "threads,processes-fork", label="fragile")
+    assert code == 3
+    assert "crashed with SIGSEGV" in out
+    assert "crashed with SIGSEGV" in err
+    run = folder.run("fragile")
+    assert {(failure.cell.runner, failure.kind) for failure in run.failures} == {("threads", "crash")}
+    assert "last words" in run.failures[0].output
+    measured = {each.cell.runner: len(each.observations) for each in run.measurements}
+    assert measured == {"serial": 2, "processes-fork": 2}
+
+
+def test_wrong_result_is_a_failed_cell(folder):
+    folder.module("wrong", """
+        def work(number):
+            return number
+        def check(results):
+            assert results == [2], "not two"
+    """)
+    code, out, _ = folder.measure("wrong:work", "--payload", "1", "--tasks", "1", "--check", "wrong:check", "--models", "serial",
+                                  label="wrong")
+    assert code == 3
+    assert "not two" in out
+    assert {failure.kind for failure in folder.run("wrong").failures} == {"wrong-result"}
+
+
+@pytest.mark.parametrize(("name", "words"), [
+    ("mine:missing", "mine has no 'missing'"), ("mine:square", "mine:square is a lambda"), ("mni:work", "there is no module 'mni'"),
+])
+def test_function_that_cannot_be_measured_is_refused_before_anything_is_kept(name, words, folder):
+    folder.module("mine", "square = lambda number: number * number\n")
+    code, _, err = folder.measure(name, "--payload", "1", label="refused")
+    assert code == 2
+    assert words in err
+    assert not (folder.path / "results").exists()
+
+
+def test_module_named_as_ours_is_refused(folder):
+    (folder.path / "code").mkdir()
+    folder.module("code/workloads", "def work(number):\n    return number\n")
+    code, _, err = folder.measure("mine:work", "--payload", "1", "--path", "code", label="shadow")
+    assert code == 2
+    assert "has the name of a package of gilscope itself" in err
+
+
+def test_results_that_cannot_be_written_are_said(folder):
+    (folder.path / "results").touch()
+    code, _, err = folder.measure("noop", "--models", "serial", label="nowhere")
+    assert code == 2
+    assert "cannot write results to" in err
+
+
+def gated(folder, function="work"):
+    return folder.start("run", *folder.little(f"gated:{function}", "--payloads", "gated:places", "--models", "threads",
+                                              "--path", str(USERCODE), label="gated"), GATED_PLACE=str(folder.path))
+
+
+def test_killed_run_goes_on_where_it_was(folder):
+    with gated(folder) as command:
+        wait_for(folder.path / "waiting", command)
+        command.kill()
+        command.communicate()
+    assert not still_alive(folder.mark)
+    before = folder.run("gated")
+    assert (before.rounds_done, before.stopped) == (1, "running")
+    (folder.path / "go").touch()
+    code, out, err = folder.call("run", "--resume", "gated", GATED_PLACE=str(folder.path))
+    assert code == 0, err
+    assert "2 of 2 rounds" in out
+    after = folder.run("gated")
+    assert rounds_of(after) == {cell: [0, 1] for cell in before.cells}
+    assert {each.cell: each.observations[0] for each in after.measurements} == {
+        each.cell: each.observations[0] for each in before.measurements}
+
+
+def test_run_killed_in_its_first_round_can_go_on(folder):
+    with gated(folder, "wait_at_once") as command:
+        wait_for(folder.path / "waiting", command)
+        command.kill()
+        command.communicate()
+    (folder.path / "go").touch()
+    code, _, err = folder.call("run", "--resume", "gated", GATED_PLACE=str(folder.path))
+    assert code == 0, err
+    assert set(map(tuple, rounds_of(folder.run("gated")).values())) == {(0, 1)}
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_run_leaves_no_process_and_keeps_its_rounds(stop, folder):
+    with gated(folder) as command:
+        wait_for(folder.path / "waiting", command)
+        command.send_signal(stop)
+        out, err = command.communicate(timeout=INTERRUPT_SECONDS)
+    assert not still_alive(folder.mark)
+    assert out == ""
+    run = folder.run("gated")
+    assert run.rounds_done == 1
+    assert all(rounds[0] == 0 for rounds in rounds_of(run).values())
+    assert command.returncode == 128 + stop
+    assert "gilscope run --resume gated goes on" in err
+    assert "Traceback" not in err
+    assert run.stopped == "interrupted"
+
+
+def test_run_that_is_being_written_is_not_touched(folder):
+    with gated(folder) as command:
+        wait_for(folder.path / "waiting", command)
+        code, _, err = folder.call("run", "--resume", "gated")
+        assert code == 2
+        assert "another gilscope is writing" in err
+        (folder.path / "go").touch()
+        command.send_signal(signal.SIGINT)
+        command.communicate(timeout=INTERRUPT_SECONDS)
+
+
+def test_two_runs_at_once_do_not_mix(folder):
+    runs = {"one": "serial", "two": "threads"}
+    started = [folder.start("run", *folder.little("noop", "--models", model, label=label)) for label, model in runs.items()]
+    for command in started:
+        with command:
+            _, err = command.communicate(timeout=LIMIT)
+            assert command.returncode == 0, err
+    assert {cell.runner for cell in folder.run("one").cells} == {"serial"}
+    assert {cell.runner for cell in folder.run("two").cells} == {"serial", "threads"}
+    for label in runs:
+        assert all(rounds == [0, 1] for rounds in rounds_of(folder.run(label)).values())
+
+
+def test_damaged_run_is_refused_by_name(folder):
+    assert folder.measure("noop", "--models", "serial", label="cut")[0] == 0
+    path = folder.path / "results" / "cut" / "host.json"
+    path.write_text(path.read_text()[:100])
+    for argv in (("report", "cut"), ("run", "--resume", "cut", "--rounds", "3")):
+        code, out, err = folder.call(*argv)
+        assert (code, out) == (2, "")
+        assert "results/cut/host.json is cut off or not a pyperf suite" in err
+
+
+def test_request_is_kept_with_the_run(folder):
+    folder.module("mine", "def work(number):\n    return number\n")
+    code, _, err = folder.measure("mine:work", "--payload", "(1, 'a')", "--tasks", "3", "--models", "serial", label="asked")
+    assert code == 0, err
+    options = json.loads((folder.path / "results" / "asked" / "run.json").read_text())["options"]
+    assert options["selection"]["user"]["payload"] == "(1, 'a')"
+    assert options["selection"]["user"]["tasks"] == 3
+    assert options["settings"]["rounds"] == 2
