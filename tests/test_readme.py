@@ -1,0 +1,73 @@
+"""README's commands are run, each as it stands there, with less effort where it would measure for long."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+LESS = ["--rounds", "1", "--budget", "6s"]   # appended to every `gilscope run`
+NOT_HERE = {                                  # command's first words -> who runs it
+    "make": ".ci/run",
+    "gilscope builds install": ".ci/run, by make pair",
+    "tox run": "by hand: it makes environments for minutes",
+}
+
+
+def commands() -> list[str]:
+    """Return what stands after "$ " in README's console blocks, without comments."""
+    blocks = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+    return [re.sub(r"\s+#.*", "", line.removeprefix("$ ")) for line in lines]
+
+
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    found = {"gilscope": [sys.executable, "-m", "toolkit"], "python": [sys.executable]}
+    return subprocess.run([*found[command[0]], *command[1:]], cwd=folder, capture_output=True, text=True, timeout=300,
+                          check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Return a folder with README's module in it and the labels that it names."""
+    folder = tmp_path_factory.mktemp("readme")
+    name, code = re.search(r"```python\n# (\w+\.py)\n(.*?)```", README, re.DOTALL).groups()
+    (folder / name).write_text(code)
+    pair = json.loads(run(["gilscope", "builds", "--json"], folder).stdout)["default_pair"]
+    if pair is None:
+        pytest.skip("no GIL and free-threaded build of one version at hand")
+    for label in ("LABEL", "OLD", "NEW"):
+        done = run(["gilscope", "run", "sort", "--builds", f"{pair['gil']},{pair['free_threaded']}",
+                    "--models", "threads,subinterpreters", "--rounds", "1", "--label", label], folder)
+        assert done.returncode == 0, done.stderr
+    # The builds README names may not be those of this machine.
+    (folder / "pair").write_text(f"{pair['gil']},{pair['free_threaded']}")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [each for each in commands() if not each.startswith(tuple(NOT_HERE))])
+def test_command_of_readme_works(command, folder):
+    pair = (folder / "pair").read_text()
+    words = [word.replace("3.13,3.13t", pair) for word in shlex.split(command)]
+    words = [re.sub(r"LABEL/3\.13\.json", f"LABEL/{pair.split(',')[0]}.json", word) for word in words]
+    if words[:2] == ["gilscope", "run"] and "--dry-run" not in words:
+        words += ["--rounds", "2"] if "--resume" in words else LESS
+    done = run(words, folder)
+    # A gate may find something, or nothing to judge after one round.
+    allowed = {0, 1, 3} if "--fail-on" in words else {0}
+    assert done.returncode in allowed, done.stdout + done.stderr
+    assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("start", NOT_HERE)
+def test_command_run_elsewhere_is_in_readme(start):
+    assert any(each.startswith(start) for each in commands())
+
+
+def test_readme_has_commands():
+    assert len(commands()) > 20
