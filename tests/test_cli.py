@@ -31,14 +31,16 @@ def call(*argv):
 
 @pytest.mark.parametrize(("argv", "words"), [
     (["run", "countdwn"], ["unknown workload 'countdwn'; did you mean 'countdown'?", "gilscope list"]),
-    (["run", "countdown", "--models", "subinterpeters"], ["unknown model 'subinterpeters'; did you mean 'subinterpreters'?"]),
+    (["run", "countdown", "--models", "subinterpeters"],
+     ["unknown model 'subinterpeters'; did you mean 'subinterpreters'?"]),
     (["run", "countdown", "--builds", "9.99"], ["9.99", "gilscope builds"]),
     (["run", "countdown", "--build", "host"], ["host", "LABEL=PATH"]),
     (["run", "countdown", "--build", "host=/nowhere/python"], ["/nowhere/python"]),
     (["run", "countdown", "--build", f"run={sys.executable}"], ["cannot be called 'run'"]),
     (["run", "countdown", "--build", HOST, "--label", "../up"], ["'../up' cannot be a label"]),
     (["run", "countdown", "--build", HOST, "--label", ""], ["'' cannot be a label"]),
-    (["run", "countdown", "--budget", "5 parsecs"], ["--budget", "'5 parsecs' is not a duration; write it like 250ms, 10s"]),
+    (["run", "countdown", "--budget", "5 parsecs"],
+     ["--budget", "'5 parsecs' is not a duration; write it like 250ms, 10s"]),
     (["run", "countdown", "--budget", "0"], ["'0' is not a positive duration"]),
     (["run", "countdown", "--timeout", "-1s"], ["--timeout"]),
     (["run", "countdown", "--workers", "0,1"], ["every number must be at least 1"]),

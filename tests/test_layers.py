@@ -22,7 +22,7 @@ LAYERS = (
 )
 # What runs before anything is installed stands beside the layers and knows only what needs no package.
 BESIDE = {"toolkit.bootstrap": ("toolkit.builds", "toolkit.errors")}
-ONLY_IMPORTERS = {"workloads": ("toolkit.measure", "toolkit.commands"), "runners": ("toolkit.measure", "toolkit.commands")}
+ONLY_IMPORTERS = dict.fromkeys(("workloads", "runners"), ("toolkit.measure", "toolkit.commands"))
 ONLY_PLACES = {"pyperf": ("toolkit.measure.child", "toolkit.store"), "rich": ("toolkit.report", "toolkit.commands"),
                "shtab": ("toolkit.cli",)}
 
@@ -42,8 +42,9 @@ def imports(path):
 
 def imports_of(source):
     tree = ast.parse(source)
-    unseen = {id(node) for test in ast.walk(tree) if isinstance(test, ast.If) and "TYPE_CHECKING" in ast.unparse(test.test)
-              for branch in test.body for node in ast.walk(branch)}
+    conditions = [node for node in ast.walk(tree) if isinstance(node, ast.If)]
+    unseen = {id(node) for condition in conditions if "TYPE_CHECKING" in ast.unparse(condition.test)
+              for branch in condition.body for node in ast.walk(branch)}
     found = set()
     for node in ast.walk(tree):
         if id(node) in unseen:
@@ -123,16 +124,15 @@ def test_packages_are_imported_in_their_places_alone(module):
 
 
 def test_statistics_know_the_nouns_alone():
-    for module in SOURCES:
+    for module, path in SOURCES.items():
         if within(module, "toolkit.stats"):
-            ours = {name for name in imports(SOURCES[module]) if name.partition(".")[0] in OURS}
+            ours = {name for name in imports(path) if name.partition(".")[0] in OURS}
             assert all(within(name, "toolkit.stats") or name == "toolkit.model" for name in ours), module
 
 
 def test_package_of_a_task_or_runner_imports_nothing():
     # Each worker imports it: what stands here, every worker pays for.
-    for package in ("workloads", "runners"):
-        assert imports(SOURCES[package]) == set()
+    assert [imports(SOURCES[package]) for package in ("workloads", "runners")] == [set(), set()]
 
 
 @pytest.mark.parametrize(("source", "expected"), [

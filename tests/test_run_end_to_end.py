@@ -45,7 +45,8 @@ class Folder:
         return self.call("run", *self.little(*argv, label=label), **environment)
 
     def little(self, *argv, label):
-        return [*argv, "--build", f"host={sys.executable}", "--quick", "--rounds", "2", "--workers", "2", "--label", label]
+        return [*argv, "--build", f"host={sys.executable}", "--quick", "--rounds", "2", "--workers", "2", "--label",
+                label]
 
     def run(self, label):
         return load_run(self.path / "results" / label)
@@ -109,7 +110,8 @@ def test_run_that_is_complete_can_have_more_rounds(folder):
 
 
 def test_dry_run_writes_nothing(folder):
-    code, out, _ = folder.call("run", "countdown", "--dry-run", "--build", f"host={sys.executable}", "--models", "free-threaded,threads")
+    code, out, _ = folder.call("run", "countdown", "--dry-run", "--build", f"host={sys.executable}", "--models",
+                               "free-threaded,threads")
     assert code == 0
     assert "countdown/runner=serial/workers=1/phase=steady" in out
     assert "skipped: " in out
@@ -123,7 +125,8 @@ def test_user_function_needs_five_lines(folder):
         def payloads():
             return [100_000] * 4
     """)
-    code, out, err = folder.measure("mine:work", "--payloads", "mine:payloads", "--models", "threads,processes-fork", label="mine")
+    code, out, err = folder.measure("mine:work", "--payloads", "mine:payloads", "--models", "threads,processes-fork",
+                                    label="mine")
     assert code == 0, err
     assert "mine:work" in out
     assert {cell.runner for cell in folder.run("mine").cells} == {"serial", "threads", "processes-fork"}
@@ -138,7 +141,8 @@ def test_crash_of_one_model_costs_the_others_nothing(folder):
                 ctypes.string_at(0)
             return number
     """)
-    code, out, err = folder.measure("fragile:work", "--payload", "1", "--models", "threads,processes-fork", label="fragile")
+    code, out, err = folder.measure("fragile:work", "--payload", "1", "--models", "threads,processes-fork",
+                                    label="fragile")
     assert code == 3
     assert "crashed with SIGSEGV" in out
     assert "crashed with SIGSEGV" in err
@@ -156,7 +160,8 @@ def test_wrong_result_is_a_failed_cell(folder):
         def check(results):
             assert results == [2], "not two"
     """)
-    code, out, _ = folder.measure("wrong:work", "--payload", "1", "--tasks", "1", "--check", "wrong:check", "--models", "serial",
+    code, out, _ = folder.measure("wrong:work", "--payload", "1", "--tasks", "1", "--check", "wrong:check", "--models",
+                                  "serial",
                                   label="wrong")
     assert code == 3
     assert "not two" in out
@@ -164,7 +169,8 @@ def test_wrong_result_is_a_failed_cell(folder):
 
 
 @pytest.mark.parametrize(("name", "words"), [
-    ("mine:missing", "mine has no 'missing'"), ("mine:square", "mine:square is a lambda"), ("mni:work", "there is no module 'mni'"),
+    ("mine:missing", "mine has no 'missing'"), ("mine:square", "mine:square is a lambda"),
+    ("mni:work", "there is no module 'mni'"),
 ])
 def test_function_that_cannot_be_measured_is_refused_before_anything_is_kept(name, words, folder):
     folder.module("mine", "square = lambda number: number * number\n")
@@ -253,7 +259,8 @@ def test_run_that_is_being_written_is_not_touched(folder):
 
 def test_two_runs_at_once_do_not_mix(folder):
     runs = {"one": "serial", "two": "threads"}
-    started = [folder.start("run", *folder.little("noop", "--models", model, label=label)) for label, model in runs.items()]
+    started = [folder.start("run", *folder.little("noop", "--models", model, label=label))
+               for label, model in runs.items()]
     for command in started:
         with command:
             _, err = command.communicate(timeout=LIMIT)
@@ -276,7 +283,8 @@ def test_damaged_run_is_refused_by_name(folder):
 
 def test_request_is_kept_with_the_run(folder):
     folder.module("mine", "def work(number):\n    return number\n")
-    code, _, err = folder.measure("mine:work", "--payload", "(1, 'a')", "--tasks", "3", "--models", "serial", label="asked")
+    code, _, err = folder.measure("mine:work", "--payload", "(1, 'a')", "--tasks", "3", "--models", "serial",
+                                  label="asked")
     assert code == 0, err
     options = json.loads((folder.path / "results" / "asked" / "run.json").read_text())["options"]
     assert options["selection"]["user"]["payload"] == "(1, 'a')"

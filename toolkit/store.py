@@ -188,7 +188,7 @@ def load_run(path: Path) -> Run:
     run = _parse_header(header, path / "run.json")
     for build in run.builds:
         if _measured(run, build) and not _suite_path(path, build.label).exists():
-            raise BadFileError(f"{_suite_path(path, build.label)} is missing, with everything that was measured of {build.label}")
+            raise BadFileError(f"{_suite_path(path, build.label)} is missing, with all values of {build.label}")
     observations: dict[Cell, list[Observation]] = {}
     for build in run.builds:
         for cell, _pyperf_run, observation in _read_suite(path, build):
@@ -345,4 +345,5 @@ def _parse_header(header: dict[str, Any], path: Path) -> Run:
             "measurements": (),
         })
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadFileError(f"{path} lacks what a gilscope run has, or was edited: {type(error).__name__}: {error}") from error
+        detail = f"{type(error).__name__}: {error}"
+        raise BadFileError(f"{path} lacks what a gilscope run has, or was edited: {detail}") from error

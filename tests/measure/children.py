@@ -47,9 +47,10 @@ def target(function, *, payload="0", tasks=1, **names):
 def make_spec(folder, user, *, runner="serial", workers=1, **changes):
     """Return the spec of one short measured process."""
     fields = {
-        "name": f"user/runner={runner}/workers={workers}/phase=steady", "workload": "user", "user": user, "size": "small",
-        "runner": runner, "workers": workers, "phase": "steady", "task_units": None, "tasks": None, "values": 1,
-        "warmups": 0, "loops": 1, "min_seconds": 0.0, "progress_timeout": 60.0, "services": (), "folder": str(folder),
+        "name": f"user/runner={runner}/workers={workers}/phase=steady", "workload": "user", "user": user,
+        "size": "small", "runner": runner, "workers": workers, "phase": "steady", "task_units": None, "tasks": None,
+        "values": 1, "warmups": 0, "loops": 1, "min_seconds": 0.0, "progress_timeout": 60.0, "services": (),
+        "folder": str(folder),
     }
     return ChildSpec(**fields | changes)
 

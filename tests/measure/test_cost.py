@@ -47,7 +47,8 @@ def test_memory_is_that_of_all_processes(runner, tmp_path, truth, monkeypatch, p
 
 
 @pytest.mark.parametrize(("runner", "function"), [
-    ("processes-spawn", "burn"), ("processes-forkserver", "burn"), ("processes-fork", "burn"), ("threads", "burn_in_a_child"),
+    ("processes-spawn", "burn"), ("processes-forkserver", "burn"), ("processes-fork", "burn"),
+    ("threads", "burn_in_a_child"),
     ("processes-fork", "burn_in_a_child"),
 ])
 @pytest.mark.parametrize("phase", ["steady", "startup"])
@@ -161,7 +162,8 @@ def test_starved_is_who_misses_cores(wanted, others, cores, starved):
 
 def test_usable_cores_follow_affinity():
     first = min(os.sched_getaffinity(0))
-    code = f"import os; os.sched_setaffinity(0, [{first}]); from toolkit.measure.noise import usable_cores; print(usable_cores())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    code = ("import os, sys; os.sched_setaffinity(0, [int(sys.argv[1])]); "
+            "from toolkit.measure.noise import usable_cores; print(usable_cores())")
+    done = subprocess.run([sys.executable, "-c", code, str(first)], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
     assert 1 <= usable_cores() <= os.cpu_count()

@@ -66,7 +66,8 @@ def test_other_cell_says_who_turned_the_gil_on(runner, workers, extension, free_
 
 @needs_free_threading
 def test_start_up_cell_says_who_turned_the_gil_on_in_a_worker(extension, free_threaded, tmp_path):
-    spec = make_spec(tmp_path, target("turning_on:use_extension", tasks=2), runner="processes-spawn", workers=2, phase="startup")
+    spec = make_spec(tmp_path, target("turning_on:use_extension", tasks=2), runner="processes-spawn", workers=2,
+                     phase="startup")
     answer = measure(spec, free_threaded, paths=[extension])
     assert answer.kind == "measured", answer.output
     assert answer.fields["gil_culprit"] == "gilful"

@@ -31,7 +31,8 @@ def abilities(no_runners=(), no_modules=(), no_isolated=()):
 
 
 def selection(**changes):
-    fields = {"workloads": (), "user": None, "models": NAMES, "workers": (1, 2), "phases": (Phase.STEADY,), "size": "small"}
+    fields = {"workloads": (), "user": None, "models": NAMES, "workers": (1, 2), "phases": (Phase.STEADY,),
+              "size": "small"}
     return Selection(**fields | changes)
 
 
@@ -91,7 +92,7 @@ def test_skip_has_the_reason(subject, able, runner_name, reason):
 
 @pytest.mark.parametrize(("subject", "able"), [
     (dataclasses.replace(PLAIN, requires=("numpy",)), abilities(no_isolated=["numpy"])),   # main interpreter: loads
-    (dataclasses.replace(PLAIN, has_async=True, async_requires=("numpy",)), abilities(no_modules=["numpy"])),  # other form
+    (dataclasses.replace(PLAIN, has_async=True, async_requires=("numpy",)), abilities(no_modules=["numpy"])),
 ])
 def test_need_of_another_model_skips_nothing_here(subject, able):
     assert "threads" in {cell.runner for cell in plan(subject, builds=["3.14"], able={"3.14": able}).cells}
@@ -100,7 +101,8 @@ def test_need_of_another_model_skips_nothing_here(subject, able):
 def test_task_length_needs_adjustable_tasks():
     found = plan(PLAIN, task_seconds=(0.001, 0.01))
     assert not found.cells
-    assert {skip.reason for skip in found.skips} == {"its tasks have no adjustable length (gilscope list shows which have)"}
+    reasons = {skip.reason for skip in found.skips}
+    assert reasons == {"its tasks have no adjustable length (gilscope list shows which have)"}
 
 
 def test_task_lengths_and_phases_are_separate_matrices_with_twins_of_their_own():
@@ -116,11 +118,13 @@ def test_task_lengths_and_phases_are_separate_matrices_with_twins_of_their_own()
 subsets = st.sets(st.sampled_from(NAMES))
 
 
-@given(data=st.data(), models=st.sets(st.sampled_from(NAMES), min_size=1), workers=st.sets(st.integers(1, 64), min_size=1),
+@given(data=st.data(), models=st.sets(st.sampled_from(NAMES), min_size=1),
+       workers=st.sets(st.integers(1, 64), min_size=1),
        forms=st.sampled_from([(True, False), (False, True), (True, True)]), shared=st.sampled_from([None, "counter"]),
        builds=st.sampled_from([("3.14",), ("3.14", "3.14t"), ("3.12", "3.13", "3.15t")]))
 def test_every_point_is_either_a_cell_or_a_skip(data, models, workers, forms, shared, builds):
-    able = {label: abilities(data.draw(subsets), *data.draw(st.tuples(*[st.sets(st.just("numpy"))] * 2))) for label in builds}
+    able = {label: abilities(data.draw(subsets), *data.draw(st.tuples(*[st.sets(st.just("numpy"))] * 2)))
+            for label in builds}
     subject = Subject("made-up", has_sync=forms[0], has_async=forms[1], shared=shared, requires=("numpy",))
     found = plan(subject, builds=builds, able=able, models=tuple(models), workers=tuple(sorted(workers)))
 
@@ -129,7 +133,8 @@ def test_every_point_is_either_a_cell_or_a_skip(data, models, workers, forms, sh
     assert len({*cells, *skipped}) == len(cells) + len(skipped)
     for label in builds:
         for each in RUNNERS:
-            points = sorted(cell.workers for cell in (*cells, *skipped) if (cell.build, cell.runner) == (label, each.name))
+            points = sorted(cell.workers for cell in (*cells, *skipped)
+                            if (cell.build, cell.runner) == (label, each.name))
             if each.name == BASELINE or (each.awaits and not subject.has_async and each.name in models):
                 assert points == [1]
             else:
@@ -160,7 +165,8 @@ def test_models_are_chosen_by_name_or_family(asked, chosen):
 
 
 @pytest.mark.parametrize(("name", "hint"), [
-    ("subinterpeters", "did you mean 'subinterpreters'?"), ("thread", "did you mean 'threads'?"), ("xyz", "there are serial, "),
+    ("subinterpeters", "did you mean 'subinterpreters'?"), ("thread", "did you mean 'threads'?"),
+    ("xyz", "there are serial, "),
     ("process", "did you mean"),
 ])
 def test_unknown_model_gets_a_hint(name, hint):

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+import uuid
 
 import pytest
 
@@ -184,7 +185,7 @@ def test_crash_while_ending_costs_no_value(tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="takes Linux's F_SETSIG")
 def test_nothing_outlives_a_killed_scheduler(runner, workers, tmp_path, python):
     spec = make_spec(tmp_path, target("misbehaving:say_and_wait", tasks=workers), runner=runner, workers=workers)
-    mark = "killed-" + tmp_path.name
+    mark = uuid.uuid4().hex
     code = f"""
 import os
 from toolkit.measure.process import run_child
@@ -213,7 +214,8 @@ def test_measured_process_reads_an_empty_input(tmp_path):
 
 def test_python_that_is_not_there_is_said(tmp_path):
     answer = run("double", tmp_path, python=str(tmp_path / "python"))
-    assert (answer.kind, answer.reason) == ("starting", f"cannot start {tmp_path / 'python'}: No such file or directory")
+    assert (answer.kind, answer.reason) == (
+        "starting", f"cannot start {tmp_path / 'python'}: No such file or directory")
 
 
 def test_program_that_is_no_python_is_said(tmp_path):

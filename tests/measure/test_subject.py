@@ -23,7 +23,8 @@ def subject(function="awkward:plain", **names):
 
 
 @pytest.mark.parametrize("function", [
-    "awkward:plain", "awkward:decorated", "awkward:Account.fee", "math:sqrt", "os.path:join", "awkward:Account", "builtins:abs",
+    "awkward:plain", "awkward:decorated", "awkward:Account.fee", "awkward:Account", "math:sqrt", "os.path:join",
+    "builtins:abs",
 ])
 def test_function_at_the_top_of_a_module_is_taken(function):
     assert subject(function).task is not None

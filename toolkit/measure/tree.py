@@ -47,8 +47,8 @@ def _parent(pid: int) -> int | None:
 def cpu_seconds(pids: Iterable[int]) -> float:
     """Return the CPU seconds that the processes `pids` have used so far, all their threads together.
 
-    The children of each that have ended and were waited for count with it: a task may start processes, and so does a pool
-    that is opened again.  A process of `pids` itself that has ended counts as 0: call it while they live.
+    The children of each that have ended and were waited for count with it: a task may start processes, and so does a
+    pool that is opened again.  A process of `pids` itself that has ended counts as 0: call it while they live.
 
     Source: clock_getcpuclockid(3); the id is made as MAKE_PROCESS_CPUCLOCK does in the kernel's posix-timers.h.
     """

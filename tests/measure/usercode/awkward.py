@@ -85,7 +85,7 @@ def hidden_by_a_decorator(payload):
 
 closure = make_closure(5, ["a"])
 nested = make_nested()
-square = lambda payload: payload**2  # noqa: E731 - what is tested
+square = lambda payload: payload**2
 bound = Account().deposit
 account = Account()
 part = functools.partial(plain, 1)

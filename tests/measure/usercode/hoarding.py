@@ -14,7 +14,7 @@ def hold(place):
     if not _hoard:
         _hoard.append(bytearray(os.urandom(4096)) * (HOARD_BYTES // 4096))
     Path(place, str(os.getpid())).touch()
-    while len(os.listdir(place)) < 2:
+    while len(list(Path(place).iterdir())) < 2:
         time.sleep(0.001)   # wait for the other one to have come, however long it takes
     return os.getpid()
 
@@ -33,7 +33,8 @@ def write_memory(_pids):
                 status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
                 rollup = (folder / "smaps_rollup").read_text().split("\n", 1)[1]
                 sums = dict(line.split(":", 1) for line in rollup.splitlines())
-                rows[folder.name] = {"rss": 1024 * int(status["VmHWM"].split()[0]), "pss": 1024 * int(sums["Pss"].split()[0])}
+                kib = {"rss": int(status["VmHWM"].split()[0]), "pss": int(sums["Pss"].split()[0])}
+                rows[folder.name] = {name: 1024 * number for name, number in kib.items()}
         except (OSError, ProcessLookupError):
             continue
     Path(os.environ["TRUTH"]).write_text(json.dumps(rows))

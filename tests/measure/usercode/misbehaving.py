@@ -1,4 +1,5 @@
 """A user's functions that do what they should not."""
+# ruff: noqa: T201 - what is printed has to be found in the output
 
 import ctypes
 import multiprocessing
@@ -7,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
+from pathlib import Path
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
 
@@ -86,8 +87,7 @@ def pretend_ctrl_c(_):
 def eat_memory(_):
     import resource
 
-    with open("/proc/self/statm") as file:
-        used = int(file.read().split()[0]) * resource.getpagesize()
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + 2**26, used + 2**26))
     return len(bytearray(2**30))
 

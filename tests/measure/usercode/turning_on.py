@@ -1,4 +1,4 @@
-"""A user's functions that import an extension which turns the GIL on: here, in a worker, late, after a lot of output."""
+"""A user's functions that import an extension which turns the GIL on, one of them after a lot of output."""
 
 
 def use_extension(_):
@@ -8,7 +8,7 @@ def use_extension(_):
 
 
 def use_extension_late(_):
-    print("x" * 2**21, flush=True)
+    print("x" * 2**21, flush=True)  # noqa: T201 - more than one would look through for a warning
     return use_extension(_)
 
 
