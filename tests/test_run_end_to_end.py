@@ -23,8 +23,9 @@ INTERRUPT_SECONDS = 10.0  # a machine under load takes longer than the 2 s that 
 class Folder:
     """A user's folder, and `gilscope` called in it."""
 
-    def __init__(self, path):
+    def __init__(self, path, temporary):
         self.path = path
+        self.temporary = temporary   # what is killed cannot clean up after itself
         self.mark = uuid.uuid4().hex
 
     def start(self, *argv, **environment):
@@ -32,7 +33,8 @@ class Folder:
         inherited = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
         return subprocess.Popen(
             command, cwd=self.path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-            env={**inherited, "PYTHONPATH": str(ROOT), MARK: self.mark, **environment})
+            env={**inherited, "PYTHONPATH": str(ROOT), "TMPDIR": str(self.temporary), MARK: self.mark,
+                 **environment})
 
     def call(self, *argv, **environment):
         with self.start(*argv, **environment) as started:
@@ -56,8 +58,8 @@ class Folder:
 
 
 @pytest.fixture
-def folder(tmp_path):
-    made = Folder(tmp_path)
+def folder(tmp_path, tmp_path_factory):
+    made = Folder(tmp_path, tmp_path_factory.mktemp("temporary"))
     yield made
     assert not still_alive(made.mark)
 
