@@ -1,4 +1,3 @@
-# ruff: noqa: T201 - what it prints is its report
 """What every pool must do, each case in a process of its own: python cases.py CASE RUNNER.
 
 A case asserts and returns None, or returns why it does not apply.  The process then prints "ok" or "n/a: why".

@@ -1,4 +1,3 @@
-# ruff: noqa: T201 - what it prints is its report
 """Run every workload on one runner: python child.py RUNNER WORKERS.
 
 Writes one JSON line for each, {"workload", "outcome", "reason"}; the outcome is "right", "skipped" or "failed".

@@ -1,4 +1,3 @@
-# ruff: noqa: T201 - what it prints is its report
 """Wait in a map that takes minutes, and leave as a measuring process does when Ctrl-C ends it.
 
 python interrupted.py RUNNER MARKER: every worker creates a file MARKER.<n> when its task has begun.

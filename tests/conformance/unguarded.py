@@ -1,4 +1,3 @@
-# ruff: noqa: T201 - what it prints is its report
 """A script without a main guard; its workers must not run it again: python unguarded.py RUNNER."""
 
 import sys
