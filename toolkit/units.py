@@ -47,7 +47,8 @@ def parse_seconds(text: str) -> float:
 
 
 def _three_digits(value: float) -> str:
-    magnitude = abs(value)
-    if magnitude >= 99.95:
-        return f"{value:.0f}"
-    return f"{value:.1f}" if magnitude >= 9.995 else f"{value:.2f}"
+    # Where rounding to one digit less reaches the next power of ten.
+    for limit, digits in ((9.995, 2), (99.95, 1)):
+        if abs(value) < limit:
+            return f"{value:.{digits}f}"
+    return f"{value:.0f}"

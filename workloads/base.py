@@ -23,7 +23,7 @@ AsyncTask = Callable[..., Awaitable[Result]]
 SIZES: tuple[Size, ...] = ("small", "medium", "large")
 
 
-class WrongResult(Exception):
+class WrongResult(Exception):  # noqa: N818 - a verdict on a result, not a defect of ours
     """A task returned something else than it must: a fast wrong answer is no answer."""
 
 

@@ -150,7 +150,5 @@ def _powers_of_two(cores: int) -> tuple[int, ...]:
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
     close = get_close_matches(name, known, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

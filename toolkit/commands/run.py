@@ -154,11 +154,7 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
     try:
         request = Request.from_options(so_far.options)
         rounds = args.rounds or so_far.rounds_planned
-        if so_far.rounds_done >= rounds:
-            raise ToolkitError(f"{args.resume} has its {so_far.rounds_done} rounds; --rounds with a larger number adds to them")
-        for build in so_far.builds:
-            if not Path(build.executable).exists():
-                raise BuildError(f"{build.label} is gone from {build.executable}, so {args.resume} cannot go on")
+        _refuse_to_resume(so_far, rounds)
         # The budget counts from here: what was measured before a pause has been paid for.
         settings = dataclasses.replace(request.settings, rounds=rounds, budget=args.budget or request.settings.budget)
         request = dataclasses.replace(request, settings=settings)
@@ -170,6 +166,15 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
     _say(f"going on with {args.resume} after {so_far.rounds_done} of {rounds} rounds, seed {settings.seed}")
     so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
     return _measure(so_far, request, store, prepared, folder, markdown=args.markdown)
+
+
+def _refuse_to_resume(so_far: Run, rounds: int) -> None:
+    if so_far.rounds_done >= rounds:
+        raise ToolkitError(f"{so_far.label} has its {so_far.rounds_done} rounds; "
+                           "--rounds with a larger number adds to them")
+    for build in so_far.builds:
+        if not Path(build.executable).exists():
+            raise BuildError(f"{build.label} is gone from {build.executable}, so {so_far.label} cannot go on")
 
 
 def _measure(new: Run, request: Request, store: Store, prepared: Prepared, folder: Path, *, markdown: bool) -> int:

@@ -11,7 +11,6 @@ import json
 import sys
 from typing import Any
 
-
 ANSWER = "gilscope answers: "  # what is imported may print too, before and after
 
 

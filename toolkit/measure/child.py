@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from runners.base import Runner
 
 
+SECONDS_TO_SIZE = 0.02  # of a task by which the others are sized: long enough to read past timer and scheduler
 ISOLATED = frozenset({"subinterpreters", "interpreter-pool"})
 
 
@@ -85,7 +86,7 @@ def _measure(spec: ChildSpec) -> dict[str, Any] | None:
         clock = Clock(spec, lambda: _cycle(runner, spec, subject, task, subject.payloads[:spec.workers]))
         _values(spec, clock, seconds)
         # The workers are gone, so there is no memory of this model to speak of.
-        _deliver(spec, _answer(spec, subject, clock, runner, gil_start, [gil_enabled()]))
+        _deliver(spec, _answer(spec, subject, clock, runner, [gil_start, gil_enabled()]))
         return None
     if runner.name in ISOLATED:
         _import_here_first(subject)
@@ -99,7 +100,7 @@ def _measure(spec: ChildSpec) -> dict[str, Any] | None:
         from runners._worker import gil_state
 
         states = [state for state, _pid in pool.map(gil_state, [None] * spec.workers)] if not subject.shared else []
-        _deliver(spec, _answer(spec, subject, clock, runner, gil_start, [gil_enabled(), *states]))
+        _deliver(spec, _answer(spec, subject, clock, runner, [gil_start, gil_enabled(), *states]))
     return None
 
 
@@ -161,6 +162,7 @@ class Clock:
         self.evidence: dict[str, float | int | None] = {}
 
     def __call__(self, loops: int) -> float:
+        """Run `loops` passes and return their wall seconds."""
         if self._calls == self._spec.warmups:
             self._window = Window([*self.pids, *self._spec.services])
         cpu = cpu_seconds(self.pids)
@@ -229,8 +231,10 @@ def _own_argv(spec: ChildSpec) -> Iterator[None]:
         sys.argv = saved
 
 
-def _answer(spec: ChildSpec, subject: Subject, clock: Clock, runner: Runner, gil_start: bool | None,
-            states: Sequence[bool | None]) -> dict[str, Any]:
+def _answer(spec: ChildSpec, subject: Subject, clock: Clock, runner: Runner,
+            gil: Sequence[bool | None]) -> dict[str, Any]:
+    """Return what was measured; `gil` is its state at the start, then here and in the workers at the end."""
+    gil_start, *states = gil
     on = None if all(state is None for state in states) else any(states)
     if runner.gil is not None and on is not None and on is not runner.gil:
         word = "on" if on else "off"
@@ -328,7 +332,7 @@ def rate() -> None:
     units, best = 1, float("inf")
     while best == float("inf"):
         seconds = min(_seconds(workload.task, workload.units(units)) for _ in range(3))
-        if seconds < 0.02:  # long enough to read past timer and scheduler
+        if seconds < SECONDS_TO_SIZE:
             units *= 2
         else:
             best = seconds

@@ -93,7 +93,7 @@ def _cpu_ticks() -> tuple[int, int, int] | None:
             ticks = [int(field) for field in file.readline().split()[1:9]]
     except (OSError, ValueError):
         return None
-    user, nice, system, idle, iowait, irq, softirq, steal = ticks
+    user, nice, system, _idle, _iowait, irq, softirq, steal = ticks
     return user + nice + system + irq + softirq + steal, steal, sum(ticks)
 
 

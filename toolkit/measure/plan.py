@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from toolkit.errors import UnknownNameError
@@ -145,7 +146,7 @@ def choose_runners(names: Sequence[str], runners: Sequence[Runner]) -> tuple[str
     known = [runner.name for runner in runners]
     chosen: list[str] = []
     for name in names:
-        family = [each for each in known if each == name or each.startswith(name + "-") and name == "processes"]
+        family = [each for each in known if each == name or (name == "processes" and each.startswith("processes-"))]
         if not family:
             raise UnknownNameError(f"unknown model {name!r}{_hint(name, known)}; `gilscope list` shows all")
         chosen += [each for each in family if each not in chosen]
@@ -153,7 +154,5 @@ def choose_runners(names: Sequence[str], runners: Sequence[Runner]) -> tuple[str
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
     close = get_close_matches(name, known, n=1)
     return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -176,6 +175,6 @@ def sized_tasks(selection: Selection, prepared: Prepared, folder: Path) -> dict[
             raise ToolkitError(f"cannot size the tasks of {subject.name}: {answer.reason}\n{answer.output}")
         for seconds in selection.task_seconds:
             units = max(1, round(answer.fields["units_per_second"] * seconds))
-            tasks = max(max(selection.workers), round(SECONDS_OF_SIZED_WORK / seconds))
+            tasks = max(*selection.workers, round(SECONDS_OF_SIZED_WORK / seconds))
             found[subject.name, seconds] = units, tasks
     return found

@@ -54,7 +54,7 @@ def run_child(python: str, spec: ChildSpec, env: Mapping[str, str], *, entry: st
     with spec.output_path.open("wb") as output:
         try:
             process = subprocess.Popen(
-                [python, "-P", "-c", ENTRY.format(entry=entry), spec.to_json()], env=dict(env), cwd=os.getcwd(),
+                [python, "-P", "-c", ENTRY.format(entry=entry), spec.to_json()], env=dict(env), cwd=Path.cwd(),
                 stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True)  # stdin: see lifeline
         except OSError as error:
             return Answer(kind="starting", reason=f"cannot start {python}: {error.strerror}", fields={}, output="")
@@ -123,10 +123,11 @@ def _end_session(process: subprocess.Popen[bytes]) -> None:
 def _session_members(session: int) -> list[int]:
     members = []
     with contextlib.suppress(OSError):
-        for entry in os.listdir("/proc"):
+        for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError, ValueError, IndexError):
-                if entry.isdigit() and int(Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()[3]) == session:
-                    members.append(int(entry))
+                # After the name, which may hold anything: state, parent, group, session.
+                if int((entry / "stat").read_text().rpartition(")")[2].split()[3]) == session:
+                    members.append(int(entry.name))
     return members
 
 

@@ -11,7 +11,6 @@ import random
 import statistics
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from toolkit.measure.plan import BASELINE
@@ -22,6 +21,7 @@ from toolkit.stats.paired import compare_paired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from toolkit.store import Store
 

@@ -13,9 +13,10 @@ import inspect
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolkit.measure.spec import ChildSpec, UserTarget
+if TYPE_CHECKING:
+    from toolkit.measure.spec import ChildSpec, UserTarget
 
 
 class RefusedError(Exception):
@@ -139,27 +140,37 @@ def _hint(name: str, known: Sequence[str]) -> str:
 
 def travel_reason(function: Any, name: str) -> str | None:
     """Return why `function` cannot be sent to another interpreter or process by its name, or None when it can."""
-    advice = "put it at the top level of an importable module"
+    return _kind_reason(function, name) or _name_reason(function, name)
+
+
+_ADVICE = "put it at the top level of an importable module"
+
+
+def _kind_reason(function: Any, name: str) -> str | None:
     if isinstance(function, functools.partial):
         return f"{name} is a functools.partial: write a function and put its arguments into the payload"
     if inspect.ismethod(function):
-        return f"{name} is a bound method: its {type(function.__self__).__name__} object cannot travel; {advice}"
+        return f"{name} is a bound method: its {type(function.__self__).__name__} object cannot travel; {_ADVICE}"
     if not callable(function):
         return f"{name} is a {type(function).__name__}, not a function"
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         word = "a" if inspect.isgeneratorfunction(function) else "an async"
         return f"{name} is {word} generator function: calling it does no work; return a list instead of yielding"
+    return None
+
+
+def _name_reason(function: Any, name: str) -> str | None:
     module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     if module == "__main__":
-        return f"{name} lives in __main__, which workers cannot import; {advice}"
+        return f"{name} lives in __main__, which workers cannot import; {_ADVICE}"
     if _found_by_name(function, module, qualname):
         return None
     captured = getattr(getattr(function, "__code__", None), "co_freevars", ())
     if captured:
-        return f"{name} is a closure over {', '.join(captured)}: pass that in the payload and {advice}"
+        return f"{name} is a closure over {', '.join(captured)}: pass that in the payload and {_ADVICE}"
     if "<lambda>" in qualname:
-        return f"{name} is a lambda: give it a name with def and {advice}"
-    return f"{name} cannot be found again as {module}:{qualname}; {advice}"
+        return f"{name} is a lambda: give it a name with def and {_ADVICE}"
+    return f"{name} cannot be found again as {module}:{qualname}; {_ADVICE}"
 
 
 def _found_by_name(function: Any, module: str | None, qualname: str) -> bool:
