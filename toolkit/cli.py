@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COMMANDS = (run, compare, report, builds, list_)
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
-TERMINATED = 143   # 128 + SIGTERM
+TERMINATED = 143  # 128 + SIGTERM
 
 _EPILOG = """\
 exit codes: 0 clean; 1 something was found (a slower cell with --fail-on); 2 the request was wrong;
@@ -30,12 +30,18 @@ exit codes: 0 clean; 1 something was found (a slower cell with --fail-on); 2 the
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
-        prog="gilscope", epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="What CPython's ways to run in parallel are worth for your work: threads, subinterpreters, processes, "
-                    "asyncio and free-threading, over the builds of CPython you have.")
+        prog="gilscope",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="What CPython's ways to run in parallel are worth for your work: threads, subinterpreters, "
+        "processes, asyncio and free-threading, over the builds of CPython you have.",
+    )
     parser.add_argument("--version", action="version", version=f"gilscope {__version__}")
-    shtab.add_argument_to(parser, ["--print-completion"],
-                          help="Print the completion script of a shell. Source it from your shell's start-up file.")
+    shtab.add_argument_to(
+        parser,
+        ["--print-completion"],
+        help="Print the completion script of a shell. Source it from your shell's start-up file.",
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add_parser(commands)

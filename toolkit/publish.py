@@ -35,7 +35,9 @@ def publish(source: Path, target: Path) -> Run:
         for build in run.builds:
             if (source / f"{build.label}.json").exists():
                 suite = _scrubbed(read_json(source / f"{build.label}.json"))
-                (target / f"{build.label}.json").write_text(json.dumps(suite, separators=(",", ":"), sort_keys=True) + "\n")
+                (target / f"{build.label}.json").write_text(
+                    json.dumps(suite, separators=(",", ":"), sort_keys=True) + "\n"
+                )
         (target / "run.json").write_text(json.dumps(header(run), indent=1) + "\n")
     except FileExistsError:
         raise ToolkitError(f"{target} exists already: name a new folder") from None
@@ -47,19 +49,28 @@ def publish(source: Path, target: Path) -> Run:
 def without_traces(run: Run) -> Run:
     """Return the run without paths, host name and the user's folders."""
     return dataclasses.replace(
-        run, builds=tuple(_without_paths(build) for build in run.builds),
-        machine=dataclasses.replace(run.machine, hostname=""), options={**run.options, "paths": []})
+        run,
+        builds=tuple(_without_paths(build) for build in run.builds),
+        machine=dataclasses.replace(run.machine, hostname=""),
+        options={**run.options, "paths": []},
+    )
 
 
 def _without_paths(build: Build) -> Build:
     return dataclasses.replace(
-        build, executable=Path(build.executable).name, base_executable=Path(build.base_executable).name,
-        config_args=_OWN_FOLDER.sub("", build.config_args))
+        build,
+        executable=Path(build.executable).name,
+        base_executable=Path(build.base_executable).name,
+        config_args=_OWN_FOLDER.sub("", build.config_args),
+    )
 
 
 def _scrubbed(value: Any) -> Any:
     """Return a pyperf suite's JSON without private metadata, wherever they stand."""
     if isinstance(value, dict):
-        return {name: _OWN_FOLDER.sub("", each) if name == "python_config_args" else _scrubbed(each)
-                for name, each in value.items() if name not in _PRIVATE}
+        return {
+            name: _OWN_FOLDER.sub("", each) if name == "python_config_args" else _scrubbed(each)
+            for name, each in value.items()
+            if name not in _PRIVATE
+        }
     return [_scrubbed(each) for each in value] if isinstance(value, list) else value

@@ -1,8 +1,8 @@
 """`results/<label>/`: one pyperf suite per build, and `run.json` beside them.
 
-Every measured process is one pyperf run, so that pyperf's own commands read the files; what pyperf has no place for stands
-in the run's metadata under names that begin with `gilscope_`.  Nothing derived is kept.  Files are replaced in one step: a
-reader, or a crash, sees the old one or the new one.
+Every measured process is one pyperf run, so that pyperf's own commands read the files; what pyperf has no place for
+stands in the run's metadata under names that begin with `gilscope_`.  Nothing derived is kept.  Files are replaced in
+one step: a reader, or a crash, sees the old one or the new one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def label_path(label: str, results: Path = RESULTS) -> Path:
         ToolkitError: `label` cannot be a folder's name.
     """
     if not _LABEL.fullmatch(label):
-        raise ToolkitError(f"{label!r} cannot be a label: use letters, digits, '.', '_', '+' and '-', a letter or digit first")
+        raise ToolkitError(
+            f"{label!r} cannot be a label: use letters, digits, '.', '_', '+' and '-', a letter or digit first"
+        )
     return results / label
 
 
@@ -70,6 +72,17 @@ class Store:
         self._runs: dict[Cell, dict[int, pyperf.Run]] = {}
         self._observations: dict[Cell, dict[int, Observation]] = {}
 
+    @staticmethod
+    def refuse_taken(label: str, results: Path = RESULTS) -> None:
+        """Refuse a label that a run has already, before anything is prepared for it.
+
+        Raises:
+            LabelTakenError: there is a run of that name.
+        """
+        path = label_path(label, results)
+        if path.exists():
+            raise _taken(path)
+
     @classmethod
     def create(cls, label: str, results: Path = RESULTS) -> Store:
         """Make the folder of a new run.
@@ -88,8 +101,9 @@ class Store:
                 raise _taken(path) from None
             raise ToolkitError(f"cannot write results to {path.resolve()}: {results} is a file") from error
         except OSError as error:
-            raise ToolkitError(f"cannot write results to {path.resolve()}: {error.strerror}; "
-                               "run gilscope in a folder you may write to") from error
+            raise ToolkitError(
+                f"cannot write results to {path.resolve()}: {error.strerror}; run gilscope in a folder you may write to"
+            ) from error
         return cls(path, _locked(path))
 
     @classmethod
@@ -138,8 +152,10 @@ class Store:
 
     def measurements(self) -> tuple[Measurement, ...]:
         """Return everything kept so far."""
-        return tuple(Measurement(cell=cell, observations=tuple(rounds[key] for key in sorted(rounds)))
-                     for cell, rounds in self._observations.items())
+        return tuple(
+            Measurement(cell=cell, observations=tuple(rounds[key] for key in sorted(rounds)))
+            for cell, rounds in self._observations.items()
+        )
 
     def save(self, run: Run) -> None:
         """Write the suites, then run.json; `run.measurements` is not looked at.
@@ -153,12 +169,16 @@ class Store:
             _replace(self.path / "run.json", json.dumps(header(run), indent=1))
         except OSError as error:
             raise ToolkitError(
-                f"cannot save {self.path.resolve()}: {error.strerror}; what was saved before is whole: make room, then go "
-                f"on with --resume {self.path.name}") from error
+                f"cannot save {self.path.resolve()}: {error.strerror}; what was saved before is whole: make room, then "
+                f"go on with --resume {self.path.name}"
+            ) from error
 
     def _save_suite(self, build: str) -> None:
-        benchmarks = [pyperf.Benchmark([rounds[key] for key in sorted(rounds)])
-                      for cell, rounds in self._runs.items() if cell.build == build]
+        benchmarks = [
+            pyperf.Benchmark([rounds[key] for key in sorted(rounds)])
+            for cell, rounds in self._runs.items()
+            if cell.build == build
+        ]
         if not benchmarks:
             return
         part = self.path / f".{build}.json.part"
@@ -183,8 +203,10 @@ def load_run(path: Path) -> Run:
     if header.get("format") != FORMAT:
         raise BadFileError(f"{path / 'run.json'} is not a gilscope run: its format is {header.get('format')!r}")
     if header.get("version") != VERSION:
-        raise BadFileError(f"{path / 'run.json'} has version {header.get('version')!r}, this gilscope reads {VERSION}; "
-                           "read it with the gilscope that wrote it")
+        raise BadFileError(
+            f"{path / 'run.json'} has version {header.get('version')!r}, this gilscope reads {VERSION}; "
+            "read it with the gilscope that wrote it"
+        )
     run = _parse_header(header, path / "run.json")
     for build in run.builds:
         if _measured(run, build) and not _suite_path(path, build.label).exists():
@@ -193,8 +215,10 @@ def load_run(path: Path) -> Run:
     for build in run.builds:
         for cell, _pyperf_run, observation in _read_suite(path, build):
             observations.setdefault(cell, []).append(observation)
-    measurements = tuple(Measurement(cell=cell, observations=tuple(sorted(each, key=lambda one: one.round)))
-                         for cell, each in observations.items())
+    measurements = tuple(
+        Measurement(cell=cell, observations=tuple(sorted(each, key=lambda one: one.round)))
+        for cell, each in observations.items()
+    )
     return dataclasses.replace(run, measurements=measurements)
 
 
@@ -274,8 +298,9 @@ def _read_suite(path: Path, build: Build) -> Iterable[tuple[Cell, pyperf.Run, Ob
             try:
                 yield cell, run, _from_metadata(run)
             except (KeyError, ValueError, TypeError) as error:
-                raise BadFileError(f"{file}: a run of {cell.name} lacks what gilscope wrote ({error}); "
-                                   "was it edited or converted?") from error
+                raise BadFileError(
+                    f"{file}: a run of {cell.name} lacks what gilscope wrote ({error}); was it edited or converted?"
+                ) from error
 
 
 def _cell(fields: Mapping[str, Any]) -> Cell:
@@ -289,33 +314,48 @@ _EVIDENCE = tuple(field.name for field in dataclasses.fields(Evidence))
 def _observation(values: tuple[float, ...], details: Mapping[str, Any]) -> Observation:
     evidence = details.get("evidence", {})
     return Observation(
-        round=details["round"], wall=tuple(values), cpu=tuple(details["cpu"]), loops=details["loops"],
-        evidence=Evidence(**{name: evidence.get(name) for name in _EVIDENCE}), starved=details["starved"],
-        retakes=details.get("retakes", 0), **{name: details.get(name) for name in _OPTIONAL})
+        round=details["round"],
+        wall=tuple(values),
+        cpu=tuple(details["cpu"]),
+        loops=details["loops"],
+        evidence=Evidence(**{name: evidence.get(name) for name in _EVIDENCE}),
+        starved=details["starved"],
+        retakes=details.get("retakes", 0),
+        **{name: details.get(name) for name in _OPTIONAL},
+    )
 
 
 def _to_metadata(observation: Observation) -> dict[str, str | int | float]:
     fields: dict[str, Any] = {
-        "round": observation.round, "retakes": observation.retakes, "starved": observation.starved,
+        "round": observation.round,
+        "retakes": observation.retakes,
+        "starved": observation.starved,
         "cpu": " ".join(repr(each) for each in observation.cpu) or None,
         **{name: getattr(observation.evidence, name) for name in _EVIDENCE},
         **{name: getattr(observation, name) for name in _OPTIONAL},
     }
     # pyperf takes str, int and float; what is not known is left out.
-    return {_PREFIX + name: ("yes" if value else "no") if isinstance(value, bool) else value
-            for name, value in fields.items() if value is not None}
+    return {
+        _PREFIX + name: ("yes" if value else "no") if isinstance(value, bool) else value
+        for name, value in fields.items()
+        if value is not None
+    }
 
 
 def _from_metadata(run: pyperf.Run) -> Observation:
-    fields = {name.removeprefix(_PREFIX): value
-              for name, value in run.get_metadata().items() if name.startswith(_PREFIX)}
+    fields = {
+        name.removeprefix(_PREFIX): value for name, value in run.get_metadata().items() if name.startswith(_PREFIX)
+    }
     details: dict[str, Any] = {name: fields.get(name) for name in _OPTIONAL}
     for name in ("gil_start", "gil_end"):
         details[name] = None if details[name] is None else details[name] == "yes"
     details |= {
-        "round": int(fields["round"]), "retakes": int(fields["retakes"]), "starved": fields["starved"] == "yes",
+        "round": int(fields["round"]),
+        "retakes": int(fields["retakes"]),
+        "starved": fields["starved"] == "yes",
         "cpu": [float(each) for each in str(fields.get("cpu", "")).split()],
-        "evidence": {name: fields.get(name) for name in _EVIDENCE}, "loops": run.get_total_loops(),
+        "evidence": {name: fields.get(name) for name in _EVIDENCE},
+        "loops": run.get_total_loops(),
     }
     return _observation(run.values, details)
 
@@ -335,15 +375,18 @@ def _plain(value: Any) -> Any:
 def _parse_header(header: dict[str, Any], path: Path) -> Run:
     fields = {name: value for name, value in header.items() if name not in {"format", "version"}}
     try:
-        return Run(**fields | {
-            "builds": tuple(Build(**each) for each in fields["builds"]),
-            "machine": Machine(**fields["machine"]),
-            "skips": tuple(Skip(cell=_cell(each["cell"]), reason=each["reason"]) for each in fields["skips"]),
-            "failures": tuple(Failure(**each | {"cell": _cell(each["cell"])}) for each in fields["failures"]),
-            "cells": tuple(_cell(each) for each in fields["cells"]),
-            "notes": tuple(Note(**each) for each in fields["notes"]),
-            "measurements": (),
-        })
+        return Run(
+            **fields
+            | {
+                "builds": tuple(Build(**each) for each in fields["builds"]),
+                "machine": Machine(**fields["machine"]),
+                "skips": tuple(Skip(cell=_cell(each["cell"]), reason=each["reason"]) for each in fields["skips"]),
+                "failures": tuple(Failure(**each | {"cell": _cell(each["cell"])}) for each in fields["failures"]),
+                "cells": tuple(_cell(each) for each in fields["cells"]),
+                "notes": tuple(Note(**each) for each in fields["notes"]),
+                "measurements": (),
+            }
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         detail = f"{type(error).__name__}: {error}"
         raise BadFileError(f"{path} lacks what a gilscope run has, or was edited: {detail}") from error

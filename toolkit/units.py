@@ -34,7 +34,7 @@ def parse_seconds(text: str) -> float:
     """
     units = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
     number = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz")
-    unit = text.strip()[len(number):]
+    unit = text.strip()[len(number) :]
     if unit not in units:
         raise ValueError(f"{text!r} is not a duration; write it like 250ms, 10s, 5m or 1h")
     try:

@@ -24,7 +24,7 @@ def build_of(named: str, label: str | None = None) -> Build:
 
 
 def prepared(build: Build, workload: str, folder: Path) -> tuple[Build, str, dict[str, str], float]:
-    """Return the build, its python, the environment of its processes, and the units of `workload` it does in a second."""
+    """Return the build, its python, its processes' environment, and the units of `workload` it does in a second."""
     python = str(build_environment(build, needed_packages(build)).python)
     environment = child_environment(())
     answer = run_child(python, question_spec(folder, workload=workload), environment, entry="rate")

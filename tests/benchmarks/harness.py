@@ -23,8 +23,10 @@ def main() -> None:
         code = gilscope(["run", *(sys.argv[1:] or ["--quick"])])
         wall, own = time.perf_counter() - wall, time.process_time() - own
     children = os.times()
-    print(f"exit code {code}; {wall:.0f} s; gilscope's own CPU time {own:.1f} s = {own / wall:.1%} of the time, "
-          f"measured and helper processes {children.children_user + children.children_system:.0f} s")
+    print(
+        f"exit code {code}; {wall:.0f} s; gilscope's own CPU time {own:.1f} s = {own / wall:.1%} of the time, "
+        f"measured and helper processes {children.children_user + children.children_system:.0f} s"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """What importing one task module costs a fresh worker, beyond the bare interpreter.
 
-Starts fresh processes in pairs, bare and with the import, in random order, and takes the CPU time of each whole process;
-prints the median difference.  The same for a fresh own-GIL interpreter, by the clock around the import inside it.
+Starts fresh processes in pairs, bare and with the import, in random order, and takes the CPU time of each whole
+process; prints the median difference.  The same for a fresh own-GIL interpreter, by the clock around the import
+inside it.
 
     python -m tests.benchmarks.import_cost [--build LABEL=PATH] [--pairs 60]
 """
@@ -19,8 +20,14 @@ from pathlib import Path
 
 from tests.benchmarks.common import build_of, prepared
 
-MODULES = ("workloads.cpu", "workloads.native", "workloads.io", "workloads.mixed", "workloads.contention",
-           "workloads.transfer")
+MODULES = (
+    "workloads.cpu",
+    "workloads.native",
+    "workloads.io",
+    "workloads.mixed",
+    "workloads.contention",
+    "workloads.transfer",
+)
 INSIDE = """
 from runners.catalog import find
 from tests_import_clock import clock
@@ -55,10 +62,22 @@ def main() -> None:
                 for code in random.sample(["pass", f"import {module}"], 2):
                     seconds[code] = cpu_seconds([python, "-c", code], environment)
                 differences.append(seconds[f"import {module}"] - seconds["pass"])
-            inside = [float(subprocess.run([python, "-c", INSIDE, module], env=inside_environment, capture_output=True,
-                                           text=True, check=True).stdout) for _ in range(max(5, args.pairs // 6))]
-            print(f"{module:22} process {statistics.median(differences) * 1e3:+.2f} ms CPU, "
-                  f"subinterpreter {statistics.median(inside) * 1e3:.2f} ms wall")
+            inside = [
+                float(
+                    subprocess.run(
+                        [python, "-c", INSIDE, module],
+                        env=inside_environment,
+                        capture_output=True,
+                        text=True,
+                        check=True,
+                    ).stdout
+                )
+                for _ in range(max(5, args.pairs // 6))
+            ]
+            print(
+                f"{module:22} process {statistics.median(differences) * 1e3:+.2f} ms CPU, "
+                f"subinterpreter {statistics.median(inside) * 1e3:.2f} ms wall"
+            )
 
 
 def cpu_seconds(command: list[str], environment: dict[str, str]) -> float:

@@ -1,6 +1,6 @@
-"""Is the memory of workers reported?  Two child processes hold 60 MB each; what is reported is held against what they say.
+"""Is the memory of workers reported?  Two child processes hold 60 MB each and say what they take.
 
-    python -m tests.benchmarks.memory [--build LABEL=PATH]
+python -m tests.benchmarks.memory [--build LABEL=PATH]
 """
 
 from __future__ import annotations
@@ -41,16 +41,33 @@ def main() -> None:
         (folder / "holder.py").write_text(HOLDER)
         _, python, environment, _ = prepared(build_of(args.build), "countdown", folder)
         environment["PYTHONPATH"] += f":{folder}"
-        spec = ChildSpec(name="memory", workload="hold", user=UserTarget(function="holder:hold", payload=repr(name), tasks=2),
-                         size="small", runner="processes-spawn", workers=2, phase="steady", task_units=None, tasks=None,
-                         values=2, warmups=0, loops=1, min_seconds=0.0, progress_timeout=60.0, services=(), folder=name)
+        spec = ChildSpec(
+            name="memory",
+            workload="hold",
+            user=UserTarget(function="holder:hold", payload=repr(name), tasks=2),
+            size="small",
+            runner="processes-spawn",
+            workers=2,
+            phase="steady",
+            task_units=None,
+            tasks=None,
+            values=2,
+            warmups=0,
+            loops=1,
+            min_seconds=0.0,
+            progress_timeout=60.0,
+            services=(),
+            folder=name,
+        )
         answer = run_child(python, spec, environment)
         assert answer.kind == "measured", answer
         children = [int(path.read_text()) for path in folder.glob("pss-*")]
     reported = answer.fields["pss_bytes"]
-    print(f"{len(children)} children say {format_bytes(sum(children))}; reported for the whole tree: "
-          f"PSS {format_bytes(reported)}, peak RSS {format_bytes(answer.fields['rss_bytes'])}; "
-          f"above the children's own: {format_bytes(reported - sum(children))} (the parent, about what a bare run takes)")
+    print(
+        f"{len(children)} children say {format_bytes(sum(children))}; reported for the whole tree: "
+        f"PSS {format_bytes(reported)}, peak RSS {format_bytes(answer.fields['rss_bytes'])}; "
+        f"above the children's own: {format_bytes(reported - sum(children))} (the parent, about what a bare run takes)"
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """How often does gilscope see a difference that is not there, and miss one that is?
 
-Measures four arms of one build in interleaved rounds: a cell, its A/A twin, the same work a third time (the null arm), and
-3 % more work.  Every --window rounds count as one run: its twin gives the noise floor, and the null arm and the 3 % arm get
-their verdict.  With --busy N, N processes keep the cores busy meanwhile.
+Measures four arms of one build in interleaved rounds: a cell, its A/A twin, the same work a third time (the null
+arm), and 3 % more work.  Every --window rounds count as one run: its twin gives the noise floor, and the null arm and
+the 3 % arm get their verdict.  With --busy N, N processes keep the cores busy meanwhile.
 
     python -m tests.benchmarks.noise --busy 2 --runs 20
 """
@@ -30,7 +30,7 @@ from toolkit.store import Store
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-UNITS_SECONDS = 0.04    # one pass of the work
+UNITS_SECONDS = 0.04  # one pass of the work
 TRUE_DIFFERENCE = 0.03
 WORKLOAD = "countdown"
 
@@ -71,12 +71,33 @@ def measure(build: str, rounds: int, folder: Path) -> Run:
     found, python, environment, rate = prepared(build_of(build, "host"), WORKLOAD, folder)
     units = round(rate * UNITS_SECONDS)
     cells = (arm("base"), arm("base", twin=True), arm("null"), arm("more"))
-    run = Run(label="noise", started="", builds=(found,), machine=this_machine(), seed=1, rounds_planned=rounds, rounds_done=0,
-              stopped="running", baseline="serial", measurements=(), cells=cells)
-    arms = Arms(pythons={"host": python}, environments={"host": environment}, free_threaded=frozenset(), size="small",
-                user=None, services=(), folder=folder,
-                units={(WORKLOAD, 1.0): (units, 1), (WORKLOAD, 2.0): (units, 1),
-                       (WORKLOAD, 3.0): (round(units * (1 + TRUE_DIFFERENCE)), 1)})
+    run = Run(
+        label="noise",
+        started="",
+        builds=(found,),
+        machine=this_machine(),
+        seed=1,
+        rounds_planned=rounds,
+        rounds_done=0,
+        stopped="running",
+        baseline="serial",
+        measurements=(),
+        cells=cells,
+    )
+    arms = Arms(
+        pythons={"host": python},
+        environments={"host": environment},
+        free_threaded=frozenset(),
+        size="small",
+        user=None,
+        services=(),
+        folder=folder,
+        units={
+            (WORKLOAD, 1.0): (units, 1),
+            (WORKLOAD, 2.0): (units, 1),
+            (WORKLOAD, 3.0): (round(units * (1 + TRUE_DIFFERENCE)), 1),
+        },
+    )
     settings = Settings(rounds=rounds, values=3, warmups=0, min_seconds=0.0, timeout=120.0)
     store = Store.create("noise", folder / "results")
     with ProgressReporter() as reporter:
@@ -90,20 +111,30 @@ def report(run: Run, window: int) -> None:
     for clock in ("cpu", "wall"):
         errors, false, found = [], 0, 0
         for index in range(runs):
+
             def series(cell: Cell, first: int = index * window, clock: str = clock) -> dict[int, float]:
-                return {one.round: statistics.median(getattr(one, clock)) for one in observed[cell]
-                        if first <= one.round < first + window}
+                return {
+                    one.round: statistics.median(getattr(one, clock))
+                    for one in observed[cell]
+                    if first <= one.round < first + window
+                }
 
             base = series(arm("base"))
             floor = noise_floor([(base, series(arm("base", twin=True)))])
             errors.append(floor.error)
             false += compare_paired(base, series(arm("null")), floor=floor.bound).verdict() in {"faster", "slower"}
             found += compare_paired(base, series(arm("more")), floor=floor.bound).verdict() == "slower"
-        whole = compare_paired(*({one.round: statistics.median(getattr(one, clock)) for one in observed[cell]}
-                                 for cell in (arm("base"), arm("more"))))
-        print(f"{clock:4}: {runs} runs of {window} rounds: A/A error median {statistics.median(errors):.2%}, "
-              f"largest {max(errors):.2%}; false faster/slower {false}; a true {TRUE_DIFFERENCE:.0%} found in {found}; "
-              f"over all rounds {1 / whole.ratio - 1:+.2%}")
+        whole = compare_paired(
+            *(
+                {one.round: statistics.median(getattr(one, clock)) for one in observed[cell]}
+                for cell in (arm("base"), arm("more"))
+            )
+        )
+        print(
+            f"{clock:4}: {runs} runs of {window} rounds: A/A error median {statistics.median(errors):.2%}, "
+            f"largest {max(errors):.2%}; false faster/slower {false}; a true {TRUE_DIFFERENCE:.0%} found in {found}; "
+            f"over all rounds {1 / whole.ratio - 1:+.2%}"
+        )
     others = [one.evidence.others_cores or 0.0 for each in observed.values() for one in each]
     print(f"others used {statistics.median(others):.2f} of {run.machine.cores} cores (median)")
 

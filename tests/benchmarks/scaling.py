@@ -1,7 +1,7 @@
 """How much faster are two workers than one, by model and build?
 
-Runs the project's own command on warm workers with tasks of 25 ms and prints the ratio to the serial baseline of the same
-build.  Only a quiet machine can show it; starved cells are said to be.
+Runs the project's own command on warm workers with tasks of 25 ms and prints the ratio to the serial baseline of the
+same build.  Only a quiet machine can show it; starved cells are said to be.
 
     python -m tests.benchmarks.scaling --builds 3.13,3.13t,3.14,3.14t [--rounds 12]
 """
@@ -35,11 +35,28 @@ def main() -> None:
     named = [part for each in args.build for part in ("--build", each)]
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         with contextlib.redirect_stdout(io.StringIO()):
-            gilscope(["run", args.workload, "--builds", args.builds, *named, "--models", MODELS, "--workers", "2",
-                      "--rounds", args.rounds, "--label", "scaling"])
+            gilscope(
+                [
+                    "run",
+                    args.workload,
+                    "--builds",
+                    args.builds,
+                    *named,
+                    "--models",
+                    MODELS,
+                    "--workers",
+                    "2",
+                    "--rounds",
+                    args.rounds,
+                    "--label",
+                    "scaling",
+                ]
+            )
         run = load_run(Path("results", "scaling"))
-    walls = {each.cell: {one.round: statistics.median(one.wall) for one in each.observations if not one.starved}
-             for each in run.measurements}
+    walls = {
+        each.cell: {one.round: statistics.median(one.wall) for one in each.observations if not one.starved}
+        for each in run.measurements
+    }
     starved = {each.cell: sum(one.starved for one in each.observations) for each in run.measurements}
     for cell, values in walls.items():
         if cell.runner == "serial" or cell.twin:
@@ -49,8 +66,10 @@ def main() -> None:
             print(f"{cell.build:8} {cell.runner:22} starved in {starved[cell]} of {run.rounds_done} rounds")
             continue
         ratio = compare_paired(baseline, values)
-        print(f"{cell.build:8} {cell.runner:22} {ratio.ratio:.2f}x [{ratio.lo:.2f}, {ratio.hi:.2f}] over {ratio.rounds} "
-              f"rounds, {starved[cell]} starved")
+        print(
+            f"{cell.build:8} {cell.runner:22} {ratio.ratio:.2f}x [{ratio.lo:.2f}, {ratio.hi:.2f}] over {ratio.rounds} "
+            f"rounds, {starved[cell]} starved"
+        )
 
 
 if __name__ == "__main__":

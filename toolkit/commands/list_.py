@@ -25,13 +25,25 @@ if TYPE_CHECKING:
 
 def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope list`."""
-    parser = commands.add_parser("list", help="show workloads, models, and why a model is unavailable in a build",
-                                 description="Show what can be run. With --builds each build is asked in child processes, "
-                                 "also which packages load in its subinterpreters.")
-    parser.add_argument("--builds", metavar="LABELS", help="Ask these builds which models they can run, e.g. 3.13,3.13t, or "
-                        "'all'. The first time an environment is made for each, which takes some seconds.")
-    parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
-                        help="Add the interpreter at PATH under the name LABEL.")
+    parser = commands.add_parser(
+        "list",
+        help="show workloads, models, and why a model is unavailable in a build",
+        description="Show what can be run. With --builds each build is asked in child processes, "
+        "also which packages load in its subinterpreters.",
+    )
+    parser.add_argument(
+        "--builds",
+        metavar="LABELS",
+        help="Ask these builds which models they can run, e.g. 3.13,3.13t, or "
+        "'all'. The first time an environment is made for each, which takes some seconds.",
+    )
+    parser.add_argument(
+        "--build",
+        metavar="LABEL=PATH",
+        action="append",
+        default=[],
+        help="Add the interpreter at PATH under the name LABEL.",
+    )
     parser.add_argument("--json", action="store_true", help="Print JSON, for scripts.")
     parser.set_defaults(run=run)
 
@@ -48,34 +60,56 @@ def run(args: argparse.Namespace) -> int:
         return 0
     console = Console(highlight=False)
     with console.capture() as shown:  # printed by us: rich makes a reader that has gone an error
-        console.print(_workload_table(), _model_table(), *(_ability_table(label, each) for label, each in abilities.items()))
+        console.print(
+            _workload_table(), _model_table(), *(_ability_table(label, each) for label, each in abilities.items())
+        )
     print(shown.get(), end="")
     return 0
 
 
 def _ask(builds: Sequence[Build]) -> dict[str, Abilities]:
-    modules = sorted({module for workload in workloads.catalog.WORKLOADS for module in (*workload.requires, *workload.async_requires)})
+    modules = sorted(
+        {
+            module
+            for workload in workloads.catalog.WORKLOADS
+            for module in (*workload.requires, *workload.async_requires)
+        }
+    )
     found = {}
     for build in builds:
         environment = build_environment(build, needed_packages(build), workload_packages(workloads.catalog.WORKLOADS))
-        found[build.label] = ask_build(str(environment.python), child_environment(()), free_threaded=build.free_threaded,
-                                       modules=modules)
+        found[build.label] = ask_build(
+            str(environment.python), child_environment(()), free_threaded=build.free_threaded, modules=modules
+        )
     return found
 
 
 def _plain(abilities: dict[str, Abilities]) -> dict[str, Any]:
     return {
-        "workloads": [{"name": each.name, "kind": each.kind, "summary": each.summary, "async": each.async_task is not None,
-                       "task_length": each.units is not None, "requires": each.requires, "twin": each.twin}
-                      for each in workloads.catalog.WORKLOADS],
+        "workloads": [
+            {
+                "name": each.name,
+                "kind": each.kind,
+                "summary": each.summary,
+                "async": each.async_task is not None,
+                "task_length": each.units is not None,
+                "requires": each.requires,
+                "twin": each.twin,
+            }
+            for each in workloads.catalog.WORKLOADS
+        ],
         "models": [{"name": each.name, "summary": each.summary} for each in runners.catalog.RUNNERS],
-        "builds": {label: {"models": each.runners, "modules": each.modules, "isolated": each.isolated}
-                   for label, each in abilities.items()},
+        "builds": {
+            label: {"models": each.runners, "modules": each.modules, "isolated": each.isolated}
+            for label, each in abilities.items()
+        },
     }
 
 
 def _workload_table() -> Table:
-    table = Table("workload", "kind", "what it does", "forms", box=None, title="Workloads", title_justify="left", pad_edge=False)
+    table = Table(
+        "workload", "kind", "what it does", "forms", box=None, title="Workloads", title_justify="left", pad_edge=False
+    )
     for each in workloads.catalog.WORKLOADS:
         forms = [name for name, there in (("async", each.async_task), ("task-length", each.units)) if there]
         table.add_row(each.name, each.kind, each.summary, " ".join(forms))

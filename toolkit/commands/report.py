@@ -16,15 +16,28 @@ if TYPE_CHECKING:
 
 def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope report`."""
-    parser = commands.add_parser("report", help="show the tables of an earlier run again",
-                                 description="Show the tables of an earlier run again. Everything is derived anew from the "
-                                 "values in results/LABEL, also those of a run that was interrupted.")
-    parser.add_argument("label", nargs="?", metavar="LABEL", help="The run, by its label or folder (default: list the labels).")
-    parser.add_argument("--format", choices=tuple(RENDERERS), default="terminal",
-                        help="terminal, or markdown for pasting (default: terminal).")
-    parser.add_argument("--publish", metavar="FOLDER", type=Path,
-                        help="Copy the run to FOLDER without paths and host name, with its tables as report.md and "
-                        "report.txt. For a repository or a website.")
+    parser = commands.add_parser(
+        "report",
+        help="show the tables of an earlier run again",
+        description="Show the tables of an earlier run again. Everything is derived anew from the "
+        "values in results/LABEL, also those of a run that was interrupted.",
+    )
+    parser.add_argument(
+        "label", nargs="?", metavar="LABEL", help="The run, by its label or folder (default: list the labels)."
+    )
+    parser.add_argument(
+        "--format",
+        choices=tuple(RENDERERS),
+        default="terminal",
+        help="terminal, or markdown for pasting (default: terminal).",
+    )
+    parser.add_argument(
+        "--publish",
+        metavar="FOLDER",
+        type=Path,
+        help="Copy the run to FOLDER without paths and host name, with its tables as report.md and "
+        "report.txt. For a repository or a website.",
+    )
     parser.set_defaults(run=run)
 
 

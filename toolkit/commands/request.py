@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-QUICK_MODELS = ("serial", "threads", "free-threaded", "subinterpreters", "interpreter-pool", "processes-forkserver", "asyncio")
+QUICK_MODELS = (
+    "serial",
+    "threads",
+    "free-threaded",
+    "subinterpreters",
+    "interpreter-pool",
+    "processes-forkserver",
+    "asyncio",
+)
 QUICK_KINDS = ("cpu", "native", "io", "mixed")
 PHASES = {"steady": (Phase.STEADY,), "startup": (Phase.STARTUP,), "both": (Phase.STEADY, Phase.STARTUP)}
 
@@ -59,15 +67,24 @@ def make_selection(args: argparse.Namespace) -> Selection:
     known = [workload.name for workload in workloads.catalog.WORKLOADS]
     for name in chosen:
         if name not in known:
-            raise UnknownNameError(f"unknown workload {name!r}{_hint(name, known)}; `gilscope list` shows all. "
-                                   "A function of yours is named package.module:function")
-    models = args.models or (QUICK_MODELS if args.preset == "quick" else [each.name for each in runners.catalog.RUNNERS])
+            raise UnknownNameError(
+                f"unknown workload {name!r}{_hint(name, known)}; `gilscope list` shows all. "
+                "A function of yours is named package.module:function"
+            )
+    models = args.models or (
+        QUICK_MODELS if args.preset == "quick" else [each.name for each in runners.catalog.RUNNERS]
+    )
     cores = usable_cores()
     workers = args.workers or ((1, cores) if args.preset == "quick" else _powers_of_two(cores))
     return Selection(
-        workloads=chosen, user=user, models=choose_runners(models, runners.catalog.RUNNERS), workers=tuple(sorted(set(workers))),
-        phases=PHASES[args.phases or "steady"], size=args.size or PRESETS[args.preset or "default"].size,
-        task_seconds=args.task_length)
+        workloads=chosen,
+        user=user,
+        models=choose_runners(models, runners.catalog.RUNNERS),
+        workers=tuple(sorted(set(workers))),
+        phases=PHASES[args.phases or "steady"],
+        size=args.size or PRESETS[args.preset or "default"].size,
+        task_seconds=args.task_length,
+    )
 
 
 def _default_workloads(preset: str | None) -> tuple[str, ...]:
@@ -87,15 +104,21 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
     extra = [option for option in ("payloads", "payload", "check", "async_form") if getattr(args, option)]
     if not named:
         if extra:
-            raise ToolkitError(f"--{extra[0].replace('_', '-')} is for a function of yours: name it as package.module:function")
+            raise ToolkitError(
+                f"--{extra[0].replace('_', '-')} is for a function of yours: name it as package.module:function"
+            )
         return None
     if len(args.workload) > 1:
         raise ToolkitError("measure one function of yours at a time, and without workloads of gilscope beside it")
     if args.task_length:
-        raise ToolkitError("--task-length is for gilscope's own workloads: for your function, make payloads of several sizes")
+        raise ToolkitError(
+            "--task-length is for gilscope's own workloads: for your function, make payloads of several sizes"
+        )
     if bool(args.payloads) == (args.payload is not None):
-        raise ToolkitError(f"say what {named[0]} is called with: --payloads MODULE:NAME for one payload per task, "
-                           "or --payload LITERAL for the same one each time")
+        raise ToolkitError(
+            f"say what {named[0]} is called with: --payloads MODULE:NAME for one payload per task, "
+            "or --payload LITERAL for the same one each time"
+        )
     if args.payload is not None:
         _check_literal(args.payload)
     for name in (named[0], args.payloads, args.check, args.async_form):
@@ -103,15 +126,23 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
             raise ToolkitError(f"{name!r} is not of the form package.module:name")
         if name and name.partition(":")[0].endswith(".py"):
             raise ToolkitError(f"{name!r}: name the module, not the file: {name.partition(':')[0].removesuffix('.py')}")
-    return UserTarget(function=named[0], payloads=args.payloads, payload=args.payload, tasks=args.tasks, check=args.check,
-                      async_function=args.async_form)
+    return UserTarget(
+        function=named[0],
+        payloads=args.payloads,
+        payload=args.payload,
+        tasks=args.tasks,
+        check=args.check,
+        async_function=args.async_form,
+    )
 
 
 def _check_literal(text: str) -> None:
     try:
         ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError) as error:
-        raise ToolkitError(f"--payload {text!r} is not a Python literal ({error}); quote text twice: --payload \"'text'\"") from None
+        raise ToolkitError(
+            f"--payload {text!r} is not a Python literal ({error}); quote text twice: --payload \"'text'\""
+        ) from None
 
 
 def choose_builds(args: argparse.Namespace, found: FoundBuilds) -> tuple[Build, ...]:
@@ -136,8 +167,16 @@ def make_settings(args: argparse.Namespace) -> Settings:
     preset = PRESETS[args.preset or "default"]
     seed = random.SystemRandom().randrange(2**32) if args.seed is None else args.seed
     budget = args.budget or (preset.budget if args.rounds is None else None)
-    return Settings(rounds=args.rounds or preset.rounds, values=preset.values, warmups=preset.warmups,
-                    min_seconds=preset.min_seconds, timeout=args.timeout, budget=budget, resolution=args.resolution, seed=seed)
+    return Settings(
+        rounds=args.rounds or preset.rounds,
+        values=preset.values,
+        warmups=preset.warmups,
+        min_seconds=preset.min_seconds,
+        timeout=args.timeout,
+        budget=budget,
+        resolution=args.resolution,
+        seed=seed,
+    )
 
 
 def module_paths(args: argparse.Namespace) -> list[Path]:

@@ -30,7 +30,7 @@ from toolkit.model import Note, Run
 from toolkit.report import RENDERERS
 from toolkit.report.build import run_document
 from toolkit.report.progress import ProgressReporter
-from toolkit.store import Store, find_label, label_path
+from toolkit.store import Store, find_label
 
 FAILED_CELLS = 3
 
@@ -38,19 +38,25 @@ FAILED_CELLS = 3
 def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope run`."""
     parser = commands.add_parser(
-        "run", help="measure workloads under every model on every build",
+        "run",
+        help="measure workloads under every model on every build",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Measure the same work under every execution model on every build, in interleaved rounds.\n"
-                    "Without arguments: the newest fair pair of builds, every model that can run there, one workload of\n"
-                    "each kind, 1, 2, 4 ... workers up to the cores.",
+        "Without arguments: the newest fair pair of builds, every model that can run there, one workload of\n"
+        "each kind, 1, 2, 4 ... workers up to the cores.",
         epilog="examples:\n"
-               "  gilscope run --quick\n"
-               "  gilscope run primes json_roundtrip --builds 3.14,3.14t --workers 1,2,4\n"
-               "  gilscope run mypkg.mod:func --payloads mypkg.mod:make_payloads\n"
-               "  gilscope run countdown --task-length 1ms,10ms,100ms    # where does each model start to pay?\n"
-               "  gilscope run --resume mylabel")
-    parser.add_argument("workload", nargs="*", metavar="WORKLOAD",
-                        help="Workloads to run (see `gilscope list`), or one function of yours as package.module:function.")
+        "  gilscope run --quick\n"
+        "  gilscope run primes json_roundtrip --builds 3.14,3.14t --workers 1,2,4\n"
+        "  gilscope run mypkg.mod:func --payloads mypkg.mod:make_payloads\n"
+        "  gilscope run countdown --task-length 1ms,10ms,100ms    # where does each model start to pay?\n"
+        "  gilscope run --resume mylabel",
+    )
+    parser.add_argument(
+        "workload",
+        nargs="*",
+        metavar="WORKLOAD",
+        help="Workloads to run (see `gilscope list`), or one function of yours as package.module:function.",
+    )
     _add_matrix(parser.add_argument_group("what to compare"))
     _add_user(parser.add_argument_group("your own function"))
     _add_effort(parser.add_argument_group("how hard to measure"))
@@ -59,60 +65,144 @@ def add_parser(commands: Any) -> None:
 
 
 def _add_matrix(group: Any) -> None:
-    group.add_argument("--builds", metavar="LABELS", help="Builds to measure, e.g. 3.14,3.14t (default: the newest fair pair). "
-                       "The first is the one others are compared with; `gilscope builds` shows what is there.")
-    group.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
-                       help="Add the interpreter at PATH under the name LABEL. For one that `gilscope builds` does not find.")
-    group.add_argument("--models", metavar="NAMES", type=names,
-                       help="Execution models, e.g. threads,subinterpreters (default: all that can run). The serial baseline "
-                       "is always measured; 'processes' stands for its three start methods.")
-    group.add_argument("--workers", metavar="COUNTS", type=counts,
-                       help="Numbers of workers, e.g. 1,2,4 (default: powers of two up to the cores). Four or more counts give "
-                       "Amdahl and USL fits.")
-    group.add_argument("--size", choices=workloads.base.SIZES, help="Amount of work (default: small; --rigorous: medium). Larger "
-                       "sizes have more tasks: choose medium with more than 4 workers.")
-    group.add_argument("--phases", choices=PHASES, help="steady: workers are up and warm before the clock starts; startup: "
-                       "starting and ending them is timed (default: steady, and both for noop).")
-    group.add_argument("--task-length", metavar="TIMES", type=durations, default=(),
-                       help="Cut the same work into tasks of these lengths, e.g. 1ms,10ms,100ms. Shows where each model "
-                       "starts to pay.")
+    group.add_argument(
+        "--builds",
+        metavar="LABELS",
+        help="Builds to measure, e.g. 3.14,3.14t (default: the newest fair pair). "
+        "The first is the one others are compared with; `gilscope builds` shows what is there.",
+    )
+    group.add_argument(
+        "--build",
+        metavar="LABEL=PATH",
+        action="append",
+        default=[],
+        help="Add the interpreter at PATH under the name LABEL. For one that `gilscope builds` does not find.",
+    )
+    group.add_argument(
+        "--models",
+        metavar="NAMES",
+        type=names,
+        help="Execution models, e.g. threads,subinterpreters (default: all that can run). The serial baseline "
+        "is always measured; 'processes' stands for its three start methods.",
+    )
+    group.add_argument(
+        "--workers",
+        metavar="COUNTS",
+        type=counts,
+        help="Numbers of workers, e.g. 1,2,4 (default: powers of two up to the cores). Four or more counts give "
+        "Amdahl and USL fits.",
+    )
+    group.add_argument(
+        "--size",
+        choices=workloads.base.SIZES,
+        help="Amount of work (default: small; --rigorous: medium). Larger "
+        "sizes have more tasks: choose medium with more than 4 workers.",
+    )
+    group.add_argument(
+        "--phases",
+        choices=PHASES,
+        help="steady: workers are up and warm before the clock starts; startup: "
+        "starting and ending them is timed (default: steady, and both for noop).",
+    )
+    group.add_argument(
+        "--task-length",
+        metavar="TIMES",
+        type=durations,
+        default=(),
+        help="Cut the same work into tasks of these lengths, e.g. 1ms,10ms,100ms. Shows where each model "
+        "starts to pay.",
+    )
 
 
 def _add_user(group: Any) -> None:
-    group.add_argument("--payloads", metavar="MODULE:NAME", help="A sequence, or a function that returns one: one payload per task.")
-    group.add_argument("--payload", metavar="LITERAL", help="One payload for all tasks, as a Python literal, e.g. 100000.")
-    group.add_argument("--tasks", metavar="N", type=positive, default=16, help="How often --payload is repeated (default: 16).")
-    group.add_argument("--check", metavar="MODULE:FUNCTION",
-                       help="Called with the list of results; raise workloads.base.WrongResult, or anything, to refuse them.")
-    group.add_argument("--async-form", metavar="MODULE:FUNCTION", help="The coroutine function that asyncio awaits instead.")
-    group.add_argument("--path", metavar="FOLDER", type=Path, action="append",
-                       help="Where your modules are (default: the current folder).")
-    group.add_argument("--with", metavar="REQUIREMENT", action="append", default=[], dest="packages",
-                       help="A package that your function needs, installed into an environment of each build.")
+    group.add_argument(
+        "--payloads", metavar="MODULE:NAME", help="A sequence, or a function that returns one: one payload per task."
+    )
+    group.add_argument(
+        "--payload", metavar="LITERAL", help="One payload for all tasks, as a Python literal, e.g. 100000."
+    )
+    group.add_argument(
+        "--tasks", metavar="N", type=positive, default=16, help="How often --payload is repeated (default: 16)."
+    )
+    group.add_argument(
+        "--check",
+        metavar="MODULE:FUNCTION",
+        help="Called with the list of results; raise workloads.base.WrongResult, or anything, to refuse them.",
+    )
+    group.add_argument(
+        "--async-form", metavar="MODULE:FUNCTION", help="The coroutine function that asyncio awaits instead."
+    )
+    group.add_argument(
+        "--path",
+        metavar="FOLDER",
+        type=Path,
+        action="append",
+        help="Where your modules are (default: the current folder).",
+    )
+    group.add_argument(
+        "--with",
+        metavar="REQUIREMENT",
+        action="append",
+        default=[],
+        dest="packages",
+        help="A package that your function needs, installed into an environment of each build.",
+    )
 
 
 def _add_effort(group: Any) -> None:
     preset = group.add_mutually_exclusive_group()
-    preset.add_argument("--quick", action="store_const", const="quick", dest="preset",
-                        help="A first look in under 5 minutes: fewer models and workloads, 6 rounds.")
-    preset.add_argument("--rigorous", action="store_const", const="rigorous", dest="preset",
-                        help="Numbers to publish: 30 rounds of size medium. Takes hours for everything; name workloads.")
-    group.add_argument("--rounds", metavar="N", type=positive,
-                       help="Rounds, each with one fresh process per cell (default: 12). The interval shrinks with its root.")
-    group.add_argument("--budget", metavar="TIME", type=duration,
-                       help="Stop before this time is over, e.g. 5m; intervals are then as wide as the rounds allow.")
-    group.add_argument("--resolution", metavar="PERCENT", type=share,
-                       help="Stop when every ratio is known to this, e.g. 2%%. Saves rounds on a quiet machine.")
-    group.add_argument("--timeout", metavar="TIME", type=duration, default=60.0,
-                       help="Kill a measured process that finishes no pass over the payloads for this long (default: 60s).")
-    group.add_argument("--seed", metavar="N", type=int, help="Seed of the order of the cells (default: random; always printed).")
+    preset.add_argument(
+        "--quick",
+        action="store_const",
+        const="quick",
+        dest="preset",
+        help="A first look in under 5 minutes: fewer models and workloads, 6 rounds.",
+    )
+    preset.add_argument(
+        "--rigorous",
+        action="store_const",
+        const="rigorous",
+        dest="preset",
+        help="Numbers to publish: 30 rounds of size medium. Takes hours for everything; name workloads.",
+    )
+    group.add_argument(
+        "--rounds",
+        metavar="N",
+        type=positive,
+        help="Rounds, each with one fresh process per cell (default: 12). The interval shrinks with its root.",
+    )
+    group.add_argument(
+        "--budget",
+        metavar="TIME",
+        type=duration,
+        help="Stop before this time is over, e.g. 5m; intervals are then as wide as the rounds allow.",
+    )
+    group.add_argument(
+        "--resolution",
+        metavar="PERCENT",
+        type=share,
+        help="Stop when every ratio is known to this, e.g. 2%%. Saves rounds on a quiet machine.",
+    )
+    group.add_argument(
+        "--timeout",
+        metavar="TIME",
+        type=duration,
+        default=60.0,
+        help="Kill a measured process that finishes no pass over the payloads for this long (default: 60s).",
+    )
+    group.add_argument(
+        "--seed", metavar="N", type=int, help="Seed of the order of the cells (default: random; always printed)."
+    )
 
 
 def _add_output(group: Any) -> None:
     group.add_argument("--label", help="Name of the run: it is kept in results/LABEL (default: date and time).")
     group.add_argument("--resume", metavar="LABEL", help="Go on with a run that was interrupted or killed.")
-    group.add_argument("--strict", action="store_true",
-                       help="Exit with 3 before measuring when the builds were not built alike. For CI.")
+    group.add_argument(
+        "--strict",
+        action="store_true",
+        help="Exit with 3 before measuring when the builds were not built alike. For CI.",
+    )
     group.add_argument("--markdown", action="store_true", help="Print the tables as Markdown, for pasting.")
     group.add_argument("--dry-run", action="store_true", help="Only show what would be measured, and what not and why.")
 
@@ -126,7 +216,7 @@ def run(args: argparse.Namespace) -> int:
 def _start(args: argparse.Namespace, folder: Path) -> int:
     selection, settings = make_selection(args), make_settings(args)
     if args.label is not None:
-        label_path(args.label)
+        Store.refuse_taken(args.label)
     builds = choose_builds(args, find_builds(args.build, project_dir=Path.cwd()))
     mismatches = tuple(note for build in builds[1:] for note in compare_builds(builds[0], build))
     if mismatches and args.strict:
@@ -137,12 +227,29 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     if args.dry_run:
         return _show_plan(plan, settings)
     _refuse_empty(plan)
-    request = Request(selection=selection, settings=settings, units=sized_tasks(selection, prepared, folder),
-                      paths=tuple(map(str, paths)), packages=tuple(args.packages))
+    request = Request(
+        selection=selection,
+        settings=settings,
+        units=sized_tasks(selection, prepared, folder),
+        paths=tuple(map(str, paths)),
+        packages=tuple(args.packages),
+    )
     new = Run(
-        label=args.label or _default_label(), started=_now(), builds=builds, machine=this_machine(), seed=settings.seed,
-        rounds_planned=settings.rounds, rounds_done=0, stopped="running", baseline=BASELINE, measurements=(),
-        cells=plan.cells, skips=plan.skips, notes=(*mismatches, *prepared.notes, *_machine_notes()), options=request.to_options())
+        label=args.label or _default_label(),
+        started=_now(),
+        builds=builds,
+        machine=this_machine(),
+        seed=settings.seed,
+        rounds_planned=settings.rounds,
+        rounds_done=0,
+        stopped="running",
+        baseline=BASELINE,
+        measurements=(),
+        cells=plan.cells,
+        skips=plan.skips,
+        notes=(*mismatches, *prepared.notes, *_machine_notes()),
+        options=request.to_options(),
+    )
     store = Store.create(new.label)
     store.save(new)  # there to go on with, however soon this one ends
     _say(f"{len(plan.cells)} cells, {settings.rounds} rounds, seed {settings.seed}, results in {store.path}")
@@ -158,8 +265,14 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
         # The budget counts from here: what was measured before a pause has been paid for.
         settings = dataclasses.replace(request.settings, rounds=rounds, budget=args.budget or request.settings.budget)
         request = dataclasses.replace(request, settings=settings)
-        prepared = prepare(request.selection, so_far.builds, paths=[Path(each) for each in request.paths],
-                           packages=request.packages, folder=folder, say=_say)
+        prepared = prepare(
+            request.selection,
+            so_far.builds,
+            paths=[Path(each) for each in request.paths],
+            packages=request.packages,
+            folder=folder,
+            say=_say,
+        )
     except BaseException:
         store.close()
         raise
@@ -170,8 +283,9 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
 
 def _refuse_to_resume(so_far: Run, rounds: int) -> None:
     if so_far.rounds_done >= rounds:
-        raise ToolkitError(f"{so_far.label} has its {so_far.rounds_done} rounds; "
-                           "--rounds with a larger number adds to them")
+        raise ToolkitError(
+            f"{so_far.label} has its {so_far.rounds_done} rounds; --rounds with a larger number adds to them"
+        )
     for build in so_far.builds:
         if not Path(build.executable).exists():
             raise BuildError(f"{build.label} is gone from {build.executable}, so {so_far.label} cannot go on")
@@ -183,10 +297,15 @@ def _measure(new: Run, request: Request, store: Store, prepared: Prepared, folde
     try:
         with services(needed, child_environment(())) as running, ProgressReporter() as reporter:
             arms = Arms(
-                pythons=prepared.pythons, size=request.selection.size, user=request.selection.user, units=request.units,
+                pythons=prepared.pythons,
+                size=request.selection.size,
+                user=request.selection.user,
+                units=request.units,
                 environments={label: {**each, **running.environment} for label, each in prepared.environments.items()},
                 free_threaded=frozenset(build.label for build in new.builds if build.free_threaded),
-                services=running.pids, folder=folder)
+                services=running.pids,
+                folder=folder,
+            )
             done = Scheduler(new, store, arms, request.settings, reporter).go()
     except KeyboardInterrupt:
         _say(f"what was measured is kept: gilscope run --resume {new.label} goes on")

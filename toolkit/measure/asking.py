@@ -1,6 +1,7 @@
 """What a build is asked before anything is planned; each question is a process of its own in that build.
 
-Started as `python -c "from toolkit.measure.asking import main; main()" QUESTION NAME`; prints one line: ANSWER, then JSON.
+Started as `python -c "from toolkit.measure.asking import main; main()" QUESTION NAME`; prints one line: ANSWER, then
+JSON.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def import_isolated(name: str) -> str | None:
 
 
 def reason(error: BaseException) -> str:
-    """Return one line that says why an import failed: the interpreter's own words where a package wraps them in advice."""
+    """Return one line that says why an import failed: the interpreter's own words where a package wraps them."""
     chain: BaseException | None = error
     while chain is not None:
         for line in str(chain).splitlines():

@@ -1,8 +1,9 @@
-"""The measured process: one cell, one round.  Started as `python -c "from toolkit.measure.child import main; main()" SPEC`.
+"""The measured process: one cell, one round.
 
-It is the only module that drives pyperf's worker, which takes every value.  It is not started as a script: `spawn` would
-import a script again in each worker, and that import would be counted as the runner's start-up.  What it has to say goes
-into the files of its spec before the pool is closed, so that a crash in teardown costs nothing.
+Started as `python -c "from toolkit.measure.child import main; main()" SPEC`.  It is the only module that drives
+pyperf's worker, which takes every value.  It is not started as a script: `spawn` would import a script again in each
+worker, and that import would be counted as the runner's start-up.  What it has to say goes into the files of its spec
+before the pool is closed, so that a crash in teardown costs nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import importlib
-import inspect
 import json
 import os
 import sys
@@ -83,7 +83,7 @@ def _measure(spec: ChildSpec) -> dict[str, Any] | None:
     task = _task(runner, subject)
     if spec.phase == "startup":
         seconds = _checked_pass(spec, subject, lambda: _cycle(runner, spec, subject, task, subject.payloads))
-        clock = Clock(spec, lambda: _cycle(runner, spec, subject, task, subject.payloads[:spec.workers]))
+        clock = Clock(spec, lambda: _cycle(runner, spec, subject, task, subject.payloads[: spec.workers]))
         _values(spec, clock, seconds)
         # The workers are gone, so there is no memory of this model to speak of.
         _deliver(spec, _answer(spec, subject, clock, runner, [gil_start, gil_enabled()]))
@@ -132,7 +132,9 @@ def _task(runner: Runner, subject: Subject) -> Callable[..., Any]:
     return subject.task
 
 
-def _cycle(runner: Runner, spec: ChildSpec, subject: Subject, task: Callable[..., Any], payloads: Sequence[Any]) -> list[Any]:
+def _cycle(
+    runner: Runner, spec: ChildSpec, subject: Subject, task: Callable[..., Any], payloads: Sequence[Any]
+) -> list[Any]:
     with runner.pool(spec.workers, subject.shared) as pool:
         return pool.map(task, payloads)
 
@@ -193,12 +195,33 @@ def _values(spec: ChildSpec, clock: Clock, seconds: float) -> None:
     runner = pyperf.Runner()
     part = spec.result_path.with_suffix(".part")
     pipe = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    runner.parse_args(["--worker", "--pipe", str(pipe), "--worker-task", "0", "--loops", str(loops),
-                       "--values", str(spec.values), "--warmups", str(spec.warmups)])
+    runner.parse_args(
+        [
+            "--worker",
+            "--pipe",
+            str(pipe),
+            "--worker-task",
+            "0",
+            "--loops",
+            str(loops),
+            "--values",
+            str(spec.values),
+            "--warmups",
+            str(spec.warmups),
+            *_affinity(),
+        ]
+    )
     with _own_argv(spec):
         runner.bench_time_func(spec.name, clock)
     clock.evidence["loops"] = loops
     part.rename(spec.result_path)
+
+
+def _affinity() -> list[str]:
+    """Keep pyperf from pinning to isolated CPUs: all threads would share one, as the kernel does not balance those."""
+    if not hasattr(os, "sched_getaffinity"):
+        return []
+    return ["--affinity", ",".join(map(str, sorted(os.sched_getaffinity(0))))]
 
 
 def _check(check: Callable[[Sequence[Any]], None], results: list[Any]) -> None:
@@ -231,21 +254,24 @@ def _own_argv(spec: ChildSpec) -> Iterator[None]:
         sys.argv = saved
 
 
-def _answer(spec: ChildSpec, subject: Subject, clock: Clock, runner: Runner,
-            gil: Sequence[bool | None]) -> dict[str, Any]:
+def _answer(
+    spec: ChildSpec, subject: Subject, clock: Clock, runner: Runner, gil: Sequence[bool | None]
+) -> dict[str, Any]:
     """Return what was measured; `gil` is its state at the start, then here and in the workers at the end."""
     gil_start, *states = gil
     on = None if all(state is None for state in states) else any(states)
     if runner.gil is not None and on is not None and on is not runner.gil:
         word = "on" if on else "off"
-        raise StoppedError("gil", f"{runner.name} needs the GIL {'on' if runner.gil else 'off'}; it was {word} at the end")
+        raise StoppedError(
+            "gil", f"{runner.name} needs the GIL {'on' if runner.gil else 'off'}; it was {word} at the end"
+        )
     evidence = dict(clock.evidence)
     others = evidence.get("others_cores")
     own = evidence.pop("own_cores", 0.0) or 0.0
     wanted = wanted_cores(subject.kind, spec.workers, own, parallel=runner.parallel)
     return {
         "kind": "measured",
-        "cpu": clock.cpu[-spec.values:],
+        "cpu": clock.cpu[-spec.values :],
         "loops": evidence.pop("loops"),
         "rss_bytes": evidence.pop("rss_bytes", None),
         "pss_bytes": evidence.pop("pss_bytes", None),
@@ -311,9 +337,13 @@ def describe() -> None:
     _set_alarm(spec)
     try:
         subject = load(spec)
-        answer: dict[str, Any] = {"kind": "described", "tasks": len(subject.payloads),
-                                  "sync": subject.task is not None, "async": subject.async_task is not None,
-                                  "module": inspect.getmodule(subject.task or subject.async_task).__name__}  # type: ignore[union-attr]  # load() refuses what has no module
+        answer: dict[str, Any] = {
+            "kind": "described",
+            "tasks": len(subject.payloads),
+            "sync": subject.task is not None,
+            "async": subject.async_task is not None,
+            "module": (subject.task or subject.async_task).__module__,
+        }
     except RefusedError as refused:
         answer = {"kind": "refused", "reason": str(refused)}
     except BaseException as error:  # noqa: BLE001 - the user's module may raise anything

@@ -1,7 +1,8 @@
 """Why a measured process does not outlive the scheduler, however that ends: the kernel kills it with all it started.
 
-A kill -9 lets nobody clean up, and a measured process that hangs would stay for ever.  Its standard input is a pipe that
-nobody writes to.  When the far end goes, the kernel signals the session's process group: no thread waits, nothing polls.
+A kill -9 lets nobody clean up, and a measured process that hangs would stay for ever.  Its standard input is a pipe
+that nobody writes to.  When the far end goes, the kernel signals the session's process group: no thread waits,
+nothing polls.
 """
 
 from __future__ import annotations

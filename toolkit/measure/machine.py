@@ -14,9 +14,15 @@ from toolkit.model import Machine
 
 def this_machine() -> Machine:
     """Return what the system tells of this machine."""
-    return Machine(cpu_model=_cpu_model(), cores=usable_cores(), memory_bytes=_memory(), system=platform.platform(),
-                   governor=_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
-                   autogroup=_autogroup(), hostname=socket.gethostname())
+    return Machine(
+        cpu_model=_cpu_model(),
+        cores=usable_cores(),
+        memory_bytes=_memory(),
+        system=platform.platform(),
+        governor=_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
+        autogroup=_autogroup(),
+        hostname=socket.gethostname(),
+    )
 
 
 def _cpu_model() -> str:

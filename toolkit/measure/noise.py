@@ -1,7 +1,7 @@
-"""Evidence of what else ran on the machine while a cell was measured.  Runs inside the measured process: imports little.
+"""Evidence of what else ran on the machine while a cell was measured.
 
-A number is only as good as the cores it got.  The window opens before the first timed value and closes after the last, so
-the start of the process does not blur it.
+Runs inside the measured process: imports little.  A number is only as good as the cores it got.  The window opens
+before the first timed value and closes after the last, so the start of the process does not blur it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-STARVED_SHARE = 0.15  # a cell may miss this share of the cores it needs, no more (research: the gate that kept FT at x1.9)
+# A cell may miss this share of the cores it needs: up to it, two free threads on two cores still measured 1.9x.
+STARVED_SHARE = 0.15
 
 
 def usable_cores() -> int:
@@ -81,13 +82,18 @@ class Window:
         if waited is not None and self._pressure is not None:
             pressure = min(1.0, (waited - self._pressure) / 1e6 / elapsed)
         switches = _involuntary_switches()
-        return {"own_cores": own / elapsed, "others_cores": others, "steal": steal, "pressure": pressure, "load": self._load,
-                "involuntary_switches": None if switches is None or self._switches is None
-                else switches - self._switches}
+        return {
+            "own_cores": own / elapsed,
+            "others_cores": others,
+            "steal": steal,
+            "pressure": pressure,
+            "load": self._load,
+            "involuntary_switches": None if switches is None or self._switches is None else switches - self._switches,
+        }
 
 
 def _cpu_ticks() -> tuple[int, int, int] | None:
-    """Return (busy, stolen, all) clock ticks of the whole machine since boot; stolen ones are busy: nobody here had them."""
+    """Return (busy, stolen, all) clock ticks of the machine since boot; stolen ones are busy: nobody here had them."""
     try:
         with open("/proc/stat", "rb") as file:
             ticks = [int(field) for field in file.readline().split()[1:9]]

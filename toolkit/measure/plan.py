@@ -24,13 +24,13 @@ BASELINE = "serial"
 class Selection:
     """What is to be compared."""
 
-    workloads: tuple[str, ...]             # names in workloads.catalog
+    workloads: tuple[str, ...]  # names in workloads.catalog
     user: UserTarget | None
-    models: tuple[str, ...]                # runner names
-    workers: tuple[int, ...]               # ascending
+    models: tuple[str, ...]  # runner names
+    workers: tuple[int, ...]  # ascending
     phases: tuple[Phase, ...]
     size: str
-    task_seconds: tuple[float, ...] = ()   # lengths of a task; empty: the workload's own
+    task_seconds: tuple[float, ...] = ()  # lengths of a task; empty: the workload's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,21 @@ class Subject:
     has_async: bool
     has_units: bool = False
     shared: str | None = None
-    requires: tuple[str, ...] = ()   # modules that the blocking form imports
+    requires: tuple[str, ...] = ()  # modules that the blocking form imports
     async_requires: tuple[str, ...] = ()  # modules that the async form imports
 
     @classmethod
     def of(cls, workload: Workload) -> Subject:
         """Return what planning has to know of `workload`."""
-        return cls(workload.name, has_sync=True, has_async=workload.async_task is not None,
-                   has_units=workload.units is not None, shared=workload.shared, requires=workload.requires,
-                   async_requires=workload.async_requires)
+        return cls(
+            workload.name,
+            has_sync=True,
+            has_async=workload.async_task is not None,
+            has_units=workload.units is not None,
+            shared=workload.shared,
+            requires=workload.requires,
+            async_requires=workload.async_requires,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +67,17 @@ class Plan:
     skips: tuple[Skip, ...] = field(default=())
 
 
-def expand(selection: Selection, subjects: Sequence[Subject], builds: Sequence[Build], runners: Sequence[Runner],
-           abilities: Mapping[str, Abilities]) -> Plan:
+def expand(
+    selection: Selection,
+    subjects: Sequence[Subject],
+    builds: Sequence[Build],
+    runners: Sequence[Runner],
+    abilities: Mapping[str, Abilities],
+) -> Plan:
     """Return every cell of the matrix, each either to be measured or skipped with its reason.
 
-    The baseline is measured on every build whether it was asked for or not: without it there is no ratio.  Each workload
-    has its A/A arms: the baseline of the first build once more, and its widest parallel cell.
+    The baseline is measured on every build whether it was asked for or not: without it there is no ratio.  Each
+    workload has its A/A arms: the baseline of the first build once more, and its widest parallel cell.
 
     Args:
         selection: What was asked.
@@ -92,14 +103,29 @@ def expand(selection: Selection, subjects: Sequence[Subject], builds: Sequence[B
     return Plan(tuple(cells), tuple(skips))
 
 
-def _cells(selection: Selection, subject: Subject, phase: Phase, task_seconds: float | None, build: Build,
-           runners: Sequence[Runner]) -> Iterator[tuple[Cell, Runner]]:
+def _cells(
+    selection: Selection,
+    subject: Subject,
+    phase: Phase,
+    task_seconds: float | None,
+    build: Build,
+    runners: Sequence[Runner],
+) -> Iterator[tuple[Cell, Runner]]:
     for runner in runners:
         if runner.name != BASELINE and runner.name not in selection.models:
             continue
         for workers in _workers(runner, subject, selection.workers):
-            yield Cell(workload=subject.name, runner=runner.name, workers=workers, build=build.label, phase=phase,
-                       task_seconds=task_seconds), runner
+            yield (
+                Cell(
+                    workload=subject.name,
+                    runner=runner.name,
+                    workers=workers,
+                    build=build.label,
+                    phase=phase,
+                    task_seconds=task_seconds,
+                ),
+                runner,
+            )
 
 
 def _workers(runner: Runner, subject: Subject, asked: Sequence[int]) -> Sequence[int]:
@@ -133,8 +159,15 @@ def _twins(group: Sequence[Cell]) -> list[Cell]:
 
 
 def _twin(cell: Cell) -> Cell:
-    return Cell(workload=cell.workload, runner=cell.runner, workers=cell.workers, build=cell.build, phase=cell.phase,
-                task_seconds=cell.task_seconds, twin=True)
+    return Cell(
+        workload=cell.workload,
+        runner=cell.runner,
+        workers=cell.workers,
+        build=cell.build,
+        phase=cell.phase,
+        task_seconds=cell.task_seconds,
+        twin=True,
+    )
 
 
 def choose_runners(names: Sequence[str], runners: Sequence[Runner]) -> tuple[str, ...]:

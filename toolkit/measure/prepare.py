@@ -1,4 +1,4 @@
-"""Everything that must stand before the first round: environments, abilities, the user's function looked at, task lengths."""
+"""What must stand before the first round: environments, abilities, the user's function looked at, task lengths."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workloads.base import Workload
 
 OUR_PACKAGES = ("toolkit", "workloads", "runners")
-PROGRESS_SECONDS = 60.0    # for the questions asked before a run
+PROGRESS_SECONDS = 60.0  # for the questions asked before a run
 SECONDS_OF_SIZED_WORK = 0.4  # serial seconds of one pass with --task-length, unless the tasks are longer
 
 Say = Callable[[str], None]
@@ -39,12 +39,19 @@ class Prepared:
     pythons: dict[str, str]
     environments: dict[str, dict[str, str]]
     abilities: dict[str, Abilities]
-    notes: tuple[Note, ...]   # what makes the builds unlike
+    notes: tuple[Note, ...]  # what makes the builds unlike
     subjects: tuple[Subject, ...]
 
 
-def prepare(selection: Selection, builds: Sequence[Build], *, paths: Sequence[Path], packages: Sequence[str], folder: Path,
-            say: Say) -> Prepared:
+def prepare(
+    selection: Selection,
+    builds: Sequence[Build],
+    *,
+    paths: Sequence[Path],
+    packages: Sequence[str],
+    folder: Path,
+    say: Say,
+) -> Prepared:
     """Give every build its packages and ask it what it can do.
 
     Args:
@@ -64,7 +71,9 @@ def prepare(selection: Selection, builds: Sequence[Build], *, paths: Sequence[Pa
         check_shadowing(selection.user, paths)
     pythons, environments, missing = {}, {}, {}
     for build in builds:
-        environment = build_environment(build, [*needed_packages(build), *packages], workload_packages(chosen), on_progress=say)
+        environment = build_environment(
+            build, [*needed_packages(build), *packages], workload_packages(chosen), on_progress=say
+        )
         if reason := next((why for text, why in environment.missing.items() if text in needed_packages(build)), None):
             raise BuildError(f"{build.label} cannot be measured: {reason}")
         pythons[build.label] = str(environment.python)
@@ -77,12 +86,22 @@ def prepare(selection: Selection, builds: Sequence[Build], *, paths: Sequence[Pa
     abilities = {}
     for build in builds:
         say(f"asking {build.label} what it can run")
-        found = ask_build(pythons[build.label], environments[build.label], free_threaded=build.free_threaded,
-                          modules=[module for subject in subjects for module in (*subject.requires, *subject.async_requires)])
+        found = ask_build(
+            pythons[build.label],
+            environments[build.label],
+            free_threaded=build.free_threaded,
+            modules=[module for subject in subjects for module in (*subject.requires, *subject.async_requires)],
+        )
         abilities[build.label] = _with_installer_reasons(found, missing[build.label])
     notes = tuple(Note(text=sentence) for sentence in version_mismatches(abilities))
-    return Prepared(builds=tuple(builds), pythons=pythons, environments=environments, abilities=abilities, notes=notes,
-                    subjects=tuple(subjects))
+    return Prepared(
+        builds=tuple(builds),
+        pythons=pythons,
+        environments=environments,
+        abilities=abilities,
+        notes=notes,
+        subjects=tuple(subjects),
+    )
 
 
 def needed_packages(build: Build) -> list[str]:
@@ -99,16 +118,25 @@ def workload_packages(chosen: Sequence[Workload]) -> list[str]:
 def _with_installer_reasons(found: Abilities, missing: Mapping[str, str]) -> Abilities:
     """Say why a module is missing where the installer knows it better than the import."""
     by_name = {re.split(r"[^A-Za-z0-9_-]", text, maxsplit=1)[0]: why for text, why in missing.items()}
-    modules = {name: why if why is None or name not in by_name else f"{name} cannot be installed: {by_name[name]}"
-               for name, why in found.modules.items()}
+    modules = {
+        name: why if why is None or name not in by_name else f"{name} cannot be installed: {by_name[name]}"
+        for name, why in found.modules.items()
+    }
     isolated = {name: modules[name] or why for name, why in found.isolated.items()}
     return replace(found, modules=modules, isolated=isolated)
 
 
 def child_environment(paths: Sequence[Path]) -> dict[str, str]:
     """Return the variables of a measured process: the user's, with our packages and then `paths` first on sys.path."""
-    dropped = {"PYTHONHOME", "PYTHONSTARTUP", "PYTHONDONTWRITEBYTECODE", "PYTHON_GIL", "PYTHONWARNINGS", "VIRTUAL_ENV",
-               "PYTHONPATH"}
+    dropped = {
+        "PYTHONHOME",
+        "PYTHONSTARTUP",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHON_GIL",
+        "PYTHONWARNINGS",
+        "VIRTUAL_ENV",
+        "PYTHONPATH",
+    }
     environment = {name: value for name, value in os.environ.items() if name not in dropped}
     inherited = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part] if paths else []
     environment["PYTHONPATH"] = os.pathsep.join([str(harness_path()), *map(str, paths), *inherited])
@@ -126,13 +154,17 @@ def check_shadowing(target: UserTarget, paths: Sequence[Path]) -> None:
         for path in paths:
             for candidate in (path / name, path / f"{name}.py"):
                 if candidate.exists() and candidate.resolve() not in ours:
-                    raise ToolkitError(f"{candidate} has the name of a package of gilscope itself, so one would be imported "
-                                       f"for the other: rename it, or run from a folder without it by --path")
+                    raise ToolkitError(
+                        f"{candidate} has the name of a package of gilscope itself, so one would be imported "
+                        f"for the other: rename it, or run from a folder without it by --path"
+                    )
     for each in (target.function, target.payloads, target.check, target.async_function):
         top = (each or "").partition(":")[0].partition(".")[0]
         if top in OUR_PACKAGES:
-            raise ToolkitError(f"{each} is in gilscope's own package {top!r}; if you mean a module of yours, rename it; "
-                               "gilscope's workloads are named without a module (see gilscope list)")
+            raise ToolkitError(
+                f"{each} is in gilscope's own package {top!r}; if you mean a module of yours, rename it; "
+                "gilscope's workloads are named without a module (see gilscope list)"
+            )
 
 
 def look_at(target: UserTarget, python: str, environment: Mapping[str, str], folder: Path) -> Subject:
@@ -145,15 +177,34 @@ def look_at(target: UserTarget, python: str, environment: Mapping[str, str], fol
     if answer.kind != "described":
         detail = f"\n{answer.output}" if answer.kind != "refused" and answer.output else ""
         raise ToolkitError(f"cannot measure {target.function}: {answer.reason}{detail}")
-    return Subject(target.function, has_sync=answer.fields["sync"], has_async=answer.fields["async"],
-                   requires=(answer.fields["module"],))
+    return Subject(
+        target.function,
+        has_sync=answer.fields["sync"],
+        has_async=answer.fields["async"],
+        requires=(answer.fields["module"],),
+    )
 
 
 def question_spec(folder: Path, *, user: UserTarget | None = None, workload: str = "") -> ChildSpec:
     """Return the spec of a child process that is asked something, not measured."""
-    return ChildSpec(name="question", workload=workload, user=user, size="small", runner="serial", workers=1, phase="steady",
-                     task_units=None, tasks=None, values=1, warmups=0, loops=1, min_seconds=0.0,
-                     progress_timeout=PROGRESS_SECONDS, services=(), folder=str(folder))
+    return ChildSpec(
+        name="question",
+        workload=workload,
+        user=user,
+        size="small",
+        runner="serial",
+        workers=1,
+        phase="steady",
+        task_units=None,
+        tasks=None,
+        values=1,
+        warmups=0,
+        loops=1,
+        min_seconds=0.0,
+        progress_timeout=PROGRESS_SECONDS,
+        services=(),
+        folder=str(folder),
+    )
 
 
 def sized_tasks(selection: Selection, prepared: Prepared, folder: Path) -> dict[tuple[str, float], tuple[int, int]]:
@@ -169,8 +220,12 @@ def sized_tasks(selection: Selection, prepared: Prepared, folder: Path) -> dict[
     for subject in prepared.subjects:
         if not selection.task_seconds or not subject.has_units:
             continue
-        answer = run_child(prepared.pythons[first], question_spec(folder, workload=subject.name),
-                           prepared.environments[first], entry="rate")
+        answer = run_child(
+            prepared.pythons[first],
+            question_spec(folder, workload=subject.name),
+            prepared.environments[first],
+            entry="rate",
+        )
         if answer.kind != "rate":
             raise ToolkitError(f"cannot size the tasks of {subject.name}: {answer.reason}\n{answer.output}")
         for seconds in selection.task_seconds:

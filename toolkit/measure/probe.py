@@ -22,8 +22,8 @@ class Abilities:
     """What one build can do.  None is yes, a text the reason why not."""
 
     runners: dict[str, str | None]
-    modules: dict[str, str | None]     # imported in the main interpreter
-    isolated: dict[str, str | None]    # imported in an own-GIL interpreter
+    modules: dict[str, str | None]  # imported in the main interpreter
+    isolated: dict[str, str | None]  # imported in an own-GIL interpreter
     versions: dict[str, str] = field(default_factory=dict)  # of the modules that are distributions
 
 
@@ -42,8 +42,9 @@ def ask_build(python: str, env: Mapping[str, str], *, free_threaded: bool, modul
         usable = here[module] is None and found["subinterpreters"] is None
         isolated[module] = _ask(python, env, "isolated", module) if usable else here[module]
     versions = _ask(python, env, "versions", ",".join(here)) if here else {}
-    return Abilities(runners=found, modules=here, isolated=isolated,
-                     versions=versions if isinstance(versions, dict) else {})
+    return Abilities(
+        runners=found, modules=here, isolated=isolated, versions=versions if isinstance(versions, dict) else {}
+    )
 
 
 def version_mismatches(abilities: Mapping[str, Abilities]) -> list[str]:
@@ -65,8 +66,16 @@ def _runner_names() -> list[str]:
 
 def _ask(python: str, env: Mapping[str, str], question: str, name: str) -> Any:
     try:
-        done = subprocess.run([python, "-P", "-c", _ENTRY, question, name], env=dict(env), capture_output=True, text=True,
-                              timeout=LIMIT_SECONDS, check=False, stdin=subprocess.DEVNULL, errors="replace")
+        done = subprocess.run(
+            [python, "-P", "-c", _ENTRY, question, name],
+            env=dict(env),
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            errors="replace",
+        )
     except subprocess.TimeoutExpired:
         return f"the question whether {name} works did not end within {LIMIT_SECONDS:g} s"
     except OSError as error:

@@ -1,7 +1,7 @@
 """One measured process from start to end: started, watched, ended, its answer read.
 
-Whatever happens in it (crash, hang, kill, exit, exception, a flood of output) is an answer.  It has a session of its own,
-and nothing of that session is left when this module is done.
+Whatever happens in it (crash, hang, kill, exit, exception, a flood of output) is an answer.  It has a session of its
+own, and nothing of that session is left when this module is done.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from toolkit.measure.spec import ChildSpec
 
 ENTRY = "from toolkit.measure.child import {entry}; {entry}()"
-MAX_OUTPUT_BYTES = 64 * 2**20   # a workload that prints in a loop must not fill the disk
-TEARDOWN_SECONDS = 10.0         # to end after the answer; subinterpreters may hold threads that do not
-LAST_LINES = 80                 # a worker's traceback stands before the one of the process that waited for it
+MAX_OUTPUT_BYTES = 64 * 2**20  # a workload that prints in a loop must not fill the disk
+TEARDOWN_SECONDS = 10.0  # to end after the answer; subinterpreters may hold threads that do not
+LAST_LINES = 80  # a worker's traceback stands before the one of the process that waited for it
 _POLL_SECONDS = 0.25
 _CULPRIT = re.compile(rb"\(GIL\) has been enabled to load module '([^']+)'")
 
@@ -35,11 +35,11 @@ _CULPRIT = re.compile(rb"\(GIL\) has been enabled to load module '([^']+)'")
 class Answer:
     """What came out of a measured process."""
 
-    kind: str                      # "measured", "described", "rate", or a Failure.kind, or "unavailable", "refused"
-    reason: str                    # one line; "" when it delivered
-    fields: dict[str, Any]         # what it wrote
-    output: str                    # the last lines it printed
-    note: str | None = None        # something odd after the answer was delivered
+    kind: str  # "measured", "described", "rate", or a Failure.kind, or "unavailable", "refused"
+    reason: str  # one line; "" when it delivered
+    fields: dict[str, Any]  # what it wrote
+    output: str  # the last lines it printed
+    note: str | None = None  # something odd after the answer was delivered
 
 
 def run_child(python: str, spec: ChildSpec, env: Mapping[str, str], *, entry: str = "main") -> Answer:
@@ -54,8 +54,14 @@ def run_child(python: str, spec: ChildSpec, env: Mapping[str, str], *, entry: st
     with spec.output_path.open("wb") as output:
         try:
             process = subprocess.Popen(
-                [python, "-P", "-c", ENTRY.format(entry=entry), spec.to_json()], env=dict(env), cwd=Path.cwd(),
-                stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True)  # stdin: see lifeline
+                [python, "-P", "-c", ENTRY.format(entry=entry), spec.to_json()],
+                env=dict(env),
+                cwd=Path.cwd(),
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )  # stdin: see lifeline
         except OSError as error:
             return Answer(kind="starting", reason=f"cannot start {python}: {error.strerror}", fields={}, output="")
     try:
@@ -92,6 +98,7 @@ def _watch(process: subprocess.Popen[bytes], spec: ChildSpec) -> str:
 def _ended(process: subprocess.Popen[bytes]) -> Iterator[Any]:
     """Give a function that waits up to some seconds and says whether `process` has ended, without burning CPU."""
     if not hasattr(os, "pidfd_open"):  # macOS
+
         def wait_by_polling(seconds: float) -> bool:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(seconds)
@@ -153,15 +160,18 @@ def _read_answer(returncode: int, ended: str, spec: ChildSpec, *, oom_killed: bo
 def _cause(returncode: int, ended: str, spec: ChildSpec, *, oom_killed: bool) -> tuple[str, str]:
     """Return the failure's kind and one line, for a process that left no answer."""
     if ended == "hang":
-        return "hang", (f"no pass ended within {spec.progress_timeout:g} s, so it was killed; "
-                        "raise --timeout if the work takes that long")
+        return "hang", (
+            f"no pass ended within {spec.progress_timeout:g} s, so it was killed; "
+            "raise --timeout if the work takes that long"
+        )
     if ended == "flood":
         return "killed", f"it printed more than {MAX_OUTPUT_BYTES >> 20} MiB, so it was killed"
     if returncode < 0:
         name = signal.Signals(-returncode).name
         if returncode == -signal.SIGKILL:
-            return "killed", f"killed by {name}" + (": out of memory" if oom_killed else
-                                                   ", not by gilscope; the machine may have run out of memory")
+            return "killed", f"killed by {name}" + (
+                ": out of memory" if oom_killed else ", not by gilscope; the machine may have run out of memory"
+            )
         return "crash", f"crashed with {name}"
     return "exit", f"ended with exit code {returncode} before it delivered a value"
 

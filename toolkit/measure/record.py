@@ -21,8 +21,8 @@ class Request:
     selection: Selection
     settings: Settings
     units: Units
-    paths: tuple[str, ...]      # folders of the user's modules
-    packages: tuple[str, ...]   # requirements the user named
+    paths: tuple[str, ...]  # folders of the user's modules
+    packages: tuple[str, ...]  # requirements the user named
 
     def to_options(self) -> dict[str, Any]:
         """Return the form that JSON holds."""
@@ -40,12 +40,16 @@ class Request:
         try:
             selection: dict[str, Any] = dict(fields["selection"])
             user = selection.pop("user")
-            lists: dict[str, Any] = {name: tuple(selection.pop(name)) for name in ("workloads", "models", "workers", "task_seconds")}
+            lists: dict[str, Any] = {
+                name: tuple(selection.pop(name)) for name in ("workloads", "models", "workers", "task_seconds")
+            }
             phases = tuple(Phase(each) for each in selection.pop("phases"))
             return cls(
                 selection=Selection(user=UserTarget(**user) if user else None, phases=phases, **lists, **selection),
                 settings=Settings(**fields["settings"]),
                 units={(name, seconds): (units, tasks) for name, seconds, units, tasks in fields["units"]},
-                paths=tuple(fields["paths"]), packages=tuple(fields["packages"]))
+                paths=tuple(fields["paths"]),
+                packages=tuple(fields["packages"]),
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise BadFileError(f"run.json does not say how the run was made, so it cannot go on ({error})") from error

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from toolkit.store import Store
 
-FUTILE_RETAKES = 4      # starved again in a row, from the first on: enough to know that the machine is busy
+FUTILE_RETAKES = 4  # starved again in a row, from the first on: enough to know that the machine is busy
 MIN_ROUNDS_TO_STOP = 6  # below that the median has no 95 % interval to be narrow enough
 
 
@@ -34,13 +34,13 @@ class Settings:
     """How hard to measure."""
 
     rounds: int
-    values: int                     # pyperf values per process
-    warmups: int                    # pyperf warm-ups per process, after one checked pass
-    min_seconds: float              # shortest value; shorter passes are looped
-    timeout: float                  # seconds a process may make no progress
-    budget: float | None = None     # seconds for the whole run
+    values: int  # pyperf values per process
+    warmups: int  # pyperf warm-ups per process, after one checked pass
+    min_seconds: float  # shortest value; shorter passes are looped
+    timeout: float  # seconds a process may make no progress
+    budget: float | None = None  # seconds for the whole run
     resolution: float | None = None  # stop when every interval is narrower than this share
-    retakes: int = 2                # tries to measure a starved cell again, per round
+    retakes: int = 2  # tries to measure a starved cell again, per round
     seed: int = 0
 
 
@@ -48,14 +48,14 @@ class Settings:
 class Arms:
     """What the measured processes are started with."""
 
-    pythons: Mapping[str, str]                   # build label -> python to start
+    pythons: Mapping[str, str]  # build label -> python to start
     environments: Mapping[str, Mapping[str, str]]  # build label -> environment variables
-    free_threaded: frozenset[str]                # labels of free-threaded builds
+    free_threaded: frozenset[str]  # labels of free-threaded builds
     size: str
     user: UserTarget | None
     units: Mapping[tuple[str, float], tuple[int, int]]  # (workload, task seconds) -> (units per task, tasks)
     services: tuple[int, ...]
-    folder: Path                                 # for the files of the process being measured
+    folder: Path  # for the files of the process being measured
 
 
 class Reporter(Protocol):
@@ -77,8 +77,16 @@ class Reporter(Protocol):
 class Scheduler:
     """One run in progress."""
 
-    def __init__(self, run: Run, store: Store, arms: Arms, settings: Settings, reporter: Reporter,
-                 measure: Callable[..., Answer] = run_child, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        run: Run,
+        store: Store,
+        arms: Arms,
+        settings: Settings,
+        reporter: Reporter,
+        measure: Callable[..., Answer] = run_child,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`run` is what there is already: its cells, and complete rounds when it is resumed."""
         self._run = run
         self._store = store
@@ -126,8 +134,14 @@ class Scheduler:
 
     def _save(self, done: int, stopped: str) -> Run:
         run = dataclasses.replace(
-            self._run, rounds_done=done, stopped=stopped, measurements=self._store.measurements(),
-            failures=tuple(self._failures), skips=tuple(self._skips), notes=tuple(self._notes))
+            self._run,
+            rounds_done=done,
+            stopped=stopped,
+            measurements=self._store.measurements(),
+            failures=tuple(self._failures),
+            skips=tuple(self._skips),
+            notes=tuple(self._notes),
+        )
         self._store.save(run)
         return run
 
@@ -196,7 +210,9 @@ class Scheduler:
             self._skips.append(Skip(cell=cell, reason=answer.reason))
             return None
         if answer.kind != "measured":
-            self._failures.append(Failure(cell=cell, kind=answer.kind, reason=answer.reason, output=answer.output, round=index))
+            self._failures.append(
+                Failure(cell=cell, kind=answer.kind, reason=answer.reason, output=answer.output, round=index)
+            )
             self._reporter.note(f"{cell.build}: {cell.name}: {answer.reason}")
             return None
         if answer.note:
@@ -217,11 +233,23 @@ class Scheduler:
         if cell.task_seconds is not None:
             units, tasks = self._arms.units[cell.workload, cell.task_seconds]
         return ChildSpec(
-            name=cell.name, workload=cell.workload, user=self._arms.user, size=self._arms.size, runner=cell.runner,
-            workers=cell.workers, phase=cell.phase, task_units=units, tasks=tasks, values=self._settings.values,
-            warmups=self._settings.warmups, loops=self._loops.get(_untwinned(cell), 0),
-            min_seconds=self._settings.min_seconds, progress_timeout=self._settings.timeout,
-            services=self._arms.services, folder=str(self._arms.folder))
+            name=cell.name,
+            workload=cell.workload,
+            user=self._arms.user,
+            size=self._arms.size,
+            runner=cell.runner,
+            workers=cell.workers,
+            phase=cell.phase,
+            task_units=units,
+            tasks=tasks,
+            values=self._settings.values,
+            warmups=self._settings.warmups,
+            loops=self._loops.get(_untwinned(cell), 0),
+            min_seconds=self._settings.min_seconds,
+            progress_timeout=self._settings.timeout,
+            services=self._arms.services,
+            folder=str(self._arms.folder),
+        )
 
     def _environment(self, cell: Cell) -> dict[str, str]:
         environment = dict(self._arms.environments[cell.build])
@@ -241,8 +269,10 @@ class Scheduler:
     def _narrow_enough(self, done: int) -> bool:
         if self._settings.resolution is None or done < MIN_ROUNDS_TO_STOP:
             return False
-        walls = {each.cell: {one.round: statistics.median(one.wall) for one in each.observations if not one.starved}
-                 for each in self._store.measurements()}
+        walls = {
+            each.cell: {one.round: statistics.median(one.wall) for one in each.observations if not one.starved}
+            for each in self._store.measurements()
+        }
         for cell, values in walls.items():
             baseline = walls.get(dataclasses.replace(cell, runner=BASELINE, workers=1, twin=False))
             if cell.runner == BASELINE or not baseline or not values.keys() & baseline.keys():

@@ -37,8 +37,14 @@ def services(names: Iterable[str], environment: Mapping[str, str]) -> Iterator[S
     try:
         for name in names:
             # The server's end of stdin closes when we do, however we do, and it ends with that.
-            server = subprocess.Popen([sys.executable, "-P", "-m", "workloads.servers", name], env=dict(environment),
-                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+            server = subprocess.Popen(
+                [sys.executable, "-P", "-m", "workloads.servers", name],
+                env=dict(environment),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
             started.append(server)
             addresses[f"GILSCOPE_{name.upper()}"] = _address(server, name)
         yield Services(tuple(server.pid for server in started), addresses)
@@ -53,5 +59,7 @@ def _address(server: subprocess.Popen[str], name: str) -> str:
     ready, _, _ = select.select([server.stdout], [], [], READY_SECONDS)
     address = server.stdout.readline().strip() if ready else ""
     if ":" not in address:
-        raise BuildError(f"the loopback {name} server did not start (exit code {server.poll()}): {address or 'no answer'}")
+        raise BuildError(
+            f"the loopback {name} server did not start (exit code {server.poll()}): {address or 'no answer'}"
+        )
     return address

@@ -13,10 +13,10 @@ class UserTarget:
     """The user's own function as a workload; every name is "package.module:attribute"."""
 
     function: str
-    payloads: str | None = None        # a callable or a sequence
-    payload: str | None = None         # or one Python literal ...
-    tasks: int = 0                     # ... this many times
-    check: str | None = None           # called with the list of results; raises to refuse them
+    payloads: str | None = None  # a callable or a sequence
+    payload: str | None = None  # or one Python literal ...
+    tasks: int = 0  # ... this many times
+    check: str | None = None  # called with the list of results; raises to refuse them
     async_function: str | None = None  # the form that asyncio awaits
 
 
@@ -24,22 +24,22 @@ class UserTarget:
 class ChildSpec:
     """One measured process: one cell, one round."""
 
-    name: str                     # the pyperf benchmark's name
-    workload: str                 # a name in workloads.catalog; the target's name when `user` is set
+    name: str  # the pyperf benchmark's name
+    workload: str  # a name in workloads.catalog; the target's name when `user` is set
     user: UserTarget | None
     size: str
     runner: str
     workers: int
     phase: str
-    task_units: int | None        # units of work per task, for --task-length
-    tasks: int | None             # number of such tasks
-    values: int                   # pyperf values
-    warmups: int                  # pyperf warm-ups, after the one checked pass
-    loops: int                    # 0: find the number that makes a value at least `min_seconds` long
+    task_units: int | None  # units of work per task, for --task-length
+    tasks: int | None  # number of such tasks
+    values: int  # pyperf values
+    warmups: int  # pyperf warm-ups, after the one checked pass
+    loops: int  # 0: find the number that makes a value at least `min_seconds` long
     min_seconds: float
-    progress_timeout: float       # seconds without a finished pass after which stacks are dumped
-    services: tuple[int, ...]     # process ids of loopback servers: their CPU time is the measurement's own
-    folder: str                   # where the answer goes
+    progress_timeout: float  # seconds without a finished pass after which stacks are dumped
+    services: tuple[int, ...]  # process ids of loopback servers: their CPU time is the measurement's own
+    folder: str  # where the answer goes
 
     def to_json(self) -> str:
         """Return the form that travels on the command line."""

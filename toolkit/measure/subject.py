@@ -27,13 +27,13 @@ class RefusedError(Exception):
 class Subject:
     """What one measured process runs."""
 
-    task: Callable[..., Any] | None        # None: only an async form exists
+    task: Callable[..., Any] | None  # None: only an async form exists
     async_task: Callable[..., Any] | None
     payloads: Sequence[Any]
-    shared: Any                            # runners.base.Shared or None
+    shared: Any  # runners.base.Shared or None
     check: Callable[[Sequence[Any]], None]
-    modules: tuple[str, ...] = ()          # what the task imports when it first runs
-    kind: str | None = None                # workloads.base.Kind; None: the user's, about which nothing is known
+    modules: tuple[str, ...] = ()  # what the task imports when it first runs
+    kind: str | None = None  # workloads.base.Kind; None: the user's, about which nothing is known
 
 
 def load(spec: ChildSpec) -> Subject:
@@ -50,8 +50,15 @@ def load(spec: ChildSpec) -> Subject:
     if spec.task_units is not None:
         return _sized_subject(workload, spec.task_units, spec.tasks or 1)
     size: Any = spec.size
-    return Subject(workload.task, workload.async_task, workload.payloads(size), workload.shared,
-                   lambda results: workload.check(size, results), modules=workload.requires, kind=workload.kind)
+    return Subject(
+        workload.task,
+        workload.async_task,
+        workload.payloads(size),
+        workload.shared,
+        lambda results: workload.check(size, results),
+        modules=workload.requires,
+        kind=workload.kind,
+    )
 
 
 def _sized_subject(workload: Any, units: int, tasks: int) -> Subject:
@@ -67,7 +74,15 @@ def _sized_subject(workload: Any, units: int, tasks: int) -> Subject:
             if result != expected:
                 raise WrongResult(f"task {index} returned {result!r:.80}, a serial run {expected!r:.80}")
 
-    return Subject(workload.task, workload.async_task, payloads, workload.shared, check, modules=workload.requires, kind=workload.kind)
+    return Subject(
+        workload.task,
+        workload.async_task,
+        payloads,
+        workload.shared,
+        check,
+        modules=workload.requires,
+        kind=workload.kind,
+    )
 
 
 def _user_subject(target: UserTarget) -> Subject:
@@ -118,10 +133,13 @@ def resolve(name: str) -> Any:
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if module_name == missing or module_name.startswith(missing + "."):
-            raise RefusedError(f"there is no module {missing!r} (looked for {name}); "
-                               "run from the folder that holds it, or name it with --path") from error
-        raise RefusedError(f"{module_name} imports {missing!r}, which this build does not have; "
-                           f"add it with --with {missing}") from error
+            raise RefusedError(
+                f"there is no module {missing!r} (looked for {name}); "
+                "run from the folder that holds it, or name it with --path"
+            ) from error
+        raise RefusedError(
+            f"{module_name} imports {missing!r}, which this build does not have; add it with --with {missing}"
+        ) from error
     for part in path.split("."):
         try:
             found = getattr(found, part)
@@ -184,7 +202,7 @@ def _found_by_name(function: Any, module: str | None, qualname: str) -> bool:
 
 
 def pickle_reason(value: Any, where: str, seen: frozenset[int] = frozenset()) -> str | None:
-    """Return which part of `value` cannot be pickled and why, or None; `where` names the value, `seen` what it is in."""
+    """Return which part of `value` cannot be pickled and why, or None; `where` names it, `seen` is what it is in."""
     try:
         pickle.dumps(value, protocol=5)
     except RecursionError:

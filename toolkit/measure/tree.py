@@ -1,7 +1,7 @@
 """CPU time and memory of a process and everything it started.  Runs inside the measured process: imports little.
 
-`resource.getrusage(RUSAGE_CHILDREN)` alone knows only children that were waited for, which a live pool's workers are not, and
-psutil does not load everywhere we measure; procfs and the per-process CPU clocks need neither.
+`resource.getrusage(RUSAGE_CHILDREN)` alone knows only children that were waited for, which a live pool's workers are
+not, and psutil does not load everywhere we measure; procfs and the per-process CPU clocks need neither.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def _cpu_seconds_of(pid: int) -> float:
 
 
 def memory(pids: Iterable[int]) -> tuple[int | None, int | None]:
-    """Return (peak resident bytes, proportional bytes now), each summed over `pids`; None where the system has no such file.
+    """Return (peak resident bytes, proportional bytes now), each summed over `pids`.
 
-    The resident peak counts shared pages once for each process; the proportional set divides them among their users, so
-    its sum is what the processes really take.
+    None where the system has no such file.  The resident peak counts shared pages once for each process; the
+    proportional set divides them among their users, so its sum is what the processes really take.
     """
     resident = proportional = 0
     seen = False

@@ -33,9 +33,16 @@ class ProgressReporter:
         self._console = Console(stderr=True)
         self._bar: Progress | None = None
         if self._console.is_terminal:
-            self._bar = Progress(TextColumn("{task.fields[round]}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
-                                 TimeElapsedColumn(), TextColumn("{task.fields[left]}"), TextColumn("{task.fields[cell]}"),
-                                 console=self._console, transient=True)
+            self._bar = Progress(
+                TextColumn("{task.fields[round]}"),
+                BarColumn(),
+                TextColumn("{task.completed}/{task.total}"),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[left]}"),
+                TextColumn("{task.fields[cell]}"),
+                console=self._console,
+                transient=True,
+            )
         self._task = TaskID(0)
         self._round = ""
         self._arms = self._done = 0
@@ -48,7 +55,9 @@ class ProgressReporter:
             self._task = self._bar.add_task("", total=None, round="", left="", cell="")
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Take the bar away."""
         if self._bar is not None:
             self._bar.stop()
