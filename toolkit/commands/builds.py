@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 import time
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -21,16 +19,15 @@ from toolkit.builds.find import FoundBuilds, find_builds
 from toolkit.builds.install import Request, install, usable_cores
 from toolkit.builds.pairing import best_pair
 from toolkit.commands.options import positive
+from toolkit.commands.printing import printed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolkit.builds.compile import Step
     from toolkit.builds.pairing import Pair
     from toolkit.model import Build
 
 HEARTBEAT_SECONDS = 30.0   # between lines that tell a log's reader that something still happens
-COLUMNS = ("build", "version", "GIL", "JIT", "debug", "compiler", "-O", "PGO", "LTO", "allocator", "found by")
+COLUMNS = ("build", "version", "GIL", "compiler", "built with", "allocator", "found by")
 
 
 def add_parser(commands: Any) -> None:
@@ -73,17 +70,17 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(_plain(found, pair), indent=1))
         return 0
-    console = Console(highlight=False)
-    if found.builds:
-        console.print(_table(found))
-        for build in found.builds:
-            console.print(_origin(build), soft_wrap=True)
-    else:
-        console.print("No CPython 3.12 or newer found. `gilscope builds install` gets a pair.")
-    for note in found.problems:
-        console.print(f"not usable: {note.text}", soft_wrap=True, markup=False)
-    for line in _fairness(found, pair):
-        console.print(line, markup=False)
+    with printed() as console:
+        if found.builds:
+            console.print(_table(found))
+            for build in found.builds:
+                console.print(_origin(build), soft_wrap=True)
+        else:
+            console.print("No CPython 3.12 or newer found. `gilscope builds install` gets a pair.")
+        for note in found.problems:
+            console.print(f"not usable: {note.text}", soft_wrap=True, markup=False)
+        for line in _fairness(found, pair):
+            console.print(line, markup=False)
     return 0
 
 
@@ -91,7 +88,7 @@ def run_install(args: argparse.Namespace) -> int:
     """Install the builds and say what is there now."""
     request = Request(names=tuple(args.names), tarball=args.source, optimize=args.optimize, jobs=args.jobs,
                       keep_source=args.keep_source)
-    with _terminated_like_interrupted(), Steps() as steps:
+    with Steps() as steps:
         outcome = install(request, steps.show)
     for line in outcome.lines:
         print(line)
@@ -147,27 +144,22 @@ class Steps:
         print(f"[{now - self._began:4.0f} s] {step.what}{share}", file=sys.stderr, flush=True)
 
 
-@contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """Turn SIGTERM into an exception, so that compilers are ended and half-made folders removed."""
-    def end(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def _table(found: FoundBuilds) -> Table:
-    table = Table(*COLUMNS, box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    for name in COLUMNS:
+        table.add_column(name, no_wrap=name == "build")  # a label is there to be copied
     for build in found.builds:
         table.add_row(*(Text(cell) for cell in (
-            build.label, build.version, "no" if build.free_threaded else "yes", build.jit, _yes(build.debug),
-            build.compiler, build.opt_level.removeprefix("-O"), _yes(build.pgo), _yes(build.lto), build.allocator,
-            build.source)))
+            build.label, build.version, "no" if build.free_threaded else "yes", build.compiler, _built_with(build),
+            build.allocator, build.source)))
     return table
+
+
+def _built_with(build: Build) -> str:
+    """Return what makes it fast or slow: "-O3 PGO LTO", "-O0 debug", "-O3 JIT (off)"."""
+    words = [build.opt_level, "PGO" * build.pgo, "LTO" * build.lto, "debug" * build.debug,
+             {"no": "", "on": "JIT"}.get(build.jit, f"JIT ({build.jit})")]
+    return " ".join(filter(None, words))
 
 
 def _origin(build: Build) -> Text:
@@ -201,6 +193,3 @@ def _plain(found: FoundBuilds, pair: Pair | None) -> dict[str, Any]:
             "mismatches": [note.text for note in pair.mismatches]},
     }
 
-
-def _yes(value: bool) -> str:  # noqa: FBT001 - the one thing it is about
-    return "yes" if value else "no"

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 
 import runners.catalog
 import workloads.catalog
 from toolkit.builds.environment import build_environment
 from toolkit.builds.find import find_builds, select_builds
+from toolkit.commands.printing import printed
 from toolkit.measure.prepare import child_environment, needed_packages, workload_packages
 from toolkit.measure.probe import Abilities, ask_build
 
@@ -58,12 +58,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(_plain(abilities), indent=1))
         return 0
-    console = Console(highlight=False)
-    with console.capture() as shown:  # printed by us: rich makes a reader that has gone an error
+    with printed() as console:
         console.print(
             _workload_table(), _model_table(), *(_ability_table(label, each) for label, each in abilities.items())
         )
-    print(shown.get(), end="")
     return 0
 
 

@@ -1,0 +1,20 @@
+"""Tables of commands that print no report."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def printed() -> Iterator[Console]:
+    """Give a console; what it shows is printed at the end, by us: rich makes a reader that has gone an error."""
+    console = Console(highlight=False)
+    with console.capture() as shown:
+        yield console
+    print(shown.get(), end="")
