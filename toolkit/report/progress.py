@@ -42,6 +42,8 @@ class ProgressReporter:
                 TextColumn("{task.fields[cell]}"),
                 console=self._console,
                 transient=True,
+                # Drawn only between cells: a thread that redraws would take CPU time from what is measured.
+                auto_refresh=False,
             )
         self._task = TaskID(0)
         self._round = ""
@@ -66,19 +68,20 @@ class ProgressReporter:
         """Say that round `index` of `rounds` begins and has `arms` arms."""
         self._round, self._arms, self._done = f"round {index + 1}/{rounds}", arms, 0
         if self._bar is not None:
-            self._bar.update(self._task, total=arms, completed=0, round=self._round)
+            self._bar.update(self._task, total=arms, completed=0, round=self._round, refresh=True)
 
     def arm_begins(self, cell: Cell) -> None:
         """Show which cell is being measured."""
         if self._bar is not None:
-            self._bar.update(self._task, cell=f"{cell.build} {cell.workload} {cell.runner} x{cell.workers}")
+            words = f"{cell.build} {cell.workload} {cell.runner} x{cell.workers}"
+            self._bar.update(self._task, cell=words, refresh=True)
 
     def arm_ends(self, cell: Cell, seconds_left: float | None) -> None:  # noqa: ARG002 - the Reporter's form
         """Count the cell and show the time left."""
         self._done += 1
         left = format_left(seconds_left)
         if self._bar is not None:
-            self._bar.update(self._task, completed=self._done, left=left)
+            self._bar.update(self._task, completed=self._done, left=left, refresh=True)
         elif time.monotonic() - self._told > LINE_SECONDS:
             self._told = time.monotonic()
             self.note(f"{self._round}, {self._done} of {self._arms} cells, {left}")
