@@ -23,7 +23,8 @@ TERMINATED = 143  # 128 + SIGTERM
 
 _EPILOG = """\
 exit codes: 0 clean; 1 something was found (a slower cell with --fail-on); 2 the request was wrong;
-3 a cell failed, or gilscope could not finish; 130 Ctrl-C, with what was measured kept.
+3 a cell failed, or gilscope could not finish; 130 Ctrl-C, 143 SIGTERM: what was measured
+is kept.
 """
 
 

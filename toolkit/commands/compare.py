@@ -61,9 +61,10 @@ def run(args: argparse.Namespace) -> int:
     runs = [load_run(find_label(label)) for label in _checked(args)]
     contrasts, document = _across(runs[0], runs[1], args.clock) if len(runs) > 1 else _within(runs[0], args)
     print(RENDERERS["markdown" if args.markdown else "terminal"](document))
-    if args.fail_on is not None and not any(each.comparison for each in contrasts):
+    judged = [each for each in contrasts if each.comparison and each.comparison.verdict() != "unknown"]
+    if args.fail_on is not None and not judged:
         # A gate that judged nothing must not look like one that found nothing.
-        print("gilscope: no cell could be compared, so --fail-on judged nothing", file=sys.stderr)
+        print("gilscope: of no cell can it be said whether it is slower, so --fail-on judged nothing", file=sys.stderr)
         return UNFINISHED
     failed = [] if args.fail_on is None else past_limit(contrasts, args.fail_on)
     for each in failed:

@@ -33,6 +33,28 @@ QUICK_MODELS = (
     "asyncio",
 )
 QUICK_KINDS = ("cpu", "native", "io", "mixed")
+FIXED_AT_START = {  # attribute of the command line: how a user writes it
+    "workload": "WORKLOAD",
+    "builds": "--builds",
+    "build": "--build",
+    "models": "--models",
+    "workers": "--workers",
+    "size": "--size",
+    "phases": "--phases",
+    "task_length": "--task-length",
+    "payloads": "--payloads",
+    "payload": "--payload",
+    "check": "--check",
+    "async_form": "--async-form",
+    "path": "--path",
+    "packages": "--with",
+    "preset": "--quick or --rigorous",
+    "resolution": "--resolution",
+    "seed": "--seed",
+    "label": "--label",
+    "strict": "--strict",
+    "dry_run": "--dry-run",
+}
 PHASES = {"steady": (Phase.STEADY,), "startup": (Phase.STARTUP,), "both": (Phase.STEADY, Phase.STARTUP)}
 
 
@@ -48,6 +70,7 @@ class Preset:
     budget: float | None
 
 
+TIMEOUT_SECONDS = 60.0
 PRESETS = {
     "quick": Preset("small", rounds=6, values=2, warmups=0, min_seconds=0.02, budget=280.0),
     "default": Preset("small", rounds=12, values=3, warmups=1, min_seconds=0.05, budget=None),
@@ -172,7 +195,7 @@ def make_settings(args: argparse.Namespace) -> Settings:
         values=preset.values,
         warmups=preset.warmups,
         min_seconds=preset.min_seconds,
-        timeout=args.timeout,
+        timeout=args.timeout or TIMEOUT_SECONDS,
         budget=budget,
         resolution=args.resolution,
         seed=seed,
@@ -182,6 +205,21 @@ def make_settings(args: argparse.Namespace) -> Settings:
 def module_paths(args: argparse.Namespace) -> list[Path]:
     """Return the folders the user's modules are in."""
     return [path.resolve() for path in args.path or [Path.cwd()]]
+
+
+def refuse_beside_resume(args: argparse.Namespace) -> None:
+    """Refuse what would change a run that has begun: it would be dropped, or make its rounds unlike.
+
+    Raises:
+        ToolkitError: such an option is there.
+    """
+    asked = {option: getattr(args, name) for name, option in FIXED_AT_START.items()}
+    given = [option for option, value in asked.items() if not (value is None or value is False or value in ([], ()))]
+    if given:
+        raise ToolkitError(
+            f"{', '.join(given)} cannot be changed in a run that has begun: leave it out, "
+            "or start a new run without --resume"
+        )
 
 
 def _powers_of_two(cores: int) -> tuple[int, ...]:

@@ -17,7 +17,14 @@ import workloads.catalog
 from toolkit.builds.find import find_builds
 from toolkit.builds.pairing import compare_builds
 from toolkit.commands.options import counts, duration, durations, names, positive, share
-from toolkit.commands.request import PHASES, choose_builds, make_selection, make_settings, module_paths
+from toolkit.commands.request import (
+    PHASES,
+    choose_builds,
+    make_selection,
+    make_settings,
+    module_paths,
+    refuse_beside_resume,
+)
 from toolkit.errors import BuildError, ToolkitError
 from toolkit.measure.machine import this_machine
 from toolkit.measure.noise import usable_cores
@@ -102,7 +109,7 @@ def _add_matrix(group: Any) -> None:
         "--phases",
         choices=PHASES,
         help="steady: workers are up and warm before the clock starts; startup: "
-        "starting and ending them is timed (default: steady, and both for noop).",
+        "starting them, one task each, and ending them is timed; both (default: steady).",
     )
     group.add_argument(
         "--task-length",
@@ -187,7 +194,6 @@ def _add_effort(group: Any) -> None:
         "--timeout",
         metavar="TIME",
         type=duration,
-        default=60.0,
         help="Kill a measured process that finishes no pass over the payloads for this long (default: 60s).",
     )
     group.add_argument(
@@ -197,7 +203,12 @@ def _add_effort(group: Any) -> None:
 
 def _add_output(group: Any) -> None:
     group.add_argument("--label", help="Name of the run: it is kept in results/LABEL (default: date and time).")
-    group.add_argument("--resume", metavar="LABEL", help="Go on with a run that was interrupted or killed.")
+    group.add_argument(
+        "--resume",
+        metavar="LABEL",
+        help="Go on with a run that was interrupted or killed. It is measured as it was asked for; "
+        "only --rounds, --budget, --timeout and --markdown go with it.",
+    )
     group.add_argument(
         "--strict",
         action="store_true",
@@ -257,13 +268,19 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
 
 
 def _resume(args: argparse.Namespace, folder: Path) -> int:
+    refuse_beside_resume(args)
     store, so_far = Store.reopen(find_label(args.resume))
     try:
         request = Request.from_options(so_far.options)
         rounds = args.rounds or so_far.rounds_planned
         _refuse_to_resume(so_far, rounds)
         # The budget counts from here: what was measured before a pause has been paid for.
-        settings = dataclasses.replace(request.settings, rounds=rounds, budget=args.budget or request.settings.budget)
+        settings = dataclasses.replace(
+            request.settings,
+            rounds=rounds,
+            budget=args.budget or request.settings.budget,
+            timeout=args.timeout or request.settings.timeout,
+        )
         request = dataclasses.replace(request, settings=settings)
         prepared = prepare(
             request.selection,
