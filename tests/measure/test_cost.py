@@ -160,6 +160,11 @@ def test_starved_is_who_misses_cores(wanted, others, cores, starved):
     assert is_starved(wanted, others, cores) is starved
 
 
+def test_under_a_quota_others_may_use_the_cpus_that_it_leaves_idle():
+    assert is_starved(2, 30.0, 2, 64) is False
+    assert is_starved(2, 63.0, 2, 64) is True
+
+
 def test_usable_cores_follow_affinity():
     first = min(os.sched_getaffinity(0))
     code = ("import os, sys; os.sched_setaffinity(0, [int(sys.argv[1])]); "

@@ -19,7 +19,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from toolkit.measure import lifeline
-from toolkit.measure.noise import Window, is_starved, usable_cores
+from toolkit.measure.noise import Window, allowed_cpus, is_starved, usable_cores
 from toolkit.measure.spec import ChildSpec
 from toolkit.measure.subject import RefusedError, Subject, load
 from toolkit.measure.tree import cpu_seconds, descendants, memory
@@ -276,7 +276,7 @@ def _answer(
         "rss_bytes": evidence.pop("rss_bytes", None),
         "pss_bytes": evidence.pop("pss_bytes", None),
         "evidence": evidence,
-        "starved": is_starved(wanted, others, usable_cores()),
+        "starved": is_starved(wanted, others, usable_cores(), allowed_cpus()),
         "gil_start": gil_start,
         "gil_end": on,
         "metadata": {"gilscope_switch_interval": sys.getswitchinterval(), "gilscope_cores": usable_cores()},

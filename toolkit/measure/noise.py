@@ -21,12 +21,16 @@ STARVED_SHARE = 0.15
 
 def usable_cores() -> int:
     """Return the number of CPUs this process may run on: its affinity, cut down by a cgroup's quota."""
+    allowed, quota = allowed_cpus(), _cgroup_quota()
+    return allowed if quota is None else max(1, min(allowed, round(quota)))
+
+
+def allowed_cpus() -> int:
+    """Return the number of CPUs in this process's affinity, whatever share of their time a quota leaves."""
     try:
-        cores = len(os.sched_getaffinity(0))
+        return len(os.sched_getaffinity(0))
     except AttributeError:
-        cores = os.cpu_count() or 1
-    quota = _cgroup_quota()
-    return cores if quota is None else max(1, min(cores, round(quota)))
+        return os.cpu_count() or 1
 
 
 def _cgroup_quota() -> float | None:
@@ -38,7 +42,7 @@ def _cgroup_quota() -> float | None:
         return None
 
 
-def is_starved(wanted: float, others_cores: float | None, cores: int) -> bool:
+def is_starved(wanted: float, others_cores: float | None, cores: int, allowed: int | None = None) -> bool:
     """Return whether parallel workers missed more than STARVED_SHARE of the cores they need.
 
     One worker is never starved: sharing its core slows its baseline in the same round as much, and its CPU time not at
@@ -47,12 +51,14 @@ def is_starved(wanted: float, others_cores: float | None, cores: int) -> bool:
     Args:
         wanted: Cores the workers could use at once.
         others_cores: Cores' worth of CPU time that other processes used; None when the system does not tell.
-        cores: CPUs this process may use.
+        cores: CPUs this process may use at once.
+        allowed: CPUs in its affinity, more than `cores` under a quota; None: no more.
     """
     if others_cores is None or wanted <= 1:
         return False
     needed = min(wanted, cores)
-    return needed - (cores - others_cores) > STARVED_SHARE * needed
+    got = min(cores, (cores if allowed is None else allowed) - others_cores)
+    return needed - got > STARVED_SHARE * needed
 
 
 class Window:
@@ -93,13 +99,18 @@ class Window:
 
 
 def _cpu_ticks() -> tuple[int, int, int] | None:
-    """Return (busy, stolen, all) clock ticks of the machine since boot; stolen ones are busy: nobody here had them."""
+    """Return (busy, stolen, all) clock ticks since boot of the CPUs this process may use, None without procfs.
+
+    Stolen ones are busy: nobody here had them.  What runs on the other CPUs takes nothing from us.
+    """
     try:
+        wanted = {b"cpu%d" % cpu for cpu in os.sched_getaffinity(0)}
         with open("/proc/stat", "rb") as file:
-            ticks = [int(field) for field in file.readline().split()[1:9]]
-    except (OSError, ValueError):
+            lines = [fields for line in file if (fields := line.split()) and fields[0] in wanted]
+        ticks = [sum(int(field) for field in column) for column in zip(*(line[1:9] for line in lines), strict=True)]
+        user, nice, system, _idle, _iowait, irq, softirq, steal = ticks
+    except (OSError, ValueError, AttributeError):
         return None
-    user, nice, system, _idle, _iowait, irq, softirq, steal = ticks
     return user + nice + system + irq + softirq + steal, steal, sum(ticks)
 
 
