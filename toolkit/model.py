@@ -96,10 +96,10 @@ class Cell:
 class Evidence:
     """What else happened on the machine while one measured process ran.  None: the system does not tell."""
 
-    others_cores: float | None      # cores' worth of CPU time that everything but this process tree and us used
+    others_cores: float | None      # cores' worth of CPU time of all but this process tree and the loopback servers
     steal: float | None             # share of the machine's CPU time taken by the hypervisor, 0..1
     pressure: float | None          # share of the time some task waited for a CPU (PSI cpu some), 0..1
-    involuntary_switches: int | None
+    involuntary_switches: int | None  # of the process itself, not of those it started
     load: float | None              # 1-minute load average at the start
 
 
@@ -114,9 +114,9 @@ class Observation:
     evidence: Evidence
     starved: bool                   # did not get the cores it needed
     retakes: int = 0                # which take this is; 0: the first, later ones are made while a cell is starved
-    rss_bytes: int | None = None    # resident set, summed over the process and its children
-    pss_bytes: int | None = None    # proportional set, likewise: shared pages counted once
-    gil_start: bool | None = None   # was the GIL on when the process was ready to measure; None before 3.13
+    rss_bytes: int | None = None    # peak resident set, summed over the process and its children
+    pss_bytes: int | None = None    # proportional set after the last value, likewise: shared pages counted once
+    gil_start: bool | None = None   # was the GIL on before the workload was imported; None before 3.13
     gil_end: bool | None = None     # and at its end
     gil_culprit: str | None = None  # the module whose import turned it on
 

@@ -173,6 +173,13 @@ def test_thread_that_does_not_end_costs_no_value(tmp_path, monkeypatch, python):
     assert (tmp_path / "values.json").exists()
 
 
+def test_pool_that_does_not_close_costs_no_value(tmp_path):
+    answer = run("fail_in_teardown", tmp_path, runner="threads")
+    assert (answer.kind, answer.note) == (
+        "measured", "failed while ending, with exit code 1, after its values were taken")
+    assert "TeardownError: a worker did not end" in answer.output
+
+
 def test_crash_while_ending_costs_no_value(tmp_path):
     answer = run("die_at_exit", tmp_path)
     assert (answer.kind, answer.note) == (

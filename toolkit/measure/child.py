@@ -56,8 +56,10 @@ def main() -> None:
         answer = stopped.answer
     except RefusedError as refused:
         answer = {"kind": "refused", "reason": str(refused)}
-    except BaseException as error:  # noqa: BLE001 - whatever the workload raises is the cell's result
-        answer = _describe(error)
+    except BaseException as error:
+        if spec.answer_path.exists():  # the values are taken; what went wrong in closing the pool is a note on them
+            raise
+        answer = _describe(error)  # whatever the workload raises is the cell's result
     if answer is not None:
         _deliver(spec, answer)
 
@@ -81,6 +83,8 @@ def _measure(spec: ChildSpec) -> dict[str, Any] | None:
     runner = _runner(spec)
     subject = load(spec)
     task = _task(runner, subject)
+    if runner.name in ISOLATED:
+        _import_here_first(subject)
     if spec.phase == "startup":
         seconds = _checked_pass(spec, subject, lambda: _cycle(runner, spec, subject, task, subject.payloads))
         clock = Clock(spec, lambda: _cycle(runner, spec, subject, task, subject.payloads[: spec.workers]))
@@ -88,8 +92,6 @@ def _measure(spec: ChildSpec) -> dict[str, Any] | None:
         # The workers are gone, so there is no memory of this model to speak of.
         _deliver(spec, _answer(spec, subject, clock, runner, [gil_start, gil_enabled()]))
         return None
-    if runner.name in ISOLATED:
-        _import_here_first(subject)
     with runner.pool(spec.workers, subject.shared) as pool:
         report_progress(spec)
         seconds = _checked_pass(spec, subject, lambda: pool.map(task, subject.payloads))
@@ -99,7 +101,7 @@ def _measure(spec: ChildSpec) -> dict[str, Any] | None:
         clock.evidence["rss_bytes"], clock.evidence["pss_bytes"] = memory(clock.pids)
         from runners._worker import gil_state
 
-        states = [state for state, _pid in pool.map(gil_state, [None] * spec.workers)] if not subject.shared else []
+        states = [state for state, _pid in pool.map(gil_state, [None] * spec.workers)]
         _deliver(spec, _answer(spec, subject, clock, runner, [gil_start, gil_enabled(), *states]))
     return None
 
@@ -187,9 +189,7 @@ class Clock:
 
 def _values(spec: ChildSpec, clock: Clock, seconds: float) -> None:
     """Take the values with pyperf's worker and write its file; one pass took `seconds`."""
-    loops = spec.loops or calibrated_loops(seconds, spec.min_seconds)
-    if spec.phase == "startup":
-        loops = 1
+    loops = 1 if spec.phase == "startup" else spec.loops or calibrated_loops(seconds, spec.min_seconds)
     import pyperf
 
     runner = pyperf.Runner()

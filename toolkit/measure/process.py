@@ -117,11 +117,9 @@ def _ended(process: subprocess.Popen[bytes]) -> Iterator[Any]:
 
 def _end_session(process: subprocess.Popen[bytes]) -> None:
     """Kill what is left of the process and everything it started that stayed in its session."""
-    if process.poll() is None:
-        process.kill()
-    process.wait()
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)  # before it is waited for: until then the id is nobody else's
+    process.wait()
     for pid in _session_members(process.pid):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
@@ -181,6 +179,8 @@ def _afterwards(returncode: int, ended: str) -> str | None:
         return f"did not end within {TEARDOWN_SECONDS:g} s after its values were taken"
     if returncode < 0 and not ended:
         return f"crashed with {signal.Signals(-returncode).name} while ending, after its values were taken"
+    if returncode > 0 and not ended:
+        return f"failed while ending, with exit code {returncode}, after its values were taken"
     return None
 
 

@@ -30,7 +30,7 @@ class Absence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What a cell's process and its children occupied, the median over rounds of each process's peak."""
+    """What a cell's processes occupied, the median over rounds: PSS after the last value, or else peak RSS."""
 
     count: float               # bytes
     kind: Literal["PSS", "RSS"]

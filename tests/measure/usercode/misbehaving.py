@@ -122,6 +122,16 @@ def leave_thread_behind(_):
     threading.Thread(target=threading.Event().wait).start()
 
 
+def fail_in_teardown(_):
+    from runners import threads
+    from runners.errors import TeardownError
+
+    def fail(*_):
+        raise TeardownError("a worker did not end")
+
+    threads.close_threads = fail
+
+
 def die_at_exit(_):
     import atexit
 
