@@ -67,6 +67,13 @@ def test_twins_are_the_first_baseline_and_the_widest_parallel_cell():
     assert names(twins) == [("3.14", "serial", 1), ("3.14t", "subinterpreters", 2)]
 
 
+def test_twin_is_an_event_loop_only_where_nothing_else_is_wide():
+    both = dataclasses.replace(PLAIN, has_async=True)
+    for models, expected in ((("threads", "asyncio"), "threads"), (("asyncio",), "asyncio")):
+        twins = [cell for cell in plan(both, models=models).cells if cell.twin]
+        assert names(twins) == [("3.14", "serial", 1), ("3.14t", expected, 2)]
+
+
 def test_baseline_is_there_though_nobody_asked():
     assert [cell.runner for cell in plan(PLAIN, models=("threads",)).cells if not cell.twin] == [
         "serial", "threads", "threads"] * 2

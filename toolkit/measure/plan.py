@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -99,7 +99,7 @@ def expand(
                             group.append(cell)
                         else:
                             skips.append(Skip(cell=cell, reason=reason))
-                cells += [*group, *_twins(group)]
+                cells += [*group, *_twins(group, runners)]
     return Plan(tuple(cells), tuple(skips))
 
 
@@ -150,24 +150,17 @@ def skip_reason(cell: Cell, runner: Runner, subject: Subject, abilities: Abiliti
     return next((reason for module in needed if (reason := importable.get(module))), None)
 
 
-def _twins(group: Sequence[Cell]) -> list[Cell]:
-    """Return the A/A arms of one workload: the first baseline, and the widest parallel cell of the last build."""
+def _twins(group: Sequence[Cell], runners: Sequence[Runner]) -> list[Cell]:
+    """Return the A/A arms of one workload: the first baseline, and the widest parallel cell of the last build.
+
+    An event loop stands in for the latter only where there is nothing else: one thread has the noise of one core.
+    """
+    loops = {runner.name for runner in runners if runner.awaits}
     baselines = [cell for cell in group if cell.runner == BASELINE]
-    parallel = [cell for cell in group if cell.workers > 1]
+    several = [cell for cell in group if cell.workers > 1]
+    parallel = [cell for cell in several if cell.runner not in loops] or several
     widest = [cell for cell in parallel if cell.workers == max(each.workers for each in parallel)]
-    return [_twin(cell) for cell in (*baselines[:1], *widest[-1:])]
-
-
-def _twin(cell: Cell) -> Cell:
-    return Cell(
-        workload=cell.workload,
-        runner=cell.runner,
-        workers=cell.workers,
-        build=cell.build,
-        phase=cell.phase,
-        task_seconds=cell.task_seconds,
-        twin=True,
-    )
+    return [replace(cell, twin=True) for cell in (*baselines[:1], *widest[-1:])]
 
 
 def choose_runners(names: Sequence[str], runners: Sequence[Runner]) -> tuple[str, ...]:

@@ -114,7 +114,7 @@ class Scheduler:
         done, stopped = self._run.rounds_done, "rounds"
         try:
             while done < self._settings.rounds:
-                if self._over_budget(done):
+                if self._over_budget():
                     stopped = "budget"
                     break
                 complete = self._round(done)
@@ -145,11 +145,11 @@ class Scheduler:
         self._store.save(run)
         return run
 
-    def _over_budget(self, done: int) -> bool:
+    def _over_budget(self) -> bool:
         if self._settings.budget is None or not self._durations:
             return False
         expected = statistics.median(self._durations)
-        return self._clock() - self._began + expected > self._settings.budget and done > 0
+        return self._clock() - self._began + expected > self._settings.budget
 
     def _active(self) -> list[Cell]:
         ended = {failure.cell for failure in self._failures} | {skip.cell for skip in self._skips}
