@@ -1,14 +1,14 @@
 """A copy of a run for others to read: every value, and nothing of whose machine it was.
 
-Paths, the host's name and what follows from them (the prefix in the configure arguments) stay out; processor, kernel,
-compiler and flags stay in, since a number means nothing without them.
+Paths, the host's name and what holds them (configure arguments with a folder, the output of failed cells) stay out;
+processor, kernel, compiler and flags stay in, since a number means nothing without them.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from toolkit.model import Build, Run
 
 _PRIVATE = frozenset({"hostname", "python_executable", "boot_time", "command"})  # names of pyperf's metadata
-_OWN_FOLDER = re.compile(r"'?--(?:exec-)?prefix=[^' ]*'? ?")
 
 
 def publish(source: Path, target: Path) -> Run:
@@ -52,6 +51,7 @@ def without_traces(run: Run) -> Run:
         run,
         builds=tuple(_without_paths(build) for build in run.builds),
         machine=dataclasses.replace(run.machine, hostname=""),
+        failures=tuple(dataclasses.replace(failure, output="") for failure in run.failures),
         options={**run.options, "paths": []},
     )
 
@@ -61,15 +61,20 @@ def _without_paths(build: Build) -> Build:
         build,
         executable=Path(build.executable).name,
         base_executable=Path(build.base_executable).name,
-        config_args=_OWN_FOLDER.sub("", build.config_args),
+        config_args=_without_folders(build.config_args),
     )
+
+
+def _without_folders(config_args: str) -> str:
+    # Not the prefix alone: pyenv names its folder in LDFLAGS, LIBS and CPPFLAGS too.
+    return " ".join(f"'{word}'" for word in shlex.split(config_args) if "/" not in word)
 
 
 def _scrubbed(value: Any) -> Any:
     """Return a pyperf suite's JSON without private metadata, wherever they stand."""
     if isinstance(value, dict):
         return {
-            name: _OWN_FOLDER.sub("", each) if name == "python_config_args" else _scrubbed(each)
+            name: _without_folders(each) if name == "python_config_args" else _scrubbed(each)
             for name, each in value.items()
             if name not in _PRIVATE
         }

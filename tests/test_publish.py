@@ -1,0 +1,24 @@
+"""A published run keeps its numbers and tells nothing of the machine's folders."""
+
+import dataclasses
+
+from tests.fakes import make_run
+from toolkit.model import Cell, Failure
+from toolkit.publish import without_traces
+
+CONFIG = ("'--prefix=/home/me/.pyenv/versions/3.12.1' '--enable-shared' '--with-lto' 'CFLAGS=-O3 -g' "
+          "'LDFLAGS=-L/home/me/.pyenv/versions/3.12.1/lib -Wl,-rpath,/home/me/.pyenv/versions/3.12.1/lib'")
+
+
+def test_no_folder_is_told():
+    run = make_run()
+    build = dataclasses.replace(
+        run.builds[0], config_args=CONFIG, executable="/home/me/bin/python", base_executable="/home/me/bin/python3.12")
+    failure = Failure(cell=Cell(workload="w", runner="serial", workers=1, build=build.label), kind="exception",
+                      reason="ValueError: no", output='File "/home/me/work/mod.py", line 3', round=0)
+    published = without_traces(dataclasses.replace(
+        run, builds=(build,), failures=(failure,), options={"paths": ["/home/me/work"], "selection": {}}))
+    assert "/home" not in repr(published)
+    assert published.builds[0].config_args == "'--enable-shared' '--with-lto' 'CFLAGS=-O3 -g'"
+    assert published.failures[0].reason == "ValueError: no"
+    assert published.measurements == run.measurements
