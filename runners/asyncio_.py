@@ -44,10 +44,11 @@ class AsyncioPool:
         started = [asyncio.ensure_future(pass_gate(payload)) for payload in payloads]
         try:
             return await asyncio.gather(*started)
-        finally:
+        except BaseException:
             for future in started:
                 future.cancel()
             await asyncio.gather(*started, return_exceptions=True)
+            raise
 
 
 class AsyncioRunner:
