@@ -12,6 +12,7 @@ import json
 import sys
 from typing import Any
 
+ISOLATED = frozenset({"subinterpreters", "interpreter-pool"})  # runners whose workers are own-GIL interpreters
 ANSWER = "gilscope answers: "  # what is imported may print too, before and after
 
 

@@ -19,6 +19,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from toolkit.measure import lifeline
+from toolkit.measure.asking import ISOLATED
 from toolkit.measure.noise import Window, allowed_cpus, is_starved, usable_cores
 from toolkit.measure.spec import ChildSpec
 from toolkit.measure.subject import RefusedError, Subject, load
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 
 SECONDS_TO_SIZE = 0.02  # of a task by which the others are sized: long enough to read past timer and scheduler
-ISOLATED = frozenset({"subinterpreters", "interpreter-pool"})
 
 
 class StoppedError(Exception):

@@ -7,13 +7,14 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from toolkit.errors import UnknownNameError
-from toolkit.measure.probe import ISOLATED, Abilities
+from toolkit.measure.asking import ISOLATED
 from toolkit.model import Build, Cell, Phase, Skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from runners.base import Runner
+    from toolkit.measure.probe import Abilities
     from toolkit.measure.spec import UserTarget
     from workloads.base import Workload
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 LIMIT_SECONDS = 25.0
-ISOLATED = frozenset({"subinterpreters", "interpreter-pool"})  # runners whose workers are own-GIL interpreters
 _ENTRY = "from toolkit.measure.asking import main; main()"
 
 
@@ -77,7 +76,8 @@ def _ask(python: str, env: Mapping[str, str], question: str, name: str) -> Any:
             errors="replace",
         )
     except subprocess.TimeoutExpired:
-        return f"the question whether {name} works did not end within {LIMIT_SECONDS:g} s"
+        asked = "which models work" if question == "runners" else f"whether {name} works"
+        return f"the question {asked} did not end within {LIMIT_SECONDS:g} s"
     except OSError as error:
         return f"cannot start {python}: {error.strerror}"
     answers = [line.removeprefix(ANSWER) for line in done.stdout.splitlines() if line.startswith(ANSWER)]
@@ -86,5 +86,6 @@ def _ask(python: str, env: Mapping[str, str], question: str, name: str) -> Any:
     if done.returncode < 0:
         from signal import Signals
 
-        return f"importing {name} crashes with {Signals(-done.returncode).name}"
+        doing = "importing the runners" if question == "runners" else f"importing {name}"
+        return f"{doing} crashes with {Signals(-done.returncode).name}"
     return (done.stderr.strip().splitlines() or ["no answer"])[-1]

@@ -270,7 +270,7 @@ class Scheduler:
         if self._settings.resolution is None or done < MIN_ROUNDS_TO_STOP:
             return False
         walls = {
-            each.cell: {one.round: statistics.median(one.wall) for one in each.observations if not one.starved}
+            each.cell: {one.round: one.wall_value for one in each.observations if not one.starved}
             for each in self._store.measurements()
         }
         for cell, values in walls.items():
