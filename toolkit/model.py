@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from statistics import median
 from typing import Any
 
 from toolkit.errors import BadFileError
@@ -119,6 +120,20 @@ class Observation:
     gil_start: bool | None = None   # was the GIL on before the workload was imported; None before 3.13
     gil_end: bool | None = None     # and at its end
     gil_culprit: str | None = None  # the module whose import turned it on
+
+    @property
+    def wall_value(self) -> float:
+        """The process's one number for statistics by the wall clock: the median of its values."""
+        return median(self.wall)
+
+    @property
+    def cpu_value(self) -> float | None:
+        """The process's one number by the CPU clock: the smallest of its values; None when it has none.
+
+        Others on the machine can only add to it (caches, the core's other thread).  On a saturated machine the smallest
+        had a third of the error of the median; of wall times the smallest is one lucky slice, and worse.
+        """
+        return min(self.cpu, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -42,9 +43,15 @@ def main() -> None:
     parser.add_argument("--busy", type=int, default=0, help="processes that keep the cores busy (default: 0)")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--window", type=int, default=20, help="rounds per run (default: 20)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the values in FOLDER/results/noise")
     args = parser.parse_args()
-    with busy(args.busy), tempfile.TemporaryDirectory() as folder:
-        run = measure(args.build, args.runs * args.window, Path(folder))
+    folder = args.keep or tempfile.mkdtemp(prefix="noise-")
+    try:
+        with busy(args.busy):
+            run = measure(args.build, args.runs * args.window, Path(folder))
+    finally:
+        if args.keep is None:
+            shutil.rmtree(folder)
     report(run, args.window)
 
 
@@ -114,7 +121,7 @@ def report(run: Run, window: int) -> None:
 
             def series(cell: Cell, first: int = index * window, clock: str = clock) -> dict[int, float]:
                 return {
-                    one.round: statistics.median(getattr(one, clock))
+                    one.round: getattr(one, f"{clock}_value")
                     for one in observed[cell]
                     if first <= one.round < first + window
                 }
@@ -126,7 +133,7 @@ def report(run: Run, window: int) -> None:
             found += compare_paired(base, series(arm("more")), floor=floor.bound).verdict() == "slower"
         whole = compare_paired(
             *(
-                {one.round: statistics.median(getattr(one, clock)) for one in observed[cell]}
+                {one.round: getattr(one, f"{clock}_value") for one in observed[cell]}
                 for cell in (arm("base"), arm("more"))
             )
         )

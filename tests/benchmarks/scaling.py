@@ -12,7 +12,6 @@ import argparse
 import contextlib
 import io
 import os
-import statistics
 import tempfile
 from pathlib import Path
 
@@ -54,7 +53,7 @@ def main() -> None:
             )
         run = load_run(Path("results", "scaling"))
     walls = {
-        each.cell: {one.round: statistics.median(one.wall) for one in each.observations if not one.starved}
+        each.cell: {one.round: one.wall_value for one in each.observations if not one.starved}
         for each in run.measurements
     }
     starved = {each.cell: sum(one.starved for one in each.observations) for each in run.measurements}

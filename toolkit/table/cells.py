@@ -114,11 +114,10 @@ def _series(measurement: Measurement, build: Build | None) -> Series | Absence:
         notes.append(Note(text=f"{starved} of {len(measurement.observations)} rounds were starved and are left out"))
     if build is not None:
         notes += _gil_notes(measurement.cell, build, kept)
-    cpu = {o.round: median(o.cpu) for o in kept if o.cpu}
     return Series(
-        wall={o.round: median(o.wall) for o in kept}, memory=_memory(kept), notes=tuple(notes),
+        wall={o.round: o.wall_value for o in kept}, memory=_memory(kept), notes=tuple(notes),
         # A sleeping task may use less CPU time than the clock can tell from none: no ratio there.
-        cpu={round_: seconds for round_, seconds in cpu.items() if seconds > 0},
+        cpu={o.round: o.cpu_value for o in kept if o.cpu_value},
     )
 
 
