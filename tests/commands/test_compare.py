@@ -83,6 +83,13 @@ def test_fail_on_wants_the_whole_interval_past_the_limit(runs, capsys, limit, co
     assert ("w/runner=threads/workers=2" in capsys.readouterr().err) == bool(code)
 
 
+def test_fail_on_does_not_pass_where_nothing_can_be_said(runs, capsys):
+    for label in ("A", "B"):
+        runs[label] = simple_run(label, twin=False)
+    assert call("A", "B", "--fail-on", "5%") == 3
+    assert "judged nothing" in capsys.readouterr().err
+
+
 def test_fail_on_does_not_fail_within_the_floor(runs, capsys):
     # The A/A arm is off by 30 %: 20 % slower means nothing.
     maker = RunMaker(noise=0.001)
