@@ -17,7 +17,7 @@ class Phase(StrEnum):
     """What the clock sees of a cell."""
 
     STEADY = "steady"     # the pool is open and warm before the clock starts
-    STARTUP = "startup"   # opening the pool, one task per worker, and closing it are timed
+    STARTUP = "startup"   # opening the pool, one task, and closing it are timed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -183,7 +183,10 @@ class Store:
             return
         part = self.path / f".{build}.json.part"
         try:
-            pyperf.BenchmarkSuite(benchmarks).dump(str(part), replace=True)
+            with part.open("w") as file:
+                pyperf.BenchmarkSuite(benchmarks).dump(file)
+                file.flush()
+                os.fsync(file.fileno())
             part.rename(_suite_path(self.path, build))
         finally:
             part.unlink(missing_ok=True)

@@ -87,7 +87,8 @@ def _measure(spec: ChildSpec) -> dict[str, Any] | None:
         _import_here_first(subject)
     if spec.phase == "startup":
         seconds = _checked_pass(spec, subject, lambda: _cycle(runner, spec, subject, task, subject.payloads))
-        clock = Clock(spec, lambda: _cycle(runner, spec, subject, task, subject.payloads[: spec.workers]))
+        # One task whatever the number of workers: what is compared is starting and ending them.
+        clock = Clock(spec, lambda: _cycle(runner, spec, subject, task, subject.payloads[:1]))
         _values(spec, clock, seconds)
         # The workers are gone, so there is no memory of this model to speak of.
         _deliver(spec, _answer(spec, subject, clock, runner, [gil_start, gil_enabled()]))
@@ -158,17 +159,16 @@ class Clock:
         """`run` has run before, so that every process which lives on is there."""
         self._spec = spec
         self._run = run
-        self._window: Window | None = None
         self._calls = 0
         self._results: list[Any] = []
         self.pids = [os.getpid(), *descendants(os.getpid())]
+        # From here, not from the first value: ticks of 10 ms say little about a window of a few of them.
+        self._window = Window([*self.pids, *spec.services])
         self.cpu: list[float] = []
         self.evidence: dict[str, float | int | None] = {}
 
     def __call__(self, loops: int) -> float:
         """Run `loops` passes and return their wall seconds."""
-        if self._calls == self._spec.warmups:
-            self._window = Window([*self.pids, *self._spec.services])
         cpu = cpu_seconds(self.pids)
         wall = time.perf_counter()
         for _ in range(loops):
@@ -176,7 +176,7 @@ class Clock:
         wall = time.perf_counter() - wall
         self.cpu.append((cpu_seconds(self.pids) - cpu) / loops)
         self._calls += 1
-        if self._window is not None and self._calls == self._spec.warmups + self._spec.values:
+        if self._calls == self._spec.warmups + self._spec.values:
             self.evidence = self._window.close()
         report_progress(self._spec)
         return wall

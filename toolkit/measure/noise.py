@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # A cell may miss this share of the cores it needs: up to it, two free threads on two cores still measured 1.9x.
 STARVED_SHARE = 0.15
+SHORTEST_WINDOW = 0.1  # seconds; the kernel counts CPU time in ticks of 10 ms, two CPUs and eight kinds of it
 
 
 def usable_cores() -> int:
@@ -80,7 +81,7 @@ class Window:
         own = cpu_seconds(self._pids) - self._own
         others = steal = pressure = None
         stat = _cpu_ticks()
-        if stat and self._stat:
+        if stat and self._stat and elapsed >= SHORTEST_WINDOW:
             busy, stolen, total = (after - before for after, before in zip(stat, self._stat, strict=True))
             others = max(0.0, (busy / os.sysconf("SC_CLK_TCK") - own) / elapsed)
             steal = stolen / total if total else 0.0

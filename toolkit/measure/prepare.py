@@ -28,6 +28,9 @@ OUR_PACKAGES = ("toolkit", "workloads", "runners")
 PROGRESS_SECONDS = 60.0  # for the questions asked before a run
 SECONDS_OF_SIZED_WORK = 0.4  # serial seconds of one pass with --task-length, unless the tasks are longer
 
+# Of the variables that change how an interpreter runs.  What would turn on checks or tracing is not what is compared.
+KEPT = frozenset({"PYTHON_JIT", "PYTHONHASHSEED", "PYTHONUTF8", "PYTHONIOENCODING"})
+
 Say = Callable[[str], None]
 
 
@@ -128,16 +131,8 @@ def _with_installer_reasons(found: Abilities, missing: Mapping[str, str]) -> Abi
 
 def child_environment(paths: Sequence[Path]) -> dict[str, str]:
     """Return the variables of a measured process: the user's, with our packages and then `paths` first on sys.path."""
-    dropped = {
-        "PYTHONHOME",
-        "PYTHONSTARTUP",
-        "PYTHONDONTWRITEBYTECODE",
-        "PYTHON_GIL",
-        "PYTHONWARNINGS",
-        "VIRTUAL_ENV",
-        "PYTHONPATH",
-    }
-    environment = {name: value for name, value in os.environ.items() if name not in dropped}
+    environment = {name: value for name, value in os.environ.items() if name in KEPT or not name.startswith("PYTHON")}
+    environment.pop("VIRTUAL_ENV", None)
     inherited = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part] if paths else []
     environment["PYTHONPATH"] = os.pathsep.join([str(harness_path()), *map(str, paths), *inherited])
     return environment

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from toolkit.model import Note
+from toolkit.model import Note, Phase
 from toolkit.stats.paired import Comparison, compare_paired
 from toolkit.stats.sample import Summary, summarize
 from toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, fit_scaling
@@ -17,7 +17,7 @@ from toolkit.table.floors import Floors, find_floors
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.model import Build, Cell, Phase, Run
+    from toolkit.model import Build, Cell, Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,9 +132,9 @@ def _compared(result: CellResult, found: Series, base: Series, floors: Floors) -
     inflation = None
     if found.cpu.keys() & base.cpu.keys():
         inflation = compare_paired(found.cpu, base.cpu, floor=floors.bound("cpu", workers))
-    return replace(
-        result, speedup=speedup, efficiency=efficiency(speedup.ratio, workers), inflation=inflation,
-    )
+    # Starting more workers is more work: there is nothing for them to be efficient at.
+    per_worker = efficiency(speedup.ratio, workers) if result.cell.phase is Phase.STEADY else None
+    return replace(result, speedup=speedup, efficiency=per_worker, inflation=inflation)
 
 
 def _common_notes(rows: Sequence[Row]) -> tuple[Note, ...]:
