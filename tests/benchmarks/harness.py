@@ -2,7 +2,7 @@
 
 Runs `gilscope run --quick` in this process, so that its own CPU time can be read apart from the measured processes'.
 
-    python -m tests.benchmarks.harness [more options of gilscope run]
+    python -m tests.benchmarks.harness [options of gilscope run]      # KEEP=FOLDER keeps the results there
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from toolkit.cli import main as gilscope
 
 def main() -> None:
     """Run, and print both numbers under the table."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    keep, options = os.environ.get("KEEP"), sys.argv[1:] or ["--quick"]
+    with contextlib.nullcontext(keep) if keep else tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         wall, own = time.perf_counter(), time.process_time()
-        code = gilscope(["run", *(sys.argv[1:] or ["--quick"])])
+        code = gilscope(["run", *options])
         wall, own = time.perf_counter() - wall, time.process_time() - own
     children = os.times()
     print(
