@@ -58,7 +58,9 @@ def main() -> None:
 @contextlib.contextmanager
 def busy(count: int) -> Iterator[None]:
     """Keep `count` processes counting."""
-    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    # They end with this process also when it is killed.
+    code = "import os; parent = os.getppid()\nwhile os.getppid() == parent: sum(range(100_000))"
+    hogs = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(count)]
     try:
         yield
     finally:

@@ -72,7 +72,7 @@ class Preset:
 
 TIMEOUT_SECONDS = 60.0
 PRESETS = {
-    "quick": Preset("small", rounds=6, values=2, warmups=0, min_seconds=0.02, budget=280.0),
+    "quick": Preset("small", rounds=6, values=2, warmups=0, min_seconds=0.02, budget=290.0),
     "default": Preset("small", rounds=12, values=3, warmups=1, min_seconds=0.05, budget=None),
     "rigorous": Preset("medium", rounds=30, values=3, warmups=1, min_seconds=0.1, budget=None),
 }
