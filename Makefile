@@ -36,7 +36,7 @@ pair:
 	|| $(VENV)/gilscope builds install
 
 test:
-	@$(BOOTSTRAP) test
+	@$(BOOTSTRAP) test,workloads
 	@builds=$$($(OTHER_BUILDS)) && echo "testing with: $$builds" && \
 	GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python -m pytest $(ARGS)
 
@@ -48,7 +48,7 @@ lint:
 	$(VENV)/ruff check .
 
 type:
-	@$(BOOTSTRAP) test,type
+	@$(BOOTSTRAP) test,workloads,type
 	$(VENV)/mypy
 
 clean:
