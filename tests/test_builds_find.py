@@ -248,3 +248,13 @@ def test_versions_are_ordered():
     ordered = ["3.12.1", "3.13.0", "3.13.15", "3.14.7", "3.14.7+", "3.15.0a7", "3.15.0b1", "3.15.0rc1",
                "3.15.0rc1+dev", "3.15.0"]
     assert sorted(ordered[3:] + ordered[:3], key=version_key) == ordered
+
+
+def test_tox_environments_of_interpreters_come_first(machine, tmp_path):
+    for name in (".pkg", "compare", "py313"):
+        folder = tmp_path / ".tox" / name / "bin"
+        folder.mkdir(parents=True)
+        (folder / "python").symlink_to(sys.executable)
+    found = find_builds(project_dir=tmp_path)
+    (tox,) = [build for build in found.builds if build.source == "tox"]
+    assert "/py313/" in tox.executable

@@ -139,7 +139,9 @@ def _refuse_same_labels(chosen: Sequence[Candidate]) -> None:
 
 
 def _candidates(project_dir: Path) -> Iterator[Candidate]:
-    for path in sorted(project_dir.glob(".tox/*/bin/python")):
+    # `.pkg` is where tox builds packages; py313 stands for its interpreter before `lint`, which has the same one.
+    found = project_dir.glob(".tox/[!.]*/bin/python")
+    for path in sorted(found, key=lambda path: (not path.parts[-3].startswith("py3"), path)):
         yield Candidate(path.absolute(), "tox")
     for entry in compiled.installed():
         yield Candidate(Path(entry.executable), "gilscope", revision=f"sha256:{entry.sha256[:16]}")
