@@ -250,11 +250,9 @@ def test_versions_are_ordered():
     assert sorted(ordered[3:] + ordered[:3], key=version_key) == ordered
 
 
-def test_tox_environments_of_interpreters_come_first(machine, tmp_path):
+def test_tox_environments_of_interpreters_come_first(machine):
+    real = fake_python(machine / "real/python3.13", "3.13.1")
     for name in (".pkg", "compare", "py313"):
-        folder = tmp_path / ".tox" / name / "bin"
-        folder.mkdir(parents=True)
-        (folder / "python").symlink_to(sys.executable)
-    found = find_builds(project_dir=tmp_path)
-    (tox,) = [build for build in found.builds if build.source == "tox"]
-    assert "/py313/" in tox.executable
+        fake_python(machine / ".tox" / name / "bin/python", "3.13.1", base_executable=str(real))
+    (build,) = find_builds().builds
+    assert build.executable == str(machine / ".tox/py313/bin/python")
