@@ -30,6 +30,8 @@ def main() -> None:
     parser.add_argument("--build", action="append", default=[], metavar="LABEL=PATH")
     parser.add_argument("--workload", default="countdown")
     parser.add_argument("--rounds", default="12")
+    parser.add_argument("--models", default=MODELS)
+    parser.add_argument("--size", default="small", help="small has 4 tasks a pass, medium 16 (default: small)")
     args = parser.parse_args()
     named = [part for each in args.build for part in ("--build", each)]
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
@@ -42,7 +44,9 @@ def main() -> None:
                     args.builds,
                     *named,
                     "--models",
-                    MODELS,
+                    args.models,
+                "--size",
+                args.size,
                     "--workers",
                     "2",
                     "--rounds",
