@@ -46,6 +46,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the values in FOLDER/results/noise")
     args = parser.parse_args()
     folder = args.keep or tempfile.mkdtemp(prefix="noise-")
+    Path(folder).mkdir(exist_ok=True)
     try:
         with busy(args.busy):
             run = measure(args.build, args.runs * args.window, Path(folder))
