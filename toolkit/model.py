@@ -128,12 +128,11 @@ class Observation:
 
     @property
     def cpu_value(self) -> float | None:
-        """The process's one number by the CPU clock: the smallest of its values; None when it has none.
+        """The process's one number by the CPU clock: the median of its values; None when it has none.
 
-        Others on the machine can only add to it (caches, the core's other thread).  On a saturated machine the smallest
-        had a third of the error of the median; of wall times the smallest is one lucky slice, and worse.
+        The smallest was no better in 20 runs of 20 rounds on busy cores, and would leave rare garbage collections out.
         """
-        return min(self.cpu, default=None)
+        return median(self.cpu) if self.cpu else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
