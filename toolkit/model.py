@@ -130,7 +130,7 @@ class Observation:
     def cpu_value(self) -> float | None:
         """The process's one number by the CPU clock: the median of its values; None when it has none.
 
-        The smallest was no better in 20 runs of 20 rounds on busy cores, and would leave rare garbage collections out.
+        The smallest would leave out costs that fall into some values only, such as a garbage collection.
         """
         return median(self.cpu) if self.cpu else None
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from tests.benchmarks.common import build_of, prepared
+from toolkit.measure.prepare import question_spec
 from toolkit.measure.process import run_child
-from toolkit.measure.spec import ChildSpec, UserTarget
+from toolkit.measure.spec import UserTarget
 from toolkit.units import format_bytes
 
 HOLDER = """
@@ -41,24 +43,8 @@ def main() -> None:
         (folder / "holder.py").write_text(HOLDER)
         _, python, environment, _ = prepared(build_of(args.build), "countdown", folder)
         environment["PYTHONPATH"] += f":{folder}"
-        spec = ChildSpec(
-            name="memory",
-            workload="hold",
-            user=UserTarget(function="holder:hold", payload=repr(name), tasks=2),
-            size="small",
-            runner="processes-spawn",
-            workers=2,
-            phase="steady",
-            task_units=None,
-            tasks=None,
-            values=2,
-            warmups=0,
-            loops=1,
-            min_seconds=0.0,
-            progress_timeout=60.0,
-            services=(),
-            folder=name,
-        )
+        user = UserTarget(function="holder:hold", payload=repr(name), tasks=2)
+        spec = replace(question_spec(folder, user=user), runner="processes-spawn", workers=2, values=2)
         answer = run_child(python, spec, environment)
         assert answer.kind == "measured", answer
         children = [int(path.read_text()) for path in folder.glob("pss-*")]

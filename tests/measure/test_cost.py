@@ -10,6 +10,7 @@ import time
 import pytest
 
 from tests.measure.children import BUILDS, make_spec, measure, python_of, target
+from toolkit.measure.child import wanted_cores
 from toolkit.measure.noise import Window, is_starved, usable_cores
 from toolkit.measure.tree import cpu_seconds, descendants, memory
 
@@ -170,3 +171,14 @@ def test_usable_cores_follow_affinity():
     done = subprocess.run([sys.executable, "-c", code, str(first)], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
     assert 1 <= usable_cores() <= os.cpu_count()
+
+
+@pytest.mark.parametrize(("kind", "parallel", "wanted"), [
+    ("cpu", True, 4),        # a core for each worker
+    ("cpu", False, 1),       # the GIL lets one run
+    ("native", False, 4),    # C code drops it
+    (None, False, 4),        # a user's function may
+    ("io", True, 0.3),       # waiting takes no core: what it used is what it wants
+])
+def test_wanted_cores_are_those_the_work_can_use(kind, parallel, wanted):
+    assert wanted_cores(kind, 4, 0.3, parallel=parallel) == wanted

@@ -70,3 +70,12 @@ def test_python_that_cannot_be_started_can_run_nothing(tmp_path):
     found = ask(str(tmp_path / "python"), "json")
     assert set(found.runners) == set(NAMES)
     assert all(reason.startswith("cannot start ") for reason in found.runners.values())
+
+
+def test_package_of_two_versions_is_named_with_both():
+    def build(**versions):
+        return probe.Abilities(runners={}, modules={}, isolated={}, versions=versions)
+
+    abilities = {"3.13": build(numpy="2.5", urllib3="2.6"), "3.13t": build(numpy="2.4", urllib3="2.6")}
+    (sentence,) = probe.version_mismatches(abilities)
+    assert sentence == "numpy is 2.5 in 3.13, 2.4 in 3.13t: its cells compare these versions too"

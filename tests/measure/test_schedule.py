@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes import MACHINE, make_build
 from toolkit.measure.process import Answer
-from toolkit.measure.schedule import Arms, Scheduler, Settings
+from toolkit.measure.schedule import FUTILE_RETAKES, Arms, Scheduler, Settings
 from toolkit.model import Cell, Phase, Run
 from toolkit.store import Store, load_run
 
@@ -232,10 +232,17 @@ def test_first_take_is_kept_when_it_was_the_best(bench, laboratory):
 
 
 def test_retakes_take_no_longer_than_the_round(bench, laboratory):
+    for each in CELLS[:3]:   # too few to be called futile
+        laboratory.answers[each, None] = busy(1.0)
+    bench(rounds=1, retakes=50).go()
+    assert len(CELLS) < len(laboratory.taken) <= 2 * len(CELLS) + 1
+
+
+def test_retakes_end_when_the_first_few_are_starved_again(bench, laboratory):
     for each in CELLS:
         laboratory.answers[each, None] = busy(1.0)
     bench(rounds=1, retakes=50).go()
-    assert len(laboratory.taken) <= 2 * len(CELLS) + 1
+    assert len(laboratory.taken) == len(CELLS) + FUTILE_RETAKES
 
 
 def test_retake_that_fails_ends_the_cell_and_keeps_what_there_was(bench, laboratory):

@@ -133,3 +133,9 @@ def test_unpaired_is_the_same_for_the_same_seed():
 def test_unpaired_with_few_values_spans_every_ratio():
     result = compare_unpaired([1.0, 2.0], [0.5, 1.0])
     assert (result.ratio, result.lo, result.hi) == (2.0, 1.0, 4.0)   # 1.5/0.75; 1/1; 2/0.5
+
+
+@pytest.mark.parametrize(("rounds", "verdict"), [(1, "unknown"), (2, "unknown"), (3, "faster")])
+def test_no_word_before_three_rounds(rounds, verdict):
+    baseline, sample = dict.fromkeys(range(rounds), 2.0), dict.fromkeys(range(rounds), 1.0)
+    assert compare_paired(baseline, sample, floor=0.01).verdict() == verdict
