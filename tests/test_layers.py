@@ -13,7 +13,7 @@ LAYERS = (
     ("toolkit.__main__",),
     ("toolkit.cli",),
     ("toolkit.commands",),
-    ("toolkit.measure", "toolkit.report", "toolkit.publish"),
+    ("toolkit.measure", "toolkit.race", "toolkit.report", "toolkit.publish"),
     ("toolkit.store", "toolkit.table", "toolkit.builds"),
     ("toolkit.stats",),
     ("toolkit.model", "toolkit.units"),

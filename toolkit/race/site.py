@@ -1,0 +1,69 @@
+"""What the rewriter knows of each place where the program touches something that may be shared.
+
+Both cores, the rewriter and the reports speak in these terms.  The checked program imports this module at its start, so it
+imports almost nothing.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from enum import IntEnum, IntFlag
+
+OP_PREFIX = "gilscope:"          # ops are builtins under names that no identifier can have
+MARKER = "\0gilscope-site"       # ("\0gilscope-site", index) in co_consts stands for a site until the code is linked
+CELLS = "gilscope:cells"         # the local that tells activations of a function with watched closure variables apart
+
+
+class Kind(IntEnum):
+    """What an access does to its location."""
+
+    READ = 0       # one load
+    WRITE = 1      # one store
+    ATOMIC = 2     # setdefault, pop, update, add: reads and writes a key in one step
+    SIZE = 3       # len(), truth, a snapshot
+    ITERATE = 4    # goes wrong when the structure changes meanwhile
+    GROW = 5       # append, insert, a new key
+    SHRINK = 6     # pop, remove, clear
+    RESHAPE = 7    # slice assignment, sort, reverse: several steps
+
+
+class Flag(IntFlag):
+    """What the rewriter saw around an access."""
+
+    NONE = 0
+    CONSTANT = 1      # the stored value is a literal
+    TEST = 2          # the read decides an if, while, assert or conditional expression
+    POLL = 4          # the read stands in the test of a while loop
+    SPAN_READ = 8     # a later write names this read as its partner
+    GUARD = 16        # the write depends on its partners through a test
+    VALUE = 32        # the write's value comes from its partners
+    MULTI = 64        # one of several stores that belong together: tuple target, swap, neighbouring stores
+    RECHECKED = 128   # guarded by a test that reads the same location inside the same `with`
+    AUGMENTED = 256   # x += v: one op, its own partner
+    DELETE = 512
+    INIT = 1024       # in __init__, __new__ or __post_init__, on the first argument
+
+
+# path: as the code object has it.  line, column, end_line, end_column: of the expression, as in ast.
+# function: qualified name, "<module>" at the top.  op: the op's name.
+# key: attribute, global, cell or method name, already mangled ("" for items).
+# text: the source of the accessed expression, e.g. "self.balance", "counts[word]".  flags: Flag.
+# partners: indexes (site numbers once linked) of the reads that this write may depend on.
+# note: the suppression comment's reason on the line, or None.
+SiteInfo = namedtuple(  # noqa: PYI024  typing costs a checked program 5 ms at its start
+    "SiteInfo", "path line column end_line end_column function op key text flags partners note")
+
+# Methods that `method` is emitted for: containers of the standard library, and queues for their empty/get pairs.
+CONTAINER_METHODS = frozenset({
+    "add", "append", "appendleft", "clear", "copy", "count", "difference_update", "discard", "empty", "extend",
+    "extendleft", "full", "get", "get_nowait", "index", "insert", "intersection_update", "items", "keys", "move_to_end",
+    "pop", "popitem", "popleft", "put", "put_nowait", "qsize", "remove", "reverse", "rotate", "setdefault", "sort",
+    "subtract", "symmetric_difference_update", "update", "values",
+})
+OPS = (
+    "attr_read", "attr_write", "attr_update", "attr_proxy", "attr_store",
+    "item_read", "item_write", "item_delete", "item_proxy",
+    "global_read", "global_write", "global_update", "cell_read", "cell_write", "cell_update",
+    "method", "contains", "size", "iterate", "advance", "dynamic",
+    "enter", "begin", "reads", "writes", "token", "locals_", "slice_",
+)
