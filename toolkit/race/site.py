@@ -1,7 +1,7 @@
 """What the rewriter knows of each place where the program touches something that may be shared.
 
-Both cores, the rewriter and the reports speak in these terms.  The checked program imports this module at its start, so it
-imports almost nothing.
+Both cores, the rewriter and the reports speak in these terms.  The checked program imports this module at its start,
+so it imports almost nothing.
 """
 
 from __future__ import annotations
