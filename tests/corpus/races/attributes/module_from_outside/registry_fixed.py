@@ -1,0 +1,6 @@
+"""The registry's size."""
+
+import threading
+
+size = 0
+lock = threading.Lock()

@@ -1,0 +1,3 @@
+"""The registry's size."""
+
+size = 0

@@ -1,0 +1,28 @@
+# EXPECT: clean
+"""The raced attribute belongs to an object inside another."""
+
+import threading
+
+
+class Totals:
+    def __init__(self):
+        self.sent = 0
+
+
+class Channel:
+    def __init__(self):
+        self.totals = Totals()
+        self.lock = threading.Lock()
+
+    def send(self, message):
+        with self.lock:
+            self.totals.sent += len(message)
+
+
+channel = Channel()
+senders = [threading.Thread(target=channel.send, args=(text,)) for text in ("hello", "goodbye")]
+for sender in senders:
+    sender.start()
+for sender in senders:
+    sender.join()
+print("sent:", channel.totals.sent > 0)

@@ -1,0 +1,21 @@
+# EXPECT: clean
+"""A grid of counts: a list in a list."""
+
+import threading
+
+grid = [[0, 0], [0, 0]]
+lock = threading.Lock()
+
+
+def visit(cells):
+    for row, column in cells:
+        with lock:
+            grid[row][column] += 1
+
+
+walkers = [threading.Thread(target=visit, args=([(0, 1)] * 10,)) for _ in range(2)]
+for walker in walkers:
+    walker.start()
+for walker in walkers:
+    walker.join()
+print("walked", len(grid))
