@@ -1,7 +1,7 @@
 # EXPECT: lost update | *.handled | 12, 12
 """The counting happens in a base class."""
 
-from threading import Lock, Thread
+from threading import Thread
 
 
 class Handler:

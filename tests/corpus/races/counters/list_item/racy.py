@@ -1,7 +1,7 @@
 # EXPECT: lost update | *hits[1] | 12, 12
 """A histogram kept in a list."""
 
-from threading import Lock, Thread
+from threading import Thread
 
 hits = [0, 0, 0, 0]
 

@@ -1,0 +1,35 @@
+# EXPECT: clean
+"""One connection per host, made on first use."""
+
+import threading
+
+
+class Connection:
+    def __init__(self, host):
+        self.host = host
+
+
+pool = {}
+pool_lock = threading.Lock()
+
+
+def connection(host):
+    with pool_lock:
+        if host not in pool:
+            pool[host] = Connection(host)
+        return pool[host]
+
+
+hosts = [None, None]
+
+
+def query(index):
+    hosts[index] = connection("db1").host
+
+
+threads = [threading.Thread(target=query, args=(index,)) for index in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(hosts)

@@ -1,0 +1,19 @@
+# EXPECT: check-then-act | *seats['1A'] | 10, 11
+"""A seat is booked when it is free."""
+
+import threading
+
+seats = {"1A": None, "1B": None}
+
+
+def book(seat, passenger):
+    if seats[seat] is None:
+        seats[seat] = passenger
+
+
+agents = [threading.Thread(target=book, args=("1A", name)) for name in ("ann", "ben")]
+for agent in agents:
+    agent.start()
+for agent in agents:
+    agent.join()
+print("booked:", seats["1A"] is not None, "free:", seats["1B"] is None)

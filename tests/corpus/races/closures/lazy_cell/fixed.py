@@ -1,0 +1,34 @@
+# EXPECT: clean
+"""A closure that builds its table on first use."""
+
+import threading
+
+
+def make_lookup(words):
+    table = None
+    building = threading.Lock()
+
+    def lookup(word):
+        nonlocal table
+        with building:
+            if table is None:
+                table = {each: len(each) for each in words}
+            return table[word]
+
+    return lookup
+
+
+lookup = make_lookup(["cat", "horse"])
+found = [0, 0]
+
+
+def find(index, word):
+    found[index] = lookup(word)
+
+
+finders = [threading.Thread(target=find, args=(index, word)) for index, word in enumerate(["cat", "horse"])]
+for finder in finders:
+    finder.start()
+for finder in finders:
+    finder.join()
+print(found)

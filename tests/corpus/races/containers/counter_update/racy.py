@@ -1,0 +1,20 @@
+# EXPECT: lost update or torn multi-step write or unsynchronised read/write | *seen* | 12, 12
+"""Counter.update adds key by key: it is no atomic dict.update."""
+
+import threading
+from collections import Counter
+
+seen = Counter()
+
+
+def watch(birds):
+    for _ in range(3):
+        seen.update(birds)
+
+
+watchers = [threading.Thread(target=watch, args=(["owl", "jay", "owl"],)) for _ in range(2)]
+for watcher in watchers:
+    watcher.start()
+for watcher in watchers:
+    watcher.join()
+print(sorted(seen))

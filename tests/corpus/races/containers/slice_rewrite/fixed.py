@@ -1,0 +1,21 @@
+# EXPECT: clean
+"""A sliding window rewritten through a slice."""
+
+import threading
+
+window = [0] * 5
+lock = threading.Lock()
+
+
+def measure(values):
+    for value in values:
+        with lock:
+            window[:] = window[1:] + [value]
+
+
+sensors = [threading.Thread(target=measure, args=(values,)) for values in ([1, 2, 3], [7, 8, 9])]
+for sensor in sensors:
+    sensor.start()
+for sensor in sensors:
+    sensor.join()
+print("window of", len(window))

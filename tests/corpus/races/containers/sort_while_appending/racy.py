@@ -1,0 +1,23 @@
+# EXPECT: torn multi-step write or unsynchronised read/write | *scores* | 10, 14
+"""A list sorted in place by key while others append."""
+
+import threading
+
+scores = [(3, "ann"), (1, "ben")]
+
+
+def rank():
+    scores.sort(key=lambda entry: entry[0])
+
+
+def finish(name, points):
+    scores.append((points, name))
+
+
+ranking = threading.Thread(target=rank)
+finishing = threading.Thread(target=finish, args=("cy", 2))
+ranking.start()
+finishing.start()
+ranking.join()
+finishing.join()
+print("ranked", len(scores) >= 2)

@@ -1,0 +1,30 @@
+# EXPECT: clean
+"""Sessions are listed while others log in."""
+
+import threading
+
+sessions = {"root": 0}
+lock = threading.Lock()
+
+
+def log_in(users):
+    for user in users:
+        with lock:
+            sessions[user] = len(user)
+
+
+def expired(limit, found):
+    with lock:
+        for user, age in sessions.items():
+            if age > limit:
+                found.append(user)
+
+
+old = []
+doorman = threading.Thread(target=log_in, args=(["ann", "ben", "cyd"],))
+sweeper = threading.Thread(target=expired, args=(10, old))
+doorman.start()
+sweeper.start()
+doorman.join()
+sweeper.join()
+print(old, len(sessions))

@@ -1,0 +1,27 @@
+# EXPECT: clean
+"""sum() over a generator over a dict's values."""
+
+import threading
+
+carts = {"ann": [3, 4], "ben": [5]}
+lock = threading.Lock()
+
+
+def shop(name, prices):
+    with lock:
+        carts[name] = prices
+
+
+def turnover(out):
+    with lock:
+        out.append(sum(price for cart in carts.values() for price in cart))
+
+
+sums = []
+shopping = threading.Thread(target=shop, args=("cyd", [1, 2]))
+closing = threading.Thread(target=turnover, args=(sums,))
+shopping.start()
+closing.start()
+shopping.join()
+closing.join()
+print(sorted(carts), len(sums) <= 1)

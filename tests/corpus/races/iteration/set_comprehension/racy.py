@@ -1,0 +1,24 @@
+# EXPECT: iteration during change | *online* | 10, 14
+"""A comprehension over a set that shrinks."""
+
+import threading
+
+online = {"ann", "ben", "cyd", "dee"}
+
+
+def leave(user):
+    online.discard(user)
+
+
+def long_names(out):
+    out.append([user for user in online if len(user) > 5])
+
+
+lists = []
+leaving = threading.Thread(target=leave, args=("ben",))
+listing = threading.Thread(target=long_names, args=(lists,))
+leaving.start()
+listing.start()
+leaving.join()
+listing.join()
+print(sorted(online), len(lists) <= 1)

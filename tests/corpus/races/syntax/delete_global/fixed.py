@@ -1,0 +1,26 @@
+# EXPECT: clean
+"""A global used as scratch space and deleted afterwards."""
+
+import threading
+
+
+def digits(number, out):
+    scratch = str(number)
+    out.append(len(scratch))
+
+
+def measure(numbers, out):
+    for number in numbers:
+        try:
+            digits(number, out)
+        except NameError:
+            out.append(0)
+
+
+lengths = [[], []]
+threads = [threading.Thread(target=measure, args=([1, 10, 100], out)) for out in lengths]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print([len(out) for out in lengths])
