@@ -1,0 +1,32 @@
+# EXPECT: check-then-act | Pool._connection | 13, 15, 16
+"""Double-checked locking; the racy twin forgets the second check."""
+
+import threading
+
+
+class Pool:
+    def __init__(self):
+        self._connection = None
+        self._lock = threading.Lock()
+
+    def connection(self):
+        if self._connection is None:
+            with self._lock:
+                self._connection = ["open"]
+        return self._connection
+
+
+pool = Pool()
+states = [None, None]
+
+
+def use(index):
+    states[index] = pool.connection()[0]
+
+
+users = [threading.Thread(target=use, args=(index,)) for index in range(2)]
+for user in users:
+    user.start()
+for user in users:
+    user.join()
+print(states)

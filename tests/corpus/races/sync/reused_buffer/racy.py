@@ -1,0 +1,30 @@
+# EXPECT: unsynchronised read/write | *[0] | 13, 20
+"""One list is filled again for each message."""
+
+import queue
+import threading
+
+channel = queue.SimpleQueue()
+
+
+def send(values):
+    message = [None]
+    for value in values:
+        message[0] = value
+        channel.put(message)
+    channel.put(None)
+
+
+def receive(sizes):
+    while (message := channel.get()) is not None:
+        sizes.append(message[0] > 0)
+
+
+received = []
+sender = threading.Thread(target=send, args=([1, 2, 3],))
+receiver = threading.Thread(target=receive, args=(received,))
+sender.start()
+receiver.start()
+sender.join()
+receiver.join()
+print(received)
