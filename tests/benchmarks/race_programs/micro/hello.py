@@ -1,0 +1,3 @@
+"""Nothing but a start and an end."""
+
+print("hello")
