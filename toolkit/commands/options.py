@@ -1,10 +1,34 @@
-"""Option values that more than one command takes, from text to values."""
+"""What the parsers of the commands share: option values, from text to values, and words that are not theirs."""
 
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING, Any
 
 from toolkit.units import parse_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class CommandParser(argparse.ArgumentParser):
+    """The parser of one command, which may leave words to the program that it runs: they become `program`.
+
+    Attributes:
+        cut: Returns the command's own words and the program's; None when all are its own.
+    """
+
+    cut: Callable[[Sequence[str]], tuple[list[str], list[str]]] | None = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the command's own words."""
+        program: list[str] = []
+        if self.cut is not None:
+            args, program = self.cut(args)
+        found, unknown = super().parse_known_args(args, namespace)
+        if self.cut is not None:
+            found.program = program
+        return found, unknown
 
 
 def duration(text: str) -> float:

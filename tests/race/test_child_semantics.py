@@ -1,0 +1,338 @@
+"""A checked program and the program alone: same output, same errors, same exit status, on every build at hand.
+
+Each case is a small program whose output shows what could go wrong.  All are free of races, so a checked run has
+nothing to add.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tests.conformance.builds import ROOT, builds
+
+pytestmark = pytest.mark.parametrize("python", builds().values(), ids=builds())
+TIMEOUT = 60
+
+PROGRAMS = {
+    "names": """
+        import sys
+        for name, value in sorted(globals().items()):
+            print(name, type(value).__name__, value if isinstance(value, (str, type(None))) else "")
+        print(sys.argv, sys.path, sys.orig_argv[1:], list(sys.flags), sys.warnoptions)
+        print(getattr(__loader__, "name", __loader__), sys.modules["__main__"].__dict__ is globals())
+        """,
+    "docstring": '"""Its own docstring."""\nprint(__doc__, __file__)\n',
+    "no_entry_of_ours": """
+        import os, sys
+        print([entry for entry in sys.path if "gilscope" in entry or "toolkit" in entry], os.listdir("."))
+        print(sorted(name for name in os.environ if "GILSCOPE_RACE" in name))
+        """,
+    "uncaught": """
+        def fail(depth):
+            if depth:
+                return fail(depth - 1)
+            raise ValueError("gone wrong")
+        fail(2)
+        """,
+    "chained": """
+        try:
+            try:
+                {}["missing"]
+            except KeyError as error:
+                raise RuntimeError("no such thing") from error
+        except RuntimeError:
+            int("x")
+        """,
+    "exception_group": """
+        raise ExceptionGroup("several", [ValueError(1), TypeError(2)])
+        """,
+    "syntax_error": "print('never')\nx = = 1\n",
+    "indentation_error": "if True:\nprint(1)\n",
+    "null_byte": "x = '\0'\n",
+    "bad_encoding": "# coding: latin-1\nprint('caf\xe9')\n",
+    "unknown_encoding": "# coding: no-such-thing\nprint(1)\n",
+    "syntax_error_in_import": """
+        open("broken.py", "w").write("def f(:\\n")
+        import broken
+        """,
+    "exit_code": "import sys\nsys.exit(7)\n",
+    "exit_message": "import sys\nsys.exit('leaving')\n",
+    "exit_none": "raise SystemExit\n",
+    "exit_large": "raise SystemExit(300)\n",
+    "keyboard_interrupt": "raise KeyboardInterrupt\n",
+    "os_exit": "import os\nprint('before', flush=True)\nos._exit(5)\n",
+    "excepthook": """
+        import sys
+        def hook(kind, error, trace):
+            frames = []
+            while trace:
+                frames.append((trace.tb_frame.f_code.co_name, trace.tb_lineno))
+                trace = trace.tb_next
+            print(kind.__name__, error, frames, error.__traceback__ is not None)
+        sys.excepthook = hook
+        def f():
+            raise LookupError("x")
+        f()
+        """,
+    "excepthook_fails": """
+        import sys
+        def hook(kind, error, trace):
+            raise TypeError("hook")
+        sys.excepthook = hook
+        1 / 0
+        """,
+    "excepthook_gone": "import sys\ndel sys.excepthook\n1 / 0\n",
+    "last_exception": """
+        import atexit, sys, traceback
+        @atexit.register
+        def tell():
+            print(type(sys.last_exc).__name__, [f.name for f in traceback.extract_tb(sys.last_traceback)],
+                  sys.last_exc.__traceback__ is sys.last_traceback, sys.excepthook is sys.__excepthook__)
+        1 / 0
+        """,
+    "atexit": """
+        import atexit, threading
+        atexit.register(print, "first registered")
+        atexit.register(print, "second registered")
+        atexit.register(lambda: print("__file__" in globals()))
+        threading.Thread(target=lambda: print("thread")).start()
+        """,
+    "atexit_fails": """
+        import atexit
+        @atexit.register
+        def fail():
+            raise ValueError("at exit")
+        """,
+    "thread_fails": """
+        import threading
+        def work():
+            raise ValueError("in a thread")
+        thread = threading.Thread(target=work, name="worker")
+        thread.start()
+        thread.join()
+        print("goes on")
+        """,
+    "threads_outlive_main": """
+        import threading
+        go = threading.Event()
+        def work():
+            go.wait()
+            print("after main")
+        threading.Thread(target=work).start()
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+        threading.main_thread()
+        go.set()
+        """,
+    "doctest": '''
+        """Shows itself.
+
+        >>> double(4)
+        8
+        >>> double("a")
+        'ab'
+        """
+        def double(x):
+            """Double it.
+
+            >>> double(2)
+            4
+            """
+            return x * 2
+        import doctest
+        print(doctest.testmod())
+        ''',
+    "inspect": """
+        import inspect
+        counter = 0
+        class Thing:
+            "A thing."
+            value = 0
+            def bump(self, by=1):
+                # a comment
+                self.value += by
+                return self.value
+        def outer():
+            total = 0
+            def inner():
+                nonlocal total
+                total += 1
+                return total
+            return inner
+        print(inspect.getsource(Thing.bump), inspect.signature(Thing.bump), inspect.getsource(outer))
+        print(inspect.getdoc(Thing), Thing.bump.__code__.co_varnames, outer().__code__.co_freevars)
+        print(outer.__code__.co_firstlineno, outer.__qualname__, Thing.__module__, inspect.getfile(Thing))
+        print(inspect.getmodule(Thing) is __import__("__main__"))
+        """,
+    "locals": """
+        def f(a, b=2):
+            c = [a, b]
+            def g():
+                nonlocal c
+                c = c + [1]
+                return sorted(locals())
+            return sorted(locals()), g(), c
+        print(f(1), sorted(vars()), sorted(dir()) == sorted(vars()))
+        """,
+    "warnings": """
+        import warnings
+        warnings.warn("from the script", DeprecationWarning)
+        def old():
+            warnings.warn("old", DeprecationWarning, stacklevel=2)
+        old()
+        """,
+    "syntax_warning": "x = 1\nprint(x is 1)\n",
+    "pickle": """
+        import pickle
+        class Point:
+            def __init__(self, x):
+                self.x = x
+        print(pickle.loads(pickle.dumps(Point(3))).x, Point.__module__)
+        """,
+    "recursion": """
+        def f(n):
+            return f(n + 1)
+        try:
+            f(0)
+        except RecursionError as error:
+            print(str(error).partition(" in ")[0])
+        """,
+    "multiprocessing": """
+        import multiprocessing, sys
+        def square(x):
+            return x * x
+        if __name__ == "__main__":
+            print(multiprocessing.current_process().name)
+            for method in ("spawn", "forkserver", "fork"):
+                context = multiprocessing.get_context(method)
+                with context.Pool(1) as pool:
+                    print(method, pool.map(square, [1, 2, 3]))
+                process = context.Process(target=sys.exit, args=(3,))
+                process.start()
+                process.join()
+                print(process.exitcode)
+        """,
+    "process_pool": """
+        from concurrent.futures import ProcessPoolExecutor
+        def square(x):
+            return x * x
+        if __name__ == "__main__":
+            with ProcessPoolExecutor(1) as pool:
+                print(list(pool.map(square, range(4))))
+        """,
+    "fork": """
+        import os, sys
+        pid = os.fork()
+        if pid == 0:
+            print("child", flush=True)
+            sys.exit(4)
+        print("parent", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        """,
+    "subprocess": """
+        import os, subprocess, sys
+        print(subprocess.run([sys.executable, "-c", "import sys; print(sys.argv, sys.path[0])", "x"],
+                             capture_output=True, text=True).stdout)
+        print(sorted(int(each) for each in os.listdir("/proc/self/fd"))[:3] if os.path.exists("/proc/self/fd") else "")
+        with open(__file__) as file:
+            print(file.fileno())
+        """,
+    "signals": """
+        import os, signal
+        def handler(number, frame):
+            print("got", number, frame.f_code.co_name)
+        signal.signal(signal.SIGUSR1, handler)
+        def main():
+            os.kill(os.getpid(), signal.SIGUSR1)
+        main()
+        print([signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)], signal.pthread_sigmask(0, []))
+        """,
+    "asyncio": """
+        import asyncio
+        async def work(n):
+            await asyncio.sleep(0)
+            return await asyncio.to_thread(lambda: n + 1)
+        async def main():
+            return await asyncio.gather(*(work(n) for n in range(3)))
+        print(asyncio.run(main()))
+        """,
+    "pools": """
+        from concurrent.futures import ThreadPoolExecutor
+        with ThreadPoolExecutor(2) as pool:
+            print(list(pool.map(str, range(3))), pool.submit(len, "four").result())
+        """,
+    "stdin": "import sys\nprint(repr(sys.stdin.read()), input if False else '')\n",
+    "own_package_of_our_name": """
+        import os
+        os.mkdir("toolkit")
+        open("toolkit/__init__.py", "w").write("mine = True")
+        """,
+    "future_annotations": """
+        from __future__ import annotations
+        def f(x: undefined) -> nowhere: ...
+        print(f.__annotations__)
+        """,
+    "numpy": """
+        try:
+            import numpy
+        except ImportError:
+            print("none")
+        else:
+            a = numpy.arange(6).reshape(2, 3)
+            a[0] += 1
+            a[:, 1] = 7
+            print(a.tolist())
+        """,
+    "pdb": """
+        import pdb, io
+        def f():
+            x = 41
+            return x + 1
+        pdb.Pdb(stdin=io.StringIO("s\\nn\\nn\\np x\\nc\\n"), readrc=False).runcall(f)
+        """,
+}
+
+
+GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from toolkit.cli import main; sys.exit(main())"
+
+
+def write(folder, source):
+    encoding = "latin-1" if "latin-1" in source else "utf-8"
+    (folder / "script.py").write_bytes(textwrap.dedent(source).lstrip("\n").encode(encoding))
+
+
+def plain_and_checked(python, words, folder, *, source="", flags="", stdin="some input\n"):
+    """Run the program alone and checked, each in its own folder; return (stdout, stderr, exit code) of both."""
+    results = []
+    for checked in (False, True):
+        place = folder / ("checked" if checked else "plain") / "project"
+        place.mkdir(parents=True)
+        write(place, source)
+        race = [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", f"--python-args={flags}"]
+        done = subprocess.run(
+            [*(race if checked else [python, *flags.split()]), *words], cwd=place, timeout=TIMEOUT, input=stdin,
+            env={name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
+            capture_output=True, text=True, check=False)
+        code = done.returncode if done.returncode >= 0 else 128 - done.returncode   # as a shell says it
+        results.append((neutral(done.stdout, place), neutral(done.stderr, place), code))
+    return results
+
+
+def neutral(text, place):
+    """Return the text without what differs from run to run."""
+    return re.sub(r"0x[0-9a-f]+", "0x", text.replace(str(place), "PLACE").replace(str(place.parent), "PARENT"))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_is_as_without_the_checker(name, python, tmp_path):
+    plain, checked = plain_and_checked(python, ["script.py", "one", "--notes"], tmp_path, source=PROGRAMS[name])
+    assert checked == plain
+
+
+@pytest.mark.parametrize("name", ["names", "uncaught", "exit_code", "keyboard_interrupt", "syntax_error", "doctest",
+                                  "multiprocessing", "atexit", "inspect"])
+def test_module_is_as_without_the_checker(name, python, tmp_path):
+    plain, checked = plain_and_checked(python, ["-m", "script", "one", "-x"], tmp_path, source=PROGRAMS[name])
+    assert checked == plain

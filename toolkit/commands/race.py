@@ -1,0 +1,219 @@
+"""`gilscope race`: run a program and report the data races that its synchronisation does not rule out.
+
+The program's start waits for what stands here, so nothing heavy is imported before it runs: argparse only for options
+that need it, the search for builds only with --build, the report only when there is something to report.
+"""
+
+from __future__ import annotations
+
+import os
+
+from toolkit.errors import ToolkitError
+from toolkit.race import child_process
+from toolkit.race.spec import MODULE, SCRIPT, Spec
+from toolkit.race.spec_target import Target, default_python, find, is_bundle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from toolkit.race.suppress import Settings, Suppression
+
+RACE_FOUND = 66        # the exit code of the sanitizers
+SIGNALLED = 128        # plus the signal's number, as shells say it
+CONFIRM_TRIES = 5
+
+USAGE = """gilscope race [options] SCRIPT [ARGS...]
+       gilscope race [options] -m MODULE [ARGS...]
+       gilscope race [options] -- COMMAND [ARGS...]"""
+DESCRIPTION = """\
+Run a Python program once and report every data race of its Python code that the run's synchronisation does not
+order, also those that did no harm this time. Works on builds with and without the GIL, 3.12 to 3.15.
+
+SCRIPT is a file, a folder or zip file with __main__.py, or - for standard input. COMMAND is what a package installed,
+like pytest. The program behaves as without the checker; the report follows on standard error."""
+EPILOG = """\
+exit codes: the program's own; 66 when a race was found (notes do not count); 128+N when signal N ended the program.
+A line that may race says so: `# race: ok WHY`. Whole files and variables: [tool.gilscope.race] in pyproject.toml.
+"""
+WITH_VALUE = frozenset({"--build", "--sarif", "--include", "--core", "--python-args", "--confirm-timeout"})
+PLAIN_FLAGS = frozenset({"--notes", "--github", "--no-color"})
+
+
+def add_parser(commands: Any) -> None:
+    """Add the parser of `gilscope race`."""
+    from argparse import RawDescriptionHelpFormatter
+
+    from toolkit.commands.options import duration, positive
+
+    parser = commands.add_parser(
+        "race", help="run a program and report its data races", usage=USAGE, description=DESCRIPTION, epilog=EPILOG,
+        formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--build", metavar="LABEL", help="Run the program under this build, e.g. 3.14t, or under LABEL=PATH. For code "
+        "that behaves differently without the GIL (default: the active environment's Python, else gilscope's own).")
+    add("--python-args", metavar="ARGS", default="",
+        help="Flags of the interpreter, as one word: --python-args='-O -W error'. For a program that is run with them.")
+    add("--include", metavar="GLOB", action="append", default=[],
+        help="Also check files or modules that match GLOB, of the standard library or of installed packages, "
+        "e.g. 'cachetools*'. Use it to see into a dependency; may be given again (default: the project's own code).")
+    add("--notes", action="store_true", help="Also show what is unordered but harmless: polled flags, correct "
+        "double-checked locking, memos that come out equal. For a review.")
+    add("--json", metavar="FILE", nargs="?", const="-", help="Write the report as JSON to FILE (default: standard "
+        "error, in place of the text). For scripts; write --json=FILE, or a FILE ending in .json.")
+    add("--sarif", metavar="FILE", help="Also write the report as SARIF to FILE. For code scanning services.")
+    add("--github", action="store_true",
+        help="Also print GitHub annotations on standard error. They show the races beside the lines of a pull request.")
+    add("--confirm", metavar="K", nargs="?", const=CONFIRM_TRIES, type=positive, default=0,
+        help="Run the program again, up to K times per race, pausing at its two places, and say what came of it "
+        f"(default: {CONFIRM_TRIES}). Use it to convince someone; the program must bear to be run again.")
+    add("--confirm-timeout", metavar="TIME", type=duration,
+        help="End a confirming run after TIME (default: ten times the first run, at least 10s).")
+    add("--core", choices=("c", "python"), default="",
+        help="Use this core. Both give the same verdicts; python is slower and needs no compiler (default: c where it "
+        "can be built).")
+    add("--no-color", action="store_true", help="No colour, also on a terminal. NO_COLOR has the same effect.")
+    parser.cut = cut
+    parser.set_defaults(run=run)
+
+
+class Options:
+    """The options as argparse gives them when none is written."""
+
+    def __init__(self, program: Sequence[str]) -> None:
+        self.program = program
+        self.suppressions: tuple[Suppression, ...] = ()
+        self.build = self.json = self.sarif = self.confirm_timeout = None
+        self.python_args = self.core = ""
+        self.include: list[str] = []
+        self.notes = self.github = self.no_color = False
+        self.confirm = 0
+        self.run = run
+
+
+def plain_options(words: Sequence[str]) -> Options | None:
+    """Return the options when there are but flags, None when argparse has to read them, which takes a start's time."""
+    own, program = cut(words)
+    if not program or not PLAIN_FLAGS.issuperset(own):
+        return None
+    options = Options(program)
+    for word in own:
+        setattr(options, word[2:].replace("-", "_"), True)
+    return options
+
+
+def cut(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Cut the words after `race` into our options and the program with its arguments, whatever those look like."""
+    own: list[str] = []
+    position = 0
+    while position < len(words):
+        word = words[position]
+        if word in {"-", "--"} or word.startswith("-m") or not word.startswith("-"):
+            break
+        value = words[position + 1] if position + 1 < len(words) else ""
+        if word in WITH_VALUE and value:
+            own += [word, value]
+            position += 1
+        elif (word == "--json" and value.endswith(".json")) or (word == "--confirm" and value.isdecimal()):
+            own.append(f"{word}={value}")   # these values are optional, so a word that looks like none is the program
+            position += 1
+        else:
+            own.append(word)
+        position += 1
+    return own, list(words[position:])
+
+
+def run(args: Options) -> int:
+    """Run the program, tell what was found, and return the exit code."""
+    target = find(args.program)
+    python = _python(args, target)
+    if args.build and target.python:   # the command's own environment is another one's
+        target = Target(MODULE, os.path.basename(target.name), target.args)
+    root, settings = _project()
+    spec = Spec(kind=target.kind, name=target.name, args=target.args, python=python,
+                include=[*args.include, *settings.include], core=args.core,
+                options={"root": root, "target": " ".join(args.program), "build": args.build or ""})
+    spool = child_process.make_spool()
+    try:
+        ended = _start(spec, target, spool)
+        found = _tell(args, settings, spool, ended)
+    finally:
+        child_process.remove_spool(spool)
+    if found:
+        return RACE_FOUND
+    return ended if ended >= 0 else SIGNALLED - ended
+
+
+def _project() -> tuple[str, Settings | Options]:
+    """Return the project's folder, and what its pyproject.toml says about races.
+
+    It is the nearest folder with a pyproject.toml, from the current one upwards, else the current one.
+    """
+    here = folder = os.getcwd()
+    while not os.path.exists(path := os.path.join(folder, "pyproject.toml")):
+        if folder == (folder := os.path.dirname(folder)):
+            return here, Options([])
+    with open(path, "rb") as file:
+        if b"gilscope" not in file.read():
+            return folder, Options([])   # spares the parser
+    from pathlib import Path
+
+    from toolkit.race.suppress import settings
+    return folder, settings(Path(path))
+
+
+def _start(spec: Spec, target: Target, spool: str) -> int:
+    """Run the program once; return how it ended."""
+    line, far_end = os.pipe()
+    os.set_inheritable(line, True)  # noqa: FBT003  it takes no keyword
+    spec.lifeline = line
+    spec.write(spool)
+    as_module = spec.kind == MODULE or (spec.kind == SCRIPT and is_bundle(spec.name))
+    try:
+        return child_process.run(spec.python, spool, target.entry(), as_module=as_module)
+    finally:
+        os.close(line)
+        os.close(far_end)
+
+
+def _tell(args: Options, settings: Settings | Options, spool: str, ended: int) -> bool:
+    """Write the reports that are asked for or needed; return whether there is a race."""
+    asked = args.json or args.sarif or args.github or settings.suppressions
+    if ended >= 0 and not asked and not child_process.has_records(spool):
+        return False
+    from toolkit.commands.race_report import tell
+
+    args.notes = args.notes or settings.notes
+    return tell(args, spool, ended, settings.suppressions)
+
+
+def _python(args: Options, target: Target) -> list[str]:
+    """Return the interpreter and its flags."""
+    flags = []
+    if args.python_args:
+        import shlex
+
+        flags = shlex.split(args.python_args)
+    if args.build:
+        return [_build_python(args.build), *flags]
+    return [*(target.python or (default_python(),)), *flags]
+
+
+def _build_python(label: str) -> str:
+    """Return the interpreter of the build `label`, or of LABEL=PATH."""
+    from pathlib import Path
+
+    from toolkit.builds.find import find_builds, select_builds
+
+    name, equals, path = label.partition("=")
+    if equals:   # nothing to search for
+        found = os.path.join(path, "bin", "python") if os.path.isdir(path) else path
+        if not os.access(found, os.X_OK) or not os.path.isfile(found):
+            raise ToolkitError(f"--build {label}: no interpreter {found}")
+        return os.path.abspath(found)
+    builds = select_builds(find_builds(project_dir=Path.cwd()), name)
+    if len(builds) != 1:
+        raise ToolkitError(f"--build {label!r}: a program is run under one build at a time")
+    return builds[0].executable

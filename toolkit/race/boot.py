@@ -1,0 +1,35 @@
+# ruff: noqa: D100  a docstring would become the program's
+# The first file of a checked process: its arguments end with this file, the spool folder and what sys.path begins with.
+# It finds gilscope beside itself, whatever the build has installed, and leaves the rest to `child`.  Its names are gone
+# before the program's appear.  Older Pythons must be able to read it.
+import sys
+
+
+def _child():  # type: ignore[no-untyped-def]  # noqa: ANN202  a module
+    if sys.version_info < (3, 12) or sys.implementation.name != "cpython":
+        sys.stderr.write("gilscope: %s is %s %d.%d; the race checker needs CPython 3.12 or newer\n" % (  # noqa: UP031
+            (sys.executable, sys.implementation.name, *sys.version_info[:2])))
+        raise SystemExit(2)
+    importlib, external = sys.modules["_frozen_importlib"], sys.modules["_frozen_importlib_external"]
+    file, _, entry = sys.argv[-3:]
+    if not sys.flags.safe_path:
+        sys.path[0] = entry
+    race = file.rpartition("/")[0]
+    folder = race.rpartition("/")[0]
+    own = folder + "/__init__.py"
+    found = external.PathFinder.find_spec("toolkit")
+    name = "toolkit"
+    if found is not None and found.origin != own:
+        # The program has a package of this name, and its own wins: ours goes by a name that no import statement says.
+        name = "gilscope:toolkit"
+        spec = external.spec_from_file_location("gilscope:boot", race + "/boot_aside.py")
+        aside = importlib.module_from_spec(spec)
+        spec.loader.exec_module(aside)
+        aside.install(name)
+    spec = external.spec_from_file_location(name, own, submodule_search_locations=[folder])
+    package = sys.modules[name] = importlib.module_from_spec(spec)
+    spec.loader.exec_module(package)
+    return __import__(name + ".race.child", fromlist=["main"])
+
+
+_child().main(sys.argv[-2])

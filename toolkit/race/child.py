@@ -1,0 +1,160 @@
+"""The checked process: watches first, then becomes the program, as `python script.py` would have made it.
+
+`boot` is what the interpreter runs; from here on `__main__` is the program's module.  Its names are kept in the very
+dict that the interpreter made, so whatever holds that dict sees the program.
+"""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import os
+import sys
+from importlib.machinery import SourceFileLoader
+
+from toolkit.race import spec as specs
+from toolkit.race.session import Session, warn_of_slow_core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import CodeType, TracebackType
+    from typing import Any
+
+FOLDER = os.path.dirname(__file__) + os.sep
+GIVEN = frozenset({"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__annotations__", "__builtins__",
+                   "__file__", "__cached__"})   # what the interpreter puts into `__main__`
+LIFELINE_NUMBER = 200   # of the lifeline's descriptor at least: the program's own files get the numbers they always get
+
+
+def main(spool: str) -> None:
+    """Run the program of the spec in `spool`."""
+    spec = specs.read(spool)
+    sys.argv[:] = ["-m" if spec.kind == specs.MODULE else spec.name, *spec.args]
+    sys.orig_argv[:] = spec.words()
+    if spec.lifeline >= 0:
+        _hold(spec.lifeline)
+    session = Session(spool=spool, core=spec.core, include=spec.include, options=spec.options)
+    session.start()
+    atexit.register(session.finish)   # before any of the program's, so it runs after them
+    warn_of_slow_core(session)
+    names = sys.modules["__main__"].__dict__
+    for name in set(names) - GIVEN:
+        del names[name]
+    run = _as_module if spec.kind == specs.MODULE else _as_stdin if spec.kind == specs.STDIN else _as_script
+    try:
+        run(spec.name, names, session)
+    except BaseException:
+        _hide_our_frames()
+        raise
+
+
+def _as_script(path: str, names: dict[str, Any], session: Session) -> None:
+    from toolkit.race.spec_target import is_bundle
+
+    if is_bundle(path):
+        if sys.flags.safe_path:
+            sys.path.insert(0, os.path.join(os.getcwd(), path))   # the interpreter does that, too
+        _as_bundle()
+        return
+    file = os.path.join(os.getcwd(), path)
+    names["__file__"] = file
+    names["__loader__"] = SourceFileLoader("__main__", file)
+    with open(path, "rb") as handle:
+        source = handle.read()
+    try:
+        code = session.compile(source, file)
+    except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError):
+        # Nothing has begun yet.  The interpreter says what is wrong with a file in its own words.
+        os.execv(sys.executable, sys.orig_argv)  # noqa: S606  no shell is wanted
+    _execute(code, names, session)
+
+
+def _as_stdin(_name: str, names: dict[str, Any], session: Session) -> None:
+    names["__file__"] = "<stdin>"
+    source = b"".join(iter(lambda: os.read(0, 65536), b""))
+    _execute(session.compile(source, "<stdin>"), names, session)
+
+
+def _as_module(name: str, _names: dict[str, Any], _session: Session) -> None:
+    import runpy
+
+    runpy._run_module_as_main(name)  # type: ignore[attr-defined]  # noqa: SLF001  what the interpreter calls for -m
+
+
+def _as_bundle() -> None:
+    import runpy
+
+    runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]  # noqa: SLF001  likewise
+
+
+def _execute(code: CodeType, names: dict[str, Any], session: Session) -> None:
+    run: Callable[..., Any] = getattr(session.core, "run", builtins.exec)
+    run(code, names)
+
+
+def _hide_our_frames() -> None:
+    """Let the exception that is about to end the program be shown as if there were none of our frames."""
+    hook = getattr(sys, "excepthook", None)
+    plain_hook = sys.__excepthook__
+
+    def once(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        sys.last_traceback = error.__traceback__ = own = without_ours(trace)
+        if hook is None:
+            del sys.excepthook
+            sys.stderr.write("sys.excepthook is missing\n")
+            plain_hook(kind, error, own)
+            return
+        sys.excepthook = hook
+        try:
+            hook(kind, error, own)
+        except SystemExit:
+            raise
+        except BaseException as failure:  # noqa: BLE001  the interpreter, too, shows whatever a hook raises
+            sys.stderr.write("Error in sys.excepthook:\n")
+            plain_hook(type(failure), failure, without_ours(failure.__traceback__))
+            sys.stderr.write("\nOriginal exception was:\n")
+            plain_hook(kind, error, own)
+
+    sys.excepthook = once
+
+
+def without_ours(trace: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without its entries of our own code."""
+    trace = trace.tb_next if trace else None   # `boot`, or the -c that starts it
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(FOLDER):
+        trace = trace.tb_next
+    entry = trace
+    while entry is not None:
+        after = entry.tb_next
+        while after is not None and after.tb_frame.f_code.co_filename.startswith(FOLDER):
+            after = after.tb_next
+        entry.tb_next = entry = after
+    return trace
+
+
+def _hold(lifeline: int) -> None:
+    """Be killed when the process at the other end of `lifeline` is gone, however it ended: nobody would read the races.
+
+    Where the system cannot do that (it takes Linux's F_SETSIG), go on without.
+
+    Source: fcntl(2), F_SETOWN and F_SETSIG; pipe(7), O_ASYNC.
+    """
+    import fcntl
+    import signal
+
+    try:
+        line = fcntl.fcntl(lifeline, fcntl.F_DUPFD_CLOEXEC, LIFELINE_NUMBER)
+    except OSError:
+        line = -1   # fewer files are allowed than that
+    os.close(lifeline)
+    if line < 0 or not hasattr(fcntl, "F_SETSIG"):
+        return
+    fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(line, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(line, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
+    try:
+        os.read(line, 1)
+    except BlockingIOError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)   # the other end went while this process began: no signal will come any more

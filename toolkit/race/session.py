@@ -1,0 +1,124 @@
+"""One checking of this process: core, synchronisation, rewriting and reports, put together and taken apart again."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from toolkit.race import hook, registry, sync
+from toolkit.race.engine import Engine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import CodeType
+    from typing import Any
+
+    from toolkit.race.core import Core
+
+
+class Session:
+    """What checks this process from `start` to `stop`.  There is one at a time: builtins and locks are the process's.
+
+    Args:
+        spool: The folder that races are written to; exists.
+        core: "c", "python", or "" for the faster one that works.
+        include: Globs of modules to check besides the project's.
+        options: What the engine is told: `root`, `target`, `build`, `command`, `sections`.
+
+    Attributes:
+        core: What keeps clocks and shadow state; from `start` on.
+        engine: What turns conflicts into races; from `start` on.
+        slow_because: Why the pure-Python core is used although nobody asked for it; "" otherwise.
+    """
+
+    current: Session | None = None
+    core: Core
+    engine: Engine
+
+    def __init__(self, *, spool: str, core: str = "", include: Sequence[str] = (),
+                 options: Mapping[str, Any] | None = None) -> None:
+        self.spool = spool
+        self.wanted = core
+        self.include = include
+        self.options = dict(options or {})
+        self.slow_because = ""
+        self.unrewritten: dict[str, str] = {}   # path -> why the module runs as it is
+        self._undo: list[Callable[[], None]] = []
+        self._forked = False
+
+    def start(self) -> None:
+        """Begin to check.
+
+        Raises:
+            RuntimeError: This process is being checked already.
+        """
+        if Session.current is not None:
+            raise RuntimeError("this process is being checked for races already; one checking cannot hold another")
+        Session.current = self
+        self.core, self.slow_because = load_core(self.wanted)
+        self._undo.append(sync.install(self.core))
+        self._undo.append(hook.install(self.core, hook.project_filter(include=self.include), self._note_unrewritten))
+        self.engine = Engine(self.core, self.spool, sync.describe, self.options)
+        self.core.start(self.engine.on_conflict)
+        os.register_at_fork(after_in_child=self._after_fork)
+
+    def compile(self, source: bytes, path: str) -> CodeType:
+        """Return the entry script's code, rewritten.
+
+        Raises:
+            SyntaxError: As compiling it raises; ValueError likewise.
+        """
+        return hook.code_for_script(path, source, self.core, self._note_unrewritten)
+
+    def finish(self) -> None:
+        """Check no more and write what is known only at the end; the patches stay, as at the end of a process."""
+        self.core.stop()
+        if self.engine.heard_any or self.unrewritten or any(site.note is not None for site in registry.sites):
+            self.engine.finish(self.unrewritten.items())
+
+    def stop(self) -> None:
+        """End the checking and take all patches back."""
+        self.finish()
+        for undo in reversed(self._undo):
+            undo()
+        self._undo.clear()
+        Session.current = None
+
+    def _note_unrewritten(self, path: str, reason: str) -> None:
+        self.unrewritten[path] = reason
+
+    def _after_fork(self) -> None:
+        if Session.current is self:
+            self.core.after_fork()
+            self.engine.after_fork()
+
+
+def load_core(wanted: str) -> tuple[Core, str]:
+    """Return the core, and why it is the slower one although that was not wanted.
+
+    Args:
+        wanted: "c", "python", or "" for the faster one that works.
+
+    Raises:
+        ToolkitError: "c" is wanted and cannot be had.
+    """
+    reason = ""
+    if wanted != "python":
+        from toolkit.race._core import build
+        try:
+            return build.load(), ""
+        except build.UnavailableError as error:
+            reason = str(error)
+    if wanted == "c":
+        from toolkit.errors import ToolkitError
+        raise ToolkitError(f"the C core cannot be had: {reason}")
+    from toolkit.race.pure import load
+    return load(), reason
+
+
+def warn_of_slow_core(session: Session) -> None:
+    """Say on standard error why this takes longer than it could."""
+    if session.slow_because:
+        print(f"gilscope: the race checker's C core cannot be had ({session.slow_because}); "
+              "the one in Python gives the same verdicts, slower", file=sys.__stderr__)
