@@ -1,0 +1,28 @@
+"""Names of the language and its builtins that the rewriter treats in their own way."""
+
+import ast
+
+DYNAMIC = frozenset({"getattr", "setattr", "delattr", "hasattr"})
+SNAPSHOTS = frozenset({"list", "tuple", "set", "frozenset", "sorted", "dict"})    # copy a container in one step
+ITERATING = {"sum": 0, "min": 0, "max": 0, "any": 0, "all": 0, "map": 1, "filter": 1, "zip": 0, "enumerate": 0}
+ONE_ITERABLE = frozenset({"sum", "enumerate", "any", "all"})     # what follows the iterable is none
+ONLY_IF_ALONE = frozenset({"min", "max"})      # several arguments are the values themselves
+VIEWS = frozenset({"items", "keys", "values"})
+NAMESPACES = frozenset({"locals", "vars", "dir"})
+
+# What these return is new, so nobody else can have it.
+FRESH_CALLS = frozenset({
+    "range", "enumerate", "zip", "map", "filter", "sorted", "list", "tuple", "set", "dict", "frozenset", "reversed",
+    "str", "bytes", "open", "repr", "input", "dir", "bytearray",
+})
+FRESH_METHODS = frozenset({
+    "split", "rsplit", "splitlines", "partition", "rpartition", "encode", "decode", "strip", "lower", "upper",
+    "readlines", "glob", "iterdir", "rglob", "most_common", "group", "groups", "finditer", "findall",
+})
+# Displays: new each time, and the compiler warns of some operations on them, which must stay visible to it.
+LITERALS = (
+    ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
+    ast.JoinedStr, ast.FormattedValue, ast.Lambda,
+    *(getattr(ast, name) for name in ("TemplateStr", "Interpolation") if hasattr(ast, name)),
+)
+INITIALIZERS = frozenset({"__init__", "__post_init__", "__new__", "__setstate__"})

@@ -1,0 +1,141 @@
+"""The sites of one module while it is rewritten, and the nodes that ops are made of."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolkit.race.site import MARKER, OP_PREFIX, Flag, SiteInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LONGEST_TEXT = 80    # characters of an expression in a report
+
+
+class Role(NamedTuple):
+    """One op of one node: an attribute call may have its `method` and its `reads`."""
+
+    name: str         # "access", "size", "method", "call"
+    node: ast.AST
+
+
+class Act(NamedTuple):
+    """What the flow says of a write."""
+
+    partners: tuple[Role, ...]
+    flags: Flag
+
+
+class Plan:
+    """Which reads are partners of which writes, by node of the tree before it is rewritten."""
+
+    def __init__(self) -> None:
+        self.acts: dict[Role, Act] = {}
+        self.reads: set[Role] = set()           # of all acts
+        self.entered: set[ast.AST] = set()      # functions and modules that hold two-site spans
+
+    def add(self, act: Role, partners: tuple[Role, ...], flags: Flag, frame: ast.AST) -> None:
+        """Record that the write depends on the partners."""
+        self.acts[act] = Act(partners, flags)
+        self.reads.update(partners)
+        self.entered.add(frame)
+
+
+class Text:
+    """The source of expressions."""
+
+    def __init__(self, source: bytes | None) -> None:
+        self._lines = source.splitlines() if source is not None else None
+
+    def of(self, node: ast.expr) -> str:
+        """Return the expression's source on one line."""
+        text = self._cut(node)
+        if text is None:
+            text = ast.unparse(node)
+        text = " ".join(text.split())
+        return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT - 3] + "..."
+
+    def _cut(self, node: ast.expr) -> str | None:
+        if self._lines is None or node.lineno != node.end_lineno or node.lineno > len(self._lines):
+            return None
+        return self._lines[node.lineno - 1][node.col_offset:node.end_col_offset].decode(errors="replace") or None
+
+
+class Sites:
+    """Collects the sites of one module."""
+
+    def __init__(self, path: str, text: Text, plan: Plan, notes: Mapping[int, str]) -> None:
+        self.path = path
+        self.text = text
+        self.plan = plan
+        self.notes = notes
+        self.function = "<module>"
+        self.lines = (0, 0)        # of the statement's expressions, where a suppressing comment may stand
+        self._infos: list[SiteInfo] = []
+        self._roles: dict[Role, int] = {}
+        self._acts: list[tuple[int, Act]] = []
+
+    def add(self, op: str, node: ast.AST, key: str = "", flags: Flag = Flag.NONE, *,
+            role: Role | None = None, text: ast.expr | str = "") -> ast.Constant:
+        """Add a site and return its marker, which stands for it until the code is linked."""
+        index = len(self._infos)
+        role = role or Role("access", node)
+        self._roles[role] = index
+        if act := self.plan.acts.get(role):
+            self._acts.append((index, act))
+            flags |= act.flags
+        if role in self.plan.reads:
+            flags |= Flag.SPAN_READ
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        end_line, end_column = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)
+        shown = text if isinstance(text, str) else self.text.of(text)
+        self._infos.append(SiteInfo(self.path, line, column, end_line, end_column, self.function, op, key, shown,
+                                    int(flags), (), self._note(line)))
+        return ast.Constant((MARKER, index))  # type: ignore[arg-type]  # any constant will do
+
+    def _note(self, line: int) -> str | None:
+        if not self.notes:
+            return None
+        first, last = self.lines
+        lines = range(min(first, line), max(last, line) + 1)
+        return next((self.notes[one] for one in lines if one in self.notes), None)
+
+    def finish(self) -> list[SiteInfo]:
+        """Return all sites, each with the indexes of its partners."""
+        infos = list(self._infos)
+        for index, act in self._acts:
+            partners = tuple(sorted({self._roles[role] for role in act.partners if role in self._roles}))
+            infos[index] = infos[index]._replace(partners=partners)
+        return infos
+
+
+def call(op: str, *arguments: ast.expr, at: ast.AST) -> ast.Call:
+    """Return a call of the op at the place of a node, so that tracebacks point there."""
+    name = ast.copy_location(ast.Name(OP_PREFIX + op, ast.Load()), at)
+    for argument in arguments:
+        if not hasattr(argument, "lineno"):
+            ast.copy_location(argument, at)
+    return ast.copy_location(ast.Call(name, list(arguments), []), at)
+
+
+def statement(expression: ast.expr, at: ast.AST | None = None) -> ast.Expr:
+    """Return the expression as a statement."""
+    return ast.copy_location(ast.Expr(expression), at or expression)
+
+
+def read_notes(source: bytes) -> dict[int, str]:
+    """Return the reasons of `# race: ok <why>` comments by line; tokens are looked at only where there may be one."""
+    if b"race:" not in source:
+        return {}
+    import io
+    import re
+    import tokenize
+    found = {}
+    try:
+        for token in tokenize.tokenize(io.BytesIO(source).readline):
+            if token.type == tokenize.COMMENT and (match := re.search(r"#\s*race:\s*ok\b[\s:,-]*(.*)", token.string)):
+                found[token.start[0]] = match[1].strip()
+    except (tokenize.TokenError, SyntaxError):   # what compiles may still not tokenize: a form feed, a null byte
+        return found
+    return found
