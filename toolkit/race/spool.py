@@ -1,0 +1,97 @@
+"""What one process found, line by line, in a folder that all processes of a run share.
+
+Every record is one JSON line, written the moment it is known: a crash, `os._exit`, a kill or a forked child loses
+nothing.  The file is opened for each line and closed again, since a program that closes every descriptor and opens its
+own would otherwise find our lines in its files.  The writing half runs in the checked program: it takes no lock,
+calls nothing that the program could have replaced, and imports no json.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Plain = str | int | float | bool | None | list["Plain"] | tuple["Plain", ...] | dict[str, "Plain"]
+
+try:
+    from _json import encode_basestring_ascii as _quoted
+except ImportError:   # a Python without the accelerator
+    from json.encoder import encode_basestring_ascii as _quoted
+
+# Taken now: tests of a checked program may replace them in `os`.
+_open, _write, _close, _getpid, _now = os.open, os.write, os.close, os.getpid, time.time_ns
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+SUFFIX = ".jsonl"
+
+
+class Spool:
+    """One process's file in `folder`; a forked child gets its own."""
+
+    def __init__(self, folder: str, header: dict[str, Plain]) -> None:
+        self._folder = os.path.abspath(folder)
+        self._header = header
+        self._pid = 0
+        self._path = ""
+
+    def write(self, record: dict[str, Plain]) -> None:
+        """Append one record.  A folder that is gone or a full disk loses it: the program must go on."""
+        try:
+            if self._pid != _getpid():
+                self._begin()
+            self._append(record)
+        except OSError:
+            return
+
+    def _begin(self) -> None:
+        pid = _getpid()
+        # A process number may come again within one run.
+        self._path = f"{self._folder}{os.sep}{pid}-{_now():x}{SUFFIX}"
+        self._pid = pid
+        self._append({"t": "process", "pid": pid, **self._header})
+
+    def _append(self, record: dict[str, Plain]) -> None:
+        line = dumps(record).encode("ascii") + b"\n"
+        descriptor = _open(self._path, _FLAGS, 0o644)
+        try:
+            # One call per line: lines of threads do not mix.
+            _write(descriptor, line)
+        finally:
+            _close(descriptor)
+
+
+def dumps(value: Plain) -> str:
+    """Return `value` as JSON in ASCII; exact builtin types alone, so that no user code runs."""
+    if type(value) is str:
+        return _quoted(value)
+    if value is None or value is True or value is False:
+        return {None: "null", True: "true", False: "false"}[value]
+    if type(value) is int or type(value) is float:
+        return repr(value)
+    if type(value) is dict:
+        return "{" + ", ".join([f"{_quoted(key)}: {dumps(item)}" for key, item in value.items()]) + "}"
+    if type(value) is list or type(value) is tuple:
+        return "[" + ", ".join([dumps(item) for item in value]) + "]"
+    raise AssertionError(f"no plain value: {type(value)}")
+
+
+def read(folder: str) -> Iterator[tuple[str, dict[str, Plain]]]:
+    """Yield the file's name and the record of every complete line, files in the order of their names.
+
+    A line that a kill cut short is left out: the records before it stand.
+    """
+    import json
+
+    names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX))
+    for name in names:
+        with open(os.path.join(folder, name), encoding="ascii", errors="replace") as lines:
+            for line in lines:
+                try:
+                    record = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(record, dict):
+                    yield name, record
