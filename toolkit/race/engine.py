@@ -85,6 +85,11 @@ class Engine:
             found = self._recorder = Recorder(self)
         return found
 
+    @property
+    def heard_any(self) -> bool:
+        """Tell whether there was any conflict; without, there may be nothing to finish."""
+        return self._recorder is not None
+
     def section(self, name: str | None) -> None:
         """Let the records that follow belong to `name`: a test, or None for none."""
         self.section_name = name

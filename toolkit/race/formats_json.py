@@ -1,8 +1,8 @@
 """A report as JSON and back.
 
 The document: `{"schema": 1, "tool": "gilscope race", "target", "build", "core", "root", "processes", "watched",
-"races": [race], "notes": [race], "suppressed": [race], "unused_suppressions": [text], "unexplained_suppressions": [text],
-"unrewritten": [[path, reason]]}`.
+"races": [race], "notes": [race], "suppressed": [race], "unused_suppressions": [text], "unexplained_suppressions":
+[text], "unrewritten": [[path, reason]]}`.
 
 A race: `{"ident", "variable", "base", "kind", "severity": "race" | "atomicity violation" | "note", "rule", "count",
 "pattern", "missing", "repair", "confirmation", "section", "reason", "first": access, "second": access}`.
@@ -41,10 +41,12 @@ def parse(text: str) -> RaceReport:
         schema = document.pop("schema")
         if schema != SCHEMA or document.pop("tool") != "gilscope race":
             raise BadFileError(f"this is no race report of schema {SCHEMA}; it says schema {schema!r}")
-        lists = {name: tuple(map(_race, document.pop(name))) for name in ("races", "notes", "suppressed")}
-        texts = {name: tuple(document.pop(name)) for name in ("unused_suppressions", "unexplained_suppressions")}
-        unrewritten = tuple((path, reason) for path, reason in document.pop("unrewritten"))
-        return RaceReport(**lists, **texts, unrewritten=unrewritten, **document)
+        for name in ("races", "notes", "suppressed"):
+            document[name] = tuple(map(_race, document[name]))
+        for name in ("unused_suppressions", "unexplained_suppressions"):
+            document[name] = tuple(document[name])
+        document["unrewritten"] = tuple((path, reason) for path, reason in document["unrewritten"])
+        return RaceReport(**document)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadFileError(f"this is no race report: {error!r}; make one with `gilscope race --json`") from error
 
