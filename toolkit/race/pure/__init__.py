@@ -1,0 +1,154 @@
+"""The race checker's core in Python: the readable form of the algorithm, for where there is no C compiler.
+
+What a process shares is found out by the ops (`names`, `items`, `methods`, `looks`, `calls`), which turn what the
+program does into verbs on locations (`detect`, `spans`); `monitor` applies them under its one lock.
+"""
+
+from __future__ import annotations
+
+from toolkit.race.pure import calls, items, locks, looks, methods, names, wrapping
+from toolkit.race.pure.clocks import Clock
+from toolkit.race.pure.holding import Holding
+from toolkit.race.pure.marks import Site
+from toolkit.race.pure.monitor import Monitor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from toolkit.race.core import Conflict, Place
+    from toolkit.race.site import SiteInfo
+
+
+class PureCore:
+    """Shadow state, clocks and locks of one process; see `toolkit.race.core.Core`."""
+
+    name = "Python"
+
+    def __init__(self) -> None:
+        self._monitor = monitor = Monitor()
+        self._holding = Holding(monitor)
+        self._fork_known = False
+        self.ops: dict[str, Callable[..., Any]] = {
+            **names.ops(monitor), **items.ops(monitor), **methods.ops(monitor), **looks.ops(monitor),
+            **calls.ops(monitor)}
+
+    def site(self, info: SiteInfo, number: int) -> object:
+        """Return what the ops are given for this site; its partners are numbers already."""
+        return Site(info, number)
+
+    def start(self, on_conflict: Callable[[Conflict], bool]) -> None:
+        """Begin to note; `on_conflict` is told of conflicts in the thread that met them."""
+        self._survive_fork()
+        self._monitor.start(on_conflict)
+
+    def stop(self) -> None:
+        """Note nothing more."""
+        self._monitor.stop()
+
+    def release(self, owner: object) -> None:
+        """Let those who `acquire` the same object come after now."""
+        self._monitor.release(owner)
+
+    def acquire(self, owner: object) -> None:
+        """Come after all who released the object."""
+        self._monitor.acquire(owner)
+
+    def snapshot(self) -> object:
+        """Return this moment; what this thread does from now on is not before it."""
+        return self._monitor.snapshot()
+
+    def join(self, clock: object) -> None:
+        """Come after a moment that `snapshot` or `thread_end` returned."""
+        if isinstance(clock, Clock):
+            self._monitor.change(lambda state: state.join(clock))
+
+    def mute(self) -> int:
+        """Let this thread's locks make no order until `restore` is given the result."""
+        state = self._monitor.threads.current()
+        state.muted += 1
+        return state.muted - 1
+
+    def restore(self, level: int) -> None:
+        """Go back to what was before `mute`."""
+        self._monitor.threads.current().muted = level
+
+    def wrap(self, original: Callable[..., Any], before: Callable[..., Any] | None = None,
+             after: Callable[..., Any] | None = None, *, muted: bool = True) -> Callable[..., Any]:
+        """Return a function like `original` with calls around it; adds one frame to tracebacks."""
+        return wrapping.wrap(self._monitor, original, before, after, muted=muted)
+
+    def patch(self, owner: Any, name: str, replacement: object) -> Callable[[], None] | None:
+        """Set an attribute; return what undoes it, or None where it cannot be set (immutable types)."""
+        return wrapping.patch(owner, name, replacement)
+
+    def track_locks(self) -> Callable[[], None]:
+        """Replace the lock classes of `_thread` and `threading`; locks made before stay untracked."""
+        return locks.install(self._holding)
+
+    def thread_begin(self, thread: object, clock: object | None) -> int:  # noqa: ARG002  the engine knows threads by uid
+        """Make this thread one that begins after `clock`, or after all that has happened; return its uid."""
+        uid = self._monitor.threads.begin(clock if isinstance(clock, Clock) else None).uid
+        self._monitor.tidy()
+        return uid
+
+    def thread_end(self) -> object:
+        """End this thread; return its last moment."""
+        return self._monitor.end_thread()
+
+    def thread_uid(self) -> int:
+        """Return this thread's uid; the main thread's is 0."""
+        return self._monitor.threads.current().uid
+
+    def after_fork(self) -> None:
+        """Go on in a child process, where all other threads have ended."""
+        self._monitor.threads.fork()
+        self._monitor.tidy()
+
+    def locks_held(self) -> tuple[int, ...]:
+        """Return the uids of the locks this thread holds, innermost first."""
+        return self._holding.held()
+
+    def lock_origin(self, uid: int) -> tuple[tuple[Place, ...], object | None]:
+        """Return the stack of a lock's first acquisition, and the lock if it still lives."""
+        return self._holding.origin(uid)
+
+    def stack(self, context: int) -> tuple[Place, ...]:
+        """Return the callers of an access, innermost first."""
+        return self._monitor.contexts.places(context)
+
+    def counts(self) -> dict[tuple[int, int], int]:
+        """Return how often each pair of sites was in conflict, the smaller number first."""
+        return self._monitor.counts.copy()
+
+    def busy(self) -> Busy:
+        """Return a context in which this thread's accesses are not noted."""
+        return Busy(self._monitor)
+
+    def _survive_fork(self) -> None:
+        if not self._fork_known:
+            self._fork_known = True
+            from os import register_at_fork
+
+            register_at_fork(after_in_child=self.after_fork)
+
+
+class Busy:
+    """While it is entered, what this thread does is not noted."""
+
+    __slots__ = ("_monitor",)
+
+    def __init__(self, monitor: Monitor) -> None:
+        self._monitor = monitor
+
+    def __enter__(self) -> None:
+        self._monitor.threads.current().quiet += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._monitor.threads.current().quiet -= 1
+
+
+def load() -> PureCore:
+    """Return a new core; a process has use for one."""
+    return PureCore()

@@ -1,0 +1,164 @@
+"""What the methods of dict, set and Counter do to keys and structure."""
+
+from __future__ import annotations
+
+from toolkit.race.pure import detect
+from toolkit.race.pure.classify import MISSING
+from toolkit.race.pure.items import absent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from toolkit.race.pure.detect import Step, Verb
+    from toolkit.race.pure.items import Items
+
+MOST_KEYS = 64      # of an argument of `update` that are noted one by one
+
+
+def _item(verb: Verb, container: Any, key: Any) -> Step:
+    return verb, container, "item", key
+
+
+def _structure(verb: Verb, container: Any) -> Step:
+    return verb, container, "structure", None
+
+
+def get(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Do `d.get(key, default)`."""
+    if kwargs or not 1 <= len(args) <= 2:  # noqa: PLR2004  what get takes
+        return native(*args, **kwargs)
+    value = native(args[0], MISSING)
+    if value is MISSING:
+        items.note(_item(detect.missed, container, args[0]))
+        return args[1] if len(args) > 1 else None
+    items.note(_item(detect.got, container, args[0]))
+    return value
+
+
+def setdefault(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+               kwargs: dict[str, Any]) -> Any:
+    """Do `d.setdefault(key, value)`."""
+    key = args[0] if args else kwargs.get("key", MISSING)
+    if key is MISSING:
+        return native(*args, **kwargs)
+    missing = absent(container, key)
+    steps = [_item(detect.atomic, container, key)]
+    if missing is not False:
+        steps.append(_item(detect.hand, container, key))
+    if missing:
+        steps.append(_structure(detect.grow, container))
+    items.note(*steps)
+    value = native(*args, **kwargs)
+    items.note(_item(detect.take, container, key))
+    return value
+
+
+def pop(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Do `d.pop(key, default)`."""
+    key = args[0] if args else kwargs.get("key", MISSING)
+    if key is MISSING:
+        return native(*args, **kwargs)
+    steps = [_item(detect.atomic, container, key)]
+    if absent(container, key) is not True:
+        steps.append(_structure(detect.shrink, container))
+    items.note(*steps)
+    value = native(*args, **kwargs)
+    items.note(_item(detect.take, container, key), _item(detect.removed, container, key))
+    return value
+
+
+def popitem(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+            kwargs: dict[str, Any]) -> Any:
+    """Do `d.popitem()`."""
+    if dict.__len__(container):
+        items.note(_structure(detect.shrink, container))
+    pair = native(*args, **kwargs)
+    items.note(_item(detect.take, container, pair[0]), _item(detect.removed, container, pair[0]))
+    return pair
+
+
+def update(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+           kwargs: dict[str, Any]) -> Any:
+    """Do `d.update(other, **more)`; what another iterable than a dict yields is not known in time."""
+    keys: list[Any] = list(kwargs)
+    if len(args) == 1 and type(args[0]) is dict:
+        keys = [*args[0], *keys]
+    steps: list[Step] = []
+    for key in keys[:MOST_KEYS]:
+        steps += _item(detect.atomic, container, key), _item(detect.hand, container, key)
+    items.note(*steps, _structure(detect.grow, container))
+    return native(*args, **kwargs)
+
+
+def add(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Do `s.add(item)`."""
+    if len(args) == 1:
+        steps = [_item(detect.atomic, container, args[0])]
+        if absent(container, args[0]) is not False:
+            steps += _item(detect.hand, container, args[0]), _structure(detect.grow, container)
+        items.note(*steps)
+    return native(*args, **kwargs)
+
+
+def discard(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+            kwargs: dict[str, Any]) -> Any:
+    """Do `s.discard(item)` or `s.remove(item)`."""
+    if len(args) == 1:
+        steps = [_item(detect.atomic, container, args[0])]
+        if absent(container, args[0]) is not True:
+            steps += _item(detect.take, container, args[0]), _structure(detect.shrink, container)
+        items.note(*steps)
+    return native(*args, **kwargs)
+
+
+def set_pop(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+            kwargs: dict[str, Any]) -> Any:
+    """Do `s.pop()`."""
+    if set.__len__(container):
+        items.note(_structure(detect.shrink, container))
+    item = native(*args, **kwargs)
+    items.note(_item(detect.take, container, item), _item(detect.removed, container, item))
+    return item
+
+
+def set_update(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+               kwargs: dict[str, Any]) -> Any:
+    """Do `s.update(other, ...)`."""
+    steps: list[Step] = []
+    for key in _known(args)[:MOST_KEYS]:
+        steps += _item(detect.atomic, container, key), _item(detect.hand, container, key)
+    items.note(*steps, _structure(detect.grow, container))
+    return native(*args, **kwargs)
+
+
+def count_up(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+             kwargs: dict[str, Any]) -> Any:
+    """Do `counter.update(other, **more)` or `subtract`, which load and store each key in turn."""
+    steps: list[Step] = []
+    grows = False
+    for key in [*_known(args), *kwargs][:MOST_KEYS]:
+        new = absent(container, key)
+        grows = grows or new is True
+        steps += _item(detect.take, container, key), _item(detect.update, container, key)
+        if new:
+            steps.append(_item(detect.hand, container, key))
+    if grows:
+        steps.append(_structure(detect.grow, container))
+    items.note(*steps)
+    return native(*args, **kwargs)
+
+
+def _known(args: Iterable[Any]) -> list[Any]:
+    """Return the items of those arguments whose iteration changes and asks nothing, each once."""
+    found: dict[int, Any] = {}
+    for arg in args:
+        kind = type(arg)
+        if kind is list or kind is tuple or kind is set or kind is frozenset or kind is dict or kind is str:
+            found.update((id(item), item) for item in list(arg))
+    return list(found.values())
+
+
+DICT_METHODS = {"get": get, "setdefault": setdefault, "pop": pop, "popitem": popitem, "update": update}
+SET_METHODS = {"add": add, "discard": discard, "remove": discard, "pop": set_pop, "update": set_update}

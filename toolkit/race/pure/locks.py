@@ -1,0 +1,186 @@
+"""Lock and RLock that behave like the originals and tell the monitor who holds them.
+
+The original Lock cannot be subclassed, so this one wraps it and answers for its class; the RLock is a subclass.
+"""
+
+from __future__ import annotations
+
+import _thread
+from sys import _getframe, modules
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from toolkit.race.pure.holding import Holding
+
+_native_lock = _thread.allocate_lock
+_NativeLock = type(_thread.allocate_lock())
+_NativeRLock = _thread.RLock
+
+
+def classes(holding: Holding) -> tuple[type, type]:
+    """Return the classes of tracked locks of one core."""
+    lock_class = _LockMeta("lock", (_Lock,), {
+        "__slots__": (), "__module__": "_thread", "__doc__": _NativeLock.__doc__, "_holding": holding})
+    rlock_class = type("RLock", (_RLock,), {
+        "__slots__": (), "__module__": "_thread", "__doc__": _NativeRLock.__doc__, "_holding": holding})
+    return lock_class, rlock_class
+
+
+class _LockMeta(type):
+    """Makes plain locks instances of the tracked class, too: some are older than the tracking."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return type(instance) is _NativeLock or type.__instancecheck__(cls, instance)
+
+
+class _Lock:
+    __slots__ = ("__weakref__", "_clock", "_holder", "_native", "_uid")
+    _holding: Holding
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> _Lock:
+        native = _native_lock(*args, **kwargs)
+        self = object.__new__(cls)
+        self._native = native
+        self._holding.adopt(self)
+        return self
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ != "_thread":
+            raise TypeError("type '_thread.lock' is not an acceptable base type")
+
+    @property     # type: ignore[misc]  # isinstance asks for it
+    def __class__(self) -> type:
+        return _NativeLock
+
+    def acquire(self, *args: Any, **kwargs: Any) -> bool:
+        got = self._native.acquire(*args, **kwargs)
+        if got:
+            self._got(_getframe(1))
+        return got
+
+    def _got(self, frame: Any) -> None:
+        try:
+            self._holding.acquired(self, frame)
+        except BaseException:     # a signal handler's: whoever was to release it does not know that it is held
+            self._native.release()
+            raise
+
+    def release(self) -> None:
+        if self._native.locked():
+            self._holding.released(self)
+        self._native.release()
+
+    def __enter__(self) -> bool:
+        got = self._native.acquire()
+        self._got(_getframe(1))
+        return got
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def locked(self) -> bool:
+        return self._native.locked()
+
+    acquire_lock, release_lock, locked_lock = acquire, release, locked
+
+    def _at_fork_reinit(self) -> None:
+        self._native._at_fork_reinit()  # noqa: SLF001  the original's own protocol
+        self._holding.dropped(self)
+
+    def __repr__(self) -> str:
+        state = "locked" if self._native.locked() else "unlocked"
+        return f"<{state} _thread.lock object at {id(self):#x}>"
+
+    def __reduce_ex__(self, _: object) -> Any:
+        raise TypeError("cannot pickle '_thread.lock' object")
+
+
+class _RLock(_NativeRLock):
+    __slots__ = ("_clock", "_depth", "_holder", "_uid")
+    _holding: Holding
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> _RLock:
+        self = _NativeRLock.__new__(cls, *args, **kwargs)
+        self._depth = 0
+        self._holding.adopt(self)
+        return self
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        """Take what `__new__` has judged."""
+
+    def acquire(self, *args: Any, **kwargs: Any) -> bool:
+        got = _NativeRLock.acquire(self, *args, **kwargs)
+        if got:
+            self._got(_getframe(1))
+        return got
+
+    def _got(self, frame: Any) -> None:
+        self._depth += 1
+        if self._depth > 1:
+            return
+        try:
+            self._holding.acquired(self, frame)
+        except BaseException:     # as above
+            self._depth -= 1
+            _NativeRLock.release(self)
+            raise
+
+    def release(self) -> None:
+        if self._is_owned():
+            if self._depth == 1:
+                self._holding.released(self)
+            self._depth -= 1
+        _NativeRLock.release(self)
+
+    def __enter__(self) -> bool:
+        got = _NativeRLock.acquire(self)
+        self._got(_getframe(1))
+        return got
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def _release_save(self) -> Any:
+        if self._is_owned():
+            self._holding.released(self)
+            self._depth = 0
+        return super()._release_save()
+
+    def _acquire_restore(self, state: Any) -> None:
+        super()._acquire_restore(state)
+        self._depth = state[0]
+        self._holding.acquired(self, _getframe(1))
+
+    def _at_fork_reinit(self) -> None:
+        super()._at_fork_reinit()
+        self._depth = 0
+        self._holding.dropped(self)
+
+    def __repr__(self) -> str:
+        return _NativeRLock.__repr__(self).replace(" RLock object", " _thread.RLock object", 1)
+
+    def __reduce_ex__(self, _: object) -> Any:
+        raise TypeError("cannot pickle '_thread.RLock' object")
+
+
+def install(holding: Holding) -> Callable[[], None]:
+    """Put the tracked classes where the originals are found; return what puts the originals back."""
+    lock_class, rlock_class = classes(holding)
+    swaps: dict[int, Any] = {
+        id(_native_lock): lock_class, id(_NativeLock): lock_class, id(_NativeRLock): rlock_class}
+    done: list[tuple[Any, str, Any]] = []
+    for module in (_thread, modules.get("threading")):
+        for name, value in list(vars(module).items()) if module else ():
+            if id(value) in swaps:
+                done.append((module, name, value))
+                setattr(module, name, swaps[id(value)])
+
+    def undo() -> None:
+        for module, name, value in done:
+            if id(getattr(module, name)) in (id(lock_class), id(rlock_class)):
+                setattr(module, name, value)
+
+    return undo

@@ -1,0 +1,159 @@
+"""Ops that look at a container as a whole: `in`, `len`, iteration; and `next` on what yields only once."""
+
+from __future__ import annotations
+
+from _collections import deque
+from sys import _getframe
+
+from toolkit.race.pure import detect
+from toolkit.race.pure.classify import family, loaded, one_of
+from toolkit.race.pure.items import absent
+from toolkit.race.pure.methods import is_queue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from toolkit.race.pure.detect import Step, Transfer
+    from toolkit.race.pure.marks import Site
+    from toolkit.race.pure.monitor import Monitor
+
+_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+_KEYS, _VALUES, _ITEMS = _VIEWS
+_GENERATOR = type(_ for _ in ())
+_ONCE = (_GENERATOR, map, zip, filter, enumerate, reversed, type(iter([])), type(iter(())), type(iter({})),
+         type(iter({}.values())), type(iter({}.items())), type(iter(set())), type(iter(range(0))),
+         type(iter(range(1 << 70))), type(iter("")), type(iter(b"")), type(iter(deque())), type(reversed([])))
+_ITERTOOLS = ("accumulate", "batched", "chain", "combinations", "compress", "cycle", "dropwhile", "filterfalse",
+              "groupby", "islice", "pairwise", "permutations", "product", "repeat", "starmap", "takewhile",
+              "zip_longest")
+
+
+def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
+    """Return the ops of this module for one core."""
+    def contains(key: Any, container: Any, site: Site) -> bool:
+        found = key in container
+        if monitor.watches():
+            steps, transfers = _membership(container, key, found=found)
+            if steps:
+                monitor.note(_getframe(1), site, steps, transfers)
+        return found
+
+    def size(container: Any, site: Site) -> Any:
+        if monitor.watches() and (family(container, "__len__") is not None or is_queue(container, "qsize")):
+            monitor.note(_getframe(1), site, ((detect.size, container, "structure", None),))
+        return container
+
+    def iterate(iterable: Any, site: Site) -> Any:
+        if not monitor.watches():
+            return iterable
+        container = _iterated(iterable)
+        if container is not None:
+            monitor.note(_getframe(1), site, ((detect.iterate, container, "structure", None),))
+            return _Steps(monitor, site, iterable, container)
+        if _once(iterable):
+            return _Once(monitor, site, iterable)
+        return iterable
+
+    def advance(iterator: Any, site: Site) -> Any:
+        if monitor.watches() and _once(iterator):
+            monitor.note(_getframe(1), site, ((detect.write, iterator, "iterator", None),))
+        return iterator
+
+    return {"contains": contains, "size": size, "iterate": iterate, "advance": advance}
+
+
+def _membership(container: Any, key: Any, *, found: bool) -> tuple[tuple[Step, ...], tuple[Transfer, ...]]:
+    kind = family(container, "__contains__")
+    if kind is dict or (kind is not None and kind is loaded("collections", "Counter")):
+        return ((detect.got if found else detect.missed, container, "item", key),), ()
+    if kind is set:
+        return ((detect.found if found else detect.missed, container, "item", key),), ()
+    if kind is list or kind is deque:
+        seen = ((detect.see_values, container, (key,)),) if found else ()
+        return ((detect.size, container, "structure", None),), seen
+    return (), ()
+
+
+def _iterated(iterable: Any) -> Any:
+    """Return the container that a loop over `iterable` goes through; a view's is its dict."""
+    if one_of(type(iterable), _VIEWS):
+        from gc import get_referents
+
+        behind = [one for one in get_referents(iterable) if isinstance(one, dict)]
+        return behind[0] if behind else None
+    kind = family(iterable, "__iter__")
+    return iterable if kind is dict or kind is set or kind is list or kind is deque else None
+
+
+def _once(iterator: Any) -> bool:
+    kind = type(iterator)
+    return one_of(kind, _ONCE) or one_of(kind, tuple(loaded("itertools", name) for name in _ITERTOOLS))
+
+
+class _Steps:
+    """Goes through a container and notes each step."""
+
+    __slots__ = ("_container", "_monitor", "_native", "_site", "_take")
+
+    def __init__(self, monitor: Monitor, site: Site, iterable: Any, container: Any) -> None:
+        self._monitor = monitor
+        self._site = site
+        self._container = container
+        self._native: Iterator[Any] = iter(iterable)
+        self._take = _taker(iterable, container)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        value = next(self._native)
+        monitor = self._monitor
+        if monitor.watches():
+            steps, transfers = self._take(self._container, value)
+            monitor.note(_getframe(1), self._site, ((detect.iterate, self._container, "structure", None), *steps),
+                         transfers)
+        return value
+
+    def __length_hint__(self) -> int:
+        return _hint(self._native)
+
+
+def _taker(iterable: Any, container: Any) -> Callable[[Any, Any], tuple[tuple[Step, ...], tuple[Transfer, ...]]]:
+    """Return what tells whose insertion a step of this iteration comes after."""
+    if isinstance(container, (dict, set)):
+        if type(iterable) is _VALUES:
+            return lambda container, _: (((detect.take_all, container, "structure", None),), ())
+        if type(iterable) is _ITEMS:
+            return lambda container, pair: (((detect.take, container, "item", pair[0]),), ())
+        return lambda container, key: (((detect.take, container, "item", key),), ())
+    return lambda container, value: ((), ((detect.see_values, container, (value,)),))
+
+
+class _Once:
+    """Goes through an iterator that others may go through as well, and notes each step."""
+
+    __slots__ = ("_monitor", "_native", "_site")
+
+    def __init__(self, monitor: Monitor, site: Site, native: Any) -> None:
+        self._monitor = monitor
+        self._site = site
+        self._native = native
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._monitor.watches():
+            self._monitor.note(_getframe(1), self._site, ((detect.write, self._native, "iterator", None),))
+        return next(self._native)
+
+    def __length_hint__(self) -> int:
+        return _hint(self._native)
+
+
+def _hint(native: Any) -> int:
+    from operator import length_hint
+
+    return length_hint(native)

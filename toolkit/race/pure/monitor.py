@@ -1,0 +1,212 @@
+"""The one place that takes the core's lock: notes operations, orders threads and tells of conflicts.
+
+No code of the program runs under the guard, except what the interpreter itself slips in between two instructions (a
+finalizer, a signal handler).  Such code is not noted; should it wait for a thread that waits for the guard, that
+thread goes on without a note after a while.
+"""
+
+from __future__ import annotations
+
+from sys import stderr
+
+from toolkit.race.core import NO_VALUE
+from toolkit.race.pure import detect, keys, shadow
+from toolkit.race.pure.clocks import Clock, ThreadState
+from toolkit.race.pure.contexts import Contexts
+from toolkit.race.pure.ranges import Box
+from toolkit.race.pure.threads import Threads
+from toolkit.race.pure.touch import Touch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType
+    from typing import Any
+
+    from toolkit.race.core import Conflict
+    from toolkit.race.pure.detect import Step, Transfer
+    from toolkit.race.pure.marks import Site
+    from toolkit.race.pure.touch import Found
+
+
+class Monitor:
+    """All the state of one core."""
+
+    def __init__(self) -> None:
+        self.active = False
+        self.table = shadow.Table()
+        self.contexts = Contexts()
+        self.threads = Threads(self.table.clear)
+        self.counts: dict[tuple[int, int], int] = {}
+        self._told: set[tuple[str, int, int]] = set()
+        self._serial = 0
+        self._handler: Callable[[Conflict], bool] | None = None
+
+    def start(self, handler: Callable[[Conflict], bool]) -> None:
+        """Begin to note, with nothing remembered."""
+        self._handler = handler
+        self.change(lambda _: self.table.clear())
+        self.active = True
+
+    def stop(self) -> None:
+        """Note nothing more."""
+        self.active = False
+
+    def watches(self) -> bool:
+        """Claim that there is something to note: more than one thread."""
+        return self.active and not self.threads.single
+
+    def note(self, frame: FrameType, site: Site, steps: Sequence[Step], transfers: Sequence[Transfer] = (),
+             value: Any = NO_VALUE) -> None:
+        """Note one operation in `frame` and tell of its conflicts."""
+        self._noted(frame, site, lambda touch: self._apply(touch, steps, transfers), value)
+
+    def _noted(self, frame: FrameType, site: Site, action: Callable[[Touch], None], value: Any) -> None:
+        state = self.threads.current()
+        if state.inside or state.quiet or not self.watches():
+            return
+        touch: Touch | None = None
+        trash: list[shadow.Shadow] = []
+        try:
+            state.inside = True
+            with self.threads.guard:
+                self._serial += 1
+                touch = Touch(state, site, frame, self.contexts, self._serial)
+                action(touch)
+                self.table.sweep()
+                trash = self.table.empty()
+                self._count(touch)
+            shadow.drop(trash)
+        finally:
+            state.inside = False
+        if touch is not None and touch.conflicts:
+            self._tell(state, touch.conflicts, value)
+
+    def change(self, action: Callable[[ThreadState], None]) -> None:
+        """Do something to this thread's clocks or the shadows under the guard."""
+        state = self.threads.current()
+        if state.inside:
+            return
+        trash: list[shadow.Shadow] = []
+        try:
+            state.inside = True
+            with self.threads.guard:
+                action(state)
+                self.threads.alone(state)
+                trash = self.table.empty()
+            shadow.drop(trash)
+        finally:
+            state.inside = False
+
+    def look_back(self, frame: FrameType, site: Site, action: Callable[[Touch], None]) -> None:
+        """Do something about accesses that this thread noted before."""
+        self._noted(frame, site, action, NO_VALUE)
+
+    def release(self, owner: object) -> None:
+        """Let those who acquire the object come after now."""
+        def action(state: ThreadState) -> None:
+            shadowed = self.table.of(owner)
+            now = state.moment()
+            state.time += 1
+            shadowed.sync = now if shadowed.sync is None else shadowed.sync.union(now)
+
+        if not self.threads.single:
+            self.change(action)
+
+    def acquire(self, owner: object) -> None:
+        """Come after all who released the object."""
+        def action(state: ThreadState) -> None:
+            shadowed = self.table.find(owner)
+            if shadowed is not None and shadowed.sync is not None:
+                state.join(shadowed.sync)
+
+        if not self.threads.single:
+            self.change(action)
+
+    def end_thread(self) -> Clock:
+        """End this thread; return its last moment."""
+        clock = self.threads.end()
+        trash: list[shadow.Shadow] = []
+        with self.threads.guard:     # nothing of this thread is noted any more
+            trash = self.table.empty()
+        shadow.drop(trash)
+        return clock
+
+    def tidy(self) -> None:
+        """Let go of what the clocks' owner forgot."""
+        self.change(lambda _: None)
+
+    def snapshot(self) -> Clock:
+        """Return this moment; what this thread does from now on is not before it."""
+        moment = Clock({}, {})
+
+        def take(state: ThreadState) -> None:
+            nonlocal moment
+            moment = state.moment()
+            state.time += 1
+            self.threads.single = False
+
+        # Not through `change`: the only thread is about to start another one.
+        state = self.threads.current()
+        if not state.inside:
+            self._guarded(state, take)
+        return moment
+
+    def _guarded(self, state: ThreadState, action: Callable[[ThreadState], None]) -> None:
+        try:
+            state.inside = True
+            with self.threads.guard:
+                action(state)
+        finally:
+            state.inside = False
+
+    def _apply(self, touch: Touch, steps: Sequence[Step], transfers: Sequence[Transfer]) -> None:
+        state = touch.state
+        state.position += 1
+        if state.polled is not None:
+            detect.polled(touch)
+        for verb, owner, part, key in steps:
+            shadowed = self.table.of(owner)
+            location = shadowed.location(part, key)
+            verb(touch, location)
+            if type(key) is Box:
+                for other in shadowed.overlapping(key):
+                    detect.across(touch, location, other, stores=verb is detect.write)
+        for transfer, owner, values in transfers:
+            transfer(touch, self.table.of(owner), values)
+        if touch.publishes:
+            state.time += 1
+
+    def _count(self, touch: Touch) -> None:
+        for _, _, first, second in touch.conflicts:
+            pair = min(first.site, second.site), max(first.site, second.site)
+            self.counts[pair] = self.counts.get(pair, 0) + 1
+
+    def _tell(self, state: ThreadState, conflicts: Sequence[Found], value: Any) -> None:
+        state.quiet += 1
+        try:
+            for sort, location, first, second in conflicts:
+                pair = sort, min(first.site, second.site), max(first.site, second.site)
+                owner = location.shadow.owner()
+                if pair in self._told or owner is None or self._handler is None:
+                    continue
+                key = location.key
+                key = key.key() if type(key) is Box else keys.original(key, location.guards)
+                conflict = sort, owner, location.part, key, first.raw(), second.raw(), value
+                if _ask(self._handler, conflict):
+                    self._told.add(pair)
+        finally:
+            state.quiet -= 1
+
+
+def _ask(handler: Callable[[Conflict], bool], conflict: Conflict) -> bool:
+    try:
+        return bool(handler(conflict))
+    except Exception:  # noqa: BLE001  whatever a report runs into must not reach the program
+        from os import environ
+
+        if environ.get("GILSCOPE_RACE_DEBUG"):
+            from traceback import print_exc
+
+            print_exc(file=stderr)
+        return False

@@ -1,0 +1,144 @@
+"""Ops for attributes, globals and closure variables.
+
+The native operation stays in the program: these note it and pass the object (or the value) through.
+"""
+
+from __future__ import annotations
+
+from sys import _getframe
+
+from toolkit.race.core import NO_VALUE
+from toolkit.race.pure import detect
+from toolkit.race.pure.classify import attribute
+from toolkit.race.site import Flag
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import Any
+
+    from toolkit.race.pure.detect import Step, Verb
+    from toolkit.race.pure.marks import Site
+    from toolkit.race.pure.monitor import Monitor
+
+DELETE = int(Flag.DELETE)
+
+
+class Token:
+    """One activation of a function whose closure variables are watched."""
+
+    __slots__ = ("__weakref__",)
+
+
+def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
+    """Return the ops of this module for one core."""
+    return {**_attributes(monitor), **_variables(monitor), "token": Token}
+
+
+def note_attribute(monitor: Monitor, frame: FrameType, site: Site, obj: Any, name: str, verb: Verb,
+                   value: Any = NO_VALUE) -> None:
+    """Note a load or store of `obj.name`."""
+    where = attribute(obj, name, store=verb is detect.write)
+    if where is not None:
+        monitor.note(frame, site, ((verb, *where),), value=value)
+
+
+def _attributes(monitor: Monitor) -> dict[str, Callable[..., Any]]:
+    def attr_read(obj: Any, site: Site) -> Any:
+        if monitor.watches():
+            note_attribute(monitor, _getframe(1), site, obj, site.key, detect.read)
+        return obj
+
+    def attr_write(obj: Any, site: Site) -> Any:
+        if monitor.watches():
+            note_attribute(monitor, _getframe(1), site, obj, site.key, detect.write)
+        return obj
+
+    def attr_update(obj: Any, site: Site) -> Any:
+        if monitor.watches():
+            steps = _update(obj, site.key)
+            if steps:
+                monitor.note(_getframe(1), site, steps)
+        return obj
+
+    def attr_store(value: Any, obj: Any, site: Site) -> None:
+        if monitor.watches():
+            note_attribute(monitor, _getframe(1), site, obj, site.key, detect.write, value)
+        setattr(obj, site.key, value)
+
+    def attr_proxy(obj: Any, site: Site) -> Any:
+        return _AttributeProxy(monitor, obj, site) if monitor.watches() else obj
+
+    return {"attr_read": attr_read, "attr_write": attr_write, "attr_update": attr_update, "attr_store": attr_store,
+            "attr_proxy": attr_proxy}
+
+
+def _update(obj: Any, name: str) -> tuple[Step, ...]:
+    loaded = attribute(obj, name)
+    stored = attribute(obj, name, store=True)
+    if stored is None:
+        return ()
+    if loaded is None or loaded[0] is stored[0]:
+        return ((detect.update, *stored),)
+    return ((detect.load, *loaded), (detect.update, *stored))     # the class has the first value
+
+
+class _AttributeProxy:
+    """Stands for an object between the load and the store of `x.a += f()`."""
+
+    __slots__ = ("_monitor", "_obj", "_site")
+
+    def __init__(self, monitor: Monitor, obj: Any, site: Site) -> None:
+        _set_own(self, "_monitor", monitor)
+        _set_own(self, "_obj", obj)
+        _set_own(self, "_site", site)
+
+    def __getattribute__(self, name: str) -> Any:
+        obj = _own(self, "_obj")
+        _note(self, _getframe(1), name, detect.load_to_store)
+        return getattr(obj, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _note(self, _getframe(1), name, detect.write)
+        setattr(_own(self, "_obj"), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        _note(self, _getframe(1), name, detect.write)
+        delattr(_own(self, "_obj"), name)
+
+
+_own = object.__getattribute__
+_set_own = object.__setattr__
+
+
+def _note(proxy: _AttributeProxy, frame: FrameType, name: str, verb: Verb) -> None:
+    note_attribute(_own(proxy, "_monitor"), frame, _own(proxy, "_site"), _own(proxy, "_obj"), name, verb)
+
+
+def _variables(monitor: Monitor) -> dict[str, Callable[..., Any]]:
+    def globals_op(verb: Verb, *, stores: bool) -> Callable[[Any, Site], Any]:
+        def note(value: Any, site: Site) -> Any:
+            if monitor.watches():
+                frame = _getframe(1)
+                known = value if stores and not site.flags & DELETE else NO_VALUE
+                monitor.note(frame, site, ((verb, frame.f_globals, "item", site.key),), value=known)
+            return value
+        return note
+
+    def cells_op(verb: Verb, *, stores: bool) -> Callable[[Any, Any, Site], Any]:
+        def note(value: Any, token: Any, site: Site) -> Any:
+            if monitor.watches():
+                known = value if stores and not site.flags & DELETE else NO_VALUE
+                monitor.note(_getframe(1), site, ((verb, token, "cell", site.key),), value=known)
+            return value
+        return note
+
+    return {
+        "global_read": globals_op(detect.read, stores=False),
+        "global_write": globals_op(detect.write, stores=True),
+        "global_update": globals_op(detect.update, stores=False),
+        "cell_read": cells_op(detect.read, stores=False),
+        "cell_write": cells_op(detect.write, stores=True),
+        "cell_update": cells_op(detect.update, stores=False),
+    }

@@ -1,0 +1,65 @@
+"""What is remembered of a location: who touched it when, where and how."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolkit.race.core import RawAccess
+    from toolkit.race.pure.clocks import Clock, Times
+    from toolkit.race.pure.shadow import Shadow
+
+TOLD_LOCKS = 3      # innermost locks that a report names
+
+
+class Access:
+    """One access: whose, when, where, under which locks (uids, innermost first)."""
+
+    __slots__ = ("context", "kind", "locks", "serial", "site", "slot", "span_site", "time", "uid")
+
+    def __init__(self, uid: int, slot: int, time: int, serial: int, site: int, kind: int, context: int,
+                 locks: tuple[int, ...], span_site: int = -1) -> None:
+        self.uid = uid
+        self.slot = slot
+        self.time = time
+        self.serial = serial         # in the order in which the process noted its accesses
+        self.site = site
+        self.kind = kind
+        self.context = context
+        self.locks = locks
+        self.span_site = span_site
+
+    def raw(self) -> RawAccess:
+        """Return what the handler of conflicts is told."""
+        return (self.uid, self.site, self.kind, self.context, self.locks[:TOLD_LOCKS], self.span_site)
+
+
+class Span:
+    """A read and the write that depends on it: the write, what was past at the read, the locks held all the while."""
+
+    __slots__ = ("hard", "locks", "write")
+
+    def __init__(self, write: Access, hard: Times, locks: tuple[int, ...]) -> None:
+        self.write = write
+        self.hard = hard
+        self.locks = locks
+
+
+class Location:
+    """One attribute, item, structure, iterator or cell of one object."""
+
+    __slots__ = ("acts", "flag", "guards", "handed", "key", "kinds", "part", "reads", "shadow", "spans", "write")
+
+    def __init__(self, shadow: Shadow, part: str, key: Any, guards: tuple[Any, ...]) -> None:
+        self.shadow = shadow
+        self.part = part
+        self.key = key                 # a token, see `keys`
+        self.guards = guards           # what keeps the ids in the token true
+        self.write: Access | None = None                         # the last plain store
+        self.reads: dict[tuple[int, bool], Access] = {}          # (slot, polling) -> last load since then
+        self.kinds: dict[tuple[int, int], Access] = {}           # (slot, kind) -> last, for structures
+        self.spans: dict[tuple[int, int, tuple[int, ...]], Span] = {}
+        self.acts: dict[tuple[int, int, tuple[int, ...]], Access] = {}
+        self.handed: Clock | None = None     # the moment of the insertion
+        self.flag: Clock | None = None       # the moment of the last store, if that stored a literal

@@ -1,0 +1,138 @@
+"""Which threads there are, which slot of the clocks each has, and whether anything can be concurrent at all."""
+
+from __future__ import annotations
+
+from _thread import _local, allocate_lock
+
+from toolkit.race.pure.clocks import Clock, ThreadState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Threads:
+    """All threads of the process; what is marked so is called under the guard only."""
+
+    def __init__(self, forget: Callable[[], None]) -> None:
+        self.guard = allocate_lock()     # made before locks are tracked, so it is a plain one
+        self.single = True               # nothing that is still to come can be concurrent with anything
+        self._forget = forget            # drops the shadow state
+        self._live: dict[int, ThreadState] = {}
+        self._past: list[tuple[int, int, ThreadState]] = []   # slot and last time of ended threads
+        self._gone: list[ThreadState] = []    # ended without a word
+        self._slots = 0
+        self._uids = 0
+        self._local = _local()
+        self._local.state = state = ThreadState()
+        with self.guard:
+            self._enlist(state, None)
+
+    def current(self) -> ThreadState:
+        """Return this thread's state; one that nobody announced begins after everything that has happened so far."""
+        state: ThreadState
+        try:
+            state = self._local.state
+        except AttributeError:
+            state = self.begin(None)
+        return state
+
+    def begin(self, clock: Clock | None) -> ThreadState:
+        """Make this thread one that begins after `clock`, or after everything so far."""
+        earlier = getattr(self._local, "state", None)
+        state = ThreadState()
+        state.inside = True          # set before the guard is taken: a finalizer may run while it is held
+        self._local.state = state
+        self._local.end = _End(state, self._gone)
+        with self.guard:
+            if earlier is not None:
+                self._retire(earlier)
+                clock = clock and clock.union(earlier.moment())
+            self._enlist(state, clock)
+            self._settle()
+        state.inside = False
+        return state
+
+    def end(self) -> Clock:
+        """End this thread and return its last moment; what it still does is not noted."""
+        state = self.current()
+        state.inside = True
+        with self.guard:
+            clock = state.moment()
+            self._retire(state)
+            self._settle()
+        return clock
+
+    def alone(self, state: ThreadState) -> None:
+        """Look again whether `state` is after all that others did.  Under the guard."""
+        while self._gone:
+            self._retire(self._gone.pop())
+        if not self.single and len(self._live) == 1:
+            for slot, time, _ in self._past:
+                if not (state.sees(slot, time) and state.sees_hard(slot, time)):
+                    return
+            self.single = True
+            self._forget()
+
+    def fork(self) -> None:
+        """Go on in the child of a fork, where no other thread is left."""
+        state = self.current()
+        self.guard = allocate_lock()     # somebody may have held the old one
+        self._gone.clear()
+        for other in list(self._live.values()):
+            if other is not state:
+                self._retire(other)
+        for slot, time, _ in self._past:
+            state.join(Clock({slot: time}, {slot: time}))
+        state.inside = False
+        self.alone(state)
+
+    def _enlist(self, state: ThreadState, clock: Clock | None) -> None:
+        self._uids += 1
+        state.uid = self._uids - 1       # the main thread is 0
+        self._live[state.uid] = state
+        if clock is None:
+            clock = Clock({}, {})
+            for other in list(self._live.values()):
+                if other is not state:
+                    clock = clock.union(other.moment())
+                    other.time += 1
+            for slot, time, _ in self._past:
+                clock = clock.union(Clock({slot: time}, {slot: time}))
+        state.slot, state.time = self._slot(clock)
+        state.join(clock)
+
+    def _slot(self, clock: Clock) -> tuple[int, int]:
+        """Return a slot and its first time: an ended thread's where everything it did is past for the new one."""
+        for index, (slot, time, _) in enumerate(self._past):
+            if clock.order.get(slot, 0) >= time and clock.hard.get(slot, 0) >= time:
+                del self._past[index]
+                return slot, time + 1
+        self._slots += 1
+        return self._slots - 1, 1
+
+    def _retire(self, state: ThreadState) -> None:
+        if not state.ended:
+            state.ended = True
+            state.opens.clear()
+            self._live.pop(state.uid, None)
+            self._past.append((state.slot, state.time, state))
+
+    def _settle(self) -> None:
+        self.single = False if len(self._live) > 1 else self.single
+        for state in list(self._live.values()):
+            self.alone(state)
+
+
+class _End:
+    """Tells that the thread which owned it is no more."""
+
+    __slots__ = ("gone", "state")
+
+    def __init__(self, state: ThreadState, gone: list[ThreadState]) -> None:
+        self.state = state
+        self.gone = gone
+
+    def __del__(self) -> None:
+        if not self.state.ended:
+            self.gone.append(self.state)

@@ -1,0 +1,50 @@
+"""One operation of the program as the detection sees it: who does it, where, and what it conflicts with."""
+
+from __future__ import annotations
+
+from toolkit.race.pure.record import Access
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from toolkit.race.pure.clocks import ThreadState
+    from toolkit.race.pure.contexts import Contexts
+    from toolkit.race.pure.marks import Site
+    from toolkit.race.pure.record import Location
+
+    Found = tuple[str, Location, Access, Access]     # sort, where, first, second
+
+
+class Touch:
+    """An operation while it is noted."""
+
+    __slots__ = ("_context", "_contexts", "conflicts", "frame", "locks", "publishes", "serial", "site", "state")
+
+    def __init__(self, state: ThreadState, site: Site, frame: FrameType, contexts: Contexts, serial: int) -> None:
+        self.state = state
+        self.site = site
+        self.frame = frame
+        self.serial = serial
+        self.locks = tuple(uid for uid, _ in reversed(state.held))
+        self.publishes = False       # others may learn of this moment: the thread's time must advance
+        self.conflicts: list[Found] = []
+        self._contexts = contexts
+        self._context = -1
+
+    def access(self, kind: int, span_site: int = -1) -> Access:
+        """Return this operation as an access of that kind."""
+        if self._context < 0:
+            self._context = self._contexts.of(self.frame.f_back)
+        state = self.state
+        return Access(state.uid, state.slot, state.time, self.serial, self.site.number, kind, self._context,
+                      self.locks, span_site)
+
+    def repeats(self, earlier: Access | None) -> bool:
+        """Claim that `earlier` is this same operation and that no order or lock has changed since."""
+        return (earlier is not None and earlier.site == self.site.number and earlier.time == self.state.time
+                and earlier.locks == self.locks)
+
+    def conflict(self, sort: str, location: Location, first: Access, second: Access) -> None:
+        """Remember a conflict; it is told once the guard is released."""
+        self.conflicts.append((sort, location, first, second))
