@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _collections import deque
+from collections import deque
 from sys import _getframe
 
 from toolkit.race.pure import detect, spans

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from sys import modules
 
 TYPE_CHECKING = False
@@ -13,18 +13,19 @@ if TYPE_CHECKING:
     Where = tuple[Any, str, str]      # owner, part, key
 
 MISSING: Any = object()
-Function = type(lambda: None)
-Module = type(__import__("sys"))
-Member = type(type(lambda: None).__dict__["__closure__"])       # a slot of `__slots__` has this type
-GetSet = type(type(lambda: None).__dict__["__code__"])
+Function: Any = type(lambda: None)
+Module: Any = type(__import__("sys"))
+Member = type(Function.__dict__["__closure__"])       # a slot of `__slots__` has this type
+GetSet = type(Function.__dict__["__code__"])
 _mro = type.__dict__["__mro__"].__get__
 _namespace = type.__dict__["__dict__"].__get__
 _flags = type.__dict__["__flags__"].__get__
 _module_dict = Module.__dict__["__dict__"].__get__
 _function_dict = Function.__dict__["__dict__"].__get__
 _IMMUTABLE = 1 << 8       # Py_TPFLAGS_IMMUTABLETYPE
-_PLAIN = (int, str, float, bytes, bool, complex, tuple, type(None), type(Ellipsis), type(NotImplemented), range,
-          frozenset, type(len), type([].append), type(_mro), type(list.append), type(Function.__call__))
+_PLAIN: tuple[Any, ...] = (
+    int, str, float, bytes, bool, complex, tuple, type(None), type(Ellipsis), type(NotImplemented), range, frozenset,
+    type(len), type(_mro), type(list.append), type(Function.__call__))
 # Their `__getattribute__` is the generic one although it stands in their own dict.
 _GENERIC = (object, dict, list, set, frozenset, tuple, int, str, float, bytes, bytearray, complex, BaseException,
             deque, OrderedDict, defaultdict, Function)

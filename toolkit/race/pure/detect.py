@@ -6,7 +6,7 @@ conflict with each other, the last one of each kind of each thread.  All under t
 
 from __future__ import annotations
 
-from _collections import deque
+from collections import deque
 
 from toolkit.race.pure import spans
 from toolkit.race.site import Flag, Kind

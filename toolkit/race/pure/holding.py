@@ -10,14 +10,26 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolkit.race.core import Place
-    from toolkit.race.pure.clocks import ThreadState
+    from toolkit.race.pure.clocks import Clock, ThreadState
     from toolkit.race.pure.monitor import Monitor
 
 _MOST_ORIGINS = 4096     # locks whose origin is remembered although they may be gone
 
 
+class Record:
+    """What a tracked lock carries: its name, the moment of its last release, who holds it."""
+
+    __slots__ = ("clock", "holder", "lock", "uid")
+
+    def __init__(self, lock: object) -> None:
+        self.lock = ref(lock)
+        self.uid = 0               # given at the first acquisition
+        self.clock: Clock | None = None
+        self.holder: tuple[ThreadState, tuple[int, int]] | None = None
+
+
 class Holding:
-    """The locks of one core.  A lock carries its own clock, its uid and its holder."""
+    """The locks of one core."""
 
     def __init__(self, monitor: Monitor) -> None:
         self._monitor = monitor
@@ -25,21 +37,17 @@ class Holding:
         self._serial = 0
         self._origins: dict[int, tuple[int, ref[Any]]] = {}
 
-    def adopt(self, lock: Any) -> None:
-        """Give a new lock what it carries."""
-        lock._uid, lock._clock, lock._holder = 0, None, None
-
-    def acquired(self, lock: Any, frame: FrameType) -> None:
+    def acquired(self, record: Record, frame: FrameType) -> None:
         """Note that this thread has just got the lock."""
-        self._monitor.change(lambda state: self._hold(state, lock, frame))
+        self._monitor.change(lambda state: self._hold(state, record, frame))
 
-    def released(self, lock: Any) -> None:
+    def released(self, record: Record) -> None:
         """Note that this thread is about to release the lock, whoever holds it."""
-        self._monitor.change(lambda state: self._let_go(state, lock))
+        self._monitor.change(lambda state: self._let_go(state, record))
 
-    def dropped(self, lock: Any) -> None:
+    def dropped(self, record: Record) -> None:
         """Note that nobody holds the lock any more, as after a fork."""
-        self._monitor.change(lambda _: self._unhold(lock))
+        self._monitor.change(lambda _: self._unhold(record))
 
     def held(self) -> tuple[int, ...]:
         """Return the uids of the locks this thread holds, innermost first."""
@@ -50,36 +58,36 @@ class Holding:
         context, lock = self._origins.get(uid, (0, lambda: None))
         return self._monitor.contexts.places(context), lock()
 
-    def _hold(self, state: ThreadState, lock: Any, frame: FrameType) -> None:
-        self._unhold(lock)
+    def _hold(self, state: ThreadState, record: Record, frame: FrameType) -> None:
+        self._unhold(record)
         if state.muted or state.quiet:
             return
-        if lock._clock is not None:
-            state.join_order(lock._clock)
-        if not lock._uid:
-            self._name(lock, frame)
+        if record.clock is not None:
+            state.join_order(record.clock)
+        if not record.uid:
+            self._name(record, frame)
         self._serial += 1
-        hold = lock._uid, self._serial
-        lock._holder = state, hold
+        hold = record.uid, self._serial
+        record.holder = state, hold
         state.held.append(hold)
 
-    def _let_go(self, state: ThreadState, lock: Any) -> None:
-        self._unhold(lock)
+    def _let_go(self, state: ThreadState, record: Record) -> None:
+        self._unhold(record)
         if not (state.muted or state.quiet):
-            lock._clock = state.moment()
+            record.clock = state.moment()
             state.time += 1
 
-    def _unhold(self, lock: Any) -> None:
-        if lock._holder is not None:
-            holder, hold = lock._holder
-            lock._holder = None
+    def _unhold(self, record: Record) -> None:
+        if record.holder is not None:
+            holder, hold = record.holder
+            record.holder = None
             if hold in holder.held:
                 holder.held.remove(hold)
 
-    def _name(self, lock: Any, frame: FrameType) -> None:
+    def _name(self, record: Record, frame: FrameType) -> None:
         self._uids += 1
-        lock._uid = self._uids
-        self._origins[lock._uid] = self._monitor.contexts.of(frame), ref(lock)
+        record.uid = self._uids
+        self._origins[record.uid] = self._monitor.contexts.of(frame), record.lock
         if len(self._origins) > _MOST_ORIGINS:
             gone = [uid for uid, (_, where) in self._origins.items() if where() is None]
             for uid in gone[:_MOST_ORIGINS // 2]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _collections import defaultdict, deque
+from collections import defaultdict, deque
 from sys import _getframe
 
 from toolkit.race.core import NO_VALUE

@@ -8,16 +8,18 @@ from __future__ import annotations
 import _thread
 from sys import _getframe, modules
 
+from toolkit.race.pure.holding import Record
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Self
 
     from toolkit.race.pure.holding import Holding
 
 _native_lock = _thread.allocate_lock
 _NativeLock = type(_thread.allocate_lock())
-_NativeRLock = _thread.RLock
+_NativeRLock: Any = _thread.RLock     # final for checkers only
 
 
 def classes(holding: Holding) -> tuple[type, type]:
@@ -37,14 +39,16 @@ class _LockMeta(type):
 
 
 class _Lock:
-    __slots__ = ("__weakref__", "_clock", "_holder", "_native", "_uid")
+    __slots__ = ("__weakref__", "_native", "_record")
     _holding: Holding
+    _native: Any
+    _record: Record
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> _Lock:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         native = _native_lock(*args, **kwargs)
         self = object.__new__(cls)
         self._native = native
-        self._holding.adopt(self)
+        self._record = Record(self)
         return self
 
     def __init_subclass__(cls) -> None:
@@ -56,25 +60,25 @@ class _Lock:
         return _NativeLock
 
     def acquire(self, *args: Any, **kwargs: Any) -> bool:
-        got = self._native.acquire(*args, **kwargs)
+        got: bool = self._native.acquire(*args, **kwargs)
         if got:
             self._got(_getframe(1))
         return got
 
     def _got(self, frame: Any) -> None:
         try:
-            self._holding.acquired(self, frame)
+            self._holding.acquired(self._record, frame)
         except BaseException:     # a signal handler's: whoever was to release it does not know that it is held
             self._native.release()
             raise
 
     def release(self) -> None:
         if self._native.locked():
-            self._holding.released(self)
+            self._holding.released(self._record)
         self._native.release()
 
     def __enter__(self) -> bool:
-        got = self._native.acquire()
+        got: bool = self._native.acquire()
         self._got(_getframe(1))
         return got
 
@@ -82,13 +86,14 @@ class _Lock:
         self.release()
 
     def locked(self) -> bool:
-        return self._native.locked()
+        locked: bool = self._native.locked()
+        return locked
 
     acquire_lock, release_lock, locked_lock = acquire, release, locked
 
     def _at_fork_reinit(self) -> None:
         self._native._at_fork_reinit()  # noqa: SLF001  the original's own protocol
-        self._holding.dropped(self)
+        self._holding.dropped(self._record)
 
     def __repr__(self) -> str:
         state = "locked" if self._native.locked() else "unlocked"
@@ -98,21 +103,21 @@ class _Lock:
         raise TypeError("cannot pickle '_thread.lock' object")
 
 
-class _RLock(_NativeRLock):
-    __slots__ = ("_clock", "_depth", "_holder", "_uid")
+class _RLock(_NativeRLock):     # type: ignore[misc]  # see above
+    __slots__ = ("_depth", "_record")
     _holding: Holding
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> _RLock:
-        self = _NativeRLock.__new__(cls, *args, **kwargs)
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        self: Self = _NativeRLock.__new__(cls, *args, **kwargs)
         self._depth = 0
-        self._holding.adopt(self)
+        self._record = Record(self)
         return self
 
     def __init__(self, *_: Any, **__: Any) -> None:
         """Take what `__new__` has judged."""
 
     def acquire(self, *args: Any, **kwargs: Any) -> bool:
-        got = _NativeRLock.acquire(self, *args, **kwargs)
+        got: bool = _NativeRLock.acquire(self, *args, **kwargs)
         if got:
             self._got(_getframe(1))
         return got
@@ -122,7 +127,7 @@ class _RLock(_NativeRLock):
         if self._depth > 1:
             return
         try:
-            self._holding.acquired(self, frame)
+            self._holding.acquired(self._record, frame)
         except BaseException:     # as above
             self._depth -= 1
             _NativeRLock.release(self)
@@ -131,12 +136,12 @@ class _RLock(_NativeRLock):
     def release(self) -> None:
         if self._is_owned():
             if self._depth == 1:
-                self._holding.released(self)
+                self._holding.released(self._record)
             self._depth -= 1
         _NativeRLock.release(self)
 
     def __enter__(self) -> bool:
-        got = _NativeRLock.acquire(self)
+        got: bool = _NativeRLock.acquire(self)
         self._got(_getframe(1))
         return got
 
@@ -145,22 +150,23 @@ class _RLock(_NativeRLock):
 
     def _release_save(self) -> Any:
         if self._is_owned():
-            self._holding.released(self)
+            self._holding.released(self._record)
             self._depth = 0
         return super()._release_save()
 
     def _acquire_restore(self, state: Any) -> None:
         super()._acquire_restore(state)
         self._depth = state[0]
-        self._holding.acquired(self, _getframe(1))
+        self._holding.acquired(self._record, _getframe(1))
 
     def _at_fork_reinit(self) -> None:
         super()._at_fork_reinit()
         self._depth = 0
-        self._holding.dropped(self)
+        self._holding.dropped(self._record)
 
     def __repr__(self) -> str:
-        return _NativeRLock.__repr__(self).replace(" RLock object", " _thread.RLock object", 1)
+        text: str = _NativeRLock.__repr__(self)
+        return text.replace(" RLock object", " _thread.RLock object", 1)
 
     def __reduce_ex__(self, _: object) -> Any:
         raise TypeError("cannot pickle '_thread.RLock' object")

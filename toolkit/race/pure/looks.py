@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from _collections import deque
+from collections import deque
 from sys import _getframe
 
 from toolkit.race.pure import detect
 from toolkit.race.pure.classify import family, loaded, one_of
-from toolkit.race.pure.items import absent
 from toolkit.race.pure.methods import is_queue
 
 TYPE_CHECKING = False
@@ -19,12 +18,13 @@ if TYPE_CHECKING:
     from toolkit.race.pure.marks import Site
     from toolkit.race.pure.monitor import Monitor
 
-_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+_VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _KEYS, _VALUES, _ITEMS = _VIEWS
 _GENERATOR = type(_ for _ in ())
-_ONCE = (_GENERATOR, map, zip, filter, enumerate, reversed, type(iter([])), type(iter(())), type(iter({})),
-         type(iter({}.values())), type(iter({}.items())), type(iter(set())), type(iter(range(0))),
-         type(iter(range(1 << 70))), type(iter("")), type(iter(b"")), type(iter(deque())), type(reversed([])))
+_ONCE: tuple[Any, ...] = (
+    _GENERATOR, map, zip, filter, enumerate, reversed, type(iter([])), type(iter(())), type(iter({})),
+    type(iter({}.values())), type(iter({}.items())), type(iter(set())), type(iter(range(0))),
+    type(iter(range(1 << 70))), type(iter("")), type(iter(b"")), type(iter(deque())), type(reversed([])))
 _ITERTOOLS = ("accumulate", "batched", "chain", "combinations", "compress", "cycle", "dropwhile", "filterfalse",
               "groupby", "islice", "pairwise", "permutations", "product", "repeat", "starmap", "takewhile",
               "zip_longest")
@@ -45,6 +45,10 @@ def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
             monitor.note(_getframe(1), site, ((detect.size, container, "structure", None),))
         return container
 
+    return {"contains": contains, "size": size, **_iterations(monitor)}
+
+
+def _iterations(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     def iterate(iterable: Any, site: Site) -> Any:
         if not monitor.watches():
             return iterable
@@ -52,16 +56,14 @@ def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
         if container is not None:
             monitor.note(_getframe(1), site, ((detect.iterate, container, "structure", None),))
             return _Steps(monitor, site, iterable, container)
-        if _once(iterable):
-            return _Once(monitor, site, iterable)
-        return iterable
+        return _Once(monitor, site, iterable) if _once(iterable) else iterable
 
     def advance(iterator: Any, site: Site) -> Any:
         if monitor.watches() and _once(iterator):
             monitor.note(_getframe(1), site, ((detect.write, iterator, "iterator", None),))
         return iterator
 
-    return {"contains": contains, "size": size, "iterate": iterate, "advance": advance}
+    return {"iterate": iterate, "advance": advance}
 
 
 def _membership(container: Any, key: Any, *, found: bool) -> tuple[tuple[Step, ...], tuple[Transfer, ...]]:

@@ -6,7 +6,7 @@ after the method is looked up, as in the program.
 
 from __future__ import annotations
 
-from _collections import deque
+from collections import deque
 from sys import _getframe
 
 from toolkit.race.pure import detect
@@ -16,7 +16,7 @@ from toolkit.race.pure.sequences import SEQUENCE_METHODS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import FrameType
     from typing import Any
 
@@ -62,7 +62,7 @@ def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     return {"method": method}
 
 
-def _calls(kind: Any) -> dict[str, Method]:
+def _calls(kind: Any) -> Mapping[str, Method]:
     if kind is dict:
         return DICT_METHODS
     if kind is set:
@@ -74,7 +74,7 @@ def _calls(kind: Any) -> dict[str, Method]:
     return {}
 
 
-def _structural(kind: Any) -> dict[str, Verb]:
+def _structural(kind: Any) -> Mapping[str, Verb]:
     if kind is dict or (kind is not None and kind is loaded("collections", "Counter")):
         return _DICT
     if kind is set:

@@ -45,21 +45,17 @@ def note_attribute(monitor: Monitor, frame: FrameType, site: Site, obj: Any, nam
 
 
 def _attributes(monitor: Monitor) -> dict[str, Callable[..., Any]]:
-    def attr_read(obj: Any, site: Site) -> Any:
-        if monitor.watches():
-            note_attribute(monitor, _getframe(1), site, obj, site.key, detect.read)
-        return obj
-
-    def attr_write(obj: Any, site: Site) -> Any:
-        if monitor.watches():
-            note_attribute(monitor, _getframe(1), site, obj, site.key, detect.write)
-        return obj
+    def passing(verb: Verb) -> Callable[[Any, Site], Any]:
+        def note(obj: Any, site: Site) -> Any:
+            if monitor.watches():
+                note_attribute(monitor, _getframe(1), site, obj, site.key, verb)
+            return obj
+        return note
 
     def attr_update(obj: Any, site: Site) -> Any:
-        if monitor.watches():
-            steps = _update(obj, site.key)
-            if steps:
-                monitor.note(_getframe(1), site, steps)
+        steps = _update(obj, site.key) if monitor.watches() else ()
+        if steps:
+            monitor.note(_getframe(1), site, steps)
         return obj
 
     def attr_store(value: Any, obj: Any, site: Site) -> None:
@@ -70,8 +66,8 @@ def _attributes(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     def attr_proxy(obj: Any, site: Site) -> Any:
         return _AttributeProxy(monitor, obj, site) if monitor.watches() else obj
 
-    return {"attr_read": attr_read, "attr_write": attr_write, "attr_update": attr_update, "attr_store": attr_store,
-            "attr_proxy": attr_proxy}
+    return {"attr_read": passing(detect.read), "attr_write": passing(detect.write), "attr_update": attr_update,
+            "attr_store": attr_store, "attr_proxy": attr_proxy}
 
 
 def _update(obj: Any, name: str) -> tuple[Step, ...]:
