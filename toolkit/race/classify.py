@@ -326,12 +326,12 @@ def _flag(question: Question) -> str | None:
         return None
     read, write = pair
     constant = write.site.flags & Flag.CONSTANT and not _claims(write.site) and not write.site.flags & Flag.DELETE
-    if not constant or not _mere_test(read, write, question):
+    if not constant or not _mere_test(read, write, question) or _announces_early(write, question):
         return None
     if read.site.flags & (Flag.TEST | Flag.POLL):
         return "flag"
     stored = question.sources.literal(write.site)
-    return "flag" if type(stored) is bool and question.sources.returned(read.site) else None
+    return "flag" if type(stored) is bool and question.sources.accessor(read.site) else None
 
 
 def _mere_test(read: Side, write: Side, question: Question) -> bool:

@@ -39,6 +39,8 @@ def repeatable(around: Sequence[ast.AST], *, known: bool) -> bool:
     function = next((node for node in around if isinstance(node, Function)), None)
     if not known and not _names(value) <= _names(target) | _outside(function, module):
         return False
+    if isinstance(target, ast.Subscript) and _mentions(value, target.value):
+        return False     # what stands in the container decides: `ids[name] = len(ids)`
     return not _varies(value, around, module, DEEPEST)
 
 
@@ -69,6 +71,11 @@ def _resolve(value: ast.expr, before: list[ast.stmt]) -> ast.expr:
     stores = [node.value for node in before if isinstance(node, ast.Assign)
               and any(isinstance(target, ast.Name) and target.id == value.id for target in node.targets)]
     return max(stores, key=lambda node: node.lineno) if stores else value
+
+
+def _mentions(value: ast.AST, part: ast.expr) -> bool:
+    text = ast.unparse(part)
+    return any(ast.unparse(node) == text for node in ast.walk(value) if isinstance(node, ast.expr))
 
 
 def _names(node: ast.AST) -> set[str]:

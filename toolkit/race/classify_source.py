@@ -105,11 +105,14 @@ class Sources:
                 return len(node.body) == 1 and not node.orelse and isinstance(node.body[0], ast.Expr | ast.Assign)
         return False
 
-    def returned(self, read: SiteInfo) -> bool:
-        """Tell whether the read is all that its return statement returns."""
-        nodes = self.around(read)
-        found = next((node for node in nodes if isinstance(node, ast.stmt)), None)
-        return isinstance(found, ast.Return) and isinstance(found.value, ast.Attribute | ast.Name | ast.Subscript)
+    def accessor(self, read: SiteInfo) -> bool:
+        """Tell whether the read is all that its function does: `return self._stopped`."""
+        function = next((node for node in self.around(read) if isinstance(node, ast.FunctionDef)), None)
+        if function is None:
+            return False
+        said = ast.get_docstring(function, clean=False) is not None
+        last = function.body[-1]
+        return len(function.body) == 1 + said and isinstance(last, ast.Return) and isinstance(last.value, ast.Attribute)
 
     def tolerant(self, act: SiteInfo) -> bool:
         """Tell whether the act does not mind that its check is out of date: failure is caught, or there is none."""
