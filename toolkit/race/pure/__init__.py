@@ -48,12 +48,20 @@ class PureCore:
         self._monitor.stop()
 
     def release(self, owner: object) -> None:
-        """Let those who `acquire` the same object come after now."""
-        self._monitor.release(owner)
+        """Let those who `acquire` the same object come after now; a tracked lock's next holder, too."""
+        record = locks.record_of(owner)
+        if record is None:
+            self._monitor.release(owner)
+        else:
+            self._holding.publish(record)
 
     def acquire(self, owner: object) -> None:
-        """Come after all who released the object."""
-        self._monitor.acquire(owner)
+        """Come after all who released the object; a tracked lock's releases count as lock order only."""
+        record = locks.record_of(owner)
+        if record is None:
+            self._monitor.acquire(owner)
+        else:
+            self._holding.observe(record)
 
     def snapshot(self) -> object:
         """Return this moment; what this thread does from now on is not before it."""
@@ -75,9 +83,15 @@ class PureCore:
         self._monitor.threads.current().muted = level
 
     def wrap(self, original: Callable[..., Any], before: Callable[..., Any] | None = None,
-             after: Callable[..., Any] | None = None, *, muted: bool = True) -> Callable[..., Any]:
-        """Return a function like `original` with calls around it; adds one frame to tracebacks."""
-        return wrapping.wrap(self._monitor, original, before, after, muted=muted)
+             after: Callable[..., Any] | None = None, failed: Callable[..., Any] | None = None, *,
+             muted: bool = True) -> Callable[..., Any]:
+        """Return a callable like `original` with calls around it; adds one frame to tracebacks of failing calls.
+
+        `state = before(*args)`, then the original with locks muted, then `after(state, result, *args)`, or
+        `failed(state, error, *args)` when it raised.  A muted one inside a muted one is the original alone; a
+        `before` that returns NotImplemented leaves the locks as they are.
+        """
+        return wrapping.Wrapped(self._monitor, original, (before, after, failed), muted=muted)
 
     def patch(self, owner: Any, name: str, replacement: object) -> Callable[[], None] | None:
         """Set an attribute; return what undoes it, or None where it cannot be set (immutable types)."""
@@ -88,13 +102,19 @@ class PureCore:
         return locks.install(self._holding)
 
     def thread_begin(self, thread: object, clock: object | None) -> int:  # noqa: ARG002  the engine knows threads by uid
-        """Make this thread one that begins after `clock`, or after all that has happened; return its uid."""
+        """Make this thread one that begins after `clock`, or after all that has happened; return its uid.
+
+        Where one has begun and not ended yet (the worker of a pool), this is a logical thread on top of it.
+        """
         uid = self._monitor.threads.begin(clock if isinstance(clock, Clock) else None).uid
         self._monitor.tidy()
         return uid
 
     def thread_end(self) -> object:
-        """End this thread; return its last moment."""
+        """End this thread, or the topmost logical one; return its last moment.
+
+        What an ended thread still does, in destructors of its locals, is not noted.
+        """
         return self._monitor.end_thread()
 
     def thread_uid(self) -> int:

@@ -42,8 +42,8 @@ class ThreadState:
     `order` and `hard` are replaced, never changed, so a reference to one is a snapshot of it.
     """
 
-    __slots__ = ("__weakref__", "ended", "hard", "held", "inside", "muted", "opens", "order", "polled", "position",
-                 "quiet", "reads", "slot", "time", "uid", "writes")
+    __slots__ = ("__weakref__", "chain", "ended", "hard", "held", "inside", "muted", "opens", "order", "parent", "polled",
+                 "position", "quiet", "reads", "slot", "time", "uid", "writes")
 
     def __init__(self) -> None:
         self.uid = 0
@@ -56,6 +56,8 @@ class ThreadState:
         self.quiet = 0             # nothing is noted: our own code runs
         self.inside = False        # the core's own code runs in this thread; set before the guard is taken
         self.ended = False
+        self.parent: ThreadState | None = None     # whose logical thread this is
+        self.chain: Clock | None = None            # the last moments of its logical threads so far
         self.opens: dict[int, dict[tuple[int, Location], Opened]] = {}     # id of the frame -> its reads
         self.position = 0          # operations noted so far
         self.reads: deque[tuple[int, Location, Opened]] | None = None

@@ -45,6 +45,19 @@ class Holding:
         """Note that this thread is about to release the lock, whoever holds it."""
         self._monitor.change(lambda state: self._let_go(state, record))
 
+    def publish(self, record: Record) -> None:
+        """Let the next holder come after now, although this thread does not release the lock."""
+        def action(state: ThreadState) -> None:
+            now = state.moment()
+            state.time += 1
+            record.clock = now if record.clock is None else record.clock.union(now)
+
+        self._monitor.change(action)
+
+    def observe(self, record: Record) -> None:
+        """Come after the last release, although this thread does not acquire the lock."""
+        self._monitor.change(lambda state: record.clock and state.join_order(record.clock))
+
     def dropped(self, record: Record) -> None:
         """Note that nobody holds the lock any more, as after a fork."""
         self._monitor.change(lambda _: self._unhold(record))

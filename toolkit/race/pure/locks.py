@@ -172,6 +172,13 @@ class _RLock(_NativeRLock):     # type: ignore[misc]  # see above
         raise TypeError("cannot pickle '_thread.RLock' object")
 
 
+def record_of(lock: object) -> Record | None:
+    """Return what a tracked lock carries; None for anything else."""
+    if isinstance(lock, _RLock) or type(lock).__base__ is _Lock:
+        return lock._record  # noqa: SLF001  of this module
+    return None
+
+
 def install(holding: Holding) -> Callable[[], None]:
     """Put the tracked classes where the originals are found; return what puts the originals back."""
     lock_class, rlock_class = classes(holding)

@@ -7,8 +7,6 @@ thread goes on without a note after a while.
 
 from __future__ import annotations
 
-from sys import stderr
-
 from toolkit.race.core import NO_VALUE
 from toolkit.race.pure import detect, keys, shadow
 from toolkit.race.pure.clocks import Clock, ThreadState
@@ -16,6 +14,7 @@ from toolkit.race.pure.contexts import Contexts
 from toolkit.race.pure.ranges import Box
 from toolkit.race.pure.threads import Threads
 from toolkit.race.pure.touch import Touch
+from toolkit.race.pure.wrapping import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class Monitor:
         if touch is not None and touch.conflicts:
             self._tell(state, touch.conflicts, value)
 
-    def change(self, action: Callable[[ThreadState], None]) -> None:
+    def change(self, action: Callable[[ThreadState], object]) -> None:
         """Do something to this thread's clocks or the shadows under the guard."""
         state = self.threads.current()
         if state.inside:
@@ -193,20 +192,7 @@ class Monitor:
                 key = location.key
                 key = key.key() if type(key) is Box else keys.original(key, location.guards)
                 conflict = sort, owner, location.part, key, first.raw(), second.raw(), value
-                if _ask(self._handler, conflict):
+                if guarded(self._handler, conflict):
                     self._told.add(pair)
         finally:
             state.quiet -= 1
-
-
-def _ask(handler: Callable[[Conflict], bool], conflict: Conflict) -> bool:
-    try:
-        return bool(handler(conflict))
-    except Exception:  # noqa: BLE001  whatever a report runs into must not reach the program
-        from os import environ
-
-        if environ.get("GILSCOPE_RACE_DEBUG"):
-            from traceback import print_exc
-
-            print_exc(file=stderr)
-        return False

@@ -38,29 +38,38 @@ class Threads:
         return state
 
     def begin(self, clock: Clock | None) -> ThreadState:
-        """Make this thread one that begins after `clock`, or after everything so far."""
-        earlier = getattr(self._local, "state", None)
+        """Make this thread one that begins after `clock`, or after everything so far.
+
+        On top of one that has begun already this is a logical thread: what one and the same worker does for
+        several tasks is in order by luck only.
+        """
         state = ThreadState()
         state.inside = True          # set before the guard is taken: a finalizer may run while it is held
+        below: ThreadState | None = getattr(self._local, "state", None)
+        if below is not None and not below.ended:
+            state.parent = below
+            state.muted, state.quiet = below.muted, below.quiet
+        else:
+            self._local.end = _End(state, self._gone)
         self._local.state = state
-        self._local.end = _End(state, self._gone)
         with self.guard:
-            if earlier is not None:
-                self._retire(earlier)
-                clock = clock and clock.union(earlier.moment())
             self._enlist(state, clock)
             self._settle()
         state.inside = False
         return state
 
     def end(self) -> Clock:
-        """End this thread and return its last moment; what it still does is not noted."""
+        """End this thread, or the topmost logical one, and return its last moment."""
         state = self.current()
         state.inside = True
         with self.guard:
             clock = state.moment()
             self._retire(state)
             self._settle()
+        below = state.parent
+        if below is not None:
+            below.chain = clock if below.chain is None else below.chain.union(clock)
+            self._local.state = below
         return clock
 
     def alone(self, state: ThreadState) -> None:
@@ -78,9 +87,12 @@ class Threads:
         """Go on in the child of a fork, where no other thread is left."""
         state = self.current()
         self.guard = allocate_lock()     # somebody may have held the old one
+        mine: list[ThreadState] = [state]
+        while mine[-1].parent is not None:
+            mine.append(mine[-1].parent)
         self._gone.clear()
         for other in list(self._live.values()):
-            if other is not state:
+            if other not in mine:
                 self._retire(other)
         for slot, time, _ in self._past:
             state.join(Clock({slot: time}, {slot: time}))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from sys import stderr
+from types import MethodType
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -10,38 +13,79 @@ if TYPE_CHECKING:
     from toolkit.race.pure.monitor import Monitor
 
 _MISSING: Any = object()
-_COPIED = ("__module__", "__name__", "__qualname__", "__doc__")
+_COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__text_signature__")
 
 
-def wrap(monitor: Monitor, original: Callable[..., Any], before: Callable[..., Any] | None,
-         after: Callable[..., Any] | None, *, muted: bool) -> Callable[..., Any]:
-    """Return a function like `original` that calls `before` and `after` around it.
+class Wrapped:
+    """A callable like `original` with calls around it; binds where the original binds.
 
     A call that fails shows one frame of this module in its traceback; the C core leaves none.
     """
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        state = None if before is None else before(*args, **kwargs)
+
+    def __init__(self, monitor: Monitor, original: Callable[..., Any], hooks: tuple[Any, Any, Any], *,
+                 muted: bool) -> None:
+        self.__dict__.update(getattr(original, "__dict__", {}))
+        for name in _COPIED:
+            value = getattr(original, name, _MISSING)
+            if value is not _MISSING:
+                self.__dict__[name] = value
+        self.__wrapped__ = original
+        self._monitor = monitor
+        self._hooks = hooks
+        self._muted = muted
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        thread = self._monitor.threads.current()
+        level = thread.muted
+        if self._muted and level:
+            return self.__wrapped__(*args, **kwargs)     # a primitive inside a primitive
+        before, after, failed = self._hooks
+        state = guarded(before, *args, **kwargs)
+        muted = self._muted and state is not NotImplemented
         if muted:
-            thread = monitor.threads.current()
-            level = thread.muted
             thread.muted = level + 1
-            try:
-                result = original(*args, **kwargs)
-            finally:
-                thread.muted = level
-        else:
-            result = original(*args, **kwargs)
-        if after is not None:
-            after(state, result, *args, **kwargs)
+        try:
+            result = self.__wrapped__(*args, **kwargs)
+        except BaseException as error:
+            if muted:
+                self._monitor.threads.current().muted = level
+            guarded(failed, state, error, *args, **kwargs)
+            raise
+        if muted:
+            self._monitor.threads.current().muted = level
+        guarded(after, state, result, *args, **kwargs)
         return result
 
-    for name in _COPIED:
-        value = getattr(original, name, _MISSING)
-        if value is not _MISSING:
-            setattr(wrapper, name, value)
-    wrapper.__dict__.update(getattr(original, "__dict__", {}))
-    wrapper.__wrapped__ = original     # type: ignore[attr-defined]  # as functools.wraps does
-    return wrapper
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None or not hasattr(type(self.__wrapped__), "__get__"):
+            return self
+        return MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__wrapped__":       # not there yet: a copy is being made
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __reduce__(self) -> str:
+        name: str = self.__dict__["__qualname__"]
+        return name       # found by it, as functions are
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
+def guarded(hook: Callable[..., Any] | None, *args: Any, **kwargs: Any) -> Any:
+    """Call one of our own hooks; what goes wrong in it must not reach the program."""
+    try:
+        return None if hook is None else hook(*args, **kwargs)
+    except Exception:  # noqa: BLE001  as the docstring says
+        from os import environ
+
+        if environ.get("GILSCOPE_RACE_DEBUG"):
+            from traceback import print_exc
+
+            print_exc(file=stderr)
+        return None
 
 
 def patch(owner: Any, name: str, replacement: object) -> Callable[[], None] | None:
