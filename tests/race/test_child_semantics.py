@@ -295,6 +295,7 @@ PROGRAMS = {
 }
 
 
+CORE = ("--core", os.environ["GILSCOPE_TEST_CORE"]) if "GILSCOPE_TEST_CORE" in os.environ else ()
 GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from toolkit.cli import main; sys.exit(main())"
 
 
@@ -310,7 +311,7 @@ def plain_and_checked(python, words, folder, *, source="", flags="", stdin="some
         place = folder / ("checked" if checked else "plain") / "project"
         place.mkdir(parents=True)
         write(place, source)
-        race = [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", f"--python-args={flags}"]
+        race = [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", f"--python-args={flags}", *CORE]
         done = subprocess.run(
             [*(race if checked else [python, *flags.split()]), *words], cwd=place, timeout=TIMEOUT, input=stdin,
             env={name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},

@@ -7,11 +7,12 @@ that need it, the search for builds only with --build, the report only when ther
 from __future__ import annotations
 
 import os
+import time
 
 from toolkit.errors import ToolkitError
 from toolkit.race import child_process
-from toolkit.race.spec import MODULE, SCRIPT, Spec
-from toolkit.race.spec_target import Target, default_python, find, is_bundle
+from toolkit.race.spec import MODULE, STDIN, Spec
+from toolkit.race.spec_target import Target, default_python, find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,15 +136,43 @@ def run(args: Options) -> int:
     spec = Spec(kind=target.kind, name=target.name, args=target.args, python=python,
                 include=[*args.include, *settings.include], core=args.core,
                 options={"root": root, "target": " ".join(args.program), "build": args.build or ""})
-    spool = child_process.make_spool()
+    if args.confirm and target.kind == STDIN:
+        raise ToolkitError("--confirm runs the program again, and standard input can be read but once; name a file")
+    first = FirstRun(spec, target.entry())
     try:
-        ended = _start(spec, target, spool)
-        found = _tell(args, settings, spool, ended)
+        first.go()
+        found = _tell(args, settings, first)
     finally:
-        child_process.remove_spool(spool)
+        child_process.remove_spool(first.spool)
     if found:
         return RACE_FOUND
-    return ended if ended >= 0 else SIGNALLED - ended
+    return first.ended if first.ended >= 0 else SIGNALLED - first.ended
+
+
+class FirstRun:
+    """The run that races are looked for in.
+
+    Attributes:
+        entry: What `sys.path` begins with.
+        spool: The folder that races are written to.
+        ended: The program's exit code, or minus the signal that ended it.
+        seconds: How long it ran.
+    """
+
+    def __init__(self, spec: Spec, entry: str) -> None:
+        self.spec = spec
+        self.entry = entry
+        self.spool = child_process.make_spool()
+        self.ended = 0
+        self.seconds = 0.0
+
+    def go(self) -> None:
+        """Run the program to its end."""
+        begin = time.monotonic()
+        with child_process.Lifeline() as self.spec.lifeline:
+            self.spec.write(self.spool)
+            self.ended = child_process.run(self.spec, self.spool, self.entry)
+        self.seconds = time.monotonic() - begin
 
 
 def _project() -> tuple[str, Settings | Options]:
@@ -164,29 +193,15 @@ def _project() -> tuple[str, Settings | Options]:
     return folder, settings(Path(path))
 
 
-def _start(spec: Spec, target: Target, spool: str) -> int:
-    """Run the program once; return how it ended."""
-    line, far_end = os.pipe()
-    os.set_inheritable(line, True)  # noqa: FBT003  it takes no keyword
-    spec.lifeline = line
-    spec.write(spool)
-    as_module = spec.kind == MODULE or (spec.kind == SCRIPT and is_bundle(spec.name))
-    try:
-        return child_process.run(spec.python, spool, target.entry(), as_module=as_module)
-    finally:
-        os.close(line)
-        os.close(far_end)
-
-
-def _tell(args: Options, settings: Settings | Options, spool: str, ended: int) -> bool:
+def _tell(args: Options, settings: Settings | Options, first: FirstRun) -> bool:
     """Write the reports that are asked for or needed; return whether there is a race."""
     asked = args.json or args.sarif or args.github or settings.suppressions
-    if ended >= 0 and not asked and not child_process.has_records(spool):
+    if first.ended >= 0 and not asked and not child_process.has_records(first.spool):
         return False
     from toolkit.commands.race_report import tell
 
     args.notes = args.notes or settings.notes
-    return tell(args, spool, ended, settings.suppressions)
+    return tell(args, settings.suppressions, first)
 
 
 def _python(args: Options, target: Target) -> list[str]:

@@ -2,38 +2,51 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import ToolkitError
-from toolkit.race.report import formats_github, formats_json, formats_sarif, load, text
+from toolkit.race import formats_github, formats_json, formats_sarif, text
+from toolkit.race.confirm import confirm, limit_after
+from toolkit.race.report import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.commands.race import Options
+    from toolkit.commands.race import FirstRun, Options
+    from toolkit.race.report import RaceReport
     from toolkit.race.suppress import Suppression
 
 
-def tell(args: Options, spool: str, ended: int, suppressions: Sequence[Suppression]) -> bool:
+def tell(args: Options, suppressions: Sequence[Suppression], first: FirstRun) -> bool:
     """Write the report; return whether there is a race that is not suppressed."""
-    report = load(spool, suppressions)
-    if ended < 0 and -ended != signal.SIGINT:   # whoever presses Ctrl-C knows it
-        _say(f"gilscope: the program was ended by {signal.Signals(-ended).name}")
+    report = load(first.spool, suppressions)
+    if args.confirm and report.races:
+        report = report.with_confirmations(_confirmations(args, report, first))
+    if first.ended < 0 and -first.ended != signal.SIGINT:   # whoever presses Ctrl-C knows it
+        _say(f"gilscope: the program was ended by {signal.Signals(-first.ended).name}")
     if args.json == "-":
         _say(formats_json.render(report))
-    elif shown := text.render(report, color=_wants_color(args), notes=args.notes):
-        _say(shown)
+    else:
+        _say(text.render(report, color=not args.no_color and text.wants_colour(sys.stderr), notes=args.notes))
     if args.json not in {None, "-"}:
         _save(args.json, formats_json.render(report))
     if args.sarif:
         _save(args.sarif, formats_sarif.render(report))
-    if args.github:
-        _say(formats_github.render(report))
+    if args.github and (commands := formats_github.render(report, notes=args.notes)):
+        _say(commands)
     return bool(report.races)
+
+
+def _confirmations(args: Options, report: RaceReport, first: FirstRun) -> dict[str, str]:
+    def progress(attempt: int, unconfirmed: int) -> None:
+        if sys.stderr.isatty():
+            _say(f"gilscope: confirming, run {attempt} of at most {args.confirm}: {unconfirmed} to go")
+
+    limit = args.confirm_timeout or limit_after(first.seconds)
+    return confirm(report.races, first.spec, first.entry, tries=args.confirm, limit=limit, progress=progress)
 
 
 def _say(words: str) -> None:
@@ -45,7 +58,3 @@ def _save(path: str, words: str) -> None:
         Path(path).write_text(words, encoding="utf-8")
     except OSError as error:
         raise ToolkitError(f"cannot write {path}: {error.strerror}") from None
-
-
-def _wants_color(args: Options) -> bool:
-    return not args.no_color and not os.environ.get("NO_COLOR") and sys.stderr.isatty()

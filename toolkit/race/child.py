@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from types import CodeType, TracebackType
     from typing import Any
 
+    from toolkit.race.confirm_child import Confirmation
+    from toolkit.race.spec import Spec
+
 FOLDER = os.path.dirname(__file__) + os.sep
 GIVEN = frozenset({"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__annotations__", "__builtins__",
                    "__file__", "__cached__"})   # what the interpreter puts into `__main__`
@@ -34,10 +37,7 @@ def main(spool: str) -> None:
     sys.orig_argv[:] = spec.words()
     if spec.lifeline >= 0:
         _hold(spec.lifeline)
-    session = Session(spool=spool, core=spec.core, include=spec.include, options=spec.options)
-    session.start()
-    atexit.register(session.finish)   # before any of the program's, so it runs after them
-    warn_of_slow_core(session)
+    session = _confirmation(spec, spool) if spec.pauses else _session(spec, spool)
     names = sys.modules["__main__"].__dict__
     for name in set(names) - GIVEN:
         del names[name]
@@ -49,7 +49,24 @@ def main(spool: str) -> None:
         raise
 
 
-def _as_script(path: str, names: dict[str, Any], session: Session) -> None:
+def _session(spec: Spec, spool: str) -> Session:
+    session = Session(spool=spool, core=spec.core, include=spec.include, options=spec.options)
+    session.start()
+    atexit.register(session.finish)   # before any of the program's, so it runs after them
+    warn_of_slow_core(session)
+    return session
+
+
+def _confirmation(spec: Spec, spool: str) -> Confirmation:
+    from toolkit.race.confirm_child import Confirmation
+
+    attempt, plans = spec.pauses
+    confirmation = Confirmation(spool, plans, attempt, spec.include)
+    confirmation.start()
+    return confirmation
+
+
+def _as_script(path: str, names: dict[str, Any], session: Session | Confirmation) -> None:
     from toolkit.race.spec_target import is_bundle
 
     if is_bundle(path):
@@ -70,13 +87,13 @@ def _as_script(path: str, names: dict[str, Any], session: Session) -> None:
     _execute(code, names, session)
 
 
-def _as_stdin(_name: str, names: dict[str, Any], session: Session) -> None:
+def _as_stdin(_name: str, names: dict[str, Any], session: Session | Confirmation) -> None:
     names["__file__"] = "<stdin>"
     source = b"".join(iter(lambda: os.read(0, 65536), b""))
     _execute(session.compile(source, "<stdin>"), names, session)
 
 
-def _as_module(name: str, _names: dict[str, Any], _session: Session) -> None:
+def _as_module(name: str, _names: dict[str, Any], _session: Session | Confirmation) -> None:
     import runpy
 
     runpy._run_module_as_main(name)  # type: ignore[attr-defined]  # noqa: SLF001  what the interpreter calls for -m
@@ -88,7 +105,7 @@ def _as_bundle() -> None:
     runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]  # noqa: SLF001  likewise
 
 
-def _execute(code: CodeType, names: dict[str, Any], session: Session) -> None:
+def _execute(code: CodeType, names: dict[str, Any], session: Session | Confirmation) -> None:
     run: Callable[..., Any] = getattr(session.core, "run", builtins.exec)
     run(code, names)
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 
 from toolkit.errors import ToolkitError
+from toolkit.race.spec import MODULE, SCRIPT
+from toolkit.race.spec_target import is_bundle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Sequence
+    from toolkit.race.spec import Spec
 else:
     import _signal as signal  # without its enums: they take 5 ms, which the program would wait for
 
@@ -58,23 +60,43 @@ def remove_spool(folder: str) -> None:
         pass   # a process that the program left behind has just written there
 
 
-def run(python: Sequence[str], spool: str, entry: str, *, as_module: bool) -> int:
-    """Run the program of the spec in `spool`; return its exit code, or minus the signal that ended it.
+class Lifeline:
+    """A pipe whose reading end the child inherits; the writing end closes with this process, however it ends."""
+
+    def __enter__(self) -> int:
+        """Return the reading end."""
+        self._ends = os.pipe()
+        os.set_inheritable(self._ends[0], True)  # noqa: FBT003  it takes no keyword
+        return self._ends[0]
+
+    def __exit__(self, *_error: object) -> None:
+        """Close both ends."""
+        for end in self._ends:
+            os.close(end)
+
+
+def words(spec: Spec, spool: str, entry: str) -> list[str]:
+    """Return the command line of the checked process.
 
     Args:
-        python: The interpreter and its flags.
+        spec: What to run.
         spool: Holds the spec, and what the program's races leave.
         entry: What `sys.path` begins with.
-        as_module: Whether the program is run as -m does it, which a folder and a zip file are, too.
     """
-    words = [*python, *(AS_MODULE if as_module else AS_SCRIPT), spool, entry]
+    as_module = spec.kind == MODULE or (spec.kind == SCRIPT and is_bundle(spec.name))   # both are runpy's
+    return [*spec.python, *(AS_MODULE if as_module else AS_SCRIPT), spool, entry]
+
+
+def run(spec: Spec, spool: str, entry: str) -> int:
+    """Run the program; return its exit code, or minus the signal that ended it."""
+    command = words(spec, spool, entry)
     waited = FORWARDED | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     try:
-        child = os.posix_spawn(python[0], words, os.environ, setsigmask=before)
+        child = os.posix_spawn(command[0], command, os.environ, setsigmask=before)
     except OSError as error:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        raise ToolkitError(f"cannot start {python[0]}: {error.strerror}") from None
+        raise ToolkitError(f"cannot start {command[0]}: {error.strerror}") from None
     try:
         return os.waitstatus_to_exitcode(_wait(child, waited))
     finally:

@@ -7,6 +7,7 @@ import sys
 
 from toolkit.race import hook, registry, sync
 from toolkit.race.engine import Engine
+from toolkit.race.sync.later import Later
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,11 +58,19 @@ class Session:
             raise RuntimeError("this process is being checked for races already; one checking cannot hold another")
         Session.current = self
         self.core, self.slow_because = load_core(self.wanted)
+        self._is_project = hook.project_filter(include=self.include)
         self._undo.append(sync.install(self.core))
-        self._undo.append(hook.install(self.core, hook.project_filter(include=self.include), self._note_unrewritten))
+        self._undo.append(hook.install(self.core, self._is_project, self._note_unrewritten))
+        pytest = Later({"_pytest.assertion.rewrite": self._rewrite_tests})
+        pytest.start()
+        self._undo.append(pytest.stop)
         self.engine = Engine(self.core, self.spool, sync.describe, self.options)
         self.core.start(self.engine.on_conflict)
         os.register_at_fork(after_in_child=self._after_fork)
+
+    def attach(self, attach: Callable[..., Callable[[], None]]) -> None:
+        """Rewrite the project's functions that are there already, with `toolkit.race.attach.attach`."""
+        self._undo.append(attach(self.core, self._is_project, self._note_unrewritten))
 
     def compile(self, source: bytes, path: str) -> CodeType:
         """Return the entry script's code, rewritten.
@@ -84,6 +93,10 @@ class Session:
             undo()
         self._undo.clear()
         Session.current = None
+
+    def _rewrite_tests(self, _module: Any) -> None:
+        from toolkit.race import pytest_rewrite
+        self._undo.append(pytest_rewrite.install(self.core, self._is_project, self._note_unrewritten))
 
     def _note_unrewritten(self, path: str, reason: str) -> None:
         self.unrewritten[path] = reason

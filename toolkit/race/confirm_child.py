@@ -1,0 +1,44 @@
+"""The checked process in a confirming run: rewritten code with ops that pause, and nothing else of a session."""
+
+from __future__ import annotations
+
+import os
+
+from toolkit.race import hook
+from toolkit.race.confirm_core import PausingCore
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import CodeType
+
+    from toolkit.race.confirm_plan import Plan
+
+ANSWERS = "answers"    # in the spool: one line for every confirmation, the race's ident
+MOST_ANSWERS = 10_000  # of one run: a loop that loses every update must not fill the disk
+
+
+class Confirmation:
+    """Stands where a `Session` stands in a checking run."""
+
+    def __init__(self, spool: str, plans: Sequence[Plan], attempt: int, include: Sequence[str]) -> None:
+        self._file = spool + "/" + ANSWERS
+        self._left = MOST_ANSWERS
+        self._include = include
+        self.core = PausingCore(plans, attempt, self._tell)
+
+    def start(self) -> None:
+        """Rewrite the program from now on."""
+        hook.install(self.core, hook.project_filter(include=self._include))  # type: ignore[arg-type]  # what hook needs
+
+    def compile(self, source: bytes, path: str) -> CodeType:
+        """Return the entry script's code, rewritten."""
+        return hook.code_for_script(path, source, self.core)  # type: ignore[arg-type]  # likewise
+
+    def _tell(self, ident: str) -> None:
+        if self._left > 0:
+            self._left -= 1
+            # Opened each time, as the spool is: a program may close every file.
+            file = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            os.write(file, ident.encode() + b"\n")
+            os.close(file)
