@@ -56,7 +56,11 @@ class Holding:
 
     def observe(self, record: Record) -> None:
         """Come after the last release, although this thread does not acquire the lock."""
-        self._monitor.change(lambda state: record.clock and state.join_order(record.clock))
+        def action(state: ThreadState) -> None:
+            if record.clock is not None:
+                state.join_order(record.clock)
+
+        self._monitor.change(action)
 
     def dropped(self, record: Record) -> None:
         """Note that nobody holds the lock any more, as after a fork."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import _thread
 from sys import _getframe, modules
 
+from toolkit.race.pure.classify import descends
 from toolkit.race.pure.holding import Record
 
 TYPE_CHECKING = False
@@ -172,10 +173,11 @@ class _RLock(_NativeRLock):     # type: ignore[misc]  # see above
         raise TypeError("cannot pickle '_thread.RLock' object")
 
 
-def record_of(lock: object) -> Record | None:
+def record_of(lock: Any) -> Record | None:
     """Return what a tracked lock carries; None for anything else."""
-    if isinstance(lock, _RLock) or type(lock).__base__ is _Lock:
-        return lock._record  # noqa: SLF001  of this module
+    if descends(type(lock), _RLock) or descends(type(lock), _Lock):
+        record: Record = lock._record  # noqa: SLF001  of this module
+        return record
     return None
 
 

@@ -35,6 +35,7 @@ class Wrapped:
         self._muted = muted
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the original, with our calls around it."""
         thread = self._monitor.threads.current()
         level = thread.muted
         if self._muted and level:
