@@ -110,7 +110,8 @@ class FakeCore:
     def track_locks(self):
         Tracked.core = TrackedRecursive.core = self
         undos = [self.patch(owner, name, kind) for owner, name, kind in (
-            (threading, "Lock", Tracked), (threading, "_allocate_lock", Tracked), (threading, "RLock", TrackedRecursive),
+            (threading, "Lock", Tracked), (threading, "_allocate_lock", Tracked),
+            (threading, "RLock", TrackedRecursive),
             (_thread, "allocate_lock", Tracked))]
         return lambda: [undo() for undo in undos]
 

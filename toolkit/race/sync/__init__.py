@@ -8,6 +8,8 @@ other.  Modules are patched when the program imports them; we import none of the
 from __future__ import annotations
 
 import _thread
+import os
+import sys
 
 from toolkit.race.sync.later import Later
 from toolkit.race.sync.layer import Layer
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolkit.race.core import Core, Place
+    from toolkit.race.sync.asyncio_ import Loops
 
+_live: Layer | None = None             # the one whose patches are in place
+_at_fork: set[str] = set()             # what is registered already
 _installed: Threads | None = None      # the last one: what ran under it can be asked for after its undo
 
 
@@ -28,21 +33,28 @@ def install(core: Core, *, overlap: float = 0.001) -> Callable[[], None]:
 
     Args:
         core: What to tell the order to.  Its locks are tracked from here on.
-        overlap: Seconds that the first new threads and the first tasks of pool workers wait, so that others come to
-            work beside them (64 such pauses in a process at most); 0 to change no timing.
+        overlap: Seconds that the first new threads and the first tasks of workers wait, so that others come to work
+            beside them (64 such pauses in a process at most); 0 to change no timing.
 
     Returns:
         What takes all patches back.  Locks, queues and threads made meanwhile keep working.
     """
-    global _installed  # noqa: PLW0603  one program, one layer at a time
-    layer = Layer(core, overlap)
+    global _installed, _live  # noqa: PLW0603  one program, one layer at a time
+    layer = _live = Layer(core, overlap)
     layer.on_undo(core.track_locks())
     threads = _installed = Threads(layer)
     threads.patch_thread(_thread)
     modules = Later(patches(layer, threads))
     modules.start()
     layer.on_undo(modules.stop)
-    return layer.undo
+    at_fork("all", in_child)
+
+    def undo() -> None:
+        global _live  # noqa: PLW0603
+        _live = None
+        layer.undo()
+
+    return undo
 
 
 def describe(uid: int) -> tuple[str, tuple[Place, ...]]:
@@ -59,9 +71,76 @@ def patches(layer: Layer, threads: Threads) -> dict[str, Callable[[Any], None]]:
         from toolkit.race.sync import primitives
         threads.patch_threading(module)
         primitives.patch(layer, threads, module)
+        at_fork("threading", quieten_in_child)
 
     def queue(module: Any) -> None:
         from toolkit.race.sync.queues import Queues
         Queues(layer).patch(module)
 
-    return {"threading": threading, "queue": queue}
+    def futures(module: Any) -> None:
+        from toolkit.race.sync.futures import Futures
+        Futures(layer).patch(module)
+
+    def executors(module: Any) -> None:
+        from toolkit.race.sync.futures import Executors
+        Executors(layer).patch(module)
+
+    def signal(module: Any) -> None:
+        from toolkit.race.sync.signals import Signals
+        Signals(layer).patch(module)
+
+    return {"threading": threading, "queue": queue, "concurrent.futures._base": futures,
+            "concurrent.futures.thread": executors, "signal": signal, **asyncio_patches(layer),
+            **library_patches(layer)}
+
+
+def asyncio_patches(layer: Layer) -> dict[str, Callable[[Any], None]]:
+    """Return what to do with the modules of asyncio."""
+    loops: list[Loops] = []      # one for both modules
+
+    def both() -> Loops:
+        from toolkit.race.sync.asyncio_ import Loops
+        if not loops:
+            loops.append(Loops(layer))
+        return loops[0]
+
+    return {"asyncio.events": lambda module: both().patch_events(module),
+            "asyncio.base_events": lambda module: both().patch_base_events(module)}
+
+
+def library_patches(layer: Layer) -> dict[str, Callable[[Any], None]]:
+    """Return what to do with modules that have locks of their own."""
+
+    def logging(module: Any) -> None:
+        from toolkit.race.sync.library import Logging
+        Logging(layer).patch(module)
+
+    def quieten(module: Any) -> None:
+        from toolkit.race.sync import library
+        library.quieten_module(layer, module)
+
+    return {"logging": logging, "_strptime": quieten, "tempfile": quieten}
+
+
+# -- fork ----------------------------------------------------------------------------------------------------------
+
+
+def at_fork(name: str, function: Callable[[], None]) -> None:
+    """Call `function` in forked children, however often a layer is installed: the interpreter forgets no such call."""
+    register = getattr(os, "register_at_fork", None)
+    if register is not None and name not in _at_fork:
+        _at_fork.add(name)
+        register(after_in_child=function)
+
+
+def in_child() -> None:
+    """Go on with one thread."""
+    if _live is not None:
+        _live.core.restore(0)
+        _live.core.after_fork()
+
+
+def quieten_in_child() -> None:
+    """Quieten the lock that the threading module has just made anew; so this is registered after it."""
+    if _live is not None and _installed is not None:
+        _installed.quieten_threading(sys.modules["threading"])

@@ -41,11 +41,12 @@ class Later:
             return None
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
-            spec: ModuleSpec | None = None if finder is self or find is None else find(name, path, target)
+            spec: Any = None if finder is self or find is None else find(name, path, target)
             if spec is not None:
                 if hasattr(spec.loader, "exec_module"):
                     spec.loader = Patching(spec.loader, patch)
-                return spec
+                found: ModuleSpec = spec
+                return found
         return None
 
 

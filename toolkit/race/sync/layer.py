@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Hook = Callable[..., Any] | None
 
-__all__ = ["Attached", "Layer", "allocate_lock"]
+__all__ = ["Attached", "Layer", "allocate_lock", "like"]
 
 MOMENTS = 64            # at most that many pauses in a process: 64 ms in all
 MOMENTS_A_THREAD = 3    # enough for every worker of a pool to get its share of short tasks
@@ -133,3 +133,11 @@ class Attached:
             states.pop(key, None)
         states = self._states
         return ref(owner, forget), state
+
+
+def like(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """Give our function the name, place and text of what it replaces; functools would be one more import."""
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(ours, name, getattr(original, name))
+    ours.__wrapped__ = original   # type: ignore[attr-defined]  # what inspect.unwrap looks for
+    return ours

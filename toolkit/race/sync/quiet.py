@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolkit.race.core import Core
+    from toolkit.race.sync.layer import Layer
 
 
 class Quiet:
@@ -66,3 +67,10 @@ class Quiet:
 
     def __repr__(self) -> str:
         return repr(self._lock)
+
+
+def quieten(layer: Layer, module: Any, name: str) -> None:
+    """Put a quiet lock in the place of a module's own, if it has one of that name."""
+    lock = vars(module).get(name)
+    if lock is not None and not isinstance(lock, Quiet):
+        layer.put(module, name, Quiet(layer.core, lock))

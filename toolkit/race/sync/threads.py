@@ -7,7 +7,7 @@ from _thread import get_ident
 from _weakref import ref
 
 from toolkit.race.sync.layer import Attached
-from toolkit.race.sync.quiet import Quiet
+from toolkit.race.sync.quiet import quieten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,14 +101,12 @@ class Threads:
         for name in ("enumerate", "active_count"):
             hook(module, name, None, self.saw_the_living)
         hook(module, "_shutdown", self.before_shutdown, self.saw_the_living, self.saw_the_living, muted=False)
-        for name in ("_active_limbo_lock", "_shutdown_locks_lock"):   # the second: 3.12
-            self.quieten(module, name)
+        self.quieten_threading(module)
 
-    def quieten(self, module: Any, name: str) -> None:
-        """Make a module's own lock order nothing."""
-        lock = vars(module).get(name)
-        if lock is not None and not isinstance(lock, Quiet):
-            self._layer.put(module, name, Quiet(self._core, lock))
+    def quieten_threading(self, module: Any) -> None:
+        """Make the locks around the module's lists of threads order nothing."""
+        for name in ("_active_limbo_lock", "_shutdown_locks_lock"):   # the second: 3.12
+            quieten(self._layer, module, name)
 
     # -- start and end ---------------------------------------------------------------------------------------------
 

@@ -1,0 +1,408 @@
+"""Executors, futures, pools of multiprocessing and asyncio."""
+
+import asyncio
+import concurrent.futures
+import multiprocessing.dummy
+import multiprocessing.pool
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.race.sync_layer import LIMIT, Unseen, run
+from tests.race.test_sync_primitives import in_turn
+
+
+@pytest.fixture
+def pool(core):
+    with ThreadPoolExecutor(2) as executor:
+        yield executor
+
+
+def meet(count=2):
+    """Return a function that returns once `count` threads are in it: so that tasks run in workers of their own."""
+    arrived, go = [], Unseen()
+
+    def wait():
+        arrived.append(None)
+        if len(arrived) == count:
+            go.set(count)
+        go.wait()
+    return wait
+
+
+# -- executor ------------------------------------------------------------------------------------------------------
+
+
+def test_submit_orders_its_task_and_the_result_orders_the_rest(core, pool):
+    core.write("x")
+    pool.submit(core.write, "x").result(LIMIT)
+    core.write("x")
+    assert not core.raced
+
+
+def test_what_follows_submit_is_unordered(core, pool, unseen):
+    future = pool.submit(lambda: (unseen.wait(), core.write("x")))
+    core.write("x")
+    unseen.set()
+    future.result(LIMIT)
+    assert core.raced == {"x"}
+
+
+def test_finished_task_is_not_ordered_before_one_of_another_worker(core, pool, unseen):
+    both = meet()
+    first = pool.submit(lambda: (both(), core.write("x"), unseen.set()))
+    second = pool.submit(lambda: (both(), unseen.wait(), core.write("x")))
+    concurrent.futures.wait([first, second], LIMIT)
+    assert core.raced == {"x"}
+
+
+def test_idle_worker_that_takes_a_task_is_not_ordered_after_a_finished_one(core, pool, unseen):
+    both, finished = meet(), Unseen()
+    pool.submit(lambda: (both(), core.write("x"), finished.set()))
+    second = pool.submit(lambda: (both(), unseen.wait()))
+    finished.wait()
+    threads = [thread.ident for thread in pool._threads]
+    hold = Unseen()
+    third = pool.submit(lambda: (hold.wait(), threading.get_ident()))    # occupies the idle worker
+    unseen.set()
+    second.result(LIMIT)
+    fourth = pool.submit(lambda: core.write("x"))
+    fourth.result(LIMIT)
+    hold.set()
+    assert third.result(LIMIT)[1] in threads
+    assert core.raced == {"x"}
+    finished.close()
+
+
+@pytest.mark.parametrize("see", [
+    lambda future: future.result(LIMIT),
+    lambda future: future.exception(LIMIT),
+    lambda future: [None for _ in iter(future.done, True)],
+    lambda future: concurrent.futures.wait([future], LIMIT),
+    lambda future: concurrent.futures.wait((f for f in [future]), LIMIT),
+    lambda future: list(concurrent.futures.as_completed([future], LIMIT)),
+], ids=["result", "exception", "done", "wait", "wait of a generator", "as_completed"])
+def test_seeing_a_future_done_orders(core, pool, see):
+    see(pool.submit(core.write, "x"))
+    core.write("x")
+    assert not core.raced
+
+
+def test_exception_of_a_task_orders(core, pool):
+    def fail():
+        core.write("x")
+        raise LookupError
+
+    future = pool.submit(fail)
+    with pytest.raises(LookupError):
+        future.result(LIMIT)
+    core.write("x")
+    assert not core.raced
+
+
+def test_result_that_does_not_come_in_time_orders_nothing(core, pool, unseen):
+    written = Unseen()
+    future = pool.submit(lambda: (core.write("x"), written.set(), unseen.wait()))
+    written.wait()
+    with pytest.raises(TimeoutError):
+        future.result(0.001)
+    assert not future.done()
+    assert future.running()
+    core.write("x")
+    unseen.set()
+    written.close()
+    assert core.raced == {"x"}
+
+
+def test_as_completed_orders_after_what_it_yields_alone(core, pool, unseen):
+    both = meet()
+    first = pool.submit(lambda: both())
+    second = pool.submit(lambda: (both(), core.write("x")))
+    concurrent.futures.Future.done.__wrapped__      # noqa: B018  it is ours
+    while second._state != "FINISHED" or first._state != "FINISHED":
+        pass
+    seen = next(iter(concurrent.futures.as_completed([first])))
+    assert seen is first
+    core.write("x")
+    assert core.raced == {"x"}
+
+
+def test_as_completed_keeps_no_future_it_has_yielded(core, pool):
+    import weakref
+    futures = [pool.submit(int, 1), pool.submit(int, 2)]
+    gone = []
+    for future in concurrent.futures.as_completed(futures, LIMIT):
+        futures.remove(future)
+        gone.append(weakref.ref(future))
+        del future
+    del pool
+    import gc
+    gc.collect()
+    assert [ref() for ref in gone] == [None, None]
+
+
+def test_map_orders_each_result(core, pool):
+    core.write("x")
+    names = list(pool.map(lambda name: core.write(name) or name, ["a", "b", "x"]))
+    for name in names:
+        core.write(name)
+    assert not core.raced
+
+
+def test_generator_of_futures_may_submit_within_wait(core, pool):
+    core.write("x")
+    concurrent.futures.wait((pool.submit(core.write, name) for name in ["x"]), LIMIT)
+    core.write("x")
+    assert not core.raced
+
+
+def test_shutdown_orders_after_all_tasks(core):
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(core.write, "a")
+        pool.submit(core.write, "b")
+    core.write("a")
+    core.write("b")
+    assert not core.raced
+
+
+def test_initializer_comes_before_the_tasks_of_its_worker_and_is_the_programs_code(core):
+    levels = []
+
+    def initialize(name):
+        core.write(name)
+        level = core.mute()
+        core.restore(level)
+        levels.append(level)
+
+    core.write("x")
+    with ThreadPoolExecutor(1, initializer=initialize, initargs=("x",)) as pool:
+        pool.submit(core.write, "x")
+    assert not core.raced
+    assert levels == [0]
+
+
+def test_failing_initializer_breaks_the_pool_as_before(core, caplog):
+    def fail():
+        raise LookupError
+
+    with ThreadPoolExecutor(1, initializer=fail) as pool, pytest.raises(concurrent.futures.BrokenExecutor):
+        pool.submit(int).result(LIMIT)
+    assert "initializer" in caplog.text
+
+
+def test_task_is_the_programs_code(core, pool):
+    def level():
+        level = core.mute()
+        core.restore(level)
+        return level
+
+    assert pool.submit(level).result(LIMIT) == 0
+    assert core.mute() == 0
+
+
+# -- future --------------------------------------------------------------------------------------------------------
+
+
+def test_callbacks_come_after_what_made_the_future_done(core):
+    future = concurrent.futures.Future()
+    levels = []
+
+    def callback(_future):
+        level = core.mute()
+        core.restore(level)
+        levels.append(level)
+        core.write("x")
+
+    in_turn(lambda: (core.write("x"), future.set_result(1)), lambda: future.add_done_callback(callback))
+    assert not core.raced
+    other = concurrent.futures.Future()
+    other.add_done_callback(callback)
+    in_turn(lambda: (core.write("y"), other.set_exception(LookupError())))
+    assert levels == [0, 0]
+
+
+def test_setting_a_result_is_not_ordered_after_those_who_looked_before(core):
+    future = concurrent.futures.Future()
+    in_turn(lambda: (core.write("x"), future.done(), future.running(), repr(future)),
+            lambda: (core.write("x"), future.set_result(1)))
+    assert core.raced == {"x"}
+
+
+def test_cancel_orders_who_sees_it(core):
+    future = concurrent.futures.Future()
+
+    def see():
+        assert future.cancelled()
+        core.write("x")
+        with pytest.raises(concurrent.futures.CancelledError):
+            future.result()
+
+    in_turn(lambda: (core.write("x"), future.cancel()), see)
+    assert not core.raced
+
+
+def test_future_complains_as_before(core):
+    future = concurrent.futures.Future()
+    future.set_result(1)
+    with pytest.raises(concurrent.futures.InvalidStateError):
+        future.set_result(2)
+    assert core.mute() == 0
+
+
+def test_functions_keep_their_names(core):
+    assert concurrent.futures.wait.__name__ == "wait"
+    assert concurrent.futures.Future.add_done_callback.__qualname__ == "Future.add_done_callback"
+
+
+# -- multiprocessing.pool.ThreadPool --------------------------------------------------------------------------------
+
+
+def test_thread_pool_orders_call_task_and_result(core):
+    with multiprocessing.pool.ThreadPool(2) as pool:
+        core.write("x")
+        pool.apply(core.write, ("x",))
+        core.write("x")
+        for name in pool.map(lambda name: core.write(name) or name, ["a", "b"]):
+            core.write(name)
+        for name in pool.imap(lambda name: core.write(name) or name, ["c", "d"]):
+            core.write(name)
+        for name in pool.imap_unordered(lambda name: core.write(name) or name, ["e", "f"]):
+            core.write(name)
+        result = pool.apply_async(core.write, ("x",))
+        result.wait(LIMIT)
+        assert result.ready()
+        core.write("x")
+    assert not core.raced
+
+
+def test_tasks_of_a_thread_pool_are_unordered(core, unseen):
+    both = meet()
+    with multiprocessing.pool.ThreadPool(2) as pool:
+        first = pool.apply_async(lambda: (both(), core.write("x"), unseen.set()))
+        pool.apply(lambda: (both(), unseen.wait(), core.write("x")))
+        first.get(LIMIT)
+    assert core.raced == {"x"}
+
+
+def test_multiprocessing_dummy_is_threads(core):
+    core.write("x")
+    process = multiprocessing.dummy.Process(target=core.write, args=("x",))
+    process.start()
+    process.join()
+    core.write("x")
+    assert not core.raced
+
+
+# -- asyncio -------------------------------------------------------------------------------------------------------
+
+
+def test_call_soon_threadsafe_orders_the_callback(core):
+    async def main():
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+        def hand_over():
+            core.write("x")
+            loop.call_soon_threadsafe(lambda: (core.write("x"), done.set()))
+
+        thread = threading.Thread(target=hand_over)
+        thread.start()
+        await done.wait()
+        core.write("x")
+        thread.join()
+
+    asyncio.run(main())
+    assert not core.raced
+
+
+def test_what_follows_call_soon_threadsafe_is_unordered(core, unseen):
+    async def main():
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+        def hand_over():
+            loop.call_soon_threadsafe(done.set)
+            core.write("x")
+            unseen.set()
+
+        thread = threading.Thread(target=hand_over)
+        thread.start()
+        await done.wait()
+        unseen.wait()
+        core.write("x")
+        thread.join()
+
+    asyncio.run(main())
+    assert core.raced == {"x"}
+
+
+def test_to_thread_and_run_in_executor_order_both_ways(core):
+    async def main():
+        core.write("x")
+        await asyncio.to_thread(core.write, "x")
+        core.write("x")
+        await asyncio.get_running_loop().run_in_executor(None, core.write, "x")
+        core.write("x")
+
+    asyncio.run(main())
+    assert not core.raced
+
+
+def test_two_tasks_in_threads_are_unordered(core, unseen):
+    both = meet()
+
+    async def main():
+        await asyncio.gather(asyncio.to_thread(lambda: (both(), core.write("x"), unseen.set())),
+                             asyncio.to_thread(lambda: (both(), unseen.wait(), core.write("x"))))
+
+    asyncio.run(main())
+    assert core.raced == {"x"}
+
+
+def test_run_coroutine_threadsafe_orders_both_ways(core):
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    async def write():
+        core.write("x")
+
+    async def fail():
+        core.write("x")
+        raise LookupError
+
+    core.write("x")
+    asyncio.run_coroutine_threadsafe(write(), loop).result(LIMIT)
+    core.write("x")
+    with pytest.raises(LookupError):
+        asyncio.run_coroutine_threadsafe(fail(), loop).result(LIMIT)
+    core.write("x")
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+    core.write("x")
+    assert not core.raced
+
+
+def test_callback_is_the_programs_code_and_holds_no_lock(core):
+    async def main():
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+        levels = []
+
+        def look():
+            level = core.mute()
+            core.restore(level)
+            levels.append((level, [lock for uid, lock in core.held if uid == core.thread_uid()]))
+            done.set()
+
+        thread = threading.Thread(target=loop.call_soon_threadsafe, args=(look,))
+        thread.start()
+        await done.wait()
+        thread.join()
+        return levels
+
+    assert asyncio.run(main()) == [(0, [])]
+
+
+def test_run_helper_raises_what_threads_raise(core):
+    with pytest.raises(LookupError):
+        run(lambda: {}[1])

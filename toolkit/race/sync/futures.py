@@ -1,0 +1,143 @@
+"""concurrent.futures: submit before the task, the task before its result; a finished task before no other.
+
+A worker's queue, its idle semaphore and the futures' conditions are muted, the tasks and callbacks are not.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from toolkit.race.sync.layer import like
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from toolkit.race.core import Core
+    from toolkit.race.sync.layer import Layer
+
+PENDING = ("PENDING", "RUNNING")     # states in which a future orders nothing yet
+
+
+class Futures:
+    """Patches concurrent.futures._base."""
+
+    def __init__(self, layer: Layer) -> None:
+        self._layer = layer
+        self._core: Core = layer.core
+
+    def patch(self, module: Any) -> None:
+        """Patch Future, wait and as_completed."""
+        future, hook = module.Future, self._layer.hook
+        for name in ("set_result", "set_exception", "cancel"):
+            hook(future, name, self.settling)
+        for name in ("set_running_or_notify_cancel", "running", "__repr__"):
+            hook(future, name)
+        for name in ("result", "exception", "done", "cancelled", "_get_snapshot"):    # the last: 3.14
+            hook(future, name, None, self.looked, self.looked)
+        self._layer.unmuted(future, "_invoke_callbacks")
+        self._layer.put(future, "add_done_callback", adds_callbacks(self._core, future.add_done_callback))
+        self._patch_wait(module)
+        hook(module._AcquireFutures, "__enter__")  # noqa: SLF001  it has the futures' mutexes in hand, all at once
+        hook(module._AcquireFutures, "__exit__")  # noqa: SLF001
+        self._layer.put(module, "_yield_finished_futures", yields_finished(self._core, module))
+
+    def _patch_wait(self, module: Any) -> None:
+        """Patch wait(), also where the package has imported it; not muted: its futures may come from a generator."""
+        original = module.wait
+        ours = self._core.wrap(original, None, self.waited, muted=False)
+        package = sys.modules.get("concurrent.futures")
+
+        def give_back() -> None:
+            package = sys.modules.get("concurrent.futures")
+            if package is not None and vars(package).get("wait") is ours:
+                package.wait = original   # type: ignore[attr-defined]  # it is one of the package's names
+
+        self._layer.on_undo(give_back)
+        for owner in (module, package):
+            if owner is not None and vars(owner).get("wait") is original:
+                self._layer.put(owner, "wait", ours)
+
+    def settling(self, future: Any, *_outcome: Any, **_named: Any) -> None:
+        """Give the future the clock of what makes it done."""
+        self._core.release(future)
+
+    def looked(self, _state: object, _result: object, future: Any, *_timeout: Any, **_named: Any) -> None:
+        """Order whoever looked at a future that is done after what made it so."""
+        if future._state not in PENDING:  # noqa: SLF001
+            self._core.acquire(future)
+
+    def waited(self, _state: object, result: Any, *_arguments: Any, **_named: Any) -> None:
+        """Order whoever waited after all that is done."""
+        for future in result.done:
+            self._core.acquire(future)
+
+
+def adds_callbacks(core: Core, original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an `add_done_callback` whose callbacks know what made the future done, also if it is already."""
+
+    def add_done_callback(self: Any, fn: Callable[[Any], Any]) -> Any:
+        return original(self, core.wrap(fn, core.acquire, muted=False) if callable(fn) else fn)
+
+    return like(original, add_done_callback)
+
+
+def yields_finished(core: Core, module: Any) -> Callable[..., Any]:
+    """Return the generator inside as_completed; whoever gets a future from it comes after what made that one done."""
+    original = module._yield_finished_futures  # noqa: SLF001
+
+    def yield_finished_futures(fs: list[Any], waiter: Any, ref_collect: Iterable[Any]) -> Iterator[Any]:
+        finished = original(fs, waiter, ref_collect)
+        while fs:
+            core.acquire(fs[-1])
+            # Not by a loop variable: as_completed keeps no future alive that it has handed out.
+            yield next(finished)
+
+    return like(original, yield_finished_futures)
+
+
+class Executors:
+    """Patches concurrent.futures.thread."""
+
+    def __init__(self, layer: Layer) -> None:
+        self._layer = layer
+        self._core: Core = layer.core
+
+    def patch(self, module: Any) -> None:
+        """Patch ThreadPoolExecutor, its workers and work items."""
+        hook, item = self._layer.hook, module._WorkItem  # noqa: SLF001
+        hook(module.ThreadPoolExecutor, "submit")
+        hook(module.ThreadPoolExecutor, "_initializer_failed")
+        hook(item, "__init__", None, self.created, muted=False)
+        hook(item, "run", self.running, self._layer.remute, self._layer.remute, muted=False)
+        context = getattr(module, "WorkerContext", None)
+        if context is None:      # 3.12, 3.13
+            self._layer.put(module, "_worker", self.works(module._worker))  # noqa: SLF001
+        else:
+            hook(module, "_worker")
+            for name in ("initialize", "finalize"):
+                self._layer.unmuted(context, name)
+
+    def created(self, _state: object, _result: object, item: object, *_arguments: Any, **_named: Any) -> None:
+        """Keep the submitter's clock with the work item."""
+        self._core.release(item)
+
+    def running(self, item: object, *_context: Any) -> int:
+        """Order the task after its submission, and let it count as the program's code."""
+        level = self._layer.unmute()
+        self._core.acquire(item)
+        self._layer.pause()
+        return level
+
+    def works(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a `_worker` that is muted except for the initializer."""
+        muted = self._core.wrap(original)
+
+        def _worker(executor_reference: Any, work_queue: Any, initializer: Any, initargs: Any) -> None:
+            if initializer is not None:
+                layer = self._layer
+                initializer = self._core.wrap(initializer, layer.unmute, layer.remute, layer.remute, muted=False)
+            muted(executor_reference, work_queue, initializer, initargs)
+
+        return like(original, _worker)

@@ -1,0 +1,56 @@
+"""Signal handlers: they interrupt the main thread inside a primitive and are the program's code all the same."""
+
+from __future__ import annotations
+
+from toolkit.race.sync.layer import like
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from toolkit.race.sync.layer import Layer
+
+
+class Signals:
+    """Patches the signal module: handlers run unmuted, and the program gets back the very ones that it set."""
+
+    def __init__(self, layer: Layer) -> None:
+        self._layer = layer
+        self._current: dict[int, tuple[Any, Any]] = {}    # signal -> what is set, the program's handler
+
+    def patch(self, module: Any) -> None:
+        """Patch signal() and getsignal()."""
+        set_handler, get_handler = module.signal, module.getsignal
+
+        def signal(signalnum: Any, handler: Any) -> Any:
+            ours = handler
+            # The interpreter's own handler raises KeyboardInterrupt, and programs ask whether it is that one.
+            if callable(handler) and handler is not module.default_int_handler and not isinstance(handler, int):
+                ours = self._unmuted(handler)
+            earlier = self._theirs(signalnum, set_handler(signalnum, ours))
+            self._current[int(signalnum)] = ours, handler
+            return earlier
+
+        def getsignal(signalnum: Any) -> Any:
+            return self._theirs(signalnum, get_handler(signalnum))
+
+        self._layer.on_undo(lambda: self._give_back(set_handler, get_handler))
+        self._layer.put(module, "signal", like(set_handler, signal))
+        self._layer.put(module, "getsignal", like(get_handler, getsignal))
+
+    def _unmuted(self, handler: Any) -> Any:
+        layer = self._layer
+        return layer.core.wrap(handler, layer.unmute, layer.remute, layer.remute, muted=False)
+
+    def _theirs(self, signalnum: Any, handler: Any) -> Any:
+        ours, theirs = self._current.get(int(signalnum), (None, None))
+        return theirs if ours is not None and handler is ours else handler
+
+    def _give_back(self, set_handler: Callable[..., Any], get_handler: Callable[..., Any]) -> None:
+        for signalnum, (ours, theirs) in self._current.items():
+            if ours is not theirs and get_handler(signalnum) is ours:
+                try:
+                    set_handler(signalnum, theirs)
+                except ValueError:   # not in the main thread: ours keeps calling theirs
+                    return
