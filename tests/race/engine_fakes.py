@@ -66,13 +66,14 @@ class Program:
         found = [number for number, line in enumerate(self.lines, 1) if fragment in line]
         return found[occurrence - 1]
 
-    def site(self, label, fragment, text, op, key="", flags=Flag.NONE, partners=(), note=None, occurrence=1, function=None):
+    def site(self, label, fragment, text, op, key="", flags=Flag.NONE, partners=(), *, note=None, occurrence=1,
+             function=None):
         line = self.line_of(fragment, occurrence)
         source = self.lines[line - 1]
         column = source.index(text) if text in source else source.index(source.strip())
         width = len(text) if text in source else len(source.strip())
-        info = SiteInfo(str(self.path), line, column, line, column + width, function or self.function_at(line), op, key, text,
-                        int(flags), tuple(self.numbers[name] for name in partners), note)
+        info = SiteInfo(str(self.path), line, column, line, column + width, function or self.function_at(line), op, key,
+                        text, int(flags), tuple(self.numbers[name] for name in partners), note)
         self.numbers[label] = registry.add([info._replace(partners=())])
         registry.sites[self.numbers[label]] = info
         return self.numbers[label]
@@ -95,7 +96,8 @@ class Program:
         return "".join(names) or "<module>"
 
     def access(self, label, kind=Kind.WRITE, thread=1, locks=(), span=None, context=0):
-        return (thread, self.numbers[label], int(kind), context, tuple(locks), -1 if span is None else self.numbers[span])
+        opened = -1 if span is None else self.numbers[span]
+        return (thread, self.numbers[label], int(kind), context, tuple(locks), opened)
 
     def tell(self, first, second, owner, part, key, sort="order", value=NO_VALUE):
         """Tell the engine of a conflict: `first` and `second` are the arguments of `access`."""

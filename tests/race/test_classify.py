@@ -4,10 +4,9 @@ import pytest
 
 from tests.race.engine_fakes import Program
 from toolkit.race.core import NO_VALUE
-from toolkit.race.site import Flag as F
-from toolkit.race.site import Kind as K
+from toolkit.race.site import Flag, Kind
 
-MEMO = F(2048)
+F, K = Flag, Kind
 
 
 @pytest.fixture
@@ -108,7 +107,7 @@ def both(pair):
 def test_a_swap_is_torn(program):
     made = program(SWAP)
     made.site("read", "= pair.right, pair.left", "pair.right", "attr_read", "right", F.SPAN_READ)
-    made.site("left", "= pair.right, pair.left", "pair.left", "attr_write", "left", F.MULTI | F.VALUE, partners=["read"])
+    made.site("left", "= pair.right, pair.left", "pair.left", "attr_write", "left", F.MULTI | F.VALUE, ["read"])
     made.site("right", "= pair.right, pair.left", "pair.right", "attr_write", "right", F.MULTI)
     assert verdict(made, ("left", K.WRITE), ("left", K.WRITE))[0] == "torn multi-step write"
 
@@ -116,7 +115,7 @@ def test_a_swap_is_torn(program):
 def test_two_updates_in_one_statement_are_lost_updates(program):
     made = program(SWAP)
     made.site("read", "left + 1", "pair.left", "attr_read", "left", F.SPAN_READ)
-    made.site("left", "left + 1", "pair.left", "attr_write", "left", F.MULTI | F.VALUE, partners=["read"])
+    made.site("left", "left + 1", "pair.left", "attr_write", "left", F.MULTI | F.VALUE, ["read"])
     made.site("right", "left + 1", "pair.right", "attr_write", "right", F.MULTI)
     assert verdict(made, ("left", K.WRITE), ("left", K.WRITE))[0] == "lost update"
 
@@ -155,7 +154,7 @@ class Worker:
 def flag(program):
     made = program(FLAG)
     made.site("poll", "while not", "self.value", "attr_read", "value", F.POLL | F.TEST | F.SPAN_READ)
-    made.site("found", "self.value = True", "self.value", "attr_write", "value", F.CONSTANT | F.GUARD, partners=["poll"])
+    made.site("found", "self.value = True", "self.value", "attr_write", "value", F.CONSTANT | F.GUARD, ["poll"])
     made.site("stop", "self.value = True", "self.value", "attr_write", "value", F.CONSTANT, occurrence=2)
     made.site("restart", "= False", "self.value", "attr_write", "value", F.CONSTANT)
     made.site("test", "if self.value:", "self.value", "attr_read", "value", F.TEST)

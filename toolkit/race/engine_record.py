@@ -56,7 +56,7 @@ class Recorder:
         self._naming = Naming(registry.sites)
         self._locks = LockNames(engine.core, self._sources, self._naming)
         self._written: dict[Entry, str] = {}             # -> severity written so far
-        self._pairs: dict[tuple[int, int], int] = {}     # of site numbers -> number of the record
+        self._pairs: dict[tuple[int, int], Entry] = {}   # of site numbers -> the first record
         self._common: dict[tuple[int, str, str], frozenset[int]] = {}
         self._changed: frozenset[int] = frozenset()
         self._used: dict[tuple[str, int], None] = {}
@@ -80,10 +80,11 @@ class Recorder:
         noted = self._noted(first, second)
         severity = "suppressed" if noted else verdict.severity
         if _graver(severity, self._written.get(entry)):
-            self._written[entry] = severity
-            self._spool.write(self._record(entry, name, verdict, severity, sort, part, (first, second),
-                                           (raw_first, raw_second), noted))
-        self._pairs.setdefault((first.number, second.number), self._number(entry))
+            record = self._record(entry, name, verdict, severity, sort, part, (first, second),
+                                  (raw_first, raw_second), noted)
+            self._written[entry] = severity      # of threads that meet here each writes it; the report merges them
+            self._spool.write(record)
+        self._pairs.setdefault((first.number, second.number), entry)
         if severity == NOTE:
             return "note"
         return "settled" if part == "cell" or is_module_dict(owner) or noted else "race"
@@ -95,22 +96,19 @@ class Recorder:
 
     def finish(self, unrewritten: tuple[tuple[str, str], ...], watched: int | None) -> None:
         """Write what is known at the end."""
-        counts: dict[int, int] = {}
+        counts: dict[Entry, int] = {}
         for pair, times in self._core.counts().items():
-            number = self._pairs.get(pair, self._pairs.get((pair[1], pair[0])))
-            if number is not None:
-                counts[number] = counts.get(number, 0) + times
+            entry = self._pairs.get(pair, self._pairs.get((pair[1], pair[0])))
+            if entry is not None:
+                counts[entry] = counts.get(entry, 0) + times
         self._spool.write({
             "t": "finish",
-            "counts": [[number, times] for number, times in sorted(counts.items())],
+            "counts": [[entry, times] for entry, times in counts.items()],
             "noted": [[path, line, why] for path, line, why in noted_sites()],
             "used": [[path, line] for path, line in self._used],
             "unrewritten": [[path, reason] for path, reason in unrewritten],
             "watched": watched,
         })
-
-    def _number(self, entry: Entry) -> int:
-        return next((number for number, known in enumerate(list(self._written)) if known == entry), -1)
 
     def _side(self, access: RawAccess) -> Side:
         thread, number, kind, _, locks, span = access
@@ -181,7 +179,7 @@ class Recorder:
                 noted: list[SiteInfo]) -> dict[str, Plain]:
         first, second = (self._access(side, access) for side, access in zip(sides, accesses, strict=True))
         return {
-            "t": "race", "number": self._number(entry), "section": entry.section, "variable": name.text,
+            "t": "race", "section": entry.section, "variable": name.text,
             "base": name.base, "kind": verdict.kind, "severity": severity, "rule": verdict.rule, "sort": sort,
             "part": part, "places": [list(place) for place in entry.places], "first": first, "second": second,
             "reasons": [[self._sources.path(site.path), site.line, site.note or ""] for site in noted],

@@ -38,7 +38,7 @@ class Naming:
 
     def __init__(self, sites: Sequence[SiteInfo], referrers: Referrers | None = None) -> None:
         self._sites = sites
-        self.referrers = referrers or Referrers()
+        self.referrers = referrers or Referrers(lambda: {site.path for site in list(sites)})
 
     def variable(self, part: str, owner: Any, key: Any, sides: Sequence[SiteInfo],
                  module: dict[str, Any] | None = None) -> Name:

@@ -21,7 +21,8 @@ _members = type.__dict__["__dict__"].__get__
 _qualname = type.__dict__["__qualname__"].__get__
 _module_dict = vars(ModuleType)["__dict__"].__get__
 PLAIN = (int, float, complex, str, bytes, bool, type(None), type(...), range)
-LABELS = ("name", "id", "key", "title", "label", "_name", "_id", "_key", "uid", "number")
+LABELS = ("name", "id", "key", "title", "label", "_name", "_id", "_key", "uid", "number", "owner", "username",
+          "path", "url")
 LONGEST = 40     # characters of a key or label that a report shows
 
 

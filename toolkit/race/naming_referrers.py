@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from toolkit.race import naming_raw as raw
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 SECONDS = 0.5     # all searches of a process together; one looks at every object there is
@@ -23,9 +23,18 @@ _cell = CellType.__dict__["cell_contents"].__get__
 
 
 class Referrers:
-    """Finds names for objects, as long as its time lasts."""
+    """Finds names for objects, as long as its time lasts.
 
-    def __init__(self, seconds: float = SECONDS, searches: int = SEARCHES) -> None:
+    Args:
+        files: Returns the paths of the modules whose classes and globals may lend a name: what a test runner or the
+            standard library keeps of an object says nothing to its author.  None for all.
+        seconds: For all searches together.
+        searches: At most so many.
+    """
+
+    def __init__(self, files: Callable[[], set[str]] | None = None, seconds: float = SECONDS,
+                 searches: int = SEARCHES) -> None:
+        self._files = files
         self._seconds = seconds
         self._searches = searches
 
@@ -35,7 +44,8 @@ class Referrers:
         First a global of the files at `paths`, then an attribute of a class or instance, another module's global, a
         closure variable.
         """
-        namespaces = dict(_modules())
+        files = None if self._files is None else self._files()
+        namespaces = {name: module for name, module in _modules() if files is None or module.get("__file__") in files}
         for path in paths:
             for module, namespace in namespaces.items():
                 if namespace.get("__file__") == path and (found := _key_of(namespace, value)):
@@ -49,7 +59,7 @@ class Referrers:
         started = _clock()
         try:
             # On a free-threaded build this stops the other threads for as long.
-            found = list(_names(gc.get_referrers(value), value, namespaces))
+            found = list(_names(gc.get_referrers(value), value, namespaces, any_class=self._files is None))
             return min(found)[1] if found else None
         finally:
             self._seconds -= _clock() - started
@@ -63,7 +73,8 @@ def _modules() -> Iterator[tuple[str, dict[str, Any]]]:
                 yield name, namespace
 
 
-def _names(referrers: list[Any], value: Any, namespaces: dict[str, dict[str, Any]]) -> Iterator[tuple[int, str]]:
+def _names(referrers: list[Any], value: Any, namespaces: dict[str, dict[str, Any]], *,
+           any_class: bool) -> Iterator[tuple[int, str]]:
     """Yield rank and text of what refers to the object; the lowest rank is what its author would say first."""
     of_modules = {id(namespace): name for name, namespace in namespaces.items()}
     for referrer in referrers:
@@ -73,21 +84,27 @@ def _names(referrers: list[Any], value: Any, namespaces: dict[str, dict[str, Any
                 if found := _key_of(referrer, value):
                     yield 2, f"{found} of {of_modules[id(referrer)]}"
             elif found := _key_of(referrer, value):
-                yield from _of_instance(referrer, found)
+                owner = type(_instance_with(referrer))
+                if any_class or _module_of(owner) in namespaces:
+                    yield 1, f"{raw.class_name(owner)}.{found}"
         elif kind is CellType:
             yield from _of_cell(referrer)
         else:
             owner = referrer if raw.is_class(referrer) else kind
-            found_in = [name for name, item in raw.attributes(referrer) if item is value]
-            yield from ((1, f"{raw.class_name(owner)}.{name}") for name in found_in)
+            if any_class or _module_of(owner) in namespaces:
+                found_in = [name for name, item in raw.attributes(referrer) if item is value]
+                yield from ((1, f"{raw.class_name(owner)}.{name}") for name in found_in)
 
 
-def _of_instance(namespace: dict[str, Any], found: str) -> Iterator[tuple[int, str]]:
-    """Yield the name of an attribute whose instance keeps it in this dict."""
-    for owner in gc.get_referrers(namespace):
-        if type(owner) is not dict and raw.instance_dict(owner) is namespace:
-            yield 1, f"{raw.class_name(type(owner))}.{found}"
-            return
+def _module_of(cls: Any) -> str:
+    name = raw.class_members(cls).get("__module__")
+    return name if type(name) is str else ""
+
+
+def _instance_with(namespace: dict[str, Any]) -> Any:
+    """Return the instance that keeps its attributes in this dict, or None."""
+    owners = (owner for owner in gc.get_referrers(namespace) if type(owner) is not dict)
+    return next((owner for owner in owners if raw.instance_dict(owner) is namespace), None)
 
 
 def _of_cell(cell: Any) -> Iterator[tuple[int, str]]:

@@ -117,7 +117,6 @@ class _Gathered:
     head: dict[str, Any] = field(default_factory=dict)
     records: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
     counts: dict[tuple[Any, ...], int] = field(default_factory=dict)
-    keys: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)   # file and number -> key
     noted: dict[tuple[str, int], str] = field(default_factory=dict)
     used: set[tuple[str, int]] = field(default_factory=set)
     unrewritten: dict[str, str] = field(default_factory=dict)
@@ -153,32 +152,35 @@ def load(folder: str, suppressions: Sequence[Suppression] = (), section: str | N
     )
 
 
-def _gather(lines: Iterable[tuple[str, dict[str, Any]]], section: str | None) -> _Gathered:
+def _gather(lines: Iterable[dict[str, Any]], section: str | None) -> _Gathered:
     gathered = _Gathered()
-    for file, record in lines:
+    for record in lines:
         match record["t"]:
             case "process":
                 gathered.processes += 1
                 gathered.head = gathered.head or record
             case "race" if section is None or record["section"] == section:
-                _add_race(gathered, file, record)
+                _add_race(gathered, record)
             case "finish":
-                _add_end(gathered, file, record)
+                _add_end(gathered, record)
     return gathered
 
 
-def _add_race(gathered: _Gathered, file: str, record: dict[str, Any]) -> None:
-    key = (record["section"], tuple(tuple(place) for place in record["places"]), record["base"], record["kind"])
-    gathered.keys[file, record["number"]] = key
+def _key(section: str | None, places: Sequence[Sequence[Any]], base: str, kind: str) -> tuple[Any, ...]:
+    return section, tuple(map(tuple, places)), base, kind
+
+
+def _add_race(gathered: _Gathered, record: dict[str, Any]) -> None:
+    key = _key(record["section"], record["places"], record["base"], record["kind"])
     known = gathered.records.get(key)
     if known is None or ORDER[record["severity"]] < ORDER[known["severity"]]:
         gathered.records[key] = record
 
 
-def _add_end(gathered: _Gathered, file: str, record: dict[str, Any]) -> None:
-    for number, times in record["counts"]:
-        if key := gathered.keys.get((file, number)):
-            gathered.counts[key] = gathered.counts.get(key, 0) + times
+def _add_end(gathered: _Gathered, record: dict[str, Any]) -> None:
+    for entry, times in record["counts"]:
+        key = _key(*entry)
+        gathered.counts[key] = gathered.counts.get(key, 0) + times
     gathered.noted |= {(path, line): why for path, line, why in record["noted"]}
     gathered.used |= {(path, line) for path, line in record["used"]}
     gathered.unrewritten |= dict(record["unrewritten"])

@@ -73,13 +73,13 @@ def dumps(value: Plain) -> str:
         return repr(value)
     if type(value) is dict:
         return "{" + ", ".join([f"{_quoted(key)}: {dumps(item)}" for key, item in value.items()]) + "}"
-    if type(value) is list or type(value) is tuple:
+    if isinstance(value, (list, tuple)):
         return "[" + ", ".join([dumps(item) for item in value]) + "]"
     raise AssertionError(f"no plain value: {type(value)}")
 
 
-def read(folder: str) -> Iterator[tuple[str, dict[str, Plain]]]:
-    """Yield the file's name and the record of every complete line, files in the order of their names.
+def read(folder: str) -> Iterator[dict[str, Plain]]:
+    """Yield the record of every complete line, files in the order of their names.
 
     A line that a kill cut short is left out: the records before it stand.
     """
@@ -94,4 +94,4 @@ def read(folder: str) -> Iterator[tuple[str, dict[str, Plain]]]:
                 except ValueError:
                     continue
                 if isinstance(record, dict):
-                    yield name, record
+                    yield record

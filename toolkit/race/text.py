@@ -69,15 +69,13 @@ def _race(race: Race, root: str, paint: Paint) -> Iterator[str]:
 def _access(side: Access, width: int, root: str, paint: Paint) -> Iterator[str]:
     held = ", ".join(lock.name for lock in side.locks) or "nothing"
     yield f"  {side.verb:<{width}}  {paint(side.thread, 'bold')}, holding {held}"
-    frames = [(frame, at(frame, root)) for frame in (side.place, *side.stack)]
+    frames = [(frame, at(frame, root)) for frame in (side.place, *_callers(side))]
     started = [(frame, at(frame, root)) for frame in side.started]
     column = min(WIDEST, max(len(place) for _, place in [*frames, *started]))
     for index, (frame, place) in enumerate(frames):
         yield _frame(frame, place, "   " if index == 0 else "<- ", column, paint)
     for index, (frame, place) in enumerate(started):
         yield _frame(frame, place, "started at " if index == 0 else "<- ", column, paint)
-    if not started:
-        return
 
 
 def _frame(frame: Frame, place: str, lead: str, column: int, paint: Paint) -> str:
@@ -87,7 +85,24 @@ def _frame(frame: Frame, place: str, lead: str, column: int, paint: Paint) -> st
 
 def at(frame: Frame, root: str) -> str:
     """Return a frame's place as readers have it: `bank.py:14 in Account.deposit`."""
-    return f"{relative(frame.path, root)}:{frame.line} in {frame.function}"
+    return f"{_known_as(relative(frame.path, root))}:{frame.line} in {frame.function}"
+
+
+def _known_as(path: str) -> str:
+    """Return the name by which a module of the standard library or an installed package is known."""
+    _, found, rest = path.rpartition("/site-packages/")
+    if found:
+        return rest
+    _, found, rest = path.partition("/lib/python3.")
+    return rest.partition("/")[2] if found else path
+
+
+def _callers(side: Access) -> tuple[Frame, ...]:
+    """Return the callers without the frames in which every thread begins."""
+    stack = side.stack
+    while stack and stack[-1].path.endswith("threading.py") and stack[-1].function.startswith("Thread."):
+        stack = stack[:-1]
+    return stack
 
 
 def _remarks(report: RaceReport) -> Iterator[str]:
