@@ -7,7 +7,7 @@ from sys import _getframe
 
 from toolkit.race.pure import detect, spans
 from toolkit.race.pure.names import note_attribute
-from toolkit.race.site import OP_PREFIX
+from toolkit.race.site import OP_PREFIX, Flag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolkit.race.pure.monitor import Monitor
     from toolkit.race.pure.touch import Touch
 
+GUARD, VALUE, AUGMENTED, RECHECKED = int(Flag.GUARD), int(Flag.VALUE), int(Flag.AUGMENTED), int(Flag.RECHECKED)
 _DYNAMIC: dict[int, tuple[int, Verb]] = {
     # the builtin's id -> how many arguments it takes at least, and what it does
     id(getattr): (2, detect.read),
@@ -75,16 +76,26 @@ def _getters(monitor: Monitor) -> dict[str, Callable[..., Any]]:
 
 
 def _open_reads(touch: Touch, since: int) -> None:
+    written = {location for position, location, *_ in touch.state.writes or () if position > since}
     for position, location, opened in touch.state.reads or ():
-        if position > since:
+        if position > since and location not in written:
             spans.failed_check(touch, location, opened, ordered=True)
             spans.open_at(touch, location, opened)
 
 
+def _from_outside(setter: int, inner: int, part: str, kind: int) -> bool:
+    """Claim that what the setter stores, or whether it does, was decided by its caller alone."""
+    if setter & GUARD:
+        return not inner & (GUARD | RECHECKED)
+    return (kind == detect.WRITE and part in ("attr", "item", "cell")
+            and not inner & (VALUE | GUARD | AUGMENTED | RECHECKED))
+
+
 def _close_writes(touch: Touch, since: int) -> None:
     opens = touch.state.opens.get(id(touch.frame), {})
-    for position, location, access, held in touch.state.writes or ():
-        for number in touch.site.partners if position > since else ():
+    for position, location, access, held, flags in touch.state.writes or ():
+        counts = position > since and _from_outside(touch.site.flags, flags, location.part, access.kind)
+        for number in touch.site.partners if counts else ():
             opened = opens.get((number, location))
             if opened is not None:
                 write = touch.access(access.kind, number)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict, deque
 from sys import modules
 
+from toolkit.race.pure.marks import STORED
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,60 +61,69 @@ def descends(kind: type, ancestor: object) -> bool:
     return one_of(ancestor, _mro(kind))
 
 
-def attribute(obj: Any, name: str, *, store: bool = False) -> Where | None:
-    """Return the location that loading (storing) `obj.name` touches, or None when it is nobody's business.
+def attribute(obj: Any, name: str, *, store: bool = False) -> tuple[Where, ...]:
+    """Return the locations that loading (storing) `obj.name` touches; none when it is nobody's business.
 
-    A class attribute that an instance does not have belongs to the class that holds it; a module's is its global; a
-    property's code is noted where it stands.
+    A class attribute that an instance does not have belongs to the class that holds it, and, where the program stores
+    such a name on instances, to the instance as well: the load saw that it was not there yet.  A module's attribute
+    is its global; a property's code is noted where it stands.
     """
     kind = type(obj)
     if one_of(kind, _PLAIN):
-        return None
+        return ()
     home = holder(kind, "__getattribute__")
     if home is type:
         return _of_class(obj, name, store=store)
     if home is Module:
         return _of_module(obj, name, store=store)
-    if one_of(home, _GENERIC) or (home is not None and descends(home, BaseException)
-                                  and _flags(home) & _IMMUTABLE):
+    if one_of(home, _GENERIC) or (home is not None and descends(home, BaseException) and _flags(home) & _IMMUTABLE):
         return _of_instance(obj, kind, name, store=store)
-    return None
+    return ()
 
 
-def _of_instance(obj: Any, kind: type, name: str, *, store: bool) -> Where | None:
+def _of_instance(obj: Any, kind: type, name: str, *, store: bool) -> tuple[Where, ...]:
     found = lookup(kind, name)
+    own = (obj, "attr", name)
     if found is MISSING:
         forwards = lookup(kind, "__getattr__") is not MISSING and not _has(obj, kind, name)
         if forwards and (not store or lookup(kind, "__setattr__") is not object.__setattr__):
-            return None
-        return obj, "attr", name
+            return ()
+        return (own,)
     if type(found) is Member:
-        return obj, "attr", name
+        return (own,)
     if is_data_descriptor(found):
-        return None
+        return ()
     if store or _has(obj, kind, name):
-        return obj, "attr", name
-    return _in_class(holder(kind, name), name)
+        return (own,)
+    shadowed = _in_class(holder(kind, name), name)
+    return (*shadowed, own) if name in STORED and instance_dict(obj, kind) is not None else shadowed
 
 
-def _of_class(obj: type, name: str, *, store: bool) -> Where | None:
+def _of_class(obj: type, name: str, *, store: bool) -> tuple[Where, ...]:
     meta = lookup(type(obj), name)
     if meta is not MISSING and is_data_descriptor(meta):
-        return None
-    return _in_class(obj if store else holder(obj, name), name)
+        return ()
+    home = obj if store else holder(obj, name)
+    inherited = home is not None and home is not obj and name in STORED
+    return (*_in_class(home, name), *_in_class(obj, name)) if inherited else _in_class(home, name)
 
 
-def _of_module(obj: Any, name: str, *, store: bool) -> Where | None:
+def _of_module(obj: Any, name: str, *, store: bool) -> tuple[Where, ...]:
     names = _module_dict(obj)
-    if type(names) is not dict:
-        return None
-    return (names, "item", name) if store or name in names else None
+    if type(names) is not dict or not (store or name in names):
+        return ()
+    return ((names, "item", name),)
 
 
-def _in_class(found: Any, name: str) -> Where | None:
-    if found is None or _flags(found) & _IMMUTABLE:
-        return None
-    return found, "attr", name
+def _in_class(found: Any, name: str) -> tuple[Where, ...]:
+    return () if found is None or _flags(found) & _IMMUTABLE else ((found, "attr", name),)
+
+
+def value_of(obj: Any, name: str) -> Any:
+    """Return what an instance or module has under `name` in its dict, or None: a look, no load."""
+    kind = type(obj)
+    names = _module_dict(obj) if kind is Module else instance_dict(obj, kind)
+    return names.get(name) if type(names) is dict else None
 
 
 def is_data_descriptor(found: object) -> bool:

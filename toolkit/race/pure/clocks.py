@@ -61,7 +61,7 @@ class ThreadState:
         self.opens: dict[int, dict[tuple[int, Location], Opened]] = {}     # id of the frame -> its reads
         self.position = 0          # operations noted so far
         self.reads: deque[tuple[int, Location, Opened]] | None = None
-        self.writes: deque[tuple[int, Location, Access, tuple[tuple[int, int], ...]]] | None = None
+        self.writes: deque[tuple[int, Location, Access, tuple[tuple[int, int], ...], int]] | None = None
         self.polled: tuple[Location, Access | None] | None = None
 
     def sees(self, slot: int, time: int) -> bool:

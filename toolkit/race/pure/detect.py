@@ -13,7 +13,7 @@ from toolkit.race.site import Flag, Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from toolkit.race.pure.clocks import Clock
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 READ, WRITE, ATOMIC = int(Kind.READ), int(Kind.WRITE), int(Kind.ATOMIC)
 ITERATE, GROW, SHRINK, RESHAPE = int(Kind.ITERATE), int(Kind.GROW), int(Kind.SHRINK), int(Kind.RESHAPE)
 CONSTANT, POLL, SPAN_READ = int(Flag.CONSTANT), int(Flag.POLL), int(Flag.SPAN_READ)
+RECHECKED, MEMO = int(Flag.RECHECKED), int(Flag.MEMO)
+# Loads that come after the store they saw: those that poll, all, those that found a container made for that store.
+BY_POLLS, BY_ALL, BY_FRESH = 1, 2, 4
+_EQUAL = 256      # insertions of one and the same object that are told apart
 _UNSEEN = 64      # values of a container that may have left it unseen before it is looked through
 _AGAINST = {
     ITERATE: (GROW, SHRINK, RESHAPE),
@@ -51,34 +55,44 @@ def read(touch: Touch, location: Location) -> None:
 
 
 def load(touch: Touch, location: Location) -> None:
-    """Note a load that no write depends on."""
+    """Note a load that no write depends on.
+
+    A load that is fine without order comes after the store that it saw: a polled flag, an object made under a lock and
+    checked for twice, a memo, a container made anew for each change.
+    """
+    _against_write(touch, location, None)
     poll = bool(touch.site.flags & POLL)
-    if poll:
-        _poll(touch, location)
-    else:
-        _against_write(touch, location, None)
+    write = location.write
+    if location.published is not None and unseen(touch, write) and _saw_whole(touch, location.by):
+        touch.state.join(location.published)
+    elif poll:
+        touch.state.polled = location, write     # the value is loaded after this note: a store may come in between
     slot = touch.state.slot
     if not touch.repeats(location.reads.get((slot, poll))):
         location.reads[slot, poll] = touch.access(READ)
 
 
-def _poll(touch: Touch, location: Location) -> None:
-    write = location.write
-    if location.flag is not None and write is not None and unseen(touch, write):
-        touch.conflict("order", location, write, touch.access(READ))
-        touch.state.join(location.flag)
-    else:
-        _against_write(touch, location, None)
-        # The value is loaded after this note: the store may come in between.
-        touch.state.polled = location, write
+def _saw_whole(touch: Touch, by: int) -> bool:
+    return bool(by & BY_ALL or (by & BY_POLLS and touch.site.flags & POLL) or (by & BY_FRESH and touch.sees_fresh()))
 
 
 def polled(touch: Touch) -> None:
     """Come after a store of a literal that the poll just before may have seen."""
     location, before = touch.state.polled or (None, None)
     touch.state.polled = None
-    if location is not None and location.write is not before and location.flag is not None:
-        touch.state.join(location.flag)
+    if (location is not None and location.write is not before and location.published is not None
+            and location.by & (BY_POLLS | BY_ALL)):
+        touch.state.join(location.published)
+
+
+def _publish(touch: Touch, location: Location) -> None:
+    flags = touch.site.flags
+    by = (BY_POLLS if flags & CONSTANT else 0) | (BY_ALL if flags & (RECHECKED | MEMO) else 0)
+    location.by = by | (BY_FRESH if touch.locks else 0)
+    location.published = None
+    if location.by:
+        location.published = touch.state.moment()
+        touch.publishes = True
 
 
 def _against_write(touch: Touch, location: Location, access: Access | None) -> None:
@@ -121,11 +135,7 @@ def write(touch: Touch, location: Location) -> None:
     spans.arrive(touch, location, access)
     location.reads.clear()
     location.write = access
-    if touch.site.flags & CONSTANT:
-        location.flag = touch.state.moment()
-        touch.publishes = True
-    else:
-        location.flag = None
+    _publish(touch, location)
 
 
 def across(touch: Touch, location: Location, other: Location, *, stores: bool) -> None:
@@ -211,8 +221,9 @@ def take_all(touch: Touch, location: Location) -> None:
     for item in shadow.locations.values():
         if item.handed is not None:
             touch.state.join(item.handed)
-    for clock, _ in shadow.values.values():
-        touch.state.join(clock)
+    for clocks in shadow.values.values():
+        for _, clock in clocks:
+            touch.state.join(clock)
     if shadow.unknown is not None:
         touch.state.join(shadow.unknown)
 
@@ -260,14 +271,23 @@ def _structural(touch: Touch, location: Location, kind: int) -> Access:
     return access
 
 
-def hand_values(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
-    """Let those who get these values from the container come after now; they are told apart by identity."""
-    now = touch.state.moment()
+def hand_right(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
+    """Let those who get these values from the container's right end come after now; told apart by identity."""
+    for value, clocks in _handing(touch, shadow, values):
+        shadow.values[id(value)] = [*clocks, (touch.state.slot, touch.state.moment())]
+
+
+def hand_left(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
+    """Do the same at the left end."""
+    for value, clocks in _handing(touch, shadow, values):
+        shadow.values[id(value)] = [(touch.state.slot, touch.state.moment()), *clocks]
+
+
+def _handing(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> Iterator[tuple[Any, list[tuple[int, Clock]]]]:
     touch.publishes = True
     _prune(shadow)
     for value in values:
-        clock, count = shadow.values.get(id(value), (now, 0))
-        shadow.values[id(value)] = clock.union(now), count + 1
+        yield value, shadow.values.get(id(value), [])[-_EQUAL:]
 
 
 def hand_unknown(touch: Touch, shadow: Shadow, _: Sequence[Any]) -> None:
@@ -278,21 +298,50 @@ def hand_unknown(touch: Touch, shadow: Shadow, _: Sequence[Any]) -> None:
 
 
 def see_values(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
-    """Come after the insertions of these values."""
+    """Come after all insertions of these values."""
     for value in values:
-        clock, _ = shadow.values.get(id(value), (None, 0))
-        _come_after(touch, clock or shadow.unknown)
+        _come_after(touch, shadow, shadow.values.get(id(value), []))
 
 
-def take_values(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
-    """Come after the insertions of these values, which have left the container."""
+def take_left(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
+    """Come after the insertion of values that left the container at its left end.
+
+    Where several threads inserted the same object, it may be the first of each.
+    """
     for value in values:
-        clock, count = shadow.values.get(id(value), (None, 0))
-        _come_after(touch, clock or shadow.unknown)
-        if count > 1 and clock is not None:
-            shadow.values[id(value)] = clock, count - 1
-        elif count:
-            del shadow.values[id(value)]
+        clocks = shadow.values.get(id(value), [])
+        _come_after(touch, shadow, list(dict(reversed(clocks)).items()))
+        _left(shadow, value, clocks[1:])
+
+
+def take_right(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
+    """Do the same at the right end."""
+    for value in values:
+        clocks = shadow.values.get(id(value), [])
+        _come_after(touch, shadow, list(dict(clocks).items()))
+        _left(shadow, value, clocks[:-1])
+
+
+def take_within(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
+    """Come after any insertion of values that left the container somewhere."""
+    for value in values:
+        clocks = shadow.values.get(id(value), [])
+        _come_after(touch, shadow, clocks)
+        _left(shadow, value, clocks[1:])
+
+
+def _come_after(touch: Touch, shadow: Shadow, clocks: list[tuple[int, Clock]]) -> None:
+    for _, clock in clocks:
+        touch.state.join(clock)
+    if not clocks and shadow.unknown is not None:
+        touch.state.join(shadow.unknown)
+
+
+def _left(shadow: Shadow, value: Any, clocks: list[tuple[int, Clock]]) -> None:
+    if clocks:
+        shadow.values[id(value)] = clocks
+    else:
+        shadow.values.pop(id(value), None)
 
 
 def _prune(shadow: Shadow) -> None:
@@ -314,8 +363,3 @@ def _content(owner: Any) -> list[Any]:
         return list(list.__iter__(owner) if isinstance(owner, list) else deque.__iter__(owner))
     except RuntimeError:     # a deque that another thread changes
         return _content(owner)
-
-
-def _come_after(touch: Touch, clock: Clock | None) -> None:
-    if clock is not None:
-        touch.state.join(clock)

@@ -92,9 +92,10 @@ class Items:
         self.site = site
         self.own = own       # a store at the same site follows
 
-    def note(self, *steps: Step, transfers: tuple[Transfer, ...] = (), value: Any = NO_VALUE) -> None:
+    def note(self, *steps: Step, transfers: tuple[Transfer, ...] = (), value: Any = NO_VALUE,
+             seen: Callable[[], Any] | None = None) -> None:
         """Note steps of this operation."""
-        self.monitor.note(self.frame, self.site, steps, transfers, value)
+        self.monitor.note(self.frame, self.site, steps, transfers, value, seen)
 
     def load(self, container: Any, key: Any) -> Any:
         """Return `container[key]`."""
@@ -164,7 +165,7 @@ class Items:
         return value
 
     def _got(self, container: Any, key: Any, value: Any) -> Any:
-        self.note((detect.got_to_store if self.own else detect.got, container, "item", key))
+        self.note((detect.got_to_store if self.own else detect.got, container, "item", key), seen=lambda: value)
         return value
 
     def _missed(self, container: Any, key: Any) -> None:
@@ -199,4 +200,4 @@ class Items:
         index = ranges.index(container, key)
         if index is not None:
             self.note((detect.load_to_store if self.own else detect.read, container, "item", index),
-                      transfers=((detect.see_values, container, (value,)),))
+                      transfers=((detect.see_values, container, (value,)),), seen=lambda: value)

@@ -10,9 +10,11 @@ if TYPE_CHECKING:
 
 GUARD, DELETE = int(Flag.GUARD), int(Flag.DELETE)
 _REMOVING = ("clear", "discard", "get", "get_nowait", "pop", "popitem", "popleft", "remove")
+_STORING = ("attr_write", "attr_update", "attr_store", "attr_proxy")
 
 DIRECTIONS: dict[int, str] = {}      # a write's site -> whether it stores or removes
 GUARDED: dict[int, set[str]] = {}    # a check's site -> directions of the writes that it guards
+STORED: set[str] = set()             # names of attributes that some site stores
 
 
 class Site:
@@ -26,6 +28,8 @@ class Site:
         self.key: str = info.key
         self.flags = int(info.flags)
         self.partners: tuple[int, ...] = tuple(info.partners)
+        if info.op in _STORING:
+            STORED.add(self.key)
         if self.partners:
             self._learn()
 

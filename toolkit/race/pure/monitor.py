@@ -56,9 +56,34 @@ class Monitor:
         return self.active and not self.threads.single
 
     def note(self, frame: FrameType, site: Site, steps: Sequence[Step], transfers: Sequence[Transfer] = (),
-             value: Any = NO_VALUE) -> None:
-        """Note one operation in `frame` and tell of its conflicts."""
-        self._noted(frame, site, lambda touch: self._apply(touch, steps, transfers), value)
+             value: Any = NO_VALUE, seen: Callable[[], Any] | None = None) -> None:
+        """Note one operation in `frame` and tell of its conflicts.
+
+        Args:
+            frame: Of the activation that does it.
+            site: Where.
+            steps: What it does to which locations.
+            transfers: What values enter or leave which containers.
+            value: What it stores, if that is known.
+            seen: Returns what it loads, without running code of the program.
+        """
+        def action(touch: Touch) -> None:
+            touch.seen = seen
+            self._apply(touch, steps, transfers)
+
+        self._noted(frame, site, action, value)
+
+    def follow_worker(self) -> None:
+        """Come after what this worker did in its other logical threads: thread-locals make them depend."""
+        def action(state: ThreadState) -> None:
+            below = state.parent
+            while below is not None:
+                state.join(below.moment() if below.chain is None else below.chain.union(below.moment()))
+                below.time += 1
+                below = below.parent
+
+        if self.threads.current().parent is not None:
+            self.change(action)
 
     def _noted(self, frame: FrameType, site: Site, action: Callable[[Touch], None], value: Any) -> None:
         state = self.threads.current()

@@ -5,11 +5,12 @@ The native operation stays in the program: these note it and pass the object (or
 
 from __future__ import annotations
 
+from _thread import _local
 from sys import _getframe
 
 from toolkit.race.core import NO_VALUE
 from toolkit.race.pure import detect
-from toolkit.race.pure.classify import attribute
+from toolkit.race.pure.classify import attribute, descends, value_of
 from toolkit.race.site import Flag
 
 TYPE_CHECKING = False
@@ -39,9 +40,12 @@ def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
 def note_attribute(monitor: Monitor, frame: FrameType, site: Site, obj: Any, name: str, verb: Verb,
                    value: Any = NO_VALUE) -> None:
     """Note a load or store of `obj.name`."""
-    where = attribute(obj, name, store=verb is detect.write)
-    if where is not None:
-        monitor.note(frame, site, ((verb, *where),), value=value)
+    stores = verb is detect.write
+    steps = tuple((verb, *where) for where in attribute(obj, name, store=stores))
+    if steps:
+        monitor.note(frame, site, steps, value=value, seen=None if stores else lambda: value_of(obj, name))
+    elif descends(type(obj), _local):
+        monitor.follow_worker()
 
 
 def _attributes(monitor: Monitor) -> dict[str, Callable[..., Any]]:
@@ -71,13 +75,10 @@ def _attributes(monitor: Monitor) -> dict[str, Callable[..., Any]]:
 
 
 def _update(obj: Any, name: str) -> tuple[Step, ...]:
-    loaded = attribute(obj, name)
     stored = attribute(obj, name, store=True)
-    if stored is None:
-        return ()
-    if loaded is None or loaded[0] is stored[0]:
-        return ((detect.update, *stored),)
-    return ((detect.load, *loaded), (detect.update, *stored))     # the class has the first value
+    # The first of all updates finds the value in the class.
+    loaded = tuple(where for where in attribute(obj, name) if stored and where[0] is not obj)
+    return *((detect.load, *where) for where in loaded), *((detect.update, *where) for where in stored)
 
 
 class _AttributeProxy:
@@ -118,7 +119,8 @@ def _variables(monitor: Monitor) -> dict[str, Callable[..., Any]]:
             if monitor.watches():
                 frame = _getframe(1)
                 known = value if stores and not site.flags & DELETE else NO_VALUE
-                monitor.note(frame, site, ((verb, frame.f_globals, "item", site.key),), value=known)
+                monitor.note(frame, site, ((verb, frame.f_globals, "item", site.key),), value=known,
+                             seen=lambda: value)
             return value
         return note
 
@@ -126,7 +128,7 @@ def _variables(monitor: Monitor) -> dict[str, Callable[..., Any]]:
         def note(value: Any, token: Any, site: Site) -> Any:
             if monitor.watches():
                 known = value if stores and not site.flags & DELETE else NO_VALUE
-                monitor.note(_getframe(1), site, ((verb, token, "cell", site.key),), value=known)
+                monitor.note(_getframe(1), site, ((verb, token, "cell", site.key),), value=known, seen=lambda: value)
             return value
         return note
 

@@ -49,7 +49,8 @@ class Span:
 class Location:
     """One attribute, item, structure, iterator or cell of one object."""
 
-    __slots__ = ("acts", "flag", "guards", "handed", "key", "kinds", "part", "reads", "shadow", "spans", "write")
+    __slots__ = ("acts", "by", "guards", "handed", "key", "kinds", "part", "published", "reads", "shadow", "spans",
+                 "write")
 
     def __init__(self, shadow: Shadow, part: str, key: Any, guards: tuple[Any, ...]) -> None:
         self.shadow = shadow
@@ -62,4 +63,5 @@ class Location:
         self.spans: dict[tuple[int, int, tuple[int, ...]], Span] = {}
         self.acts: dict[tuple[int, int, tuple[int, ...]], Access] = {}
         self.handed: Clock | None = None     # the moment of the insertion
-        self.flag: Clock | None = None       # the moment of the last store, if that stored a literal
+        self.published: Clock | None = None  # the moment of the last store, where a load may come after it for that
+        self.by = 0                          # and which loads may: bits of `detect`

@@ -6,39 +6,66 @@ from toolkit.race.pure import detect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from toolkit.race.pure.detect import Transfer
     from toolkit.race.pure.items import Items
+    from toolkit.race.pure.shadow import Shadow
+    from toolkit.race.pure.touch import Touch
+
+    Taken = Callable[[Touch, Shadow, Sequence[Any]], None]
 
 
 def append(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
            kwargs: dict[str, Any]) -> Any:
-    """Do `append`, `appendleft` or `insert`, whose last argument is the value."""
+    """Do `append` or `insert`, whose last argument is the value."""
     if args:
-        _grow(items, container, (detect.hand_values, container, args[-1:]))
+        _grow(items, container, (detect.hand_right, container, args[-1:]))
+    return native(*args, **kwargs)
+
+
+def appendleft(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+               kwargs: dict[str, Any]) -> Any:
+    """Do `appendleft`."""
+    if args:
+        _grow(items, container, (detect.hand_left, container, args))
     return native(*args, **kwargs)
 
 
 def extend(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
            kwargs: dict[str, Any]) -> Any:
-    """Do `extend` or `extendleft`."""
-    if len(args) == 1:
-        kind = type(args[0])
-        if kind is list or kind is tuple:
-            _grow(items, container, (detect.hand_values, container, tuple(args[0])))
-        else:
-            _grow(items, container, (detect.hand_unknown, container, ()))
+    """Do `extend`."""
+    _grow_by(items, container, detect.hand_right, args)
+    return native(*args, **kwargs)
+
+
+def extendleft(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+               kwargs: dict[str, Any]) -> Any:
+    """Do `extendleft`."""
+    _grow_by(items, container, detect.hand_left, args)
     return native(*args, **kwargs)
 
 
 def pop(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Do `pop` or `popleft`."""
+    """Do `pop`, at the right end unless an index says otherwise."""
+    if not args:
+        return _take(items, container, native, detect.take_right)
+    taken = detect.take_left if type(args[0]) is int and args[0] == 0 else detect.take_within
+    return _take(items, container, lambda: native(*args, **kwargs), taken)
+
+
+def popleft(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+            kwargs: dict[str, Any]) -> Any:
+    """Do `popleft`."""
+    return _take(items, container, lambda: native(*args, **kwargs), detect.take_left)
+
+
+def _take(items: Items, container: Any, native: Callable[[], Any], taken: Taken) -> Any:
     if len(container):
         items.note((detect.shrink, container, "structure", None))
-    value = native(*args, **kwargs)
-    items.note(transfers=((detect.take_values, container, (value,)),))
+    value = native()
+    items.note(transfers=((taken, container, (value,)),))
     return value
 
 
@@ -53,5 +80,15 @@ def _grow(items: Items, container: Any, transfer: Transfer) -> None:
     items.note((detect.grow, container, "structure", None), transfers=(transfer,))
 
 
-SEQUENCE_METHODS = {"append": append, "appendleft": append, "insert": append, "extend": extend, "extendleft": extend,
-                    "pop": pop, "popleft": pop, "remove": remove}
+def _grow_by(items: Items, container: Any, hand: Taken, args: tuple[Any, ...]) -> None:
+    if len(args) != 1:
+        return
+    kind = type(args[0])
+    if kind is list or kind is tuple:
+        _grow(items, container, (hand, container, tuple(args[0])))
+    else:
+        _grow(items, container, (detect.hand_unknown, container, ()))     # what it yields is not known in time
+
+
+SEQUENCE_METHODS = {"append": append, "appendleft": appendleft, "insert": append, "extend": extend,
+                    "extendleft": extendleft, "pop": pop, "popleft": popleft, "remove": remove}

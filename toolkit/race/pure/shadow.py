@@ -42,7 +42,8 @@ class Shadow:
         self.locations: dict[tuple[str, Any], Location] = {}
         self.boxes: list[Location] = []              # of more than one item
         self.sync: Clock | None = None               # the object as a means of synchronisation
-        self.values: dict[int, tuple[Clock, int]] = {}   # id of an inserted value -> moment, how many
+        # id of an inserted value -> slot and moment of each insertion, as they stand from left to right
+        self.values: dict[int, list[tuple[int, Clock]]] = {}
         self.unknown: Clock | None = None            # moment of insertions whose values were not seen
 
     def owner(self) -> Any:

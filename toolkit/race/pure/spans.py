@@ -72,7 +72,7 @@ def arrive(touch: Touch, location: Location, access: Access) -> None:
     """Note a write: it may fall into another thread's span, and may close one of this thread."""
     state = touch.state
     if state.writes is not None:
-        state.writes.append((state.position, location, access, tuple(state.held)))
+        state.writes.append((state.position, location, access, tuple(state.held), touch.site.flags))
     for span in location.spans.values():
         if (span.write.slot != state.slot and violates(access.kind, span.write.kind)
                 and _apart(span.locks, access.locks) and not state.sees_hard(span.write.slot, span.write.time)

@@ -6,7 +6,9 @@ from toolkit.race.pure.record import Access
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
+    from typing import Any
 
     from toolkit.race.pure.clocks import ThreadState
     from toolkit.race.pure.contexts import Contexts
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 class Touch:
     """An operation while it is noted."""
 
-    __slots__ = ("_context", "_contexts", "conflicts", "frame", "locks", "publishes", "serial", "site", "state")
+    __slots__ = ("_context", "_contexts", "conflicts", "frame", "locks", "publishes", "seen", "serial",
+                 "site", "state")
 
     def __init__(self, state: ThreadState, site: Site, frame: FrameType, contexts: Contexts, serial: int) -> None:
         self.state = state
@@ -29,6 +32,7 @@ class Touch:
         self.locks = tuple(uid for uid, _ in reversed(state.held))
         self.publishes = False       # others may learn of this moment: the thread's time must advance
         self.conflicts: list[Found] = []
+        self.seen: Callable[[], Any] | None = None     # returns what it loads
         self._contexts = contexts
         self._context = -1
 
@@ -44,6 +48,11 @@ class Touch:
         """Claim that `earlier` is this same operation and that no order or lock has changed since."""
         return (earlier is not None and earlier.site == self.site.number and earlier.time == self.state.time
                 and earlier.locks == self.locks)
+
+    def sees_fresh(self) -> bool:
+        """Claim that it loads a container, which whoever stored it under a lock may have made for that."""
+        kind = type(None if self.seen is None else self.seen())
+        return kind is tuple or kind is list or kind is dict or kind is set or kind is frozenset
 
     def conflict(self, sort: str, location: Location, first: Access, second: Access) -> None:
         """Remember a conflict; it is told once the guard is released."""

@@ -1,0 +1,66 @@
+"""Run the cases on one core in this process: `python -m tests.race.core_cases_run Python|C [names]`.
+
+Needs nothing but the standard library, so that it runs on any build.  One line of JSON per case.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import traceback
+
+MODULES = ("core_cases", "core_cases_names", "core_cases_items", "core_cases_spans", "core_cases_locks",
+           "core_cases_same")
+
+
+def cases():
+    """Return name -> function of all cases, in order."""
+    found = {}
+    for name in MODULES:
+        if importlib.util.find_spec(f"tests.race.{name}") is None:
+            continue
+        module = importlib.import_module(f"tests.race.{name}")
+        for case, function in vars(module).items():
+            if case.startswith("case_") and function.__module__ == module.__name__:
+                found[f"{name.removeprefix('core_')}:{case.removeprefix('case_')}"] = function
+    return found
+
+
+def load(name):
+    """Return the core of that name."""
+    if name == "Python":
+        from toolkit.race.pure import load as load_pure
+
+        return load_pure()
+    from toolkit.race._core.build import load as load_c
+
+    return load_c()
+
+
+def outcome(core, case):
+    """Return "passed", "skipped: why" or the traceback of a case."""
+    from tests.race.core_cases_world import World
+
+    world = World(core)
+    try:
+        skip = case(world)
+    except BaseException:
+        return traceback.format_exc()
+    else:
+        return f"skipped: {skip}" if isinstance(skip, str) else "passed"
+    finally:
+        core.stop()
+
+
+def main(arguments):
+    core = load(arguments[0])
+    core.track_locks()
+    for name, case in cases().items():
+        if len(arguments) < 2 or any(part in name for part in arguments[1:]):
+            print(json.dumps({"case": name}), flush=True)
+            print(json.dumps({"case": name, "outcome": outcome(core, case)}), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
