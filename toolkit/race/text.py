@@ -6,6 +6,7 @@ Our own renderer, since it also runs inside pytest and needs nothing but the rep
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 from toolkit.race.suppress import relative
@@ -72,10 +73,20 @@ def _access(side: Access, width: int, root: str, paint: Paint) -> Iterator[str]:
     frames = [(frame, at(frame, root)) for frame in (side.place, *_callers(side))]
     started = [(frame, at(frame, root)) for frame in side.started]
     column = min(WIDEST, max(len(place) for _, place in [*frames, *started]))
+    if (read := _read_before(side)) is not None:
+        yield _frame(read, at(read, root), "read at ", column, paint)
     for index, (frame, place) in enumerate(frames):
-        yield _frame(frame, place, "   " if index == 0 else "<- ", column, paint)
+        yield _frame(frame, place, "" if index == 0 else "<- ", column, paint)
     for index, (frame, place) in enumerate(started):
         yield _frame(frame, place, "started at " if index == 0 else "<- ", column, paint)
+
+
+def _read_before(side: Access) -> Frame | None:
+    """Return the read that the write depends on, where it stands in another line."""
+    spot = side.partner
+    if spot is None or side.verb == "read" or (spot.path, spot.line) == (side.place.path, side.place.line):
+        return None
+    return replace(side.place, path=spot.path, line=spot.line, source=spot.source)
 
 
 def _frame(frame: Frame, place: str, lead: str, column: int, paint: Paint) -> str:
