@@ -477,12 +477,12 @@ SPAN = {"span": "check"}
 
 @pytest.mark.parametrize(("stored", "value", "severity"), [
     ("cache[n] = slow(n)", 49, "note"),
-    ("cache[n] = slow(n)", [49], "atomicity violation"),      # two lists: one is lost
+    ("cache[n] = slow(n)", [49], "race"),      # two lists: one is lost
     ("cache[n] = result", 49, "note"),
-    ("cache[n] = len(cache)", 49, "atomicity violation"),
-    ("cache[n] = lucky(n)", 49, "atomicity violation"),
-    ("cache[n] = who", "ann", "atomicity violation"),
-    ("cache[n] = 0", 0, "atomicity violation"),
+    ("cache[n] = len(cache)", 49, "race"),
+    ("cache[n] = lucky(n)", 49, "race"),
+    ("cache[n] = who", "ann", "race"),
+    ("cache[n] = 0", 0, "race"),
 ])
 def test_a_memo_that_another_thread_only_checked(program, stored, value, severity):
     made = cached(program, stored)
@@ -547,8 +547,8 @@ def suppressed(key):
 
 @pytest.mark.parametrize(("fragment", "text", "op", "key", "severity"), [
     ("jobs.pop()", "jobs", "method", "pop", "note"),
-    ("jobs.pop(0)", "jobs", "method", "pop", "atomicity violation"),
-    ("jobs.popleft()", "jobs", "method", "popleft", "atomicity violation"),
+    ("jobs.pop(0)", "jobs", "method", "pop", "race"),
+    ("jobs.popleft()", "jobs", "method", "popleft", "race"),
     ("jobs.pop(key, None)", "jobs", "method", "pop", "note"),
     ("del jobs[key]", "jobs[key]", "item_delete", "", "note"),
 ])
@@ -560,8 +560,8 @@ def test_an_act_that_copes_with_an_outdated_check(program, fragment, text, op, k
     made.site("check", "    if ", "jobs", "size", "", F.TEST | F.SPAN_READ, occurrence=occurrence)
     flags = F.GUARD | (F.DELETE if op == "item_delete" else F.NONE)
     made.site("act", fragment, text, op, key, flags, partners=["check"])
-    second = ("act", K.SHRINK, SPAN)
-    found = verdict(made, ("act", K.SHRINK, SPAN), second, owner=[], part="structure", key=None, sort="span")
+    side = ("act", K.SHRINK, SPAN)
+    found = verdict(made, side, side, owner=[], part="structure", key=None, sort="span")
     assert found[:2] == ("check-then-act", severity)
 
 
@@ -577,10 +577,19 @@ def crawl(url):
 """
 
 
-@pytest.mark.parametrize(("occurrence", "severity"), [(1, "note"), (2, "atomicity violation")])
+@pytest.mark.parametrize(("occurrence", "severity"), [(1, "note"), (2, "race")])
 def test_adding_an_element_twice_changes_nothing(program, occurrence, severity):
     made = program(SEEN)
     made.site("check", "if url not in", "seen", "contains", "", F.TEST | F.SPAN_READ, occurrence=occurrence)
     made.site("add", "seen.add", "seen", "method", "add", F.GUARD, partners=["check"], occurrence=occurrence)
     side = ("add", K.ATOMIC, SPAN)
     assert verdict(made, side, side, owner=set(), part="item", key="/", sort="span")[:2] == ("check-then-act", severity)
+
+
+@pytest.mark.parametrize(("first", "second", "severity"), [
+    ((5,), (6,), "atomicity violation"), ((5,), (), "race"), ((), (5,), "race"), ((), (), "race"),
+])
+def test_an_atomicity_violation_is_locked_on_both_sides(program, first, second, severity):
+    made = cached(program, "cache[n] = who")
+    act, check = ("act", K.WRITE, {"span": "check", "locks": first}), ("check", K.READ, {"locks": second})
+    assert verdict(made, act, check, owner={7: "ann"}, part="item", key=7, sort="span")[1] == severity

@@ -21,8 +21,8 @@ A read plays the role of the write that it is a partner of.  The kind follows fr
 
   a span (read .. write) with another write inside              lost update, or check-then-act where the read is a test
 
-A span is an *atomicity violation*: its accesses are each in order or atomic, the whole is not.  An order conflict is a
-*race*.  Neither fails a program where one of these holds, and it is a *note*:
+A span whose accesses are each locked is an *atomicity violation*: the whole is not.  All else is a *race*.  Neither
+fails a program where one of these holds, and it is a *note*:
 
   rule              holds when
   ----------------  ------------------------------------------------------------------------------------------------
@@ -152,7 +152,13 @@ def judge(question: Question) -> Verdict:
     kind = span_kind(question) if question.sort == "span" else order_kind(question)
     if rule := benign(question, kind):
         return Verdict(kind, NOTE, rule)
-    return Verdict(kind, VIOLATION if question.sort == "span" else RACE)
+    locked = question.sort == "span" and _locked(question.first) and _locked(question.second)
+    return Verdict(kind, VIOLATION if locked else RACE)
+
+
+def _locked(side: Side) -> bool:
+    """Tell whether the access held a lock; what a getter or setter does inside is ordered, else it were told itself."""
+    return bool(side.locks) or side.site.op in {"reads", "writes"}
 
 
 def order_kind(question: Question) -> str:

@@ -34,28 +34,28 @@ class Spool:
     def __init__(self, folder: str, header: dict[str, Plain]) -> None:
         self._folder = os.path.abspath(folder)
         self._header = header
-        self._pid = 0
-        self._path = ""
+        self._paths: dict[int, str] = {}     # of this process and those it was forked from
 
     def write(self, record: dict[str, Plain]) -> None:
         """Append one record.  A folder that is gone or a full disk loses it: the program must go on."""
         try:
-            if self._pid != _getpid():
-                self._begin()
-            self._append(record)
+            pid = _getpid()
+            path = self._paths.get(pid)
+            self._append(path or self._begin(pid), record)
         except OSError:
             return
 
-    def _begin(self) -> None:
-        pid = _getpid()
-        # A process number may come again within one run.
-        self._path = f"{self._folder}{os.sep}{pid}-{_now():x}{SUFFIX}"
-        self._pid = pid
-        self._append({"t": "process", "pid": pid, **self._header})
+    def _begin(self, pid: int) -> str:
+        # A process number may come again within one run, and several threads may come here at once.
+        own = f"{self._folder}{os.sep}{pid}-{_now():x}{SUFFIX}"
+        path = self._paths.setdefault(pid, own)
+        if path is own:
+            self._append(path, {"t": "process", "pid": pid, **self._header})
+        return path
 
-    def _append(self, record: dict[str, Plain]) -> None:
+    def _append(self, path: str, record: dict[str, Plain]) -> None:
         line = dumps(record).encode("ascii") + b"\n"
-        descriptor = _open(self._path, _FLAGS, 0o644)
+        descriptor = _open(path, _FLAGS, 0o644)
         try:
             # One call per line: lines of threads do not mix.
             _write(descriptor, line)
