@@ -15,6 +15,7 @@ raw_lock, RawRLock = _thread.allocate_lock, _thread.RLock
 class Timeline:
     def __init__(self, uid, clocks):
         self.uid, self.clocks, self.hard, self.level = uid, dict(clocks), dict(clocks), 0
+        self.announced, self.below = False, None
         self.clocks.setdefault(uid, 1)
         self.hard.setdefault(uid, 1)
 
@@ -117,16 +118,22 @@ class FakeCore:
 
     def thread_begin(self, thread, clock):
         with self.guard:
-            self.threads.pop(_thread.get_ident(), None)
+            below = self.threads.pop(_thread.get_ident(), None)
             if clock is not None:
                 self.threads[_thread.get_ident()] = Timeline(next(self.uids), {})
                 self.mine().join(*clock)
-            return self.mine().uid
+            me = self.mine()
+            me.announced = True
+            if below is not None and below.announced:
+                me.below, me.level = below, below.level
+            return me.uid
 
     def thread_end(self):
         with self.guard:
             clock = self.snapshot()
-            del self.threads[_thread.get_ident()]
+            below = self.threads.pop(_thread.get_ident()).below
+            if below is not None:
+                self.threads[_thread.get_ident()] = below
             return clock
 
     def thread_uid(self):

@@ -11,6 +11,7 @@ import pytest
 
 from tests.race.sync_layer import LIMIT, Unseen, run
 from tests.race.test_sync_primitives import in_turn
+from toolkit.race import sync
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def test_idle_worker_that_takes_a_task_is_not_ordered_after_a_finished_one(core,
 @pytest.mark.parametrize("see", [
     lambda future: future.result(LIMIT),
     lambda future: future.exception(LIMIT),
-    lambda future: [None for _ in iter(future.done, True)],
+    lambda future: [None for _ in iter(lambda: bool(future.done()), True)],  # noqa: FBT003  iter's sentinel
     lambda future: concurrent.futures.wait([future], LIMIT),
     lambda future: concurrent.futures.wait((f for f in [future]), LIMIT),
     lambda future: list(concurrent.futures.as_completed([future], LIMIT)),
@@ -117,7 +118,7 @@ def test_result_that_does_not_come_in_time_orders_nothing(core, pool, unseen):
 
 def test_as_completed_orders_after_what_it_yields_alone(core, pool, unseen):
     both = meet()
-    first = pool.submit(lambda: both())
+    first = pool.submit(both)
     second = pool.submit(lambda: (both(), core.write("x")))
     concurrent.futures.Future.done.__wrapped__      # noqa: B018  it is ours
     while second._state != "FINISHED" or first._state != "FINISHED":
@@ -148,6 +149,61 @@ def test_map_orders_each_result(core, pool):
     for name in names:
         core.write(name)
     assert not core.raced
+
+
+def test_tasks_that_one_worker_happens_to_run_are_unordered(core, pool):
+    future = pool.submit(core.write, "x")
+    while future._state != "FINISHED" or not pool._idle_semaphore._value:     # unseen by any primitive
+        pass
+    pool.submit(core.write, "x").result(LIMIT)
+    assert len(pool._threads) == 1
+    assert core.raced == {"x"}
+
+
+def test_tasks_of_the_only_worker_are_in_order(core):
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(3):
+            pool.submit(core.write, "x")
+    assert not core.raced
+
+
+def test_many_tasks_cost_the_core_no_thread_each(core, pool):
+    for _ in range(100):
+        pool.submit(int)
+    pool.shutdown()
+    assert core.thread_uid() < next(core.uids) < 50
+
+
+def test_later_tasks_of_a_worker_come_after_its_first_ones(core):
+    with ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(threading.local) for _ in range(100)]
+        held = meet()
+        futures += [pool.submit(lambda: (held(), core.write(core.thread_uid()))) for _ in range(2)]
+    for future in futures:
+        future.result()
+    for thread in range(100):
+        core.write(thread)
+    assert not core.raced
+
+
+@pytest.mark.parametrize("ask", [threading.get_ident, threading.current_thread, threading.get_native_id],
+                         ids=lambda ask: ask.__name__)
+def test_task_that_asks_for_its_thread_comes_after_earlier_ones_there(core, pool, ask):
+    ask = getattr(threading, ask.__name__)
+    future = pool.submit(core.write, "x")
+    while future._state != "FINISHED" or not pool._idle_semaphore._value:
+        pass
+    pool.submit(lambda: (ask(), core.write("x"))).result(LIMIT)
+    assert not core.raced
+
+
+def test_task_is_named_after_its_worker_and_placed_at_its_submission(core):
+    with ThreadPoolExecutor(2, thread_name_prefix="pool") as pool:
+        uid = pool.submit(core.thread_uid).result()
+    name, places = sync.describe(uid)
+    assert name == "pool_0, task 1"
+    assert (__file__, "test_task_is_named_after_its_worker_and_placed_at_its_submission") in [
+        (path, function) for path, _, function in places]
 
 
 def test_generator_of_futures_may_submit_within_wait(core, pool):

@@ -32,7 +32,7 @@ def run_python(source):
 
 @pytest.fixture
 def logger():
-    logger = logging.Logger("a logger of the test")
+    logger = logging.Logger("a logger of the test")  # noqa: LOG001  known to nobody else
     yield logger
     for handler in logger.handlers:
         handler.close()
@@ -122,7 +122,7 @@ def test_nothing_is_imported_for_the_program():
 def test_module_is_patched_when_it_is_imported_and_as_before_after_undo(module, check):
     assert run_python(
         f"{START}undo = sync.install(FakeCore()); import {module}\n"
-        f"wrapped = {check}.__wrapped__; undo(); assert {check} is wrapped or getattr({check}, '__func__', 0) is wrapped\n"
+        f"wrapped = {check}.__wrapped__; undo(); assert {check} is wrapped\n"
         f"module = sys.modules['{module}']\n"
         "print(type(module.__spec__.loader).__name__, type(module.__loader__).__name__)\n"
         "assert not any(type(finder).__name__ == 'Later' for finder in sys.meta_path)",
@@ -133,7 +133,8 @@ def test_spec_of_a_module_not_imported_answers_as_the_real_one():
     assert run_python(
         f"{START}import importlib.util; sync.install(FakeCore()); sys.modules.pop('queue', None)\n"
         "spec = importlib.util.find_spec('queue')\n"
-        "print(spec.origin.endswith('queue.py'), spec.loader.is_package('queue'), 'deque' in spec.loader.get_source('queue'))",
+        "print(spec.origin.endswith('queue.py'), spec.loader.is_package('queue'),"
+        " 'deque' in spec.loader.get_source('queue'))",
     ) == "True False True\n"
 
 
@@ -144,7 +145,7 @@ def test_reloaded_module_is_patched_again():
 
 
 def test_finder_that_fails_to_find_leaves_import_error_as_it_is():
-    with installed(), pytest.raises(ModuleNotFoundError, match="No module named 'queue.nothing'"):
+    with installed(), pytest.raises(ModuleNotFoundError, match="No module named"):
         import queue.nothing  # noqa: F401
 
 
@@ -202,7 +203,7 @@ def test_child_of_a_fork_amid_busy_threads_goes_on(core, recwarn):
     import logging as log
     import queue
     items, stop = queue.Queue(), threading.Event()
-    logger = log.Logger("busy")
+    logger = log.Logger("busy")  # noqa: LOG001  known to nobody else
     logger.addHandler(log.StreamHandler(io.StringIO()))
 
     def work():

@@ -82,8 +82,8 @@ def patches(layer: Layer, threads: Threads) -> dict[str, Callable[[Any], None]]:
         Futures(layer).patch(module)
 
     def executors(module: Any) -> None:
-        from toolkit.race.sync.futures import Executors
-        Executors(layer).patch(module)
+        from toolkit.race.sync.executors import Executors
+        Executors(layer, threads).patch(module)
 
     def signal(module: Any) -> None:
         from toolkit.race.sync.signals import Signals

@@ -1,6 +1,6 @@
-"""concurrent.futures: submit before the task, the task before its result; a finished task before no other.
+"""Futures: what makes one done comes before whoever sees it done.
 
-A worker's queue, its idle semaphore and the futures' conditions are muted, the tasks and callbacks are not.
+The conditions inside are muted, callbacks are not.
 """
 
 from __future__ import annotations
@@ -95,49 +95,3 @@ def yields_finished(core: Core, module: Any) -> Callable[..., Any]:
             yield next(finished)
 
     return like(original, yield_finished_futures)
-
-
-class Executors:
-    """Patches concurrent.futures.thread."""
-
-    def __init__(self, layer: Layer) -> None:
-        self._layer = layer
-        self._core: Core = layer.core
-
-    def patch(self, module: Any) -> None:
-        """Patch ThreadPoolExecutor, its workers and work items."""
-        hook, item = self._layer.hook, module._WorkItem  # noqa: SLF001
-        hook(module.ThreadPoolExecutor, "submit")
-        hook(module.ThreadPoolExecutor, "_initializer_failed")
-        hook(item, "__init__", None, self.created, muted=False)
-        hook(item, "run", self.running, self._layer.remute, self._layer.remute, muted=False)
-        context = getattr(module, "WorkerContext", None)
-        if context is None:      # 3.12, 3.13
-            self._layer.put(module, "_worker", self.works(module._worker))  # noqa: SLF001
-        else:
-            hook(module, "_worker")
-            for name in ("initialize", "finalize"):
-                self._layer.unmuted(context, name)
-
-    def created(self, _state: object, _result: object, item: object, *_arguments: Any, **_named: Any) -> None:
-        """Keep the submitter's clock with the work item."""
-        self._core.release(item)
-
-    def running(self, item: object, *_context: Any) -> int:
-        """Order the task after its submission, and let it count as the program's code."""
-        level = self._layer.unmute()
-        self._core.acquire(item)
-        self._layer.pause()
-        return level
-
-    def works(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a `_worker` that is muted except for the initializer."""
-        muted = self._core.wrap(original)
-
-        def _worker(executor_reference: Any, work_queue: Any, initializer: Any, initargs: Any) -> None:
-            if initializer is not None:
-                layer = self._layer
-                initializer = self._core.wrap(initializer, layer.unmute, layer.remute, layer.remute, muted=False)
-            muted(executor_reference, work_queue, initializer, initargs)
-
-        return like(original, _worker)

@@ -51,6 +51,7 @@ class Threads:
         self._newborn: dict[int, object] = {}     # ident -> the event that says the thread has started
         self._last_clocks = Attached()            # Thread -> its clock at its end
         self._gone = Gone()
+        self.chains: dict[int, Chain] = {}        # ident of a worker -> its tasks that were threads of their own
         self._stacks: dict[tuple[tuple[int, int], ...], tuple[Line, ...]] = {}    # many threads start in few places
         self._installer = get_ident(), self._core.thread_uid()
         self._known: dict[int, Started] = {self._installer[1]: Started(None, "MainThread", ())}
@@ -70,7 +71,19 @@ class Threads:
         while len(self._known) > REMEMBERED:
             self._known.pop(next(iter(self._known)), None)
 
-    def _lines(self) -> tuple[Line, ...]:
+    def remember_task(self, uid: int, number: int, lines: tuple[Line, ...]) -> None:
+        """Remember a task that is a thread of its own: by its worker's name, and where it was submitted."""
+        worker = vars(sys.modules["threading"])["_active"].get(get_ident())
+        self._remember(uid, Started(None, f"{getattr(worker, '_name', 'worker')}, task {number}", lines))
+
+    def link(self, *, last: bool = False) -> None:
+        """Order this thread after the tasks that its worker ran so far; `last`: there will be no more of them."""
+        chain = self.chains.pop(get_ident(), None) if last else self.chains.get(get_ident())
+        if chain is not None:
+            self._core.acquire(chain)
+
+    def lines(self) -> tuple[Line, ...]:
+        """Return the stack of the program at the call that we are in."""
         lines = lines_of(sys._getframe(1))  # noqa: SLF001  there is no public way that costs as little
         return self._stacks.setdefault(tuple((id(code), line) for code, line in lines), lines)
 
@@ -113,7 +126,7 @@ class Threads:
     def before_start(self, thread: Any) -> int:
         """Keep the starter's clock for the thread.  Runs in muted threads, too: an executor starts its workers so."""
         level = self._core.mute()
-        self._starting[id(thread)] = self._core.snapshot(), self._lines()
+        self._starting[id(thread)] = self._core.snapshot(), self.lines()
         return level
 
     def after_start(self, level: int, _result: object, thread: Any) -> None:
@@ -149,6 +162,7 @@ class Threads:
 
     def before_delete(self, _thread: Any) -> None:
         """Let those who no longer find the thread among the living know all it did."""
+        self.link(last=True)
         self._core.release(self._gone)
 
     # -- seeing the end --------------------------------------------------------------------------------------------
@@ -184,7 +198,7 @@ class Threads:
 
     def wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return `function` as the target of a raw thread that is started now."""
-        clock, lines = self._core.snapshot(), self._lines()
+        clock, lines = self._core.snapshot(), self.lines()
         name = f"thread of {getattr(function, '__qualname__', None) or type(function).__qualname__}"
 
         def begin(*_arguments: Any, **_named: Any) -> None:
@@ -199,6 +213,12 @@ class Threads:
 
 class Gone:
     """What stands for all ended threads: the core keeps their clocks beside it."""
+
+    __slots__ = ("__weakref__",)
+
+
+class Chain:
+    """What stands for the tasks of one worker."""
 
     __slots__ = ("__weakref__",)
 
