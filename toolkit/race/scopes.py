@@ -71,6 +71,7 @@ class Table(ast.NodeVisitor):
         self.scope = self.module = Scope("module", module, None, "", None)
         self.scopes[module] = self.module
         self._uses: list[tuple[Scope, str]] = []
+        self.mentions: list[tuple[Scope, ast.Name]] = []      # every name but those of annotations
         self._outer_writes: list[tuple[Scope, str]] = []
         self.stored_attributes: set[str] = set()
         self.visit_body(module.body)
@@ -163,6 +164,7 @@ class Table(ast.NodeVisitor):
 
     def visit_Name(self, node: ast.Name) -> None:
         """Note a use or a binding."""
+        self.mentions.append((self.scope, node))
         if isinstance(node.ctx, ast.Load):
             self._uses.append((self.scope, self._name(node.id)))
         else:
@@ -178,6 +180,7 @@ class Table(ast.NodeVisitor):
         """Note that the target is read and written."""
         self.visit(node.value)
         if isinstance(node.target, ast.Name):
+            self.mentions.append((self.scope, node.target))
             self._uses.append((self.scope, self._name(node.target.id)))
             self._bind(node.target.id, "augment")
         else:
@@ -198,6 +201,7 @@ class Table(ast.NodeVisitor):
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
         """Bind in the nearest scope that is no comprehension."""
+        self.mentions.append((self.scope, node.target))
         self.visit(node.value)
         scope = self.scope
         while scope.kind in ("comprehension", "generator") and scope.parent:
@@ -318,7 +322,8 @@ class Table(ast.NodeVisitor):
             with self._inside("function", node, name):
                 for one in parameters:
                     self._bind(one.arg, "param")
-                self.visit_body(node.body if isinstance(node.body, list) else [node.body])  # type: ignore[list-item]  # a lambda's
+                for part in node.body if isinstance(node.body, list) else [node.body]:
+                    self.visit(part)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         """Enter a class."""
@@ -353,17 +358,17 @@ class Table(ast.NodeVisitor):
         """Enter a comprehension; its first iterable belongs to the scope around it."""
         self.visit(node.generators[0].iter)
         generator = isinstance(node, ast.GeneratorExp)
-        with self._inside("generator" if generator else "comprehension", node, "<genexpr>" if generator else ""):
-            with self._looping():
-                for index, clause in enumerate(node.generators):
-                    if index:
-                        self.visit(clause.iter)
-                    self.visit(clause.target)
-                    for test in clause.ifs:
-                        self.visit(test)
-                for part in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
-                    if part is not None:    # {**mapping for ...} of 3.15 has no value
-                        self.visit(part)
+        kind, name = ("generator", "<genexpr>") if generator else ("comprehension", "")
+        with self._inside(kind, node, name), self._looping():
+            for index, clause in enumerate(node.generators):
+                if index:
+                    self.visit(clause.iter)
+                self.visit(clause.target)
+                for test in clause.ifs:
+                    self.visit(test)
+            for part in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
+                if part is not None:    # {**mapping for ...} of 3.15 has no value
+                    self.visit(part)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp
 
@@ -388,5 +393,6 @@ class Table(ast.NodeVisitor):
         counts = self.module.counts
         self.watched_globals = self._globals_written | {
             name for name in read_in_functions if counts[name] > 1}
+        self.captured = captured | nonlocal_written
         self.watched_cells = {variable for variable in captured | nonlocal_written if variable.owner.kind == "function"
                               and (variable in nonlocal_written or variable.owner.counts[variable.name] > 1)}

@@ -42,6 +42,7 @@ class Flag(IntFlag):
     AUGMENTED = 256   # x += v: one op, its own partner
     DELETE = 512
     INIT = 1024       # in __init__, __new__ or __post_init__, on the first argument
+    MEMO = 2048       # the stored value is made from nothing but the names of the key, functions and constants
 
 
 # path: as the code object has it.  line, column, end_line, end_column: of the expression, as in ast.

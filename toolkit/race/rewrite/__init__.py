@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from toolkit.race.rewrite.flow import analyse
 from toolkit.race.rewrite.prune import Pruned
-from toolkit.race.rewrite.sites import Plan, Sites, Text, read_notes
+from toolkit.race.rewrite.sites import Sites, Text, read_notes
 from toolkit.race.rewrite.statements import Statements
+from toolkit.race.rewrite.summary import Summary
 from toolkit.race.scopes import Table
 
 if TYPE_CHECKING:
@@ -36,9 +38,10 @@ def rewrite(source: bytes | str | ast.Module, path: str, *, cells: bool = True) 
         tree, text = source, None
     else:
         tree, text = ast.parse(source, path), source.encode() if isinstance(source, str) else source
-    table = Table(tree)
-    sites = Sites(path, Text(text), Plan(), read_notes(text) if text else {})
-    rewriter = Statements(table, sites, Pruned(table), cells=cells)
+    table, summary = Table(tree), Summary(tree)
+    plan = analyse(table, summary)
+    sites = Sites(path, Text(text), plan, read_notes(text) if text else {})
+    rewriter = Statements(table, sites, Pruned(tree, table, summary), cells=cells)
     return rewriter.module(tree), sites.finish()
 
 

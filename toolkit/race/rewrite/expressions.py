@@ -28,15 +28,18 @@ class Expressions(Base):
         self.forget(node.id)
         return node
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         """Rewrite a load or a store inside a target."""
         if isinstance(node.ctx, ast.Load):
-            return self.load_attribute(node)
+            role = self.role("call", node)      # a property whose getter is half of a span
+            text = self.sites.text.of(node) if role else ""
+            loaded = self.load_attribute(node)
+            return self.spanned(loaded, node, role, text) if role else loaded
         if not self.needs_op(node):
             node.value = self.expr(node.value)
             return node
         deleted = Flag.DELETE if isinstance(node.ctx, ast.Del) else Flag.NONE
-        return self.attribute(node, "attr_write", deleted)
+        return self.attribute(node, "attr_write", deleted | self.multi)
 
     def attribute(self, node: ast.Attribute, op: str, flags: Flag) -> ast.Attribute:
         """Return the attribute of its object after the op."""
@@ -91,7 +94,7 @@ class Expressions(Base):
             container = self.container(node)
             return call("item_read", container, self.key(node.slice), marker, at=node)
         deleted = Flag.DELETE if isinstance(node.ctx, ast.Del) else Flag.NONE
-        return self.item_proxy(node, deleted)
+        return self.item_proxy(node, deleted | self.multi)
 
     def item_proxy(self, node: ast.Subscript, flags: Flag = Flag.NONE) -> ast.Subscript:
         """Return the target on a proxy of its container."""
@@ -147,16 +150,31 @@ class Expressions(Base):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Rewrite a call by what is called."""
         role = self.role("call", node)
+        quiet = self.is_quiet(node)
         rewritten = self.plain_call(node)
-        self.forget()
+        if not quiet:
+            self.forget()
         if role is None:
             return rewritten
-        op = "writes" if role in self.sites.plan.acts else "reads"
-        if op == "writes" and role in self.sites.plan.reads:    # both: the inner one reads
-            rewritten = call("reads", call("begin", at=node), rewritten,
-                             self.sites.add("reads", node, role=Role("call", node), text=node.func), at=node)
-        marker = self.sites.add(op, node, "", self.test, role=role, text=node.func)
-        return call(op, call("begin", at=node), rewritten, marker, at=node)
+        return self.spanned(rewritten, node, role, node.func)
+
+    def spanned(self, value: ast.expr, node: ast.expr, role: Role, text: ast.expr | str) -> ast.expr:
+        """Return a getter's or setter's call between `begin` and what takes its accesses for one."""
+        for op, wanted in (("reads", role in self.sites.plan.reads), ("writes", role in self.sites.plan.acts)):
+            if wanted:
+                marker = self.sites.add(op, node, "", self.test, role=role, text=text)
+                value = call(op, call("begin", at=node), value, marker, at=node)
+        return value
+
+    def is_quiet(self, node: ast.Call) -> bool:
+        """Return whether the call waits for nobody, so that what was read before it is still as read."""
+        if not isinstance(node.func, ast.Attribute):
+            return self.is_builtin(node.func, *names.QUIET)
+        name = node.func.attr
+        if name in self.pruned.summary.methods:
+            return False
+        looks_up = name == "get" and len(node.args) > 1 and not isinstance(node.args[0], ast.Constant)
+        return looks_up or name in names.QUIET_METHODS
 
     def plain_call(self, node: ast.Call) -> ast.expr:
         """Rewrite a call without what spans need."""

@@ -10,6 +10,15 @@ ONLY_IF_ALONE = frozenset({"min", "max"})      # several arguments are the value
 VIEWS = frozenset({"items", "keys", "values"})
 NAMESPACES = frozenset({"locals", "vars", "dir"})
 
+# What was read before one of these need not be read again after it: they wait for nobody.
+QUIET = frozenset({
+    "len", "isinstance", "int", "str", "float", "bool", "repr", "abs", "min", "max", "sum", "range", "sorted", "list",
+    "tuple", "dict", "set", "print", "round", "divmod", "ord", "chr", "hash", "id", "type", "enumerate", "zip",
+})
+QUIET_METHODS = frozenset({
+    "append", "appendleft", "add", "setdefault", "items", "keys", "values", "copy", "count", "index", "extend",
+    "discard", "insert", "popleft", "remove", "popitem", "startswith", "endswith", "strip", "lower", "upper", "format",
+})
 # What these return is new, so nobody else can have it.
 FRESH_CALLS = frozenset({
     "range", "enumerate", "zip", "map", "filter", "sorted", "list", "tuple", "set", "dict", "frozenset", "reversed",

@@ -33,11 +33,13 @@ class Plan:
     def __init__(self) -> None:
         self.acts: dict[Role, Act] = {}
         self.reads: set[Role] = set()           # of all acts
+        self.facts: dict[Role, Flag] = {}       # what else the flow knows of writes
         self.entered: set[ast.AST] = set()      # functions and modules that hold two-site spans
 
     def add(self, act: Role, partners: tuple[Role, ...], flags: Flag, frame: ast.AST) -> None:
-        """Record that the write depends on the partners."""
-        self.acts[act] = Act(partners, flags)
+        """Record that the write depends on the partners, among others."""
+        known = self.acts.get(act, Act((), Flag.NONE))
+        self.acts[act] = Act(tuple({*known.partners, *partners}), known.flags | flags)
         self.reads.update(partners)
         self.entered.add(frame)
 
@@ -81,12 +83,13 @@ class Sites:
         """Add a site and return its marker, which stands for it until the code is linked."""
         index = len(self._infos)
         role = role or Role("access", node)
-        self._roles[role] = index
-        if act := self.plan.acts.get(role):
+        if op != "reads" and (act := self.plan.acts.get(role)):
             self._acts.append((index, act))
             flags |= act.flags
-        if role in self.plan.reads:
+        if op != "writes" and role in self.plan.reads:
             flags |= Flag.SPAN_READ
+            self._roles[role] = index
+        flags |= self.plan.facts.get(role, Flag.NONE)
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         end_line, end_column = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)
         shown = text if isinstance(text, str) else self.text.of(text)

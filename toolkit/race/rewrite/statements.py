@@ -28,6 +28,10 @@ class Statements(Expressions):
             self.sites.lines = (node.lineno, max(last, node.lineno))
         return super().visit(node)
 
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.neighbours: set[ast.expr] = set()   # targets of stores to one object right after each other
+
     # Assignments.
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
@@ -41,27 +45,37 @@ class Statements(Expressions):
                 node.value = self.variable_op("write", node.value, target, target.id, constant)
                 self.forget(target.id)
             else:
-                node.targets[index] = self.expr(target)
+                node.targets[index] = self.target(target)
         return [node, *self.written(target for target in node.targets if not isinstance(target, ast.Name))]
+
+    def target(self, node: ast.expr) -> ast.expr:
+        """Rewrite a target; several places in one belong together."""
+        places = [one for one in ast.walk(node) if isinstance(one, _SIMPLE) and not isinstance(one.ctx, ast.Load)]
+        self.multi = Flag.MULTI if len(places) > 1 else Flag.NONE
+        rewritten = self.expr(node)
+        self.multi = Flag.NONE
+        return rewritten
 
     def store(self, node: ast.Assign, target: ast.Attribute | ast.Subscript, value: ast.expr) -> ast.stmt:
         """Rewrite an assignment to one attribute or item."""
-        constant = self.constant(value)
+        constant = self.constant(value) | (Flag.MULTI if target in self.neighbours else Flag.NONE)
         if isinstance(target, ast.Subscript):
             return self.store_item(node, target, value, constant)
         node.value = self.expr(value)
         if not self.needs_op(target):
             target.value = self.expr(target.value)
             return node
-        act = self.sites.plan.acts.get(Role("access", target))
-        if act is None or not act.flags & Flag.GUARD:
+        act, call_role = self.sites.plan.acts.get(Role("access", target)), self.role("call", target)
+        if call_role is None and (act is None or not act.flags & Flag.GUARD):
             self.attribute(target, "attr_write", constant)
             return node
+        text = self.sites.text.of(target)
         marker = self.sites.add("attr_store", target, self.mangled(target.attr),
                                 constant | self.in_init(target.value), text=target)
         self.forget_attribute(self.mangled(target.attr))
         at = _store_location(target)
-        return statement(call("attr_store", node.value, self.expr(target.value), marker, at=at), node)
+        stored = call("attr_store", node.value, self.expr(target.value), marker, at=at)
+        return statement(self.spanned(stored, target, call_role, text) if call_role else stored, node)
 
     def store_item(self, node: ast.Assign, target: ast.Subscript, value: ast.expr, constant: Flag) -> ast.stmt:
         """Rewrite an assignment to one item."""
@@ -93,6 +107,7 @@ class Statements(Expressions):
             return self.augment_name(node, node.target, simple=simple)
         if isinstance(node.target, ast.Attribute):
             if self.needs_op(node.target):
+                simple = simple and self.mangled(node.target.attr) not in self.pruned.summary.properties
                 self.attribute(node.target, "attr_update" if simple else "attr_proxy", Flag.AUGMENTED)
             else:
                 node.target.value = self.expr(node.target.value)
@@ -186,9 +201,9 @@ class Statements(Expressions):
         """Rewrite a branch."""
         node.test = self.truth(node.test, Flag.TEST)
         before = set(self.noted)
-        node.body = self.block(node.body)
+        node.body = self.block(node.body, forget=False)
         self.noted = before
-        node.orelse = self.block(node.orelse)
+        node.orelse = self.block(node.orelse, forget=False)
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
@@ -249,9 +264,11 @@ class Statements(Expressions):
         """Leave type aliases alone."""
         return node
 
-    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+    def block(self, body: list[ast.stmt], *, forget: bool = True) -> list[ast.stmt]:
         """Return rewritten statements that may run or not, or again and again."""
-        self.forget()
+        if forget:
+            self.forget()
+        self.neighbours |= _neighbours(body) if self.first is None else set()
         made: list[ast.stmt] = []
         for one in body:
             rewritten: ast.stmt | list[ast.stmt] = self.visit(one)
@@ -327,6 +344,19 @@ class Statements(Expressions):
         return node
 
 
+def _neighbours(body: list[ast.stmt]) -> set[ast.expr]:
+    """Return the targets of neighbouring stores to different attributes of one object."""
+    found: set[ast.expr] = set()
+    before: ast.Attribute | None = None
+    for one in body:
+        target = one.targets[0] if isinstance(one, ast.Assign) and len(one.targets) == 1 else None
+        here = target if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) else None
+        if before and here and before.attr != here.attr and before.value.id == here.value.id:  # type: ignore[attr-defined]  # both are names
+            found |= {before, here}
+        before = here
+    return found
+
+
 def _is_future(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level
 
@@ -341,7 +371,7 @@ def _own_nodes(node: ast.AST) -> Iterable[ast.AST]:
 
 def _placed(node: ast.stmt, at: ast.AST) -> ast.stmt:
     for one in ast.walk(node):
-        if "lineno" in one._attributes:
+        if isinstance(one, ast.expr | ast.stmt):
             ast.copy_location(one, at)
     return node
 

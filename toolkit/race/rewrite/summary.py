@@ -1,0 +1,116 @@
+"""What each function of a module reads and writes, by name, so that getters and setters are known for what they are."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from toolkit.race.rewrite.locations import MUTATORS, SIZE_READS
+from toolkit.race.rewrite.names import VIEWS
+from toolkit.race.scopes import mangle
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Effects(NamedTuple):
+    """Names of attributes and variables that a function reads and writes, and of the functions it calls."""
+
+    reads: set[str]
+    writes: set[str]
+    calls: set[str]
+
+
+class Summary:
+    """The effects of a module's functions; functions of one name are taken together."""
+
+    def __init__(self, module: ast.Module) -> None:
+        self.functions: dict[str, Effects] = {}      # of the module
+        self.methods: dict[str, Effects] = {}        # of its classes
+        self.properties: set[str] = set()
+        self.containers: set[str] = set()            # names and attributes used as containers
+        self._collect(module, None)
+        for group in (self.functions, self.methods):
+            self._close(group)
+
+    def effects(self, name: str, *, method: bool) -> Effects | None:
+        """Return what functions (or methods) of the name do, None when the module has none."""
+        return (self.methods if method else self.functions).get(name)
+
+    def is_container(self, node: ast.AST) -> bool:
+        """Return whether the module uses what the expression names as a container."""
+        return _last(node) in self.containers
+
+    def _collect(self, node: ast.AST, owner: str | None) -> None:
+        for child in ast.iter_child_nodes(node):
+            inner = child.name if isinstance(child, ast.ClassDef) else owner
+            if isinstance(child, _FUNCTIONS):
+                group = self.methods if isinstance(node, ast.ClassDef) else self.functions
+                effects = group.setdefault(mangle(child.name, owner), Effects(set(), set(), set()))
+                inside = [one for part in child.body for one in ast.walk(part)]
+                shared = {name for one in inside if isinstance(one, ast.Global) for name in one.names}
+                for one in inside:
+                    if not isinstance(one, ast.Name) or isinstance(one.ctx, ast.Load) or one.id in shared:
+                        self._note(one, effects, owner)
+                if any(_is_property(decorator) for decorator in child.decorator_list):
+                    self.properties.add(mangle(child.name, owner))
+            self._note_container(child)
+            self._collect(child, inner)
+
+    def _note(self, node: ast.AST, effects: Effects, owner: str | None) -> None:
+        if isinstance(node, ast.Attribute | ast.Name | ast.Subscript):
+            names = effects.reads if isinstance(node.ctx, ast.Load) else effects.writes
+            names.add(mangle(_last(node), owner))
+        elif isinstance(node, ast.AugAssign):
+            effects.reads.add(mangle(_last(node.target), owner))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            effects.calls.add(mangle(node.func.attr, owner))
+            if node.func.attr in MUTATORS:
+                effects.writes.add(mangle(_last(node.func.value), owner))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            effects.calls.add(node.func.id)
+            if node.func.id == "setattr":
+                effects.writes.update(one.value for one in node.args[1:2] if isinstance(one, ast.Constant)
+                                      and isinstance(one.value, str))
+
+    def _note_container(self, node: ast.AST) -> None:
+        used: ast.expr | None = None
+        if isinstance(node, ast.Subscript):
+            used = node.value
+        elif isinstance(node, ast.For | ast.comprehension):
+            used = node.iter
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            used = node.comparators[0]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            used = node.func.value if node.func.attr in MUTATORS | SIZE_READS | VIEWS else None
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and node.args:
+            used = node.args[0]
+        if used is not None:
+            self.containers.add(_last(used))
+
+    @staticmethod
+    def _close(group: dict[str, Effects]) -> None:
+        """Add to each function what those do that it calls."""
+        changed = True
+        while changed:
+            changed = False
+            for effects in group.values():
+                for callee in effects.calls & group.keys():
+                    other = group[callee]
+                    if not (other.reads <= effects.reads and other.writes <= effects.writes):
+                        effects.reads.update(other.reads)
+                        effects.writes.update(other.writes)
+                        changed = True
+
+
+def _is_property(node: ast.expr) -> bool:
+    return (isinstance(node, ast.Name) and node.id == "property") or (
+        isinstance(node, ast.Attribute) and node.attr in ("setter", "getter", "deleter"))
+
+
+def _last(node: ast.AST) -> str:
+    """Return the last identifier of a place: `d` for `self.d[k]`."""
+    while isinstance(node, ast.Subscript | ast.Starred):
+        node = node.value
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
