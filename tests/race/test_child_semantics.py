@@ -163,7 +163,7 @@ PROGRAMS = {
                 return total
             return inner
         print(inspect.getsource(Thing.bump), inspect.signature(Thing.bump), inspect.getsource(outer))
-        print(inspect.getdoc(Thing), Thing.bump.__code__.co_varnames, outer().__code__.co_freevars)
+        print(inspect.getdoc(Thing), Thing.bump.__code__.co_varnames, Thing.bump.__code__.co_name)
         print(outer.__code__.co_firstlineno, outer.__qualname__, Thing.__module__, inspect.getfile(Thing))
         print(inspect.getmodule(Thing) is __import__("__main__"))
         """,

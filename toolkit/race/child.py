@@ -18,13 +18,14 @@ from toolkit.race.session import Session, warn_of_slow_core
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import CodeType, TracebackType
+    from types import CodeType, FrameType, TracebackType
     from typing import Any
 
     from toolkit.race.confirm_child import Confirmation
     from toolkit.race.spec import Spec
 
-FOLDER = os.path.dirname(__file__) + os.sep
+OURS = __name__.rpartition(".")[0] + "."   # as our package is called here; import hooks of ours hide their file names
+BOOT = os.path.join(os.path.dirname(__file__), "boot.py")
 GIVEN = frozenset({"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__annotations__", "__builtins__",
                    "__file__", "__cached__"})   # what the interpreter puts into `__main__`
 LIFELINE_NUMBER = 200   # of the lifeline's descriptor at least: the program's own files get the numbers they always get
@@ -129,7 +130,8 @@ def _hide_our_frames() -> None:
             raise
         except BaseException as failure:  # noqa: BLE001  the interpreter, too, shows whatever a hook raises
             sys.stderr.write("Error in sys.excepthook:\n")
-            plain_hook(type(failure), failure, without_ours(failure.__traceback__))
+            failure.__traceback__ = without_ours(failure.__traceback__)
+            plain_hook(type(failure), failure, failure.__traceback__)
             sys.stderr.write("\nOriginal exception was:\n")
             plain_hook(kind, error, own)
 
@@ -137,17 +139,25 @@ def _hide_our_frames() -> None:
 
 
 def without_ours(trace: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without its entries of our own code."""
-    trace = trace.tb_next if trace else None   # `boot`, or the -c that starts it
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(FOLDER):
-        trace = trace.tb_next
+    """Return a traceback without its first entry, which is of what called the program, and without all others of ours."""
+    trace = _next_foreign(trace)
     entry = trace
     while entry is not None:
-        after = entry.tb_next
-        while after is not None and after.tb_frame.f_code.co_filename.startswith(FOLDER):
-            after = after.tb_next
-        entry.tb_next = entry = after
+        entry.tb_next = entry = _next_foreign(entry)
     return trace
+
+
+def _next_foreign(trace: TracebackType | None) -> TracebackType | None:
+    """Return the first entry after `trace` that is not of our code."""
+    after = trace.tb_next if trace else None
+    while after is not None and _is_ours(after.tb_frame):
+        after = after.tb_next
+    return after
+
+
+def _is_ours(frame: FrameType) -> bool:
+    # `boot` runs in the program's own names.
+    return str(frame.f_globals.get("__name__")).startswith(OURS) or frame.f_code.co_filename == BOOT
 
 
 def _hold(lifeline: int) -> None:

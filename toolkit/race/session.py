@@ -118,11 +118,15 @@ def load_core(wanted: str) -> tuple[Core, str]:
     """
     reason = ""
     if wanted != "python":
-        from toolkit.race._core import build
         try:
-            return build.load(), ""
-        except build.UnavailableError as error:
+            from toolkit.race._core import build
+        except ImportError as error:   # an installation without it
             reason = str(error)
+        else:
+            try:
+                return build.load(), ""
+            except build.UnavailableError as error:
+                reason = str(error)
     if wanted == "c":
         from toolkit.errors import ToolkitError
         raise ToolkitError(f"the C core cannot be had: {reason}")
