@@ -34,7 +34,7 @@ def main() -> None:
         build = build_of(named)
         print(f"== {build.label}: {build.executable}", flush=True)
         if args.corpus is not None:
-            judge_folder(build.executable, args.corpus, core=args.core, runs=args.runs, only=only)
+            judge_folder(build.executable, args.corpus.resolve(), core=args.core, runs=args.runs, only=only)
         else:
             print_costs(build.executable, args.core, args.pairs, only)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.race.expectations import Head
 
 AT_ONCE = 2
-TIMEOUT = 60.0
+TIMEOUT = 30.0         # seconds; a program takes a fraction of one
 
 
 @dataclass(slots=True)

@@ -127,9 +127,14 @@ def found_races(document: dict[str, Any]) -> tuple[list[Found], list[Found]]:
 
 def _found(race: dict[str, Any]) -> Found:
     sides = [race["first"], race["second"]]
-    places = frozenset(Place(side["path"].rpartition("/")[2], side["line"]) for side in sides)
-    complete = bool(race["variable"]) and all(side["stack"] for side in sides)
+    places = frozenset(Place(side["place"]["path"].rpartition("/")[2], side["place"]["line"]) for side in sides)
+    complete = bool(race["variable"]) and all(map(_has_stack, sides))
     return Found(race["kind"], race["variable"], places, race["severity"] == VIOLATION, complete)
+
+
+def _has_stack(side: dict[str, Any]) -> bool:
+    """Tell whether an access says how it came about; a module's top and a thread's function have no callers."""
+    return bool(side["stack"] or side["started"] or side["place"]["function"] == "<module>")
 
 
 def disagreements(head: Head, races: list[Found], notes: list[Found]) -> Iterator[str]:
