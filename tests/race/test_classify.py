@@ -1,5 +1,7 @@
 """Each rule of the classification, the benign pattern beside the bug that looks like it."""
 
+from collections import Counter
+
 import pytest
 
 from tests.race.engine_fakes import Program
@@ -593,3 +595,75 @@ def test_an_atomicity_violation_is_locked_on_both_sides(program, first, second, 
     made = cached(program, "cache[n] = who")
     act, check = ("act", K.WRITE, {"span": "check", "locks": first}), ("check", K.READ, {"locks": second})
     assert verdict(made, act, check, owner={7: "ann"}, part="item", key=7, sort="span")[1] == severity
+
+
+PRESENCE = """
+def tally(word):
+    if word in counts:
+        counts[word] += 1
+
+def replace(word):
+    if word in counts:
+        counts[word] = 7
+
+def forget(word):
+    if word in counts:
+        del counts[word]
+
+def add(word):
+    if word not in counts:
+        counts[word] = 7
+"""
+
+
+@pytest.mark.parametrize(("stored", "flags", "owner", "severity"), [
+    ("counts[word] += 1", F.AUGMENTED, {}, "note"),
+    ("counts[word] += 1", F.AUGMENTED, Counter(), "race"),      # makes the key
+    ("counts[word] = 7", F.NONE, {}, "note"),
+    ("del counts[word]", F.DELETE, {}, "race"),
+])
+def test_a_key_that_nobody_takes_away(program, stored, flags, owner, severity):
+    made = program(PRESENCE)
+    line = made.line_of(stored)
+    occurrence = sum("word in counts" in each for each in made.lines[:line])
+    test = F.TEST | F.SPAN_READ
+    made.site("check", "if word in counts", "word in counts", "contains", "", test, occurrence=occurrence)
+    made.site("act", stored, "counts[word]", "item_write", "", F.GUARD | flags, ["check"])
+    act = ("act", K.WRITE, SPAN)
+    for second in (("check", K.READ), act):
+        found = verdict(made, act, second, owner=owner, part="item", key="the", sort="span")
+        assert found[:2] == ("check-then-act", severity)
+
+
+def test_a_key_that_is_made_when_it_is_missing(program):
+    made = program(PRESENCE)
+    made.site("check", "not in counts", "word not in counts", "contains", "", F.TEST | F.SPAN_READ)
+    made.site("act", "counts[word] = 7", "counts[word]", "item_write", "", F.GUARD, ["check"], occurrence=2)
+    found = verdict(made, ("act", K.WRITE, SPAN), ("check", K.READ), owner={}, part="item", key="the", sort="span")
+    assert found[1] == "race"
+
+
+NEIGHBOURS = """
+def stop(self, reason):
+    self.stopping = True
+    self.value = reason
+
+def move(self, host, port):
+    self.value = host
+    self.port = port
+
+def show(self):
+    return self.value
+"""
+
+
+@pytest.mark.parametrize(("beside", "fragment", "flags", "occurrence", "kind"), [
+    ("self.stopping", "= True", F.CONSTANT, 1, "unsynchronised read/write"),     # a flag and what it announces
+    ("self.port", "= port", F.NONE, 2, "torn multi-step write"),
+])
+def test_stores_that_belong_together(program, beside, fragment, flags, occurrence, kind):
+    made = program(NEIGHBOURS)
+    made.site("store", "self.value =", "self.value", "attr_write", "value", F.MULTI, occurrence=occurrence)
+    made.site("beside", fragment, beside, "attr_write", beside[5:], F.MULTI | flags)
+    made.site("load", "return", "self.value", "attr_read", "value")
+    assert verdict(made, ("store", K.WRITE), ("load", K.READ))[0] == kind

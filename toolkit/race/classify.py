@@ -4,7 +4,7 @@ A conflict has two sides.  Each plays a *role* towards the variable:
 
   update   the write's value comes from an earlier read of the variable (`x += 1`, `n = x; ...; x = n + 1`)
   check    an earlier read of the variable decides whether the write happens (`if x is None: x = ...`)
-  part     one of several stores that belong together (a swap, a tuple target, neighbouring stores)
+  part     one of several stores that belong together (a swap, a tuple target, neighbouring stores that are no flags)
   plain    none of these
 
 A read plays the role of the write that it is a partner of.  The kind follows from part, access kinds and roles:
@@ -37,6 +37,7 @@ fails a program where one of these holds, and it is a *note*:
   memo              what the check leads to stores an immutable value that depends on the key alone, or the present one
   tolerant          the act fails softly: pop with a default, discard, an exception caught around it
   idempotent        the check decides nothing but adding the element, which changes nothing the second time
+  presence          the check asks whether a key is there, and the writes only change what is stored under it
 
 Flags that are set before what they announce, stores of different constants, references published twice, a check whose
 act is not repeatable: none of the rules holds, so they are reported.  The handler asks again for a pair whose first
@@ -92,6 +93,7 @@ class Question(NamedTuple):
     value: Any = NO_VALUE        # about to be stored
     present: Any = NO_VALUE      # what the variable holds now
     owner_is_class: bool = False
+    strict_keys: bool = False    # the owner is a dict that raises KeyError: who updates a key found it there
     common: frozenset[int] = frozenset()      # locks that all writes of the variable seen so far hold
     changed: frozenset[int] = frozenset()     # sites of writes that were seen to store another value over the first
 
@@ -176,18 +178,19 @@ def order_kind(question: Question) -> str:
         role = read_role(read, write, question)
         if role != "plain":
             return ROLE_KINDS[role]
-        return TORN if write.site.flags & Flag.MULTI else PLAIN
+        return TORN if belongs_together(write.number, question.sites) else PLAIN
     roles = {write_role(side.number, question.sites) for side in (first, second)}
     return next((kind for role, kind in ROLE_KINDS.items() if role in roles), PLAIN)
 
 
 def span_kind(question: Question) -> str:
     """Return the kind of a span that another thread's write falls into."""
-    for side in (question.first, question.second):
+    sides = (question.first, question.second)
+    if question.part == "structure" or any(side.kind == Kind.READ and side.span < 0 for side in sides):
+        return CHECK       # the latter: a test that met another thread's act, whatever it would have led to
+    for side in sides:
         if side.span < 0:
             continue
-        if question.part == "structure":
-            return CHECK
         if side.site.flags & Flag.GUARD and side.span != side.number and (
                 question.sites[side.span].flags & Flag.TEST or not side.site.flags & Flag.VALUE):
             return CHECK
@@ -203,7 +206,16 @@ def write_role(number: int, sites: Sites) -> str:
         return "part" if site.flags & Flag.MULTI and swaps(number, sites) else "update"
     if site.flags & Flag.GUARD:
         return "check"
-    return "part" if site.flags & Flag.MULTI else "plain"
+    return "part" if belongs_together(number, sites) else "plain"
+
+
+def belongs_together(number: int, sites: Sites) -> bool:
+    """Tell whether the write is one of several: by one statement, or beside others that are no flags either."""
+    site = sites[number]
+    if not site.flags & Flag.MULTI:
+        return False
+    beside = [other for other in sites.neighbours(number) if other.flags & Flag.MULTI and other.text != site.text]
+    return any(other.line == site.line or not (other.flags | site.flags) & Flag.CONSTANT for other in beside)
 
 
 def swaps(number: int, sites: Sites) -> bool:
@@ -248,7 +260,7 @@ def _harmless_poll(read: Side, number: int, write: Side, question: Question) -> 
 def benign(question: Question, kind: str) -> str | None:
     """Return the first rule of the table that holds, or None for what a program must not do."""
     if question.sort == "span":
-        rules: tuple[Rule, ...] = (_rechecked_span, _memo, _tolerant, _idempotent)
+        rules: tuple[Rule, ...] = (_rechecked_span, _presence, _memo, _tolerant, _idempotent)
     elif {question.first.kind, question.second.kind} <= {Kind.READ, Kind.WRITE, Kind.ATOMIC}:
         rules = (_construction, _double_checked, _same_constant, _flag, _publication, _memo, _tolerant)
     else:
@@ -456,6 +468,25 @@ def _idempotent(question: Question) -> str | None:
     acts = list(_acts(question))
     alone = [side.site.op == "method" and side.site.key == "add" and _decides_one(side, question) for side in acts]
     return "idempotent" if acts and all(alone) else None
+
+
+def _presence(question: Question) -> str | None:
+    """Forget tests for a key that nobody takes away: what they found stays true."""
+    sides = (question.first, question.second)
+    tests = [question.sites[side.span] for side in sides if side.span >= 0 and side.span != side.number]
+    tests += [side.site for side in sides if side.kind == Kind.READ]
+    stays = all(_keeps_key(side, question) for side in sides if side.kind != Kind.READ)
+    return "presence" if tests and stays and all(test.op == "contains" for test in tests) else None
+
+
+def _keeps_key(side: Side, question: Question) -> bool:
+    """Tell whether the write finds its key there: `d[k] += 1`, or `d[k] = v` under `if k in d`."""
+    if side.kind != Kind.WRITE or side.site.flags & Flag.DELETE or not question.strict_keys:
+        return False
+    if side.site.flags & Flag.AUGMENTED:
+        return True
+    reads = [question.sites[number] for number in side.site.partners]
+    return any(read.op == "contains" and question.sources.found_there(read, side.site) for read in reads)
 
 
 def _rechecked_span(question: Question) -> str | None:

@@ -105,6 +105,14 @@ class Sources:
                 return len(node.body) == 1 and not node.orelse and isinstance(node.body[0], ast.Expr | ast.Assign)
         return False
 
+    def found_there(self, test: SiteInfo, write: SiteInfo) -> bool:
+        """Tell whether the write stands in the body of `if key in container`, and that alone."""
+        for node in self.around(write):
+            if isinstance(node, ast.If) and _covers(node.test, test):
+                alone = isinstance(node.test, ast.Compare) and [type(each) for each in node.test.ops] == [ast.In]
+                return alone and any(child is step for child in node.body for step in self.around(write))
+        return False
+
     def accessor(self, read: SiteInfo) -> bool:
         """Tell whether the read is all that its function does: `return self._stopped`."""
         function = next((node for node in self.around(read) if isinstance(node, ast.FunctionDef)), None)

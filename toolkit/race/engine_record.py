@@ -120,6 +120,7 @@ class Recorder:
             sort, part, first, second, self._sites, self._sources,
             value=value if value is not NO_VALUE else self._stored_name(second, frame),
             present=_present(part, owner, key, frame), owner_is_class=raw.is_class(owner),
+            strict_keys=issubclass(type(owner), dict) and not _makes_keys(type(owner)),
             common=self._hold_in_common(part, owner, key, first, second), changed=self._changed,
         )
 
@@ -240,6 +241,11 @@ def verb(side: Side) -> str:
 def _graver(severity: str, known: str | None) -> bool:
     order = ("race", "atomicity violation", "suppressed", "note")
     return known is None or order.index(severity) < order.index(known)
+
+
+def _makes_keys(cls: type) -> bool:
+    """Tell whether a missing key is made when it is asked for: defaultdict, Counter."""
+    return any("__missing__" in raw.class_members(each) for each in raw.mro(cls))
 
 
 def _accessing_frame(site: SiteInfo) -> FrameType | None:

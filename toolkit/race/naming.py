@@ -141,7 +141,12 @@ def enclosing_class(function: str) -> str | None:
 
 
 def container_text(site: SiteInfo) -> str:
-    """Return the source of the container that a site accesses: `self.counts` of `self.counts[word]`."""
+    """Return the source of the container that a site accesses: `self.counts` of `self.counts[word]`.
+
+    "" where the text does not say: a getter's call reads something inside.
+    """
+    if site.op in {"reads", "writes"}:
+        return ""
     try:
         node = ast.parse(site.text.strip(), mode="eval").body
     except (SyntaxError, ValueError):
