@@ -68,14 +68,14 @@ def _confirmation(spec: Spec, spool: str) -> Confirmation:
 
 
 def _as_script(path: str, names: dict[str, Any], session: Session | Confirmation) -> None:
-    from toolkit.race.spec_target import is_bundle
+    from toolkit.race.spec_target import is_bundle, whole
 
+    file = whole(path)
     if is_bundle(path):
         if sys.flags.safe_path:
-            sys.path.insert(0, os.path.join(os.getcwd(), path))   # the interpreter does that, too
+            sys.path.insert(0, file)   # the interpreter does that, too
         _as_bundle()
         return
-    file = os.path.join(os.getcwd(), path)
     names["__file__"] = file
     names["__loader__"] = SourceFileLoader("__main__", file)
     with open(path, "rb") as handle:

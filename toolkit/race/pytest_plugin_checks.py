@@ -83,8 +83,8 @@ class Checks(Told):
     """Gives every phase of every test a section of its own, and fails the phase in which a race was found."""
 
     def __init__(self, config: pytest.Config, options: Any, chosen: Settings, spool: str) -> None:
-        self.own_spool = not spool
         super().__init__(config, chosen, spool or make_spool())
+        self.own_spool = not spool
         self.session = Session(
             spool=self.spool, core=options.gilscope_race_core,
             include=[*options.gilscope_race_include, *chosen.include],
@@ -92,7 +92,7 @@ class Checks(Told):
         try:
             self.session.start()
         except BaseException:
-            self.pytest_unconfigure()
+            self._remove_spool()
             raise
 
     def pytest_report_header(self) -> str:
@@ -167,7 +167,9 @@ class Checks(Told):
 
     def pytest_unconfigure(self) -> None:
         """Stop checking."""
-        if Session.current is self.session:
-            self.session.stop()
+        self.session.stop()
+        self._remove_spool()
+
+    def _remove_spool(self) -> None:
         if self.own_spool:
             remove_spool(self.spool)

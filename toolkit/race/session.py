@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import sys
 
 from toolkit.race import hook, registry, sync
 from toolkit.race.engine import Engine
+from toolkit.race.site import OP_PREFIX, OPS
 from toolkit.race.sync.later import Later
 
 TYPE_CHECKING = False
@@ -46,7 +48,6 @@ class Session:
         self.slow_because = ""
         self.unrewritten: dict[str, str] = {}   # path -> why the module runs as it is
         self._undo: list[Callable[[], None]] = []
-        self._forked = False
 
     def start(self) -> None:
         """Begin to check.
@@ -54,9 +55,16 @@ class Session:
         Raises:
             RuntimeError: This process is being checked already.
         """
-        if Session.current is not None:
+        if OP_PREFIX + OPS[0] in vars(builtins):   # also where another copy of this package does it
             raise RuntimeError("this process is being checked for races already; one checking cannot hold another")
         Session.current = self
+        try:
+            self._start()
+        except BaseException:
+            self._take_back()
+            raise
+
+    def _start(self) -> None:
         self.core, self.slow_because = load_core(self.wanted)
         self._is_project = hook.project_filter(include=self.include)
         self._undo.append(sync.install(self.core))
@@ -89,6 +97,9 @@ class Session:
     def stop(self) -> None:
         """End the checking and take all patches back."""
         self.finish()
+        self._take_back()
+
+    def _take_back(self) -> None:
         for undo in reversed(self._undo):
             undo()
         self._undo.clear()

@@ -45,8 +45,13 @@ class Target:
         if self.kind == MODULE:
             return os.getcwd()
         if is_bundle(self.name):
-            return os.path.join(os.getcwd(), self.name)
+            return whole(self.name)
         return os.path.dirname(os.path.realpath(self.name))
+
+
+def whole(path: str) -> str:
+    """Return a path from the root on, otherwise as it was written: so `__file__` has it."""
+    return os.getcwd() if path in {"", "."} else os.path.join(os.getcwd(), path)
 
 
 def find(words: Sequence[str]) -> Target:

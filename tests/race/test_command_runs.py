@@ -1,0 +1,301 @@
+"""`gilscope race` from outside: exit codes, the two streams, signals, reports in all forms, on every build at hand."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.builds import ROOT, builds
+
+TIMEOUT = 60
+CORE = ("--core", os.environ["GILSCOPE_TEST_CORE"]) if "GILSCOPE_TEST_CORE" in os.environ else ()
+GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from toolkit.cli import main; sys.exit(main())"
+RACY = """
+    import sys, threading
+    class Account:
+        def __init__(self):
+            self.balance = 0
+        def deposit(self):
+            self.balance += 1
+    def main():
+        account = Account()
+        threads = [threading.Thread(target=account.deposit) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        print(account.balance)
+    main()
+    """
+CLEAN = "print('fine')\n"
+PATIENT = """
+    import signal, sys, time
+    def handler(number, frame):
+        print("got", number, flush=True)
+        sys.exit(9)
+    signal.signal(signal.SIGUSR1, handler)
+    print("ready", flush=True)
+    while True:
+        time.sleep(0.01)
+    """
+
+
+def words(*rest, python=sys.executable):
+    return [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", *CORE, *rest]
+
+
+def race(folder, source, *options, program=("script.py",), python=sys.executable, **settings):
+    (folder / "script.py").write_text(textwrap.dedent(source).lstrip("\n"))
+    return subprocess.run(words(*options, *program, python=python), cwd=folder, capture_output=True, text=True,
+                          timeout=TIMEOUT, check=False, env=environment(**settings.pop("env", {})), **settings)
+
+
+def environment(**extra):
+    return {**{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}, **extra}
+
+
+@pytest.fixture(params=builds().values(), ids=builds())
+def python(request):
+    return request.param
+
+
+def test_race_is_told_after_the_program_and_ends_with_66(python, tmp_path):
+    done = race(tmp_path, RACY, python=python)
+    assert (done.stdout, done.returncode) == ("2\n", 66)
+    assert "DATA RACE on Account.balance" in done.stderr
+    assert "script.py:6 in Account.deposit" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_clean_program_leaves_no_trace(python, tmp_path):
+    done = race(tmp_path, CLEAN, python=python)
+    assert (done.stdout, done.stderr, done.returncode) == ("fine\n", "", 0)
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
+
+
+def test_race_in_a_forked_child_is_told(python, tmp_path):
+    forks = textwrap.dedent(RACY).replace("\nmain()", textwrap.dedent("""
+        import os
+        pid = os.fork()
+        if pid == 0:
+            main()
+            sys.stdout.flush()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        """))
+    done = race(tmp_path, forks, python=python)
+    assert (done.stdout, done.returncode) == ("2\n", 66)
+    assert "Account.balance" in done.stderr
+
+
+def test_race_before_a_crash_is_told_with_the_signal(python, tmp_path):
+    done = race(tmp_path, textwrap.dedent(RACY) + "\nimport os, signal\nsys.stdout.flush()\n"
+                "os.kill(os.getpid(), signal.SIGKILL)\n", python=python)
+    assert done.stdout == "2\n"
+    assert "ended by SIGKILL" in done.stderr
+    assert "Account.balance" in done.stderr
+    assert done.returncode == 66
+
+
+def test_death_by_a_signal_is_told(tmp_path):
+    done = race(tmp_path, "import os, signal\nos.kill(os.getpid(), signal.SIGABRT)\n")
+    assert done.returncode == 128 + signal.SIGABRT
+    assert "the program was ended by SIGABRT" in done.stderr
+
+
+def test_race_before_os_exit_is_told(tmp_path):
+    done = race(tmp_path, textwrap.dedent(RACY) + "\nimport os\nsys.stdout.flush()\nos._exit(3)\n")
+    assert (done.stdout, done.returncode) == ("2\n", 66)
+
+
+def test_folder_of_the_run_is_removed(tmp_path):
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "work").mkdir()
+    race(tmp_path / "work", RACY, env={"TMPDIR": str(tmp_path / "tmp")})
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_folder_that_cannot_be_made_is_told(tmp_path):
+    done = race(tmp_path, CLEAN, env={"TMPDIR": str(tmp_path / "none")})
+    assert done.returncode == 2
+    assert "set TMPDIR to a writable folder" in done.stderr
+
+
+def test_json_takes_the_place_of_the_text(tmp_path):
+    done = race(tmp_path, RACY, "--json")
+    assert json.loads(done.stderr)["races"]
+    assert done.stdout == "2\n"
+
+
+def test_reports_go_to_files(tmp_path):
+    done = race(tmp_path, RACY, "--json=out.json", "--sarif", "out.sarif", "--github")
+    assert json.loads((tmp_path / "out.json").read_text())["races"]
+    assert json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["results"]
+    assert "::error " in done.stderr
+    assert "DATA RACE" in done.stderr
+
+
+def test_reports_are_written_for_clean_programs_too(tmp_path):
+    done = race(tmp_path, CLEAN, "--json=out.json", "--sarif", "out.sarif")
+    assert done.returncode == 0
+    assert json.loads((tmp_path / "out.json").read_text())["races"] == []
+    assert json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["results"] == []
+
+
+def test_report_that_cannot_be_written_is_told(tmp_path):
+    done = race(tmp_path, RACY, "--sarif", "no/such/folder.sarif")
+    assert done.returncode == 2
+    assert "cannot write no/such/folder.sarif" in done.stderr
+
+
+def test_suppressed_race_is_none(tmp_path):
+    done = race(tmp_path, RACY.replace("self.balance += 1", "self.balance += 1  # race: ok counted again at night"))
+    assert done.returncode == 0
+    assert "DATA RACE" not in done.stderr
+
+
+def test_settings_of_the_project_count(tmp_path):
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.gilscope.race]\nsuppress = [{ variable = "Account.balance", why = "known" }]\n')
+    assert race(tmp_path, RACY).returncode == 0
+
+
+def test_unused_suppression_of_a_clean_program_is_told(tmp_path):
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.gilscope.race]\nsuppress = [{ variable = "Account.balance", why = "known" }]\n')
+    done = race(tmp_path, CLEAN)
+    assert done.returncode == 0
+    assert "Account.balance" in done.stderr
+
+
+def test_module_is_run(python, tmp_path):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    (tmp_path / "package" / "__main__.py").write_text(textwrap.dedent(RACY) + "print(sys.argv, __package__)\n")
+    done = race(tmp_path, "", program=("-m", "package", "x"), python=python)
+    assert done.returncode == 66
+    assert done.stdout == f"2\n[{str(tmp_path / 'package' / '__main__.py')!r}, 'x'] package\n"
+    assert "__main__.py:7 in Account.deposit" in done.stderr
+
+
+def test_console_command_is_run_under_its_interpreter(tmp_path):
+    (tmp_path / "bin").mkdir()
+    tool = tmp_path / "bin" / "tool"
+    tool.write_text(f"#!{sys.executable}\nimport sys\nprint(sys.executable, sys.argv)\n")
+    tool.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", GILSCOPE, "race", *CORE, "--", "tool", "-x"], cwd=tmp_path, capture_output=True,
+        text=True, timeout=TIMEOUT, check=False, env=environment(PATH=f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"))
+    assert (done.stdout, done.returncode) == (f"{sys.executable} [{str(tool)!r}, '-x']\n", 0)
+
+
+def test_program_from_standard_input_is_checked(python, tmp_path):
+    done = race(tmp_path, "", program=("-", "x"), python=python, input=textwrap.dedent(RACY))
+    assert (done.stdout, done.returncode) == ("2\n", 66)
+    assert "<stdin>:7" in done.stderr
+
+
+def test_flags_of_the_interpreter_reach_it(tmp_path):
+    done = race(tmp_path, "import sys\nprint(sys.flags.optimize, sys.warnoptions, __debug__)\n",
+                "--python-args=-O -W error")
+    assert done.stdout == "1 ['error'] False\n"
+
+
+def test_program_with_a_package_of_our_name_gets_its_own(python, tmp_path):
+    (tmp_path / "toolkit").mkdir()
+    (tmp_path / "toolkit" / "__init__.py").write_text("mine = True\n")
+    done = race(tmp_path, "import toolkit\nassert toolkit.mine\n" + textwrap.dedent(RACY), python=python)
+    assert (done.stdout, done.returncode) == ("2\n", 66)
+    assert "Account.balance" in done.stderr
+
+
+def test_signal_reaches_the_program(tmp_path):
+    (tmp_path / "script.py").write_text(textwrap.dedent(PATIENT))
+    with subprocess.Popen(words("script.py"), cwd=tmp_path, stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout.readline() == "ready\n"
+        started.send_signal(signal.SIGUSR1)
+        assert started.stdout.read() == f"got {signal.SIGUSR1.value}\n"
+        assert started.wait(TIMEOUT) == 9
+
+
+def test_termination_reaches_the_program_and_the_report_follows(tmp_path):
+    (tmp_path / "script.py").write_text(textwrap.dedent(RACY) + textwrap.dedent(PATIENT))
+    with subprocess.Popen(words("script.py"), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as started:
+        assert [started.stdout.readline() for _ in range(2)] == ["2\n", "ready\n"]
+        started.terminate()
+        errors = started.stderr.read()
+        assert started.wait(TIMEOUT) == 66
+    assert "the program was ended by SIGTERM" in errors
+    assert "Account.balance" in errors
+
+
+def test_program_does_not_outlive_gilscope(tmp_path):
+    (tmp_path / "script.py").write_text("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n")
+    with subprocess.Popen(words("script.py"), cwd=tmp_path, stdout=subprocess.PIPE, text=True) as started:
+        program = int(started.stdout.readline())
+        started.kill()
+        assert started.stdout.read() == ""   # the other end of the pipe closes when the program is gone
+    assert is_gone(program)
+
+
+def is_gone(pid):
+    for _ in range(200):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        state = Path(f"/proc/{pid}/stat")
+        if state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z":
+            return True   # nobody here is its parent
+        time.sleep(0.01)
+    return False
+
+
+def test_ctrl_c_on_a_terminal_is_the_programs(tmp_path):
+    (tmp_path / "script.py").write_text(textwrap.dedent(RACY) + textwrap.dedent("""
+        import time
+        print(sys.stdin.isatty(), sys.stdout.isatty(), flush=True)
+        try:
+            time.sleep(60)
+        except KeyboardInterrupt:
+            print("interrupted once", flush=True)
+            raise
+        """))
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        command = words("script.py")
+        os.execv(command[0], command)
+    shown = ""
+    try:
+        while "True True" not in shown:
+            shown += os.read(terminal, 4096).decode()
+        os.write(terminal, b"\x03")
+        while True:
+            shown += os.read(terminal, 4096).decode()
+    except OSError:
+        pass   # Linux's way to say that nobody holds the terminal any more
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(terminal)
+    assert code == 66
+    assert shown.count("interrupted once") == 1
+    assert shown.index("KeyboardInterrupt") < shown.index("DATA RACE")
+    assert "\x1b[" in shown
+
+
+def test_too_old_python_is_refused(tmp_path):
+    fake = tmp_path / "old-python"
+    fake.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'import sys\nsys.version_info = (3, 9)\n"
+                    "exec(open(sys.argv[-3]).read())' \"$@\"\n")
+    fake.chmod(0o755)
+    done = race(tmp_path, CLEAN, python=fake)
+    assert done.returncode == 2
+    assert "the race checker needs CPython 3.12 or newer" in done.stderr
