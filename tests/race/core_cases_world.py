@@ -58,7 +58,7 @@ class Actor:
             for _ in steps if hasattr(steps, "send") else ():
                 self.done.tell()
                 self.turn.wait()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  a case's anything
             self.error = error
         self.end = self.world.core.thread_end()
         self.finished = True
@@ -85,6 +85,7 @@ class World:
         self.conflicts = []
         self.names = {}          # site number -> name
         self.sites = {}          # name -> site number
+        self.methods = {}        # method name -> site, for cases that need one of each
         self.final = False       # what the handler answers
         core.start(self.hear)
 
@@ -131,7 +132,7 @@ class World:
         return threading.Lock()
 
     def told(self):
-        """Return the conflicts so far as (sort, part, key, first, second), each side as "site KIND" or "read>site KIND"."""
+        """Return the conflicts so far as (sort, part, key, first, second); sides as "site KIND" or "read>site KIND"."""
         found = [(sort, part, key, self.side(first), self.side(second))
                  for sort, _, part, key, first, second, _ in self.conflicts]
         self.conflicts.clear()

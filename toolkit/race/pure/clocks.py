@@ -90,8 +90,9 @@ class ThreadState:
 class Opened:
     """A read that a later write may depend on: what was past at it, and which locks were held in which acquisition."""
 
-    __slots__ = ("hard", "held")
+    __slots__ = ("before", "hard", "held")
 
     def __init__(self, state: ThreadState) -> None:
+        self.before = state.hard     # and what was past before the item that it got was handed over
         self.hard = state.hard
         self.held = tuple(state.held)

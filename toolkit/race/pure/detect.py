@@ -107,9 +107,7 @@ def _against_write(touch: Touch, location: Location, access: Access | None) -> N
 
 def got(touch: Touch, location: Location) -> None:
     """Note the load of a key: whoever gets an item comes after its insertion."""
-    spans.begin(touch, location)
-    if location.handed is not None:
-        touch.state.join(location.handed)
+    spans.begin(touch, location, gets=True)
     load(touch, location)
 
 
@@ -120,9 +118,7 @@ def missed(touch: Touch, location: Location) -> None:
 
 def found(touch: Touch, location: Location) -> None:
     """Note that a key was looked for in a set and is there; that is no load of anything."""
-    spans.begin(touch, location)
-    if location.handed is not None:
-        touch.state.join(location.handed)
+    spans.begin(touch, location, gets=True)
 
 
 def write(touch: Touch, location: Location) -> None:
@@ -162,8 +158,9 @@ def hand(touch: Touch, location: Location) -> None:
 
 def take(touch: Touch, location: Location) -> None:
     """Come after the insertion of an item."""
-    if location.handed is not None:
-        touch.state.join(location.handed)
+    handed = location.handed or location.shadow.unknown
+    if handed is not None:
+        touch.state.join(handed)
 
 
 def removed(_: Touch, location: Location) -> None:
@@ -186,8 +183,7 @@ def load_to_store(touch: Touch, location: Location) -> None:
 
 def got_to_store(touch: Touch, location: Location) -> None:
     """Note the same for an item."""
-    spans.begin(touch, location, own=True)
-    take(touch, location)
+    spans.begin(touch, location, own=True, gets=True)
     load(touch, location)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolkit.race.pure import detect
-from toolkit.race.pure.classify import MISSING
+from toolkit.race.pure.classify import MISSING, one_of
 from toolkit.race.pure.items import absent
 
 TYPE_CHECKING = False
@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from toolkit.race.pure.detect import Step, Verb
+    from toolkit.race.pure.detect import Step, Transfer, Verb
     from toolkit.race.pure.items import Items
 
+_ASKS_NOTHING = (list, tuple, set, frozenset, dict, str)     # to iterate over these runs no code of the program
 MOST_KEYS = 64      # of an argument of `update` that are noted one by one
 
 
@@ -81,15 +82,13 @@ def popitem(items: Items, container: Any, native: Callable[..., Any], args: tupl
 
 def update(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
            kwargs: dict[str, Any]) -> Any:
-    """Do `d.update(other, **more)`; what another iterable than a dict yields is not known in time."""
+    """Do `d.update(other, **more)`."""
     keys: list[Any] = list(kwargs)
-    if len(args) == 1 and type(args[0]) is dict:
-        keys = [*args[0], *keys]
-    steps: list[Step] = []
-    for key in keys[:MOST_KEYS]:
-        steps += _item(detect.atomic, container, key), _item(detect.hand, container, key)
-    items.note(*steps, _structure(detect.grow, container))
-    return native(*args, **kwargs)
+    if len(args) == 1 and isinstance(args[0], dict):
+        keys = [*dict.keys(args[0]), *keys]
+    elif len(args) == 1 and one_of(type(args[0]), (list, tuple)):
+        keys = [*(pair[0] for pair in args[0] if type(pair) is tuple and pair), *keys]
+    return _several(items, container, keys, lambda: native(*args, **kwargs), unseen=True)
 
 
 def add(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -126,11 +125,21 @@ def set_pop(items: Items, container: Any, native: Callable[..., Any], args: tupl
 def set_update(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
                kwargs: dict[str, Any]) -> Any:
     """Do `s.update(other, ...)`."""
+    unseen = not all(one_of(type(arg), _ASKS_NOTHING) for arg in args)
+    return _several(items, container, _known(args), lambda: native(*args, **kwargs), unseen=unseen)
+
+
+def _several(items: Items, container: Any, keys: list[Any], act: Callable[[], Any], *, unseen: bool) -> Any:
+    """Insert several keys at once; of those that are not known in time the container hands over what it can."""
     steps: list[Step] = []
-    for key in _known(args)[:MOST_KEYS]:
+    for key in keys[:MOST_KEYS]:
         steps += _item(detect.atomic, container, key), _item(detect.hand, container, key)
-    items.note(*steps, _structure(detect.grow, container))
-    return native(*args, **kwargs)
+    unknown: tuple[Transfer, ...] = ((detect.hand_unknown, container, ()),) if unseen or len(keys) > MOST_KEYS else ()
+    items.note(*steps, _structure(detect.grow, container), transfers=unknown)
+    result = act()
+    if unknown and len(keys) <= MOST_KEYS:
+        items.note(transfers=unknown)     # what an iterator made on its way
+    return result
 
 
 def count_up(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
@@ -141,9 +150,8 @@ def count_up(items: Items, container: Any, native: Callable[..., Any], args: tup
     for key in [*_known(args), *kwargs][:MOST_KEYS]:
         new = absent(container, key)
         grows = grows or new is True
-        steps += _item(detect.take, container, key), _item(detect.update, container, key)
-        if new:
-            steps.append(_item(detect.hand, container, key))
+        steps += ((_item(detect.missed_to_store, container, key), _item(detect.insert, container, key)) if new else
+                  (_item(detect.got_to_store, container, key), _item(detect.write, container, key)))
     if grows:
         steps.append(_structure(detect.grow, container))
     items.note(*steps)
@@ -154,8 +162,7 @@ def _known(args: Iterable[Any]) -> list[Any]:
     """Return the items of those arguments whose iteration changes and asks nothing, each once."""
     found: dict[int, Any] = {}
     for arg in args:
-        kind = type(arg)
-        if kind is list or kind is tuple or kind is set or kind is frozenset or kind is dict or kind is str:
+        if one_of(type(arg), _ASKS_NOTHING):
             found.update((id(item), item) for item in list(arg))
     return list(found.values())
 

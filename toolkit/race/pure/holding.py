@@ -6,8 +6,8 @@ from _weakref import ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
-    from typing import Any
 
     from toolkit.race.core import Place
     from toolkit.race.pure.clocks import Clock, ThreadState
@@ -16,14 +16,21 @@ if TYPE_CHECKING:
 _MOST_ORIGINS = 4096     # locks whose origin is remembered although they may be gone
 
 
+class LockRef(ref):    # type: ignore[type-arg]  # generic for checkers only
+    """A reference to a lock, by which its death is noticed: a lock may die while it is held."""
+
+    __slots__ = ("uid",)
+    uid: int
+
+
 class Record:
     """What a tracked lock carries: its name, the moment of its last release, who holds it."""
 
     __slots__ = ("clock", "holder", "lock", "uid")
 
-    def __init__(self, lock: object) -> None:
-        self.lock = ref(lock)
-        self.uid = 0               # given at the first acquisition
+    def __init__(self, lock: object, died: Callable[[LockRef], None]) -> None:
+        self.lock = LockRef(lock, died)
+        self.lock.uid = self.uid = 0               # given at the first acquisition
         self.clock: Clock | None = None
         self.holder: tuple[ThreadState, tuple[int, int]] | None = None
 
@@ -35,7 +42,11 @@ class Holding:
         self._monitor = monitor
         self._uids = 0
         self._serial = 0
-        self._origins: dict[int, tuple[int, ref[Any]]] = {}
+        self._origins: dict[int, tuple[int, LockRef]] = {}
+
+    def record(self, lock: object) -> Record:
+        """Return what a new lock is to carry."""
+        return Record(lock, self._monitor.dead_locks.append)
 
     def acquired(self, record: Record, frame: FrameType) -> None:
         """Note that this thread has just got the lock."""
@@ -68,12 +79,13 @@ class Holding:
 
     def held(self) -> tuple[int, ...]:
         """Return the uids of the locks this thread holds, innermost first."""
+        self._monitor.tidy()
         return tuple(uid for uid, _ in reversed(self._monitor.threads.current().held))
 
     def origin(self, uid: int) -> tuple[tuple[Place, ...], object | None]:
         """Return where a lock was first acquired, and the lock if it lives."""
-        context, lock = self._origins.get(uid, (0, lambda: None))
-        return self._monitor.contexts.places(context), lock()
+        context, lock = self._origins.get(uid, (0, None))
+        return self._monitor.contexts.places(context), lock and lock()
 
     def _hold(self, state: ThreadState, record: Record, frame: FrameType) -> None:
         self._unhold(record)
@@ -103,7 +115,7 @@ class Holding:
 
     def _name(self, record: Record, frame: FrameType) -> None:
         self._uids += 1
-        record.uid = self._uids
+        record.lock.uid = record.uid = self._uids
         self._origins[record.uid] = self._monitor.contexts.of(frame), record.lock
         if len(self._origins) > _MOST_ORIGINS:
             gone = [uid for uid, (_, where) in self._origins.items() if where() is None]

@@ -9,14 +9,13 @@ import _thread
 from sys import _getframe, modules
 
 from toolkit.race.pure.classify import descends
-from toolkit.race.pure.holding import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Self
 
-    from toolkit.race.pure.holding import Holding
+    from toolkit.race.pure.holding import Holding, Record
 
 _native_lock = _thread.allocate_lock
 _NativeLock = type(_thread.allocate_lock())
@@ -49,7 +48,7 @@ class _Lock:
         native = _native_lock(*args, **kwargs)
         self = object.__new__(cls)
         self._native = native
-        self._record = Record(self)
+        self._record = self._holding.record(self)
         return self
 
     def __init_subclass__(cls) -> None:
@@ -111,7 +110,7 @@ class _RLock(_NativeRLock):     # type: ignore[misc]  # see above
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self: Self = _NativeRLock.__new__(cls, *args, **kwargs)
         self._depth = 0
-        self._record = Record(self)
+        self._record = self._holding.record(self)
         return self
 
     def __init__(self, *_: Any, **__: Any) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from toolkit.race.core import Conflict
     from toolkit.race.pure.detect import Step, Transfer
+    from toolkit.race.pure.holding import LockRef
     from toolkit.race.pure.marks import Site
     from toolkit.race.pure.touch import Found
 
@@ -36,6 +37,7 @@ class Monitor:
         self.table = shadow.Table()
         self.contexts = Contexts()
         self.threads = Threads(self.table.clear)
+        self.dead_locks: list[LockRef] = []     # appended to by the interpreter
         self.counts: dict[tuple[int, int], int] = {}
         self._told: set[tuple[str, int, int]] = set()
         self._serial = 0
@@ -95,6 +97,7 @@ class Monitor:
             state.inside = True
             with self.threads.guard:
                 self._serial += 1
+                self._bury_locks()
                 touch = Touch(state, site, frame, self.contexts, self._serial)
                 action(touch)
                 self.table.sweep()
@@ -115,6 +118,7 @@ class Monitor:
         try:
             state.inside = True
             with self.threads.guard:
+                self._bury_locks()
                 action(state)
                 self.threads.alone(state)
                 trash = self.table.empty()
@@ -200,6 +204,12 @@ class Monitor:
             transfer(touch, self.table.of(owner), values)
         if touch.publishes:
             state.time += 1
+
+    def _bury_locks(self) -> None:
+        while self.dead_locks:
+            uid = self.dead_locks.pop().uid
+            for state in self.threads.live():
+                state.held = [hold for hold in state.held if hold[0] != uid]
 
     def _count(self, touch: Touch) -> None:
         for _, _, first, second in touch.conflicts:

@@ -36,15 +36,13 @@ def appendleft(items: Items, container: Any, native: Callable[..., Any], args: t
 def extend(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
            kwargs: dict[str, Any]) -> Any:
     """Do `extend`."""
-    _grow_by(items, container, detect.hand_right, args)
-    return native(*args, **kwargs)
+    return native(*_grow_by(items, container, detect.hand_right, args), **kwargs)
 
 
 def extendleft(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
                kwargs: dict[str, Any]) -> Any:
     """Do `extendleft`."""
-    _grow_by(items, container, detect.hand_left, args)
-    return native(*args, **kwargs)
+    return native(*_grow_by(items, container, detect.hand_left, args), **kwargs)
 
 
 def pop(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -80,14 +78,42 @@ def _grow(items: Items, container: Any, transfer: Transfer) -> None:
     items.note((detect.grow, container, "structure", None), transfers=(transfer,))
 
 
-def _grow_by(items: Items, container: Any, hand: Taken, args: tuple[Any, ...]) -> None:
-    if len(args) != 1:
-        return
+def _grow_by(items: Items, container: Any, hand: Taken, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the argument of `extend`, where need be as an iterator that hands over each value it yields."""
+    if len(args) != 1 or args[0] is container:
+        return args
     kind = type(args[0])
     if kind is list or kind is tuple:
         _grow(items, container, (hand, container, tuple(args[0])))
-    else:
-        _grow(items, container, (detect.hand_unknown, container, ()))     # what it yields is not known in time
+        return args
+    items.note((detect.grow, container, "structure", None))
+    return (_Handing(items, container, hand, args[0]),)
+
+
+class _Handing:
+    """An iterator whose values are handed over one by one on their way into a container."""
+
+    __slots__ = ("container", "hand", "items", "native", "source")
+
+    def __init__(self, items: Items, container: Any, hand: Taken, source: Any) -> None:
+        self.items = items
+        self.container = container
+        self.hand = hand
+        self.source = source
+        self.native = iter(source)
+
+    def __iter__(self) -> _Handing:
+        return self
+
+    def __next__(self) -> Any:
+        value = next(self.native)
+        self.items.note(transfers=((self.hand, self.container, (value,)),))
+        return value
+
+    def __length_hint__(self) -> int:
+        from operator import length_hint
+
+        return length_hint(self.source)
 
 
 SEQUENCE_METHODS = {"append": append, "appendleft": appendleft, "insert": append, "extend": extend,

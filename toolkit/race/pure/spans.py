@@ -35,7 +35,7 @@ def violates(kind: int, act: int) -> bool:
     return act in (WRITE, ATOMIC) and kind in (WRITE, ATOMIC)
 
 
-def begin(touch: Touch, location: Location, *, own: bool = False, ordered: bool = False) -> None:
+def begin(touch: Touch, location: Location, *, own: bool = False, ordered: bool = False, gets: bool = False) -> None:
     """Remember a read for the writes that may depend on it.
 
     Args:
@@ -43,13 +43,21 @@ def begin(touch: Touch, location: Location, *, own: bool = False, ordered: bool 
         location: What it reads.
         own: The same site will write, too.
         ordered: A store that this read does not come after is a conflict of its own.
+        gets: The read gets an item, so it comes after the insertion.
     """
     state = touch.state
     opened = Opened(state)
+    opens = own or touch.site.flags & (SPAN_READ | AUGMENTED)
+    if opens:
+        failed_check(touch, location, opened, ordered=ordered)
+    if gets:
+        handed = location.handed or location.shadow.unknown
+        if handed is not None:
+            state.join(handed)
+            opened.hard = state.hard
     if state.reads is not None:
         state.reads.append((state.position, location, opened))
-    if own or touch.site.flags & (SPAN_READ | AUGMENTED):
-        failed_check(touch, location, opened, ordered=ordered)
+    if opens:
         open_at(touch, location, opened)
 
 
@@ -99,17 +107,17 @@ def close(touch: Touch, location: Location, write: Access, opened: Opened, held:
 def failed_check(touch: Touch, location: Location, opened: Opened, *, ordered: bool = False) -> None:
     """Note a check that finds another thread's check and act done: had it come earlier, both would have acted.
 
-    Only where this check guards an act of the same direction; a consumer that looks whether there is something
-    has nothing to do with two producers that look whether there is nothing.
+    Only where this check guards an act of the same direction (a consumer that looks whether there is something has
+    nothing to do with a producer that looks whether there is nothing), or where it is the very same site and nothing
+    but the hand-off of that item orders the two.
     """
-    guarded = GUARDED.get(touch.site.number)
-    if guarded is None:
-        return
-    held = tuple(uid for uid, _ in opened.held)
+    guarded = GUARDED.get(touch.site.number, ())
     for span in location.spans.values():
         write = span.write
-        if (write.slot != touch.state.slot and opened.hard.get(write.slot, 0) < write.time
-                and _apart(span.locks, held) and DIRECTIONS.get(write.site) in guarded
+        alike = DIRECTIONS.get(write.site) in guarded or (
+            location.handed is not None and write.span_site == touch.site.number)
+        if (alike and write.slot != touch.state.slot and opened.before.get(write.slot, 0) < write.time
+                and _apart(span.locks, tuple(uid for uid, _ in opened.held))
                 and not (ordered and write.kind == WRITE and not touch.state.sees(write.slot, write.time))):
             touch.conflict("span", location, write, touch.access(READ))
 

@@ -72,6 +72,10 @@ class Threads:
             self._local.state = below
         return clock
 
+    def live(self) -> list[ThreadState]:
+        """Return the threads that have not ended.  Under the guard."""
+        return list(self._live.values())
+
     def alone(self, state: ThreadState) -> None:
         """Look again whether `state` is after all that others did.  Under the guard."""
         while self._gone:
