@@ -1,4 +1,4 @@
-# EXPECT: check-then-act | *_stock['pen'] | 14, 18, 25 | atomicity
+# EXPECT: check-then-act | *_stock['pen'] | 14, 18, 25, 26 | atomicity
 """An order is checked and booked in two calls, each of them locked."""
 
 import threading
