@@ -192,7 +192,8 @@ def test_console_command_is_run_under_its_interpreter(tmp_path):
     tool.chmod(0o755)
     done = subprocess.run(
         [sys.executable, "-c", GILSCOPE, "race", *CORE, "--", "tool", "-x"], cwd=tmp_path, capture_output=True,
-        text=True, timeout=TIMEOUT, check=False, env=environment(PATH=f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"))
+        text=True, timeout=TIMEOUT, check=False,
+        env=environment(PATH=f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"))
     assert (done.stdout, done.returncode) == (f"{sys.executable} [{str(tool)!r}, '-x']\n", 0)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from _signal import SIGINT   # without the enums of `signal`: they take 5 ms
 
 from toolkit.errors import ToolkitError
 from toolkit.race import child_process
@@ -197,7 +196,7 @@ def _project() -> tuple[str, Settings | Options]:
 def _tell(args: Options, settings: Settings | Options, first: FirstRun) -> bool:
     """Write the reports that are asked for or needed; return whether there is a race."""
     asked = args.json or args.sarif or args.github or settings.suppressions
-    says_so_itself = first.ended >= 0 or first.ended == -SIGINT   # whoever presses Ctrl-C knows it
+    says_so_itself = first.ended >= 0 or first.ended == child_process.INTERRUPTED   # whoever presses Ctrl-C knows it
     if says_so_itself and not asked and not child_process.has_records(first.spool):
         return False
     from toolkit.commands.race_report import tell

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import ToolkitError
 from toolkit.race import formats_github, formats_json, formats_sarif, text
+from toolkit.race.child_process import INTERRUPTED
 from toolkit.race.confirm import confirm, limit_after
 from toolkit.race.report import load
 
@@ -25,7 +26,7 @@ def tell(args: Options, suppressions: Sequence[Suppression], first: FirstRun) ->
     report = load(first.spool, suppressions)
     if args.confirm and report.races:
         report = report.with_confirmations(_confirmations(args, report, first))
-    if first.ended < 0 and -first.ended != signal.SIGINT:   # whoever presses Ctrl-C knows it
+    if first.ended < 0 and first.ended != INTERRUPTED:
         _say(f"gilscope: the program was ended by {signal.Signals(-first.ended).name}")
     if args.json == "-":
         _say(formats_json.render(report))

@@ -139,12 +139,12 @@ def _hide_our_frames() -> None:
 
 
 def without_ours(trace: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without its first entry, which is of what called the program, and without all others of ours."""
-    trace = _next_foreign(trace)
-    entry = trace
+    """Return a traceback without its first entry, which is of what called the program, nor any other of ours."""
+    found = entry = _next_foreign(trace)
     while entry is not None:
-        entry.tb_next = entry = _next_foreign(entry)
-    return trace
+        entry.tb_next = after = _next_foreign(entry)
+        entry = after
+    return found
 
 
 def _next_foreign(trace: TracebackType | None) -> TracebackType | None:

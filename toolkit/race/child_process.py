@@ -15,6 +15,7 @@ from toolkit.race.spec_target import is_bundle
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+
     from toolkit.race.spec import Spec
 else:
     import _signal as signal  # without its enums: they take 5 ms, which the program would wait for
@@ -27,6 +28,7 @@ with open(sys.argv[1], 'rb') as file: code = file.read()
 exec(compile(code, sys.argv[1], 'exec'))"""
 AS_MODULE = ("-c", RUN_FILE, BOOT)
 FORWARDED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
+INTERRUPTED = -signal.SIGINT
 FROM_KERNEL = 0x80     # siginfo's SI_KERNEL: the terminal's doing, which the program got as well
 
 
