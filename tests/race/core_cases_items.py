@@ -258,9 +258,9 @@ def case_defaultdict_makes_what_is_missing(w):
         w.attr_read(w.item_read(made, "k", ops["get"]), use).n
 
     w.run(touch, touch)
-    w.clean()
+    assert w.told() == [("span", "item", "k", "get>get WRITE", "get READ")]     # both might have made a list
     w.run(use_it, use_it)
-    w.clean()
+    assert w.pairs() == {("span", "get>get WRITE", "get READ")}
     assert len(made) == 1
     try:
         w.item_read(defaultdict(None), "x", ops["get"])

@@ -132,6 +132,12 @@ def is_data_descriptor(found: object) -> bool:
     return lookup(kind, "__set__") is not MISSING or lookup(kind, "__delete__") is not MISSING
 
 
+def runs_code(obj: Any, name: str) -> bool:
+    """Claim that loading and storing `obj.name` runs the program's own code: a property's, a descriptor's."""
+    found = lookup(type(obj), name)
+    return found is not MISSING and is_data_descriptor(found) and not one_of(type(found), (Member, GetSet))
+
+
 def _has(obj: Any, kind: type, name: str) -> bool:
     names = instance_dict(obj, kind)
     return names is not None and dict.__contains__(names, name)

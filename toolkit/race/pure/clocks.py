@@ -90,9 +90,9 @@ class ThreadState:
 class Opened:
     """A read that a later write may depend on: what was past at it, and which locks were held in which acquisition."""
 
-    __slots__ = ("before", "hard", "held")
+    __slots__ = ("after", "before", "held", "presence")
 
-    def __init__(self, state: ThreadState) -> None:
-        self.before = state.hard     # and what was past before the item that it got was handed over
-        self.hard = state.hard
+    def __init__(self, state: ThreadState, *, presence: bool) -> None:
+        self.before = self.after = Clock(state.order, state.hard)   # the item that it gets is handed over in between
+        self.presence = presence     # whether there is something was asked, not what
         self.held = tuple(state.held)

@@ -116,14 +116,40 @@ def missed(touch: Touch, location: Location) -> None:
     spans.begin(touch, location)
 
 
+def has(touch: Touch, location: Location) -> None:
+    """Note that a dict was asked for a key and has it."""
+    spans.begin(touch, location, gets=True, presence=True)
+    load(touch, location)
+
+
+def lacks(touch: Touch, location: Location) -> None:
+    """Note that a dict or set was asked for a key and has it not."""
+    spans.begin(touch, location, presence=True)
+
+
 def found(touch: Touch, location: Location) -> None:
-    """Note that a key was looked for in a set and is there; that is no load of anything."""
-    spans.begin(touch, location, gets=True)
+    """Note that a set was asked for an item and has it; that is no load of anything."""
+    spans.begin(touch, location, gets=True, presence=True)
 
 
 def write(touch: Touch, location: Location) -> None:
     """Note a store."""
+    _store(touch, location, touch.access(WRITE))
+
+
+def delete(touch: Touch, location: Location) -> None:
+    """Note the deletion of a key."""
+    _present(touch, location)
+    location.handed = None
+
+
+def _present(touch: Touch, location: Location) -> None:
     access = touch.access(WRITE)
+    access.presence = True
+    _store(touch, location, access)
+
+
+def _store(touch: Touch, location: Location, access: Access) -> None:
     _against_write(touch, location, access)
     for other in location.reads.values():
         if unseen(touch, other):
@@ -145,7 +171,7 @@ def across(touch: Touch, location: Location, other: Location, *, stores: bool) -
 
 def insert(touch: Touch, location: Location) -> None:
     """Note the store of a key that is not there yet: it hands over what this thread did before."""
-    write(touch, location)
+    _present(touch, location)
     hand(touch, location)
 
 
@@ -194,7 +220,9 @@ def missed_to_store(touch: Touch, location: Location) -> None:
 
 def atomic(touch: Touch, location: Location) -> None:
     """Note a step that reads and writes a key at once."""
-    spans.arrive(touch, location, touch.access(ATOMIC))
+    access = touch.access(ATOMIC)
+    access.presence = True
+    spans.arrive(touch, location, access)
 
 
 def size(touch: Touch, location: Location) -> None:

@@ -131,8 +131,7 @@ class Items:
         kind = family(container, "__delitem__")
         if kind is dict or kind is loaded("collections", "Counter"):
             if absent(container, key) is not True:
-                self.note((detect.write, container, "item", key), (detect.removed, container, "item", key),
-                          (detect.shrink, container, "structure", None))
+                self.note((detect.delete, container, "item", key), (detect.shrink, container, "structure", None))
         elif kind is list and type(key) is slice:
             self.note((detect.reshape, container, "structure", None))
         elif kind is list or kind is deque or kind is bytearray or kind is loaded("array", "array"):
@@ -141,6 +140,7 @@ class Items:
 
     def _load_key(self, container: Any, key: Any) -> Any:
         if lookup(type(container), "__missing__") is _default_missing:
+            self.own = True      # a load that stores if need be
             value = dict.get(container, key, MISSING)
             return self._make(container, key) if value is MISSING else self._got(container, key, value)
         try:

@@ -69,9 +69,9 @@ def _iterations(monitor: Monitor) -> dict[str, Callable[..., Any]]:
 def _membership(container: Any, key: Any, *, found: bool) -> tuple[tuple[Step, ...], tuple[Transfer, ...]]:
     kind = family(container, "__contains__")
     if kind is dict or (kind is not None and kind is loaded("collections", "Counter")):
-        return ((detect.got if found else detect.missed, container, "item", key),), ()
+        return ((detect.has if found else detect.lacks, container, "item", key),), ()
     if kind is set:
-        return ((detect.found if found else detect.missed, container, "item", key),), ()
+        return ((detect.found if found else detect.lacks, container, "item", key),), ()
     if kind is list or kind is deque:
         seen = ((detect.see_values, container, (key,)),) if found else ()
         return ((detect.size, container, "structure", None),), seen

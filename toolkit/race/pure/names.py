@@ -9,8 +9,8 @@ from _thread import _local
 from sys import _getframe
 
 from toolkit.race.core import NO_VALUE
-from toolkit.race.pure import detect
-from toolkit.race.pure.classify import attribute, descends, value_of
+from toolkit.race.pure import detect, getters
+from toolkit.race.pure.classify import MISSING, attribute, descends, lookup, runs_code, value_of
 from toolkit.race.site import Flag
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ def note_attribute(monitor: Monitor, frame: FrameType, site: Site, obj: Any, nam
     steps = tuple((verb, *where) for where in attribute(obj, name, store=stores))
     if steps:
         monitor.note(frame, site, steps, value=value, seen=None if stores else lambda: value_of(obj, name))
-    elif descends(type(obj), _local):
+    elif descends(type(obj), _local) and lookup(type(obj), name) is MISSING:     # what the class has is shared
         monitor.follow_worker()
 
 
@@ -58,6 +58,8 @@ def _attributes(monitor: Monitor) -> dict[str, Callable[..., Any]]:
 
     def attr_update(obj: Any, site: Site) -> Any:
         steps = _update(obj, site.key) if monitor.watches() else ()
+        if not steps and monitor.watches() and runs_code(obj, site.key):
+            return _AttributeProxy(monitor, obj, site)
         if steps:
             monitor.note(_getframe(1), site, steps)
         return obj
@@ -93,12 +95,25 @@ class _AttributeProxy:
 
     def __getattribute__(self, name: str) -> Any:
         obj = _own(self, "_obj")
+        if runs_code(obj, name):
+            monitor, site = _own(self, "_monitor"), _own(self, "_site")
+            since = getters.start(monitor)
+            value = getattr(obj, name)
+            monitor.look_back(_getframe(1), site, lambda touch: getters.open_reads(touch, since))
+            return value
         _note(self, _getframe(1), name, detect.load_to_store)
         return getattr(obj, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        obj = _own(self, "_obj")
+        if runs_code(obj, name):
+            monitor, site = _own(self, "_monitor"), _own(self, "_site")
+            since = getters.start(monitor)
+            setattr(obj, name, value)
+            monitor.look_back(_getframe(1), site, lambda touch: getters.close_writes(touch, since))
+            return
         _note(self, _getframe(1), name, detect.write)
-        setattr(_own(self, "_obj"), name, value)
+        setattr(obj, name, value)
 
     def __delattr__(self, name: str) -> None:
         _note(self, _getframe(1), name, detect.write)

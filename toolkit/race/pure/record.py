@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolkit.race.core import RawAccess
-    from toolkit.race.pure.clocks import Clock, Times
+    from toolkit.race.pure.clocks import Clock, Opened
     from toolkit.race.pure.shadow import Shadow
 
 TOLD_LOCKS = 3      # innermost locks that a report names
@@ -16,7 +16,7 @@ TOLD_LOCKS = 3      # innermost locks that a report names
 class Access:
     """One access: whose, when, where, under which locks (uids, innermost first)."""
 
-    __slots__ = ("context", "kind", "locks", "serial", "site", "slot", "span_site", "time", "uid")
+    __slots__ = ("context", "kind", "locks", "presence", "serial", "site", "slot", "span_site", "time", "uid")
 
     def __init__(self, uid: int, slot: int, time: int, serial: int, site: int, kind: int, context: int,
                  locks: tuple[int, ...], span_site: int = -1) -> None:
@@ -29,6 +29,7 @@ class Access:
         self.context = context
         self.locks = locks
         self.span_site = span_site
+        self.presence = False        # it inserts or deletes, or may
 
     def raw(self) -> RawAccess:
         """Return what the handler of conflicts is told."""
@@ -36,14 +37,24 @@ class Access:
 
 
 class Span:
-    """A read and the write that depends on it: the write, what was past at the read, the locks held all the while."""
+    """A read and the write that depends on it."""
 
-    __slots__ = ("hard", "locks", "write")
+    __slots__ = ("locks", "presence", "retaken", "write")
 
-    def __init__(self, write: Access, hard: Times, locks: tuple[int, ...]) -> None:
+    def __init__(self, write: Access, opened: Opened, held: tuple[tuple[int, int], ...]) -> None:
         self.write = write
-        self.hard = hard
-        self.locks = locks
+        self.presence = opened.presence
+        self.locks = tuple(uid for uid, serial in held if (uid, serial) in opened.held)     # all the while
+        read = {uid for uid, _ in opened.held}
+        self.retaken = tuple(uid for uid, _ in held if uid in read and uid not in self.locks)
+
+    def relies_on(self, locks: tuple[int, ...]) -> bool:
+        """Claim that read, write and somebody with these locks each took one and the same lock for themselves.
+
+        Only then is the lock evidence that they might have come in another order; else a lock may well be part of
+        some synchronisation made by hand, and what it orders is in order.
+        """
+        return any(uid in locks for uid in self.retaken)
 
 
 class Location:
@@ -61,7 +72,7 @@ class Location:
         self.reads: dict[tuple[int, bool], Access] = {}          # (slot, polling) -> last load since then
         self.kinds: dict[tuple[int, int], Access] = {}           # (slot, kind) -> last, for structures
         self.spans: dict[tuple[int, int, tuple[int, ...]], Span] = {}
-        self.acts: dict[tuple[int, int, tuple[int, ...]], Access] = {}
+        self.acts: dict[tuple[int, int, tuple[int, ...], bool], Access] = {}
         self.handed: Clock | None = None     # the moment of the insertion
         self.published: Clock | None = None  # the moment of the last store, where a load may come after it for that
         self.by = 0                          # and which loads may: bits of `detect`

@@ -1,13 +1,13 @@
 """Atomicity: a read, a later write that depends on it, and another thread's write that fits in between.
 
 After AVIO (Lu et al., ASPLOS 2006), held to what the rewriter's data flow says: only a write whose site names the
-read's as its partner closes a span.  Locks do not order here, they only exclude: two threads that each lock the read
-and the write, but not both together, are told of.  All under the guard.
+read's as its partner closes a span.  A lock that each of read, write and the other write took for itself only excludes,
+it does not order: the three could have come in another order as well.  All under the guard.
 """
 
 from __future__ import annotations
 
-from toolkit.race.pure.clocks import Opened
+from toolkit.race.pure.clocks import Clock, Opened
 from toolkit.race.pure.marks import DIRECTIONS, GUARDED
 from toolkit.race.pure.record import Span
 from toolkit.race.site import Flag, Kind
@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from toolkit.race.pure.clocks import Times
     from toolkit.race.pure.record import Access, Location
     from toolkit.race.pure.touch import Touch
 
@@ -28,14 +29,15 @@ MOST_FRAMES = 64       # activations of one thread with such reads
 LOGGED = 16            # accesses that `reads` and `writes` can look back on
 
 
-def violates(kind: int, act: int) -> bool:
-    """Claim that a write of `kind` spoils what was read before an `act`."""
+def violates(other: Access, act: int, *, presence: bool) -> bool:
+    """Claim that a write spoils what was read before an `act`; of a read that asked for presence: a change of that."""
     if act in (GROW, SHRINK):
-        return kind in (act, RESHAPE)
-    return act in (WRITE, ATOMIC) and kind in (WRITE, ATOMIC)
+        return other.kind in (act, RESHAPE)
+    return act in (WRITE, ATOMIC) and other.kind in (WRITE, ATOMIC) and (other.presence or not presence)
 
 
-def begin(touch: Touch, location: Location, *, own: bool = False, ordered: bool = False, gets: bool = False) -> None:
+def begin(touch: Touch, location: Location, *, own: bool = False, ordered: bool = False, gets: bool = False,
+          presence: bool = False) -> None:
     """Remember a read for the writes that may depend on it.
 
     Args:
@@ -44,17 +46,17 @@ def begin(touch: Touch, location: Location, *, own: bool = False, ordered: bool 
         own: The same site will write, too.
         ordered: A store that this read does not come after is a conflict of its own.
         gets: The read gets an item, so it comes after the insertion.
+        presence: It asks whether there is something, not what.
     """
     state = touch.state
-    opened = Opened(state)
+    opened = Opened(state, presence=presence)
     opens = own or touch.site.flags & (SPAN_READ | AUGMENTED)
     if opens:
         failed_check(touch, location, opened, ordered=ordered)
-    if gets:
-        handed = location.handed or location.shadow.unknown
-        if handed is not None:
-            state.join(handed)
-            opened.hard = state.hard
+    handed = (location.handed or location.shadow.unknown) if gets else None
+    if handed is not None:
+        state.join(handed)
+        opened.after = Clock(state.order, state.hard)
     if state.reads is not None:
         state.reads.append((state.position, location, opened))
     if opens:
@@ -82,26 +84,30 @@ def arrive(touch: Touch, location: Location, access: Access) -> None:
     if state.writes is not None:
         state.writes.append((state.position, location, access, tuple(state.held), touch.site.flags))
     for span in location.spans.values():
-        if (span.write.slot != state.slot and violates(access.kind, span.write.kind)
-                and _apart(span.locks, access.locks) and not state.sees_hard(span.write.slot, span.write.time)
-                and not _in_conflict(touch, span.write, access)):
-            touch.conflict("span", location, span.write, access)
+        write = span.write
+        if (write.slot != state.slot and violates(access, write.kind, presence=span.presence)
+                and _apart(span.locks, access.locks) and not _in_conflict(touch, write, access)
+                and not _past(state.hard if span.relies_on(access.locks) else state.order, write)):
+            touch.conflict("span", location, write, access)
     opens = state.opens.get(id(touch.frame), {})
     for number in (*touch.site.partners, touch.site.number):
         opened = opens.get((number, location))
         if opened is not None:
-            close(touch, location, touch.access(access.kind, number), opened, state.held)
-    _keep(location.acts, (state.slot, access.kind, access.locks), access)
+            write = touch.access(access.kind, number)
+            write.presence = access.presence
+            close(touch, location, write, opened, state.held)
+    _keep(location.acts, (state.slot, access.kind, access.locks, access.presence), access)
 
 
 def close(touch: Touch, location: Location, write: Access, opened: Opened, held: Iterable[tuple[int, int]]) -> None:
     """Note that `write`, under the locks `held`, depends on a read: another thread's write may fall between them."""
-    locks = tuple(uid for uid, serial in held if (uid, serial) in opened.held)
+    span = Span(write, opened, tuple(held))
     for act in location.acts.values():
-        if (act.slot != write.slot and violates(act.kind, write.kind) and _apart(locks, act.locks)
-                and opened.hard.get(act.slot, 0) < act.time and not _in_conflict(touch, act, write)):
+        if (act.slot != write.slot and violates(act, write.kind, presence=opened.presence)
+                and _apart(span.locks, act.locks) and not _in_conflict(touch, act, write)
+                and not _past(opened.after.hard if span.relies_on(act.locks) else opened.after.order, act)):
             touch.conflict("span", location, act, write)
-    _keep(location.spans, (write.slot, write.span_site, locks), Span(write, opened.hard, locks))
+    _keep(location.spans, (write.slot, write.span_site, span.locks), span)
 
 
 def failed_check(touch: Touch, location: Location, opened: Opened, *, ordered: bool = False) -> None:
@@ -112,14 +118,20 @@ def failed_check(touch: Touch, location: Location, opened: Opened, *, ordered: b
     but the hand-off of that item orders the two.
     """
     guarded = GUARDED.get(touch.site.number, ())
+    held = tuple(uid for uid, _ in opened.held)
     for span in location.spans.values():
         write = span.write
         alike = DIRECTIONS.get(write.site) in guarded or (
             location.handed is not None and write.span_site == touch.site.number)
-        if (alike and write.slot != touch.state.slot and opened.before.get(write.slot, 0) < write.time
-                and _apart(span.locks, tuple(uid for uid, _ in opened.held))
+        if (alike and write.slot != touch.state.slot and _apart(span.locks, held)
+                and (write.presence or not opened.presence)
+                and not _past(opened.before.hard if span.relies_on(held) else opened.before.order, write)
                 and not (ordered and write.kind == WRITE and not touch.state.sees(write.slot, write.time))):
             touch.conflict("span", location, write, touch.access(READ))
+
+
+def _past(times: Times, access: Access) -> bool:
+    return times.get(access.slot, 0) >= access.time
 
 
 def _apart(locks: tuple[int, ...], others: tuple[int, ...]) -> bool:
@@ -132,9 +144,8 @@ def _in_conflict(touch: Touch, other: Access, access: Access) -> bool:
             and not touch.state.sees(other.slot, other.time))
 
 
-def _keep(records: dict[tuple[int, int, tuple[int, ...]], Access] | dict[tuple[int, int, tuple[int, ...]], Span],
-          key: tuple[int, int, tuple[int, ...]], record: Access | Span) -> None:
+def _keep[Key, Record](records: dict[Key, Record], key: Key, record: Record) -> None:
     records.pop(key, None)
     if len(records) >= MOST_RECORDS:
         del records[next(iter(records))]
-    records[key] = record    # type: ignore[assignment]  # each caller brings what its dict holds
+    records[key] = record
