@@ -1,0 +1,163 @@
+/* Telling the handler of conflicts, once per pair of places and sort until it has heard enough.  */
+
+typedef struct {
+    Access first, second;
+    bool span;              /* else: order */
+    bool first_spans;       /* whose side the span is */
+} Found;
+
+#define MOST_FOUND 6
+
+typedef struct { uint64_t key; uint32_t count; bool told; } Pair;
+static Pair *pairs;
+static uint32_t pairs_mask, n_pairs;
+static Spin pairs_spin;
+
+static Pair *
+pair_find(uint64_t key)
+{
+    uint64_t at = mix(key, 3);
+    while (pairs[at & pairs_mask].key != key && pairs[at & pairs_mask].key != 0) {
+        at++;
+    }
+    return &pairs[at & pairs_mask];
+}
+
+static void
+pairs_grow(void)
+{
+    Pair *old = pairs;
+    uint32_t size = pairs_mask + 1;
+    pairs_mask = 2 * size - 1;
+    pairs = must(calloc(2 * size, sizeof(Pair)));
+    for (uint32_t i = 0; i < size; i++) {
+        if (old[i].key != 0) {
+            *pair_find(old[i].key) = old[i];
+        }
+    }
+    free(old);
+}
+
+static uint64_t
+pair_key(const Found *found)
+{
+    uint64_t a = (uint32_t)where_at(found->first.where)->site, b = (uint32_t)where_at(found->second.where)->site;
+    uint64_t low = a < b ? a : b, high = a < b ? b : a;
+    return (low << 32 | high << 1 | found->span) + (UINT64_C(1) << 63);     /* never 0 */
+}
+
+/* Count this occurrence; claim that the handler does not want to hear of it.  */
+static bool
+pair_seen(uint64_t key)
+{
+    spin_lock(&pairs_spin);
+    Pair *pair = pair_find(key);
+    if (pair->key == 0) {
+        pair->key = key;
+        if (++n_pairs > pairs_mask / 2) {
+            pairs_grow();
+            pair = pair_find(key);
+        }
+    }
+    pair->count++;
+    bool told = pair->told;
+    spin_unlock(&pairs_spin);
+    return told;
+}
+
+static PyObject *
+uids_tuple(const LockSet *set)
+{
+    uint32_t n = set->n < SET_UIDS ? set->n : SET_UIDS;
+    PyObject *uids = PyTuple_New(n);
+    for (uint32_t i = 0; uids != NULL && i < n; i++) {
+        PyTuple_SET_ITEM(uids, i, PyLong_FromUnsignedLong(set->uids[i]));
+    }
+    return uids;
+}
+
+static PyObject *
+raw_access(Access access, bool spans)
+{
+    Where *where = where_at(access.where);
+    return Py_BuildValue("(IiIIN i)", uid_of(access.epoch), where->site, where->kind, where->context,
+                         uids_tuple(lock_set(where->locks)), spans ? where->span_site : -1);
+}
+
+static PyObject *
+key_object(uint64_t word, PyObject *known)
+{
+    if (known != NULL) {
+        return Py_NewRef(known);
+    }
+    switch (KEY_TAG(word)) {
+    case KEY_VALUE: case KEY_ATTR: case KEY_CELL:
+        return Py_NewRef((PyObject *)KEY_POINTER(word));
+    case KEY_INT:
+        return PyLong_FromLongLong(key_as_int(word));
+    default:
+        Py_RETURN_NONE;
+    }
+}
+
+static const char *
+key_part(uint64_t word)
+{
+    switch (KEY_TAG(word)) {
+    case KEY_ATTR: return "attr";
+    case KEY_CELL: return "cell";
+    case KEY_PART: return word == KEY_STRUCTURE ? "structure" : "iterator";
+    default: return "item";
+    }
+}
+
+static bool
+hear(PyObject *conflict)
+{
+    PyObject *handler = core.on_conflict;
+    if (handler == NULL || conflict == NULL) {
+        return false;
+    }
+    Py_INCREF(handler);
+    PyObject *enough = PyObject_CallOneArg(handler, conflict);
+    Py_DECREF(handler);
+    bool is_enough = enough != NULL && PyObject_IsTrue(enough) == 1;
+    Py_XDECREF(enough);
+    return is_enough;
+}
+
+/* Tell of a conflict.  Called under no lock of ours; the thread's own accesses are not noted meanwhile.  */
+static void
+tell(Thread *thread, const Found *found, PyObject *owner, uint64_t word, PyObject *key, PyObject *value)
+{
+    if (unlikely(!deaths_watched())) {      /* what we know may be of objects that are no more */
+        shadow_clear();
+        watch_deaths();
+        return;
+    }
+    uint64_t pair = pair_key(found);
+    if (pair_seen(pair)) {
+        return;
+    }
+    PyObject *error = PyErr_GetRaisedException();
+    thread->busy++;
+    PyObject *conflict = Py_BuildValue(
+        "(sOsNNNO)", found->span ? "span" : "order", owner, key_part(word), key_object(word, key),
+        raw_access(found->first, found->span && found->first_spans),
+        raw_access(found->second, found->span && !found->first_spans), value != NULL ? value : core.no_value);
+    bool enough = hear(conflict);
+    Py_XDECREF(conflict);
+    if (PyErr_Occurred()) {
+        if (core.debug) {
+            PyErr_WriteUnraisable(core.on_conflict);
+        }
+        PyErr_Clear();
+    }
+    thread->busy--;
+    PyErr_SetRaisedException(error);
+    if (enough) {
+        spin_lock(&pairs_spin);
+        pair_find(pair)->told = true;
+        spin_unlock(&pairs_spin);
+    }
+}

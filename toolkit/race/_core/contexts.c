@@ -1,0 +1,205 @@
+/* Calling contexts, without slowing the calls: the stack is read where it lies when an access has to be remembered.
+
+   The walk hashes (code, instruction) of each frame; a thread keeps what those hashes stood for.  Only an unknown hash
+   has frame objects made.  Frames of contexts hold their code, so an address of code means one code for good.  */
+
+/* The common beginning of a frame in CPython 3.12 to 3.15.  */
+typedef struct RawFrame {
+    uintptr_t executable;       /* tagged from 3.14 on */
+    struct RawFrame *previous;
+    uintptr_t function;
+    PyObject *globals, *builtins, *locals;
+    PyFrameObject *frame_object;
+    void *instruction;
+} RawFrame;
+
+#define DEEPEST 64
+
+static inline PyThreadState *
+thread_state(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_GetUnchecked();
+#else
+    return _PyThreadState_UncheckedGet();
+#endif
+}
+
+static inline RawFrame *
+raw_frame(PyThreadState *state)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return (RawFrame *)state->current_frame;
+#else
+    return (RawFrame *)state->cframe->current_frame;
+#endif
+}
+
+/* The calling function's activation: an address that it has to itself while it runs.  */
+static void *
+activation(void)
+{
+    PyThreadState *state = thread_state();
+    if (likely(core.raw_frames)) {
+        return raw_frame(state);
+    }
+    PyFrameObject *frame = PyThreadState_GetFrame(state);
+    Py_XDECREF(frame);          /* its executing function keeps it */
+    return frame;
+}
+
+/* The calling function's globals; borrowed.  */
+static PyObject *
+calling_globals(void)
+{
+    if (likely(core.raw_frames)) {
+        return raw_frame(thread_state())->globals;
+    }
+    return PyEval_GetGlobals();
+}
+
+static uint64_t
+hash_frames_slowly(PyThreadState *state, int skip)
+{
+    uint64_t hash = 1;
+    PyFrameObject *frame = PyThreadState_GetFrame(state);
+    for (int depth = 0; frame != NULL && depth < DEEPEST; depth++) {
+        if (depth >= skip) {
+            PyCodeObject *code = PyFrame_GetCode(frame);
+            hash = mix(hash ^ (uintptr_t)code, (uint64_t)PyFrame_GetLasti(frame));
+            Py_DECREF(code);
+        }
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    Py_XDECREF(frame);
+    return hash;
+}
+
+static inline uint64_t
+hash_frames(PyThreadState *state, int skip)
+{
+    if (unlikely(!core.raw_frames)) {
+        return hash_frames_slowly(state, skip);
+    }
+    uint64_t hash = 1;
+    RawFrame *frame = raw_frame(state);
+    for (int depth = 0; frame != NULL && depth < DEEPEST; depth++, frame = frame->previous) {
+        if (depth >= skip) {
+            hash = mix(hash ^ frame->executable, (uintptr_t)frame->instruction);
+        }
+    }
+    return hash;
+}
+
+/* Claim that the raw walk sees the frames that the public interface shows.  */
+static bool
+raw_frames_agree(void)
+{
+    PyThreadState *state = thread_state();
+    PyFrameObject *frame = PyThreadState_GetFrame(state);
+    RawFrame *raw = raw_frame(state);
+    bool agree = frame != NULL;
+    while (frame != NULL && agree) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        int shims = 0;          /* entries from C lie between */
+        while (raw != NULL && (raw->executable & ~(uintptr_t)3) != (uintptr_t)code && shims++ < 4) {
+            raw = raw->previous;
+        }
+        PyObject *globals = PyObject_GetAttrString((PyObject *)frame, "f_globals");
+        agree = raw != NULL && shims < 4 && globals == raw->globals;
+        raw = raw != NULL ? raw->previous : NULL;
+        Py_XDECREF(globals);
+        Py_DECREF(code);
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    Py_XDECREF(frame);
+    return agree;
+}
+
+static uint32_t
+intern_frame(uint32_t parent, PyCodeObject *code, int line)
+{
+    Frame item = {(uintptr_t)code, parent, line};
+    uint32_t before = frames.n;
+    uint32_t number = table_intern(&frames, &item, false);
+    if (number == UINT32_MAX) {
+        return parent;
+    }
+    if (number >= before) {
+        Py_INCREF(code);        /* at worst once too often, when two threads meet here */
+    }
+    return number;
+}
+
+/* The number of the present stack without its innermost `skip` frames.  */
+static uint32_t
+context_now(int skip)
+{
+    PyObject *error = PyErr_GetRaisedException();
+    PyCodeObject *codes[DEEPEST];
+    int lines[DEEPEST];
+    int n = 0;
+    PyFrameObject *frame = PyThreadState_GetFrame(thread_state());
+    for (int depth = 0; frame != NULL && n < DEEPEST; depth++) {
+        if (depth >= skip) {
+            codes[n] = PyFrame_GetCode(frame);
+            lines[n++] = PyFrame_GetLineNumber(frame);
+        }
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    Py_XDECREF(frame);
+    uint32_t context = 0;
+    for (int i = n - 1; i >= 0; i--) {
+        context = intern_frame(context, codes[i], lines[i]);
+        Py_DECREF(codes[i]);
+    }
+    PyErr_SetRaisedException(error);
+    return context;
+}
+
+/* What this access is, as a number.  May call into Python.  */
+static uint32_t
+where_now(Thread *thread, const Site *site, int kind, int32_t span_site, uint32_t span_locks)
+{
+    uint32_t locks = thread_lock_set(thread);
+    uint64_t hash = hash_frames(thread_state(), 1);
+    hash = mix(hash ^ (uint64_t)(uint32_t)site->number << 32 ^ locks, (uint64_t)(uint32_t)span_site << 8 | (uint32_t)kind);
+    hash = mix(hash, span_locks);
+    CachedWhere *cached = &thread->wheres[hash % WHERE_CACHE];
+    if (likely(cached->hash == hash)) {
+        return cached->where;
+    }
+    Where item = {site->number, context_now(1), locks, span_site, span_locks, (uint32_t)kind};
+    uint32_t where = table_intern(&wheres, &item, false);
+    if (where == UINT32_MAX) {      /* full: the place alone */
+        item.context = item.locks = item.span_locks = 0;
+        where = table_intern(&wheres, &item, true);
+        where = where == UINT32_MAX ? 0 : where;
+    }
+    *cached = (CachedWhere){hash, where};
+    return where;
+}
+
+static inline Where *
+where_at(uint32_t number)
+{
+    return table_item(&wheres, number);
+}
+
+/* The same access with another span.  */
+static uint32_t
+where_with_span(uint32_t number, int32_t site, int32_t span_site, uint32_t span_locks)
+{
+    Where item = *where_at(number);
+    item.site = site;
+    item.span_site = span_site;
+    item.span_locks = span_locks;
+    uint32_t where = table_intern(&wheres, &item, true);
+    return where == UINT32_MAX ? number : where;
+}

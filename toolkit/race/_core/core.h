@@ -1,0 +1,318 @@
+/* What all parts of the core share: the vocabulary, the state of a process, of a thread, of a watched object.
+
+   The parts are included into one translation unit (core.c), so that the compiler sees through all of them: a noted
+   access costs tens of nanoseconds, and calls between files would be a good part of that.  */
+#ifndef GILSCOPE_CORE_H
+#define GILSCOPE_CORE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef Py_GIL_DISABLED
+#define FREE_THREADED 1
+#else
+#define FREE_THREADED 0
+#endif
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* toolkit/race/site.py: Kind and Flag.  */
+enum Kind { READ, WRITE, ATOMIC, SIZE, ITERATE, GROW, SHRINK, RESHAPE };
+enum Flag {
+    CONSTANT = 1, TEST = 2, POLL = 4, SPAN_READ = 8, GUARD = 16, VALUE = 32, MULTI = 64, RECHECKED = 128,
+    AUGMENTED = 256, DELETE = 512, INIT = 1024,
+    /* Not the rewriter's: */
+    OPENS_SLOWLY = 1 << 27,     /* a read that cannot be left to the cache */
+    REMOVES = 1 << 28,          /* a write that takes something away */
+    GUARDED_STORE = 1 << 29,    /* some storing write that tests this read names it as its partner */
+    GUARDED_REMOVE = 1 << 30,   /* some removing one does */
+};
+
+/* ---- locks of our own --------------------------------------------------------------------------------------------
+   With a GIL only the interpreter that started the core enters, under its GIL.  Never call into Python under one.  */
+typedef struct { _Atomic(uint8_t) held; } Spin;
+
+static inline void
+spin_lock(Spin *spin)
+{
+#if FREE_THREADED
+    for (int tries = 0; atomic_exchange_explicit(&spin->held, 1, memory_order_acquire); tries++) {
+        if (tries > 60) {
+            sched_yield();     /* the holder may have been preempted */
+        }
+    }
+#else
+    (void)spin;
+#endif
+}
+
+static inline void
+spin_unlock(Spin *spin)
+{
+#if FREE_THREADED
+    atomic_store_explicit(&spin->held, 0, memory_order_release);
+#else
+    (void)spin;
+#endif
+}
+
+/* ---- clocks ------------------------------------------------------------------------------------------------------ */
+#define SLOT_BITS 16
+#define MAX_SLOTS 4096                  /* beyond, ended threads' slots are reused although somebody may not know them */
+#define TIME_BITS 48
+#define TIME_MASK ((UINT64_C(1) << TIME_BITS) - 1)
+#define EPOCH_SLOT(epoch) ((int)((epoch) >> TIME_BITS))
+#define EPOCH_TIME(epoch) ((epoch) & TIME_MASK)
+#define NO_SLOT (-1)
+
+/* What a thread knew of the others at some time; immutable while more than one refers to it.  */
+typedef struct {
+    _Atomic(int) refs;
+    int slot;               /* whose; NO_SLOT for a union */
+    int n;                  /* times[0..n) through all order, times[n..2n) without Lock and RLock */
+    int capacity;
+    uint64_t times[];
+} Base;
+
+/* A moment: the base of a thread, and that thread's own time.  */
+typedef struct {
+    Base *base;             /* owned; NULL: the beginning of the world */
+    uint64_t time;
+} Moment;
+
+/* ---- what an access was ------------------------------------------------------------------------------------------ */
+typedef struct {            /* interned; all of it but the time */
+    int32_t site;
+    uint32_t context;
+    uint32_t locks;         /* lock set held */
+    int32_t span_site;      /* the read that this write depended on, or -1 */
+    uint32_t span_locks;    /* lock set held in one acquisition from there to here */
+    uint32_t kind;
+} Where;
+
+typedef struct { uint64_t epoch; uint32_t where; } Access;
+
+#define SET_UIDS 3
+typedef struct {            /* interned */
+    uint32_t n;             /* all that were held, may be more than SET_UIDS */
+    uint32_t uids[SET_UIDS];   /* innermost first */
+    uint64_t bloom;         /* of all */
+} LockSet;
+
+/* ---- shadow state ------------------------------------------------------------------------------------------------
+   A record per watched object, found by its address; a cell per location in it.  */
+typedef struct { Access *items; uint16_t n, capacity; } AccessList;
+
+typedef struct {            /* what few cells need */
+    Base *handed_base;      /* the insertion that put the item here: readers of the item come after it */
+    uint64_t handed;        /* epoch */
+    Base *flag_base;        /* of the last write if that stored a literal */
+    AccessList readers;     /* last reads that are not ordered with each other */
+    AccessList writes;      /* last write-like acts per thread, for the atomicity layer */
+    AccessList spans;       /* last spans per thread */
+} Extra;
+
+#define HANDED 1            /* an insertion, which orders those who get the item after it */
+#define FLAGGED 2           /* a literal, which orders those who poll for it after it */
+typedef struct {
+    uint64_t key;           /* tagged, see keys.c */
+    uint64_t write;         /* epoch of the last write, 0: none */
+    uint64_t read;          /* epoch of the last read unless extra->readers has it, 0: none */
+    uint32_t write_where;
+    uint32_t read_where;
+    uintptr_t extra;        /* 0, Extra *, or Base * with HANDED, FLAGGED or both: what `write` was, and its base */
+} Cell;
+
+typedef struct { uintptr_t value; Moment moment; uint32_t count; } Handed;     /* value: 0 free, 1 no more */
+typedef struct {            /* what was put into a list or deque, by identity */
+    Handed *items;
+    uint32_t n, used, mask; /* used: n and those that are no more */
+    uint32_t limit;         /* when to look which values are still there */
+    Moment unknown;         /* insertions whose values were not seen */
+} Hands;
+
+typedef struct {            /* an object's own clock, or a lock's */
+    Moment moment;
+    uint32_t uid;           /* of a lock; 0: not a lock */
+    uint32_t origin;        /* context of the first acquisition */
+    PyObject *ref;          /* weak reference on free-threaded builds */
+    bool signal;            /* a lock that was released by a thread which did not hold it */
+    Spin spin;
+} Sync;
+
+#define SHARED 0xffff
+typedef struct Record {
+    PyObject *object;       /* borrowed; NULL: free */
+    struct Record *next;
+    Cell *cells;            /* followed by the index when capacity > LINEAR */
+    Sync *sync;
+    Hands *hands;           /* insertions by identity of the value: list, deque */
+    _Atomic(uint32_t) serial;      /* changes when the object dies; records are never given back */
+    uint32_t n, capacity;
+    _Atomic(uint32_t) news;        /* insertions since it is shared */
+    uint16_t owner;         /* the one slot that touched it, or SHARED */
+    uint8_t boxes;          /* has cells of ranges */
+    Spin spin;
+} Record;
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+#define CACHE_SIZE 512
+typedef struct {
+    PyObject *object;
+    uint64_t key;
+    uint64_t epoch;
+    Record *record;
+    uint32_t serial;
+    uint32_t cell;
+    uint32_t news;
+    uint32_t modes;         /* bits: 1 << Kind; CACHED_SPAN */
+} Cached;
+#define CACHED_SPAN (1u << 16)     /* an x += v was noted: its span, too */
+
+#define WHERE_CACHE 256
+typedef struct { uint64_t hash; uint32_t where; } CachedWhere;
+#define OBJECT_CACHE 128
+typedef struct { PyObject *object; Record *record; uint32_t serial; } CachedObject;
+#define TYPE_CACHE 128
+typedef struct { uint64_t key; PyObject *holder; uint32_t verdict; } CachedType;
+
+#define MAX_HELD 64
+typedef struct { PyObject *lock; Record *record; uint32_t uid, serial, count; } HeldLock;
+
+#define OPEN_BUCKETS 32
+#define OPEN_WAYS 16
+typedef struct {            /* a read that a later write may depend on */
+    void *frame;            /* activation; NULL: free */
+    Record *record;
+    uint64_t key;
+    uint32_t serial;
+    int32_t site;
+    uint32_t hard;          /* version of the thread's hard clock */
+    uint32_t acquired;      /* locks held now whose serial is not higher were held then */
+} Open;
+
+#define RING 16
+typedef struct {
+    PyObject *object;
+    Record *record;
+    uint64_t key, epoch;
+    uint64_t position;
+    uint32_t serial, hard, acquired, where;
+    uint8_t kind;
+} Recent;
+
+#define HARD_HISTORY 64
+
+typedef struct Thread {
+    uint64_t epoch;         /* slot and time: what cells store */
+    uint64_t *order, *hard; /* per slot; the own entry is the own time */
+    int capacity;
+    int slot;
+    uint32_t uid;
+    bool stale;             /* base is older than order and hard */
+    bool automatic;         /* nobody announced it */
+    _Atomic(bool) ended;
+    _Atomic(bool) nudged;   /* its time has to advance: somebody took a moment of it */
+    Base *base;
+    struct Thread *outer;   /* the thread whose part this logical thread is */
+    Moment chain;           /* the last moments of the logical threads on this one so far */
+    int muted, busy;
+    uint32_t attention;     /* a reason not to trust the cache: ATTENTION_* */
+    uint32_t acquisitions;
+    uint32_t hard_version;
+    Base *hard_history[HARD_HISTORY];
+    int n_held;
+    uint32_t lock_set;
+    bool lock_set_known;
+    HeldLock held[MAX_HELD];
+    Cached cache[CACHE_SIZE];
+    CachedWhere wheres[WHERE_CACHE];
+    CachedObject objects[OBJECT_CACHE];
+    CachedType types[TYPE_CACHE];
+    Open opens[OPEN_BUCKETS][OPEN_WAYS];
+    uint8_t open_next[OPEN_BUCKETS];
+    int recording;          /* begin() calls that wait for their reads() or writes() */
+    uint64_t position;      /* accesses recorded so far */
+    uint32_t n_recent[2];   /* reads, writes */
+    Recent recent[2][RING];
+    Record *polled;         /* a flag was polled just before its load */
+    uint32_t polled_serial;
+    uint64_t polled_key, polled_write;
+} Thread;
+#define ATTENTION_RECORDING 1
+#define ATTENTION_POLLED 2
+
+/* ---- Python objects ---------------------------------------------------------------------------------------------- */
+typedef struct {
+    PyObject_HEAD
+    int32_t number;
+    uint32_t flags;
+    PyObject *key;          /* attribute, name or method: interned */
+    int method;             /* enum Method for container methods, else 0 */
+    int32_t n_partners;
+    int32_t *partners;
+    PyObject *info;
+} Site;
+
+/* ---- the process ------------------------------------------------------------------------------------------------- */
+typedef struct {
+    _Atomic(int) active;        /* started, and something can be concurrent */
+    _Atomic(int) started;
+    _Atomic(int) concurrent;
+    _Atomic(int) clocks;        /* Clock objects alive: each may be about to start a thread */
+    bool dead;                  /* the interpreter is going away: do nothing, free nothing */
+    bool raw_frames;            /* the layout of frames is what frames.c thinks */
+    bool debug;
+    PyInterpreterState *interpreter;
+    PyTypeObject *site_type;
+    PyObject *on_conflict;
+    PyObject *no_value;
+    PyObject *prefix;           /* of names that are ours */
+    PyObject *folder;           /* of the race checker: its frames are no callers */
+} Core;
+
+static Core core;
+static __thread Thread *self_thread __attribute__((tls_model("initial-exec")));
+
+static Thread *thread_attach(void);
+
+static inline Thread *
+thread_get(void)
+{
+    Thread *thread = self_thread;
+    return likely(thread != NULL) ? thread : thread_attach();
+}
+
+static inline bool
+is_active(void)
+{
+    return atomic_load_explicit(&core.active, memory_order_relaxed);
+}
+
+static inline uint64_t
+mix(uint64_t a, uint64_t b)
+{
+    uint64_t h = (a ^ (b * UINT64_C(0x9E3779B97F4A7C15))) * UINT64_C(0xD6E8FEB86659FD93);
+    return h ^ (h >> 32);
+}
+
+/* Memory of ours never fails: a checker that loses state would tell lies.  */
+static void *
+must(void *memory)
+{
+    if (memory == NULL) {
+        Py_FatalError("gilscope: out of memory");
+    }
+    return memory;
+}
+
+#endif

@@ -1,0 +1,129 @@
+/* Knowing when an object dies, so that what is next at its address is not taken for it.
+
+   3.13 and later tell a tracer of every creation and death; a creation counts too, since `__del__` may touch an object
+   after its death was told.  On 3.12 the allocator's free is wrapped; list and dict keep dead objects for reuse without
+   freeing them, so their tp_dealloc is wrapped as well.  */
+
+static void
+forget_dead(const void *object)
+{
+    if (likely(!maybe_watched(object)) || core.dead) {
+        return;
+    }
+#if !FREE_THREADED
+    /* Another interpreter with its own GIL: nothing of it is watched, and its threads must not touch the tables.  */
+    PyThreadState *state = thread_state();
+    if (state == NULL || state->interp != core.interpreter) {
+        return;
+    }
+#endif
+    record_forget(object);
+}
+
+#if PY_VERSION_HEX >= 0x030D0000
+
+static PyRefTracer other_tracer;
+static void *other_data;
+
+static int
+on_lifetime(PyObject *object, PyRefTracerEvent event, void *Py_UNUSED(data))
+{
+    if (object != NULL) {
+        forget_dead(object);
+    }
+    return other_tracer != NULL ? other_tracer(object, event, other_data) : 0;
+}
+
+static bool
+watch_deaths(void)
+{
+    void *data;
+    PyRefTracer now = PyRefTracer_GetTracer(&data);
+    if (now == on_lifetime) {
+        return true;
+    }
+    other_tracer = now;
+    other_data = data;
+    return PyRefTracer_SetTracer(on_lifetime, NULL) == 0;
+}
+
+/* Claim that deaths were told all the time: somebody may have put another tracer in our place.  */
+static bool
+deaths_watched(void)
+{
+    void *data;
+    return PyRefTracer_GetTracer(&data) == on_lifetime;
+}
+
+#else
+
+static PyMemAllocatorEx wrapped_allocator;
+static destructor list_dealloc, dict_dealloc;
+
+static void
+watching_free(void *context, void *block)
+{
+    /* In front of an object lie up to two headers of 16 bytes: of the collector, and of a managed dict.  */
+    for (int header = 0; block != NULL && header <= 32; header += 16) {
+        forget_dead((char *)block + header);
+    }
+    wrapped_allocator.free(context, block);
+}
+
+static void *
+watching_realloc(void *context, void *block, size_t size)
+{
+    for (int header = 0; block != NULL && header <= 32; header += 16) {
+        forget_dead((char *)block + header);
+    }
+    return wrapped_allocator.realloc(context, block, size);
+}
+
+/* The wrapped functions guard against deep recursion only when they are the type's own: so it is done here.  */
+static void
+watching_list_dealloc(PyObject *list)
+{
+    forget_dead(list);
+    PyObject_GC_UnTrack(list);
+    Py_TRASHCAN_BEGIN(list, watching_list_dealloc)
+    list_dealloc(list);
+    Py_TRASHCAN_END
+}
+
+static void
+watching_dict_dealloc(PyObject *dict)
+{
+    forget_dead(dict);
+    PyObject_GC_UnTrack(dict);
+    Py_TRASHCAN_BEGIN(dict, watching_dict_dealloc)
+    dict_dealloc(dict);
+    Py_TRASHCAN_END
+}
+
+static bool
+watch_deaths(void)
+{
+    if (list_dealloc != NULL) {
+        return true;
+    }
+    list_dealloc = PyList_Type.tp_dealloc;
+    dict_dealloc = PyDict_Type.tp_dealloc;
+    PyList_Type.tp_dealloc = watching_list_dealloc;
+    PyDict_Type.tp_dealloc = watching_dict_dealloc;
+    PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &wrapped_allocator);
+    PyMemAllocatorEx watching = wrapped_allocator;
+    watching.free = watching_free;
+    watching.realloc = watching_realloc;
+    PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &watching);
+    return true;
+}
+
+static bool
+deaths_watched(void)
+{
+    PyMemAllocatorEx now;
+    PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &now);
+    return now.free == watching_free;
+}
+
+#endif

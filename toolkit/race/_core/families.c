@@ -1,0 +1,335 @@
+/* What an object is to the checker, found out by looking at types only: no code of the program is asked.
+
+   Each thread keeps what it found out, under the type's version and the name.  */
+
+enum Verdict { NOBODYS = 1, OWN_ATTRIBUTE, CLASS_ATTRIBUTE, MAYBE_INSTANCE, FORWARDS, MODULE_ITEM, OF_CLASS, THREAD_LOCAL };
+enum Family { NO_FAMILY = 1, DICT, SET, LIST, DEQUE, COUNTER, ARRAY, BYTEARRAY, MEMORYVIEW, NDARRAY, QUEUE };
+
+/* Types of the standard library, borrowed from modules that the program has imported, or NULL.  */
+static struct {
+    PyTypeObject *ordered_dict, *default_dict, *deque, *counter, *array, *ndarray, *np_integer, *simple_queue;
+    PyTypeObject *queue, *lifo_queue, *priority_queue;
+    PyObject *default_missing;
+    PyObject *getattr, *setattr, *hasattr, *delattr;
+} known;
+
+static inline unsigned int
+type_version(PyTypeObject *type)
+{
+    unsigned int version = type->tp_version_tag;
+    if (unlikely(version == 0)) {
+        PyUnstable_Type_AssignVersionTag(type);
+        version = type->tp_version_tag;
+    }
+    return version;
+}
+
+static CachedType *
+type_cache_place(Thread *thread, PyTypeObject *type, uint64_t question, uint64_t *key)
+{
+    unsigned int version = type_version(type);
+    *key = version == 0 ? 0 : mix(question, version) | 1;
+    return &thread->types[(*key >> 8) % TYPE_CACHE];
+}
+
+/* The class that has `name` in its own namespace; borrowed.  */
+static PyTypeObject *
+type_holder(PyTypeObject *type, PyObject *name)
+{
+    PyObject *mro = type->tp_mro;
+    for (Py_ssize_t i = 0; mro != NULL && i < PyTuple_GET_SIZE(mro); i++) {
+        PyTypeObject *ancestor = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
+        PyObject *namespace = PyType_GetDict(ancestor);
+        int has = namespace != NULL ? PyDict_Contains(namespace, name) : 0;
+        Py_XDECREF(namespace);
+        if (has > 0) {
+            return ancestor;
+        }
+    }
+    PyErr_Clear();
+    return NULL;
+}
+
+static PyTypeObject *
+type_holder_of(PyTypeObject *type, const char *text)
+{
+    PyObject *name = PyUnicode_InternFromString(text);
+    PyTypeObject *holder = name != NULL ? type_holder(type, name) : NULL;
+    Py_XDECREF(name);
+    return holder;
+}
+
+static inline PyObject *
+type_lookup(PyTypeObject *type, PyObject *name)
+{
+    return _PyType_Lookup(type, name);      /* borrowed, like the interpreter's own specialisation */
+}
+
+static PyObject *
+type_lookup_text(PyTypeObject *type, const char *text)
+{
+    PyObject *name = PyUnicode_InternFromString(text);
+    PyObject *found = name != NULL ? type_lookup(type, name) : NULL;
+    Py_XDECREF(name);
+    return found;
+}
+
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
+static bool
+is_plain_type(PyTypeObject *type)
+{
+    return type == &PyLong_Type || type == &PyUnicode_Type || type == &PyFloat_Type || type == &PyBytes_Type
+        || type == &PyBool_Type || type == &PyComplex_Type || type == &PyTuple_Type || type == Py_TYPE(Py_None)
+        || type == &PyRange_Type || type == &PyFrozenSet_Type || type == &PyCFunction_Type
+        || type == &PyEllipsis_Type || type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type;
+}
+
+static enum Verdict
+judge_in_class(PyTypeObject *holder, PyObject **found)
+{
+    if (holder == NULL || PyType_HasFeature(holder, Py_TPFLAGS_IMMUTABLETYPE)) {
+        return NOBODYS;
+    }
+    *found = (PyObject *)holder;
+    return CLASS_ATTRIBUTE;
+}
+
+static enum Verdict
+judge_instance(PyTypeObject *type, PyObject *name, bool store, PyObject **holder)
+{
+    PyObject *found = type_lookup(type, name);
+    if (found == NULL) {
+        if (type_lookup_text(type, "__getattr__") == NULL) {
+            return OWN_ATTRIBUTE;
+        }
+        PyTypeObject *setter = type_holder_of(type, "__setattr__");
+        return store && setter == &PyBaseObject_Type ? OWN_ATTRIBUTE : FORWARDS;
+    }
+    if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
+        return OWN_ATTRIBUTE;
+    }
+    if (Py_TYPE(found)->tp_descr_set != NULL) {
+        return NOBODYS;         /* its own code is noted where it stands */
+    }
+    if (store) {
+        return OWN_ATTRIBUTE;
+    }
+    enum Verdict verdict = judge_in_class(type_holder(type, name), holder);
+    if (type->tp_dictoffset == 0 && !PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT)) {
+        return verdict;
+    }
+    *holder = (PyObject *)type_holder(type, name);
+    return MAYBE_INSTANCE;
+}
+
+static enum Verdict
+judge_attribute(PyTypeObject *type, PyObject *name, bool store, PyObject **holder)
+{
+    if (is_plain_type(type)) {
+        return NOBODYS;
+    }
+    PyTypeObject *home = type_holder_of(type, "__getattribute__");
+    if (home == &PyType_Type) {
+        return OF_CLASS;
+    }
+    if (home == &PyModule_Type) {
+        return MODULE_ITEM;
+    }
+    if (home != NULL && strcmp(home->tp_name, "_thread._local") == 0) {
+        return THREAD_LOCAL;
+    }
+    if (home == NULL || home->tp_getattro != PyObject_GenericGetAttr) {
+        return NOBODYS;
+    }
+    return judge_instance(type, name, store, holder);
+}
+
+static bool
+dict_has(PyObject *object, PyObject *name)
+{
+    PyObject **place = _PyObject_GetDictPtr(object);
+    PyObject *names = place != NULL ? *place : NULL;
+    int has = names != NULL && PyDict_Check(names) ? PyDict_Contains(names, name) : 0;
+    if (has < 0) {
+        PyErr_Clear();
+    }
+    return has > 0;
+}
+
+/* Claim that the object itself has the attribute that its class has, too.  Asking for its dict would make one, so that
+   is left to where the values cannot tell.  */
+static bool
+instance_has(PyObject *object, PyObject *name, PyObject *in_class)
+{
+    bool binds = Py_TYPE(in_class)->tp_descr_get != NULL;
+    if (!binds || PyFunction_Check(in_class)) {
+        PyObject *error = PyErr_GetRaisedException();
+        PyObject *value = PyObject_GenericGetAttr(object, name);
+        bool other = value != in_class;
+        if (value != NULL && binds && PyMethod_Check(value)) {
+            other = PyMethod_GET_FUNCTION(value) != in_class || PyMethod_GET_SELF(value) != object;
+        }
+        bool there = value != NULL;
+        Py_XDECREF(value);
+        PyErr_Clear();
+        PyErr_SetRaisedException(error);
+        if (there && (other || binds)) {
+            return other;
+        }
+    }
+    return dict_has(object, name);
+}
+
+typedef struct { PyObject *owner; Key key; } Place;    /* owner: borrowed; NULL: nobody's business */
+
+static Place
+place_in_class(PyTypeObject *holder, PyObject *name)
+{
+    PyObject *found = NULL;
+    judge_in_class(holder, &found);
+    return (Place){found, key_attr(name)};
+}
+
+static Place
+place_of_class(PyTypeObject *object, PyObject *name, bool store)
+{
+    PyObject *meta = type_lookup(Py_TYPE(object), name);
+    if (meta != NULL && Py_TYPE(meta)->tp_descr_set != NULL) {
+        return (Place){NULL};
+    }
+    return place_in_class(store ? object : type_holder(object, name), name);
+}
+
+static Place
+place_of_module(Thread *thread, PyObject *module, PyObject *name, bool store)
+{
+    PyObject *names = PyModule_GetDict(module);
+    if (names == NULL || (!store && PyDict_Contains(names, name) != 1)) {
+        PyErr_Clear();
+        return (Place){NULL};
+    }
+    return (Place){names, key_item(thread, name)};
+}
+
+/* The location that loading (storing) an attribute touches.  A class attribute that an instance does not have belongs
+   to the class that holds it; a module's is its global; a property's code is noted where it stands.  */
+static Place
+place_of_attribute(Thread *thread, PyObject *object, PyObject *name, bool store)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    uint64_t key;
+    CachedType *cached = type_cache_place(thread, type, (uintptr_t)name << 1 | store, &key);
+    CachedType verdict = *cached;
+    if (unlikely(key == 0 || verdict.key != key)) {
+        PyObject *holder = NULL;
+        verdict = (CachedType){key, NULL, judge_attribute(type, name, store, &holder)};
+        verdict.holder = holder;
+        *cached = verdict;
+    }
+    switch (verdict.verdict) {
+    case OWN_ATTRIBUTE:
+        return (Place){object, key_attr(name)};
+    case CLASS_ATTRIBUTE:
+        return (Place){verdict.holder, key_attr(name)};
+    case MAYBE_INSTANCE: {
+        PyObject *in_class = type_lookup(type, name);
+        if (in_class == NULL || instance_has(object, name, in_class)) {
+            return (Place){object, key_attr(name)};
+        }
+        return place_in_class((PyTypeObject *)verdict.holder, name);
+    }
+    case FORWARDS:
+        return (Place){dict_has(object, name) ? object : NULL, key_attr(name)};
+    case MODULE_ITEM:
+        return place_of_module(thread, object, name, store);
+    case OF_CLASS:
+        return place_of_class((PyTypeObject *)object, name, store);
+    case THREAD_LOCAL:
+        thread_join_real(thread);
+        return (Place){NULL};
+    default:
+        return (Place){NULL};
+    }
+}
+
+/* ---- containers -------------------------------------------------------------------------------------------------- */
+static PyTypeObject *
+loaded_type(const char *module, const char *name)
+{
+    PyObject *modules = PyImport_GetModuleDict();
+    PyObject *found = modules != NULL ? PyDict_GetItemString(modules, module) : NULL;
+    PyObject *names = found != NULL && PyModule_Check(found) ? PyModule_GetDict(found) : NULL;
+    PyObject *type = names != NULL ? PyDict_GetItemString(names, name) : NULL;
+    return type != NULL && PyType_Check(type) ? (PyTypeObject *)type : NULL;
+}
+
+static void
+know(PyTypeObject **place, const char *module, const char *name)
+{
+    if (*place == NULL) {
+        *place = (PyTypeObject *)Py_XNewRef((PyObject *)loaded_type(module, name));
+    }
+}
+
+/* Types that are not known yet may have been imported meanwhile.  */
+static void
+know_types(void)
+{
+    know(&known.ordered_dict, "collections", "OrderedDict");
+    know(&known.default_dict, "collections", "defaultdict");
+    know(&known.deque, "collections", "deque");
+    know(&known.counter, "collections", "Counter");
+    know(&known.array, "array", "array");
+    know(&known.ndarray, "numpy", "ndarray");
+    know(&known.np_integer, "numpy", "integer");
+    know(&known.simple_queue, "_queue", "SimpleQueue");
+    know(&known.queue, "queue", "Queue");
+    know(&known.lifo_queue, "queue", "LifoQueue");
+    know(&known.priority_queue, "queue", "PriorityQueue");
+    if (known.default_missing == NULL && known.default_dict != NULL) {
+        known.default_missing = Py_XNewRef(type_lookup_text(known.default_dict, "__missing__"));
+    }
+}
+
+static enum Family
+judge_family(PyTypeObject *type, PyObject *method)
+{
+    PyTypeObject *home = type_holder(type, method);
+    if (home == NULL) {
+        return NO_FAMILY;
+    }
+    know_types();
+    const struct { PyTypeObject *type; enum Family family; } families[] = {
+        {&PyDict_Type, DICT}, {known.ordered_dict, DICT}, {known.default_dict, DICT}, {&PySet_Type, SET},
+        {&PyList_Type, LIST}, {known.deque, DEQUE}, {known.counter, COUNTER}, {known.array, ARRAY},
+        {&PyByteArray_Type, BYTEARRAY}, {&PyMemoryView_Type, MEMORYVIEW}, {known.ndarray, NDARRAY},
+        {known.queue, QUEUE}, {known.lifo_queue, QUEUE}, {known.priority_queue, QUEUE}, {known.simple_queue, QUEUE},
+    };
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+        if (families[i].type == home) {
+            return families[i].family;
+        }
+    }
+    return NO_FAMILY;
+}
+
+/* The builtin container type whose own `method` this object has.  dict stands for its C subclasses, too.  */
+static inline enum Family
+family_of(Thread *thread, PyObject *container, PyObject *method)
+{
+    PyTypeObject *type = Py_TYPE(container);
+    if (likely(type == &PyDict_Type)) {
+        return DICT;
+    }
+    if (type == &PyList_Type) {
+        return LIST;
+    }
+    uint64_t key;
+    CachedType *cached = type_cache_place(thread, type, (uintptr_t)method << 1 | UINT64_C(1) << 63, &key);
+    if (key != 0 && cached->key == key) {
+        return (enum Family)cached->verdict;
+    }
+    enum Family family = judge_family(type, method);
+    *cached = (CachedType){key, NULL, family};
+    return family;
+}

@@ -1,0 +1,164 @@
+/* Tables of equal things under small numbers: lock sets, stack frames, and what an access was but for its time.
+
+   They only grow, up to a limit; a cell then needs 12 bytes for an access, and comparing two is comparing numbers.  */
+
+#define CHUNK 1024
+typedef struct {
+    size_t size;                /* of an item, no padding inside */
+    uint32_t limit;
+    Spin spin;
+    _Atomic(uint32_t) n;
+    uint32_t *index;            /* number + 1 */
+    uint32_t mask;
+    char **chunks;              /* of CHUNK items; never moved */
+} Table;
+
+typedef struct { uint64_t code; uint32_t parent; int32_t line; } Frame;    /* code: PyCodeObject *, owned */
+
+static Table lock_sets = {.size = sizeof(LockSet), .limit = 1 << 18};
+static Table frames = {.size = sizeof(Frame), .limit = 1 << 19};
+static Table wheres = {.size = sizeof(Where), .limit = 1 << 20};
+
+static inline void *
+table_item(Table *table, uint32_t number)
+{
+    return table->chunks[number / CHUNK] + (number % CHUNK) * table->size;
+}
+
+static uint64_t
+hash_item(const void *item, size_t size)
+{
+    const uint64_t *words = item;
+    uint64_t hash = size;
+    for (size_t i = 0; i < size / 8; i++) {
+        hash = mix(hash, words[i]);
+    }
+    return hash;
+}
+
+static void
+table_index(Table *table, uint32_t size)
+{
+    free(table->index);
+    table->index = must(calloc(size, sizeof(uint32_t)));
+    table->mask = size - 1;
+    for (uint32_t number = 0; number < table->n; number++) {
+        uint64_t at = hash_item(table_item(table, number), table->size);
+        while (table->index[at & table->mask] != 0) {
+            at++;
+        }
+        table->index[at & table->mask] = number + 1;
+    }
+}
+
+/* Make number 0 the empty item.  */
+static void
+table_init(Table *table)
+{
+    table->chunks = must(calloc(2 * (table->limit / CHUNK) + 1, sizeof(char *)));
+    table->chunks[0] = must(calloc(CHUNK, table->size));
+    table->n = 1;
+    table_index(table, 1024);
+}
+
+/* The number of an item equal to `item`, which becomes one; UINT32_MAX when the table is full.  What `urgent` items
+   need, as many again of them fit.  */
+static uint32_t
+table_intern(Table *table, const void *item, bool urgent)
+{
+    uint64_t hash = hash_item(item, table->size);
+    spin_lock(&table->spin);
+    uint64_t at = hash;
+    uint32_t found;
+    while ((found = table->index[at & table->mask]) != 0) {
+        if (memcmp(table_item(table, found - 1), item, table->size) == 0) {
+            spin_unlock(&table->spin);
+            return found - 1;
+        }
+        at++;
+    }
+    uint32_t number = table->n;
+    if (number >= table->limit && !(urgent && number < 2 * table->limit)) {
+        spin_unlock(&table->spin);
+        return UINT32_MAX;
+    }
+    if (number % CHUNK == 0) {
+        table->chunks[number / CHUNK] = must(calloc(CHUNK, table->size));
+    }
+    memcpy(table_item(table, number), item, table->size);
+    table->index[at & table->mask] = number + 1;
+    table->n = number + 1;
+    if (table->n > table->mask / 2) {
+        table_index(table, 2 * (table->mask + 1));
+    }
+    spin_unlock(&table->spin);
+    return number;
+}
+
+/* ---- lock sets --------------------------------------------------------------------------------------------------- */
+static inline LockSet *
+lock_set(uint32_t number)
+{
+    return table_item(&lock_sets, number);
+}
+
+/* The set of the locks that the thread holds in acquisitions not younger than `acquired`.  */
+static uint32_t
+lock_set_since(Thread *thread, uint32_t acquired)
+{
+    LockSet set;
+    memset(&set, 0, sizeof(set));
+    for (int i = thread->n_held - 1; i >= 0; i--) {
+        HeldLock *held = &thread->held[i];
+        if (held->serial > acquired) {
+            continue;
+        }
+        if (set.n < SET_UIDS) {
+            set.uids[set.n] = held->uid;
+        }
+        set.n++;
+        set.bloom |= UINT64_C(1) << (mix(held->uid, 7) & 63);
+    }
+    if (set.n == 0) {
+        return 0;
+    }
+    uint32_t number = table_intern(&lock_sets, &set, false);
+    return number == UINT32_MAX ? 0 : number;
+}
+
+static inline uint32_t
+thread_lock_set(Thread *thread)
+{
+    if (unlikely(!thread->lock_set_known)) {
+        thread->lock_set = thread->n_held ? lock_set_since(thread, UINT32_MAX) : 0;
+        thread->lock_set_known = true;
+    }
+    return thread->lock_set;
+}
+
+/* Claim that no lock is in both.  Where a set had to drop some, a common one is assumed when there may be one.  */
+static bool
+apart(uint32_t one, uint32_t other)
+{
+    if (one == 0 || other == 0) {
+        return true;
+    }
+    if (one == other) {
+        return false;
+    }
+    LockSet *a = lock_set(one), *b = lock_set(other);
+    if ((a->bloom & b->bloom) == 0) {
+        return true;
+    }
+    if (a->n > SET_UIDS || b->n > SET_UIDS) {
+        return false;
+    }
+    for (uint32_t i = 0; i < a->n; i++) {
+        for (uint32_t j = 0; j < b->n; j++) {
+            if (a->uids[i] == b->uids[j]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}

@@ -1,0 +1,190 @@
+/* Keys by which the locations of one object are told apart: one tagged word each.
+
+   Items of dict and set are equal when the interpreter's own str, int, float, bytes or tuple equality says so; nobody's
+   `__eq__` or `__hash__` runs.  Other keys are told apart by identity, through their records, without a reference: a
+   key lives exactly as long as without us.  */
+
+enum KeyTag { KEY_VALUE, KEY_INT, KEY_SAME, KEY_PART, KEY_BOX, KEY_ATTR, KEY_CELL };
+#define KEY_TAG(word) ((int)((word) & 7))
+#define KEY_POINTER(word) ((void *)((word) & UINT64_C(0x0000fffffffffff8)))
+#define KEY_STRUCTURE ((uint64_t)KEY_PART)
+#define KEY_ITERATOR ((uint64_t)KEY_PART | 8)
+#define KEY_SERIAL_SHIFT 48
+
+typedef struct { uint64_t word, hash; } Key;
+
+/* A rectangular part of an array: per axis the first item, how many, and the distance between two (at least 1).  */
+typedef struct { _Atomic(int) refs; int axes; int64_t ranges[][3]; } Box;
+
+static inline Key
+key_word(uint64_t word)
+{
+    return (Key){word, mix(word, 1)};
+}
+
+static inline Key
+key_attr(PyObject *name)
+{
+    return key_word((uintptr_t)name | KEY_ATTR);
+}
+
+static inline Key
+key_int(int64_t index)
+{
+    return key_word((uint64_t)index << 3 | KEY_INT);
+}
+
+static inline bool
+int_fits(int64_t value)
+{
+    return value >= -(INT64_C(1) << 60) && value < (INT64_C(1) << 60);
+}
+
+static inline int64_t
+key_as_int(uint64_t word)
+{
+    return (int64_t)word >> 3;
+}
+
+static uint64_t
+box_hash(const Box *box)
+{
+    uint64_t hash = 4;
+    for (int axis = 0; axis < box->axes; axis++) {
+        for (int i = 0; i < 3; i++) {
+            hash = mix(hash, (uint64_t)box->ranges[axis][i]);
+        }
+    }
+    return hash;
+}
+
+static uint64_t
+key_hash(uint64_t word)
+{
+    if (KEY_TAG(word) == KEY_VALUE) {
+        return mix((uint64_t)PyObject_Hash(KEY_POINTER(word)), 2);     /* exact builtin: cannot fail */
+    }
+    return KEY_TAG(word) == KEY_BOX ? box_hash(KEY_POINTER(word)) : mix(word, 1);
+}
+
+static bool
+box_equal(const Box *one, const Box *other)
+{
+    return one->axes == other->axes
+        && memcmp(one->ranges, other->ranges, (size_t)one->axes * sizeof(one->ranges[0])) == 0;
+}
+
+static bool
+str_equal(PyObject *a, PyObject *b)
+{
+    return ((PyASCIIObject *)a)->hash == ((PyASCIIObject *)b)->hash
+        && PyUnicode_GET_LENGTH(a) == PyUnicode_GET_LENGTH(b) && PyUnicode_KIND(a) == PyUnicode_KIND(b)
+        && memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), (size_t)PyUnicode_GET_LENGTH(a) * PyUnicode_KIND(a)) == 0;
+}
+
+static inline bool
+key_equal(uint64_t word, Key key)
+{
+    if (word == key.word) {
+        return true;
+    }
+    if (KEY_TAG(word) != KEY_TAG(key.word)) {
+        return false;
+    }
+    if (KEY_TAG(word) == KEY_BOX) {
+        return box_equal(KEY_POINTER(word), KEY_POINTER(key.word));
+    }
+    if (KEY_TAG(word) != KEY_VALUE) {
+        return false;
+    }
+    PyObject *a = KEY_POINTER(word), *b = KEY_POINTER(key.word);
+    if (PyUnicode_CheckExact(a) || PyUnicode_CheckExact(b)) {
+        return PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b) && str_equal(a, b);
+    }
+    return Py_TYPE(a) == Py_TYPE(b) && PyObject_RichCompareBool(a, b, Py_EQ) == 1;
+}
+
+static inline uint64_t
+key_keep(uint64_t word)
+{
+    int tag = KEY_TAG(word);
+    if (tag == KEY_VALUE || tag == KEY_ATTR || tag == KEY_CELL) {
+        Py_INCREF((PyObject *)KEY_POINTER(word));
+    }
+    else if (tag == KEY_BOX) {
+        atomic_fetch_add(&((Box *)KEY_POINTER(word))->refs, 1);
+    }
+    return word;
+}
+
+static void
+box_drop(Box *box)
+{
+    if (atomic_fetch_sub(&box->refs, 1) == 1) {
+        free(box);
+    }
+}
+
+static void
+key_drop(uint64_t word)
+{
+    int tag = KEY_TAG(word);
+    if (tag == KEY_VALUE || tag == KEY_ATTR || tag == KEY_CELL) {
+        Py_DECREF((PyObject *)KEY_POINTER(word));
+    }
+    else if (tag == KEY_BOX) {
+        box_drop(KEY_POINTER(word));
+    }
+}
+
+/* Claim that such keys are equal by the interpreter's own code alone.  */
+static bool
+plain_key(PyObject *key, int depth)
+{
+    if (PyTuple_CheckExact(key)) {
+        for (Py_ssize_t i = 0; depth < 4 && i < PyTuple_GET_SIZE(key); i++) {
+            if (!plain_key(PyTuple_GET_ITEM(key, i), depth + 1)) {
+                return false;
+            }
+        }
+        return depth < 4;
+    }
+    return PyUnicode_CheckExact(key) || PyLong_CheckExact(key) || PyFloat_CheckExact(key) || PyBytes_CheckExact(key)
+        || PyBool_Check(key) || key == Py_None || PyComplex_CheckExact(key);
+}
+
+static Key key_same(Thread *thread, PyObject *object);     /* shadow.c */
+
+static Key
+key_number(PyObject *key)
+{
+    int overflow = 0;
+    int64_t value = PyFloat_CheckExact(key) ? 0 : PyLong_AsLongLongAndOverflow(key, &overflow);
+    if (PyFloat_CheckExact(key)) {
+        double number = PyFloat_AS_DOUBLE(key);
+        if (number >= -1e15 && number <= 1e15 && (double)(int64_t)number == number) {
+            return key_int((int64_t)number);
+        }
+    }
+    else if (!overflow && int_fits(value)) {
+        return key_int(value);
+    }
+    return (Key){(uintptr_t)key, key_hash((uintptr_t)key)};
+}
+
+/* The key of an item of a dict or set.  */
+static inline Key
+key_item(Thread *thread, PyObject *key)
+{
+    if (likely(PyUnicode_CheckExact(key))) {
+        Py_hash_t hash = ((PyASCIIObject *)key)->hash;
+        return (Key){(uintptr_t)key, mix((uint64_t)(hash != -1 ? hash : PyObject_Hash(key)), 2)};
+    }
+    if (PyLong_CheckExact(key) || PyBool_Check(key) || PyFloat_CheckExact(key)) {
+        return key_number(key);
+    }
+    if (plain_key(key, 0)) {
+        return (Key){(uintptr_t)key, key_hash((uintptr_t)key)};
+    }
+    return key_same(thread, key);
+}

@@ -1,0 +1,632 @@
+/* The module: ops, sites, clocks, and the interface of toolkit/race/core.py.  */
+
+/* ---- sites ------------------------------------------------------------------------------------------------------- */
+static PyObject *
+site_reduce(PyObject *self, PyObject *Py_UNUSED(none))
+{
+    PyObject *module = PyImport_ImportModule("toolkit.race._core.build");
+    PyObject *revive = module != NULL ? PyObject_GetAttrString(module, "revive") : NULL;
+    PyObject *fields = revive != NULL ? PySequence_Tuple(((Site *)self)->info) : NULL;
+    PyObject *result = fields != NULL ? Py_BuildValue("O(Oi)", revive, fields, ((Site *)self)->number) : NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(revive);
+    Py_XDECREF(fields);
+    return result;
+}
+
+static PyMemberDef site_members[] = {
+    {"info", Py_T_OBJECT_EX, offsetof(Site, info), Py_READONLY, NULL},
+    {"number", Py_T_INT, offsetof(Site, number), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+static PyMethodDef site_methods[] = {{"__reduce__", site_reduce, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+static void
+site_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);     /* only one that could not be made: the others are immortal */
+    Py_XDECREF(((Site *)self)->key);
+    Py_XDECREF(((Site *)self)->info);
+    free(((Site *)self)->partners);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+static PyType_Slot site_slots[] = {
+    {Py_tp_dealloc, site_dealloc}, {Py_tp_members, site_members}, {Py_tp_methods, site_methods}, {0, NULL}};
+static PyType_Spec site_spec = {
+    .name = "gilscope.Site", .basicsize = sizeof(Site),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, .slots = site_slots};
+
+static bool
+site_removes(const Site *site, PyObject *op)
+{
+    static const char *const removing[] = {
+        "clear", "discard", "get", "get_nowait", "pop", "popitem", "popleft", "remove"};
+    if (site->flags & DELETE || PyUnicode_CompareWithASCIIString(op, "item_delete") == 0) {
+        return true;
+    }
+    for (size_t i = 0; i < sizeof(removing) / sizeof(removing[0]); i++) {
+        if (PyUnicode_CompareWithASCIIString(op, "method") == 0
+            && PyUnicode_CompareWithASCIIString(site->key, removing[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Flags that say more than the rewriter's; a read's may come after the read's own site was made.  */
+static void
+site_learn(Site *site, PyObject *op)
+{
+    uint32_t flags = site->flags;
+    flags |= flags & (POLL | SPAN_READ) || site->n_partners > 0 ? OPENS_SLOWLY : 0;
+    flags |= site->n_partners > 0 && site_removes(site, op) ? REMOVES : 0;
+    site_flags_add(site->number, flags);
+    for (int32_t i = 0; i < site->n_partners && flags & GUARD; i++) {
+        int32_t partner = site->partners[i];
+        site_flags_add(partner, OPENS_SLOWLY | (flags & REMOVES ? GUARDED_REMOVE : GUARDED_STORE));
+        pthread_mutex_lock(&sites_lock);
+        Site *known_site = site_by_number(partner);
+        if (known_site != NULL) {
+            known_site->flags = site_flags(partner);
+        }
+        pthread_mutex_unlock(&sites_lock);
+    }
+    site_enter(site);
+    site->flags = site_flags(site->number);
+}
+
+static int
+site_read_info(Site *site, PyObject *info, PyObject **op)
+{
+    *op = PyObject_GetAttrString(info, "op");
+    PyObject *flags = PyObject_GetAttrString(info, "flags");
+    PyObject *partners = PyObject_GetAttrString(info, "partners");
+    site->key = PyObject_GetAttrString(info, "key");
+    PyObject *list = partners != NULL ? PySequence_Tuple(partners) : NULL;
+    Py_XDECREF(partners);
+    int failed = -1;
+    if (*op != NULL && flags != NULL && list != NULL && site->key != NULL && PyUnicode_CheckExact(site->key)) {
+        PyUnicode_InternInPlace(&site->key);
+        site->flags = (uint32_t)PyLong_AsUnsignedLongMask(flags);
+        site->n_partners = (int32_t)PyTuple_GET_SIZE(list);
+        site->partners = must(calloc((size_t)site->n_partners + 1, sizeof(int32_t)));
+        for (int32_t i = 0; i < site->n_partners; i++) {
+            site->partners[i] = (int32_t)PyLong_AsLong(PyTuple_GET_ITEM(list, i));
+        }
+        failed = PyErr_Occurred() ? -1 : 0;
+    }
+    Py_XDECREF(flags);
+    Py_XDECREF(list);
+    return failed;
+}
+
+static PyObject *
+api_site(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *info, *op = NULL;
+    int number;
+    if (!PyArg_ParseTuple(args, "Oi:site", &info, &number)) {
+        return NULL;
+    }
+    if (number < 0 || number >= SITE_CHUNK * SITE_CHUNK) {
+        PyErr_SetString(PyExc_ValueError, "no such site number");
+        return NULL;
+    }
+    Site *site = PyObject_New(Site, core.site_type);
+    if (site == NULL) {
+        return NULL;
+    }
+    memset((char *)site + sizeof(PyObject), 0, sizeof(Site) - sizeof(PyObject));
+    site->info = Py_NewRef(info);
+    site->number = number;
+    if (site_read_info(site, info, &op) < 0) {
+        Py_XDECREF(op);
+        Py_DECREF(site);
+        return NULL;
+    }
+    site->method = method_number(site->key);
+    make_immortal((PyObject *)site);
+    if (site->key != NULL) {
+        make_immortal(Py_NewRef(site->key));
+    }
+    site_learn(site, op);
+    Py_DECREF(op);
+    return (PyObject *)site;
+}
+
+/* ---- clocks ------------------------------------------------------------------------------------------------------ */
+typedef struct { PyObject_HEAD Moment moment; } Clock;
+static PyTypeObject *clock_type;
+
+static PyObject *
+clock_new(Moment moment)
+{
+    Clock *clock = PyObject_New(Clock, clock_type);
+    if (clock == NULL) {
+        base_drop(moment.base);
+        return NULL;
+    }
+    clock->moment = moment;
+    atomic_fetch_add(&core.clocks, 1);
+    return (PyObject *)clock;
+}
+
+static void
+clock_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    base_drop(((Clock *)self)->moment.base);
+    atomic_fetch_sub(&core.clocks, 1);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+static PyType_Slot clock_slots[] = {{Py_tp_dealloc, clock_dealloc}, {0, NULL}};
+static PyType_Spec clock_spec = {
+    .name = "gilscope.Clock", .basicsize = sizeof(Clock),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, .slots = clock_slots};
+
+static PyObject *
+api_snapshot(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    Thread *thread = thread_get();
+    Moment now = {base_ref(thread_base(thread)), thread_time(thread)};
+    thread_advance(thread);
+    set_concurrent(1);          /* a thread may be about to start */
+    return clock_new(now);
+}
+
+static PyObject *
+api_join(PyObject *Py_UNUSED(module), PyObject *clock)
+{
+    if (Py_IS_TYPE(clock, clock_type)) {
+        Thread *thread = thread_get();
+        thread_join(thread, ((Clock *)clock)->moment.base, ((Clock *)clock)->moment.time, true);
+        settle(thread);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+api_release(PyObject *Py_UNUSED(module), PyObject *owner)
+{
+    if (is_active()) {
+        Thread *thread = thread_get();
+        sync_release(thread, sync_of(thread, owner, true));
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+api_acquire(PyObject *Py_UNUSED(module), PyObject *owner)
+{
+    if (is_active()) {
+        Thread *thread = thread_get();
+        Sync *sync = sync_of(thread, owner, false);
+        if (sync != NULL) {
+            sync_acquire(thread, sync, !is_tracked_lock(owner));
+            settle(thread);
+        }
+    }
+    Py_RETURN_NONE;
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+static PyObject *
+api_thread_begin(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *announced, *clock;
+    if (!PyArg_ParseTuple(args, "OO:thread_begin", &announced, &clock)) {
+        return NULL;
+    }
+    Moment start = {NULL, 0};
+    bool known_start = Py_IS_TYPE(clock, clock_type);
+    if (known_start) {
+        start = ((Clock *)clock)->moment;
+    }
+    Thread *outer = self_thread;
+    if (outer != NULL && atomic_load(&outer->ended)) {
+        pthread_mutex_lock(&registry);
+        thread_free(outer);
+        pthread_mutex_unlock(&registry);
+        outer = NULL;
+    }
+    Thread *thread = thread_make(outer, false, known_start ? &start : NULL);
+    return PyLong_FromUnsignedLong(thread->uid);
+}
+
+static PyObject *
+api_thread_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    return clock_new(thread_finish(thread_get()));
+}
+
+static PyObject *
+api_thread_uid(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    return PyLong_FromUnsignedLong(thread_get()->uid);
+}
+
+static PyObject *
+api_mute(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    return PyLong_FromLong(thread_get()->muted++);
+}
+
+static PyObject *
+api_restore(PyObject *Py_UNUSED(module), PyObject *level)
+{
+    long value = PyLong_AsLong(level);
+    if (value == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    thread_get()->muted = (int)value;
+    Py_RETURN_NONE;
+}
+
+/* In the child of a fork, before anything else: no other thread is there any more, and what they held of our locks they
+   will not give back.  All they did is past, so the shadows can start anew.  */
+static void
+forked(void)
+{
+    if (core.dead || !atomic_load(&core.started)) {
+        return;
+    }
+    registry = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    sites_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    lock_sets.spin = frames.spin = wheres.spin = pairs_spin = (Spin){0};
+    Thread *self = self_thread;
+    for (int i = 0; i < atomic_load(&n_slots); i++) {
+        Thread *thread = slots[i].thread;
+        bool mine = false;
+        for (Thread *one = self; one != NULL; one = one->outer) {
+            mine = mine || one == thread;
+        }
+        if (thread != NULL && !mine) {
+            retire(thread);
+            slots[i].thread = NULL;
+        }
+    }
+    shadow_init();
+    memset(origins, 0, ORIGINS * sizeof(Origin));
+    for (Thread *one = self; one != NULL; one = one->outer) {
+        memset(one->cache, 0, sizeof(one->cache));
+        memset(one->objects, 0, sizeof(one->objects));
+        memset(one->opens, 0, sizeof(one->opens));
+        one->n_recent[0] = one->n_recent[1] = 0;
+        one->attention &= ~(uint32_t)ATTENTION_POLLED;
+        join_everybody(one);
+    }
+    if (self != NULL) {
+        settle(self);
+    }
+}
+
+static PyObject *
+api_after_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    Py_RETURN_NONE;             /* forked() has been called by then */
+}
+
+/* ---- locks, stacks, counts --------------------------------------------------------------------------------------- */
+static PyObject *
+api_locks_held(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    Thread *thread = thread_get();
+    PyObject *uids = PyTuple_New(thread->n_held);
+    for (int i = 0; uids != NULL && i < thread->n_held; i++) {
+        PyTuple_SET_ITEM(uids, i, PyLong_FromUnsignedLong(thread->held[thread->n_held - 1 - i].uid));
+    }
+    return uids;
+}
+
+/* (path, line, qualified name) of each frame, innermost first, without our own.  */
+static PyObject *
+places_of(uint32_t context)
+{
+    PyObject *places = PyList_New(0);
+    for (int depth = 0; places != NULL && context != 0 && depth < DEEPEST; depth++) {
+        Frame *frame = table_item(&frames, context);
+        PyCodeObject *code = (PyCodeObject *)frame->code;
+        context = frame->parent;
+        if (core.folder != NULL && PyUnicode_Tailmatch(code->co_filename, core.folder, 0, PY_SSIZE_T_MAX, -1) == 1) {
+            continue;
+        }
+        PyObject *place = Py_BuildValue("(OiO)", code->co_filename, frame->line, code->co_qualname);
+        if (place == NULL || PyList_Append(places, place) < 0) {
+            Py_CLEAR(places);
+        }
+        Py_XDECREF(place);
+    }
+    PyObject *result = places != NULL ? PyList_AsTuple(places) : NULL;
+    Py_XDECREF(places);
+    return result;
+}
+
+static PyObject *
+api_stack(PyObject *Py_UNUSED(module), PyObject *context)
+{
+    unsigned long number = PyLong_AsUnsignedLong(context);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    return places_of(number < frames.n ? (uint32_t)number : 0);
+}
+
+static PyObject *
+api_lock_origin(PyObject *Py_UNUSED(module), PyObject *arg)
+{
+    unsigned long uid = PyLong_AsUnsignedLong(arg);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    Origin origin = origins[uid % ORIGINS];
+    PyObject *lock = NULL;
+    if (origin.sync != NULL && origin.sync->uid == uid) {
+#if FREE_THREADED
+        if (origin.sync->ref != NULL && PyWeakref_GetRef(origin.sync->ref, &lock) < 0) {
+            PyErr_Clear();
+        }
+#else
+        lock = Py_NewRef(origin.lock);
+#endif
+    }
+    PyObject *stack = places_of(origin.context);
+    PyObject *result = stack != NULL ? Py_BuildValue("(OO)", stack, lock != NULL ? lock : Py_None) : NULL;
+    Py_XDECREF(stack);
+    Py_XDECREF(lock);
+    return result;
+}
+
+static PyObject *
+api_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    PyObject *counts = PyDict_New();
+    for (uint32_t i = 0; counts != NULL && i <= pairs_mask; i++) {
+        spin_lock(&pairs_spin);
+        Pair pair = i <= pairs_mask ? pairs[i] : (Pair){0};
+        spin_unlock(&pairs_spin);
+        if (pair.key == 0) {
+            continue;
+        }
+        uint64_t sites = pair.key - (UINT64_C(1) << 63);
+        PyObject *key = Py_BuildValue("(II)", (unsigned int)(sites >> 32), (unsigned int)(sites >> 1 & 0x7fffffff));
+        PyObject *before = key != NULL ? PyDict_GetItem(counts, key) : NULL;
+        long total = (long)pair.count + (before != NULL ? PyLong_AsLong(before) : 0);
+        PyObject *value = PyLong_FromLong(total);
+        if (key == NULL || value == NULL || PyDict_SetItem(counts, key, value) < 0) {
+            Py_CLEAR(counts);
+        }
+        Py_XDECREF(key);
+        Py_XDECREF(value);
+    }
+    return counts;
+}
+
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
+static int
+know_builtins(void)
+{
+    PyObject *builtins = PyEval_GetBuiltins();
+    known.getattr = Py_XNewRef(PyDict_GetItemString(builtins, "getattr"));
+    known.setattr = Py_XNewRef(PyDict_GetItemString(builtins, "setattr"));
+    known.hasattr = Py_XNewRef(PyDict_GetItemString(builtins, "hasattr"));
+    known.delattr = Py_XNewRef(PyDict_GetItemString(builtins, "delattr"));
+    PyObject *module = PyImport_ImportModule("toolkit.race.core");
+    core.no_value = module != NULL ? PyObject_GetAttrString(module, "NO_VALUE") : NULL;
+    Py_XDECREF(module);
+    return core.no_value == NULL ? -1 : 0;
+}
+
+static PyObject *
+api_start(PyObject *Py_UNUSED(module), PyObject *handler)
+{
+    if (core.no_value == NULL && know_builtins() < 0) {
+        return NULL;
+    }
+    if (!watch_deaths()) {
+        return NULL;
+    }
+    Py_XSETREF(core.on_conflict, Py_NewRef(handler));
+    core.dead = false;
+    core.debug = getenv("GILSCOPE_RACE_DEBUG") != NULL && getenv("GILSCOPE_RACE_DEBUG")[0] != '\0';
+    thread_get()->automatic = false;
+    atomic_store(&core.started, 1);
+    set_active();
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+api_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    atomic_store(&core.started, 0);
+    set_active();
+    Py_RETURN_NONE;
+}
+
+/* At the interpreter's end.  Daemon threads may still run, and objects still die: nothing is touched any more.  */
+static PyObject *
+at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    atomic_store(&core.started, 0);
+    set_active();
+    core.dead = true;
+    Py_RETURN_NONE;
+}
+
+/* ---- busy() ------------------------------------------------------------------------------------------------------ */
+static PyTypeObject *busy_type;
+
+static PyObject *
+busy_enter(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(none))
+{
+    thread_get()->busy++;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+busy_exit(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(n))
+{
+    thread_get()->busy--;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef busy_methods[] = {
+    {"__enter__", busy_enter, METH_NOARGS, NULL},
+    {"__exit__", (PyCFunction)(void (*)(void))busy_exit, METH_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};
+static PyType_Slot busy_slots[] = {{Py_tp_methods, busy_methods}, {0, NULL}};
+static PyType_Spec busy_spec = {
+    .name = "gilscope.Busy", .basicsize = sizeof(PyObject),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, .slots = busy_slots};
+
+static PyObject *
+api_busy(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    return PyObject_CallNoArgs((PyObject *)busy_type);
+}
+
+/* ---- the module -------------------------------------------------------------------------------------------------- */
+#define OP(name, function) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, NULL}
+static PyMethodDef op_defs[] = {
+    OP("attr_read", op_attr_read), OP("attr_write", op_attr_write), OP("attr_update", op_attr_update),
+    OP("attr_proxy", op_attr_proxy), OP("attr_store", op_attr_store), OP("item_read", op_item_read),
+    OP("item_write", op_item_write), OP("item_delete", op_item_delete), OP("item_proxy", op_item_proxy),
+    OP("global_read", op_global_read), OP("global_write", op_global_write), OP("global_update", op_global_update),
+    OP("cell_read", op_cell_read), OP("cell_write", op_cell_write), OP("cell_update", op_cell_update),
+    OP("method", op_method), OP("contains", op_contains), OP("size", op_size), OP("iterate", op_iterate),
+    OP("advance", op_advance), OP("dynamic", op_dynamic), OP("enter", op_enter), OP("begin", op_begin),
+    OP("reads", op_reads), OP("writes", op_writes), OP("token", op_token), OP("locals_", op_locals),
+    OP("slice_", op_slice), {NULL, NULL, 0, NULL}};
+
+static PyMethodDef api[] = {
+    {"site", api_site, METH_VARARGS, "The object that stands for a site in rewritten code."},
+    {"start", api_start, METH_O, "Begin to note; the handler is told of conflicts."},
+    {"stop", api_stop, METH_NOARGS, "Note nothing more."},
+    {"release", api_release, METH_O, "Let those who acquire the same object come after now."},
+    {"acquire", api_acquire, METH_O, "Come after all who released the object."},
+    {"snapshot", api_snapshot, METH_NOARGS, "Return this moment."},
+    {"join", api_join, METH_O, "Come after a moment."},
+    {"mute", api_mute, METH_NOARGS, "Let this thread's locks make no order until restore is given the result."},
+    {"restore", api_restore, METH_O, "Go back to what was before mute."},
+    {"wrap", (PyCFunction)(void (*)(void))api_wrap, METH_VARARGS | METH_KEYWORDS, "Call hooks around a callable."},
+    {"patch", api_patch, METH_VARARGS, "Set an attribute, of immutable types as well; return what undoes it."},
+    {"track_locks", api_track_locks, METH_NOARGS, "Let Lock and RLock make order; return what undoes it."},
+    {"thread_begin", api_thread_begin, METH_VARARGS, "Make this thread one that begins after a moment."},
+    {"thread_end", api_thread_end, METH_NOARGS, "End this thread, or the topmost logical one."},
+    {"thread_uid", api_thread_uid, METH_NOARGS, "Return this thread's number."},
+    {"after_fork", api_after_fork, METH_NOARGS, "Go on in the child of a fork."},
+    {"locks_held", api_locks_held, METH_NOARGS, "Return the numbers of the locks held, innermost first."},
+    {"lock_origin", api_lock_origin, METH_O, "Return where a lock was first acquired, and the lock if it lives."},
+    {"stack", api_stack, METH_O, "Return the callers that a context stands for, innermost first."},
+    {"counts", api_counts, METH_NOARGS, "Return how often each pair of sites conflicted."},
+    {"busy", api_busy, METH_NOARGS, "Return a context manager in which this thread's accesses are not noted."},
+    {"_at_exit", at_exit, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL}};
+
+static int
+make_types(PyObject *module)
+{
+    const struct { PyTypeObject **place; PyType_Spec *spec; } all[] = {
+        {&core.site_type, &site_spec}, {&clock_type, &clock_spec}, {&attribute_proxy, &attribute_proxy_spec},
+        {&item_proxy, &item_proxy_spec}, {&method_proxy, &method_proxy_spec}, {&tracker_type, &tracker_spec},
+        {&wrapped_type, &wrapped_spec}, {&busy_type, &busy_spec},
+    };
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        *all[i].place = (PyTypeObject *)PyType_FromModuleAndSpec(module, all[i].spec, NULL);
+        if (*all[i].place == NULL) {
+            return -1;
+        }
+        make_immortal((PyObject *)*all[i].place);
+    }
+    return 0;
+}
+
+static int
+make_ops(PyObject *module)
+{
+    PyObject *ops = PyDict_New();
+    for (PyMethodDef *def = op_defs; ops != NULL && def->ml_name != NULL; def++) {
+        PyObject *op = PyCFunction_New(def, NULL);
+        if (op == NULL || PyDict_SetItemString(ops, def->ml_name, op) < 0) {
+            Py_CLEAR(ops);
+        }
+        else {
+            make_immortal(op);
+        }
+    }
+    int failed = ops == NULL ? -1 : PyModule_AddObjectRef(module, "ops", ops);
+    Py_XDECREF(ops);
+    return failed;
+}
+
+static int
+call_at_exit(PyObject *module)
+{
+    PyObject *atexit = PyImport_ImportModule("atexit");
+    PyObject *function = PyObject_GetAttrString(module, "_at_exit");
+    PyObject *result = atexit != NULL && function != NULL
+        ? PyObject_CallMethod(atexit, "register", "O", function) : NULL;
+    Py_XDECREF(atexit);
+    Py_XDECREF(function);
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}
+
+static void
+init_process(void)
+{
+    static bool done;
+    if (done) {
+        return;
+    }
+    done = true;
+    table_init(&lock_sets);
+    table_init(&frames);
+    table_init(&wheres);
+    shadow_init();
+    origins = must(calloc(ORIGINS, sizeof(Origin)));
+    pairs_mask = 255;
+    pairs = must(calloc(pairs_mask + 1, sizeof(Pair)));
+    pthread_key_create(&death_key, on_thread_death);
+    pthread_atfork(NULL, NULL, forked);
+}
+
+static int
+core_exec(PyObject *module)
+{
+    PyInterpreterState *here = PyInterpreterState_Get();
+    if (core.interpreter != NULL && core.interpreter != here) {
+        PyErr_SetString(PyExc_ImportError, "the race checker already runs in another interpreter of this process");
+        return -1;
+    }
+    if (core.interpreter == here) {
+        PyErr_SetString(PyExc_ImportError, "the race checker's core can be loaded once");
+        return -1;
+    }
+    init_process();
+    core.interpreter = here;
+    core.prefix = PyUnicode_InternFromString("gilscope:");
+    core.raw_frames = raw_frames_agree() && getenv("GILSCOPE_RACE_PUBLIC_FRAMES") == NULL;
+    if (core.prefix == NULL || names_init() < 0 || make_types(module) < 0 || make_ops(module) < 0
+        || call_at_exit(module) < 0) {
+        return -1;
+    }
+    thread_get()->automatic = false;
+    return PyModule_AddStringConstant(module, "name", "C");
+}
+
+static PyModuleDef_Slot core_slots[] = {
+    {Py_mod_exec, core_exec},
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#if PY_VERSION_HEX >= 0x030D0000
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL}};
+
+static PyModuleDef core_module = {
+    PyModuleDef_HEAD_INIT, .m_name = "_core", .m_doc = "The data race checker's core.", .m_methods = api,
+    .m_slots = core_slots};
+
+PyMODINIT_FUNC
+PyInit__core(void)
+{
+    return PyModuleDef_Init(&core_module);
+}

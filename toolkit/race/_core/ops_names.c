@@ -1,0 +1,229 @@
+/* Ops for attributes, globals and closure variables.  The native operation stays in the program: these note it and pass
+   the object (or the value) through.  */
+
+/* The calling thread, if its accesses are noted.  */
+static inline Thread *
+noting_thread(void)
+{
+    if (!is_active()) {
+        return NULL;
+    }
+    Thread *thread = thread_get();
+    return likely(thread->busy == 0) ? thread : NULL;
+}
+
+/* Claim that an op was called with `wanted` arguments, the last of which is a site.  */
+static inline bool
+check_op(PyObject *const *args, Py_ssize_t n, Py_ssize_t wanted)
+{
+    if (unlikely(n != wanted || !Py_IS_TYPE(args[n - 1], core.site_type))) {
+        PyErr_SetString(PyExc_TypeError, "an op of gilscope takes other arguments: code rewritten for another core?");
+        return false;
+    }
+    return true;
+}
+
+static inline Site *
+last_site(PyObject *const *args, Py_ssize_t n)
+{
+    return (Site *)args[n - 1];
+}
+
+static inline void
+note_place(Thread *thread, Place place, int kind, const Site *site, int options, PyObject *value)
+{
+    if (likely(place.owner != NULL)) {
+        note(thread, place.owner, place.key, kind, site, options, NULL, value);
+    }
+}
+
+/* Most attributes are the object's own and were noted a moment ago; then their class need not be asked.  */
+static inline bool
+noted_attribute(Thread *thread, PyObject *object, const Site *site, uint32_t modes)
+{
+    uint64_t word = (uintptr_t)site->key | KEY_ATTR;
+    Cached *cached = cache_place(thread, object, mix(word, 1));
+    return cached->object == object && cached->key == word && cached->epoch == thread->epoch
+        && (cached->modes & modes) == modes && thread->attention == 0
+        && atomic_load_explicit(&cached->record->serial, memory_order_relaxed) == cached->serial;
+}
+
+static PyObject *
+op_attr_read(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+{
+    if (!check_op(args, n, 2)) {
+        return NULL;
+    }
+    Thread *thread = noting_thread();
+    if (thread != NULL) {
+        Site *site = last_site(args, n);
+        if (site->flags & (OPENS_SLOWLY | AUGMENTED) || !noted_attribute(thread, args[0], site, 1u << READ)) {
+            note_place(thread, place_of_attribute(thread, args[0], site->key, false), READ, site, 0, NULL);
+        }
+    }
+    return Py_NewRef(args[0]);
+}
+
+static PyObject *
+op_attr_write(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+{
+    if (!check_op(args, n, 2)) {
+        return NULL;
+    }
+    Thread *thread = noting_thread();
+    if (thread != NULL) {
+        Site *site = last_site(args, n);
+        note_place(thread, place_of_attribute(thread, args[0], site->key, true), WRITE, site, 0, NULL);
+    }
+    return Py_NewRef(args[0]);
+}
+
+static void
+note_attr_update(Thread *thread, PyObject *object, const Site *site)
+{
+    Place stored = place_of_attribute(thread, object, site->key, true);
+    if (stored.owner == NULL) {
+        return;
+    }
+    Place loaded = place_of_attribute(thread, object, site->key, false);
+    if (loaded.owner != NULL && loaded.owner != stored.owner) {      /* the class has the first value */
+        note_place(thread, loaded, READ, site, QUIET, NULL);
+    }
+    note_place(thread, stored, WRITE, site, UPDATE, NULL);
+}
+
+static PyObject *
+op_attr_update(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+{
+    if (!check_op(args, n, 2)) {
+        return NULL;
+    }
+    Thread *thread = noting_thread();
+    if (thread != NULL) {
+        Site *site = last_site(args, n);
+        if (site->flags & OPENS_SLOWLY || !noted_attribute(thread, args[0], site, 1u << WRITE | CACHED_SPAN)) {
+            note_attr_update(thread, args[0], site);
+        }
+    }
+    return Py_NewRef(args[0]);
+}
+
+static PyObject *
+op_attr_store(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+{
+    if (!check_op(args, n, 3)) {
+        return NULL;
+    }
+    Site *site = last_site(args, n);
+    Thread *thread = noting_thread();
+    if (thread != NULL) {
+        note_place(thread, place_of_attribute(thread, args[1], site->key, true), WRITE, site, 0, args[0]);
+    }
+    if (PyObject_SetAttr(args[1], site->key, args[0]) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+/* ---- globals ----------------------------------------------------------------------------------------------------- */
+static inline PyObject *
+note_global(PyObject *const *args, Py_ssize_t n, int kind, int options)
+{
+    if (!check_op(args, n, 2)) {
+        return NULL;
+    }
+    Thread *thread = noting_thread();
+    if (thread != NULL) {
+        Site *site = last_site(args, n);
+        PyObject *value = kind == WRITE && !(options & UPDATE) && !(site->flags & DELETE) ? args[0] : NULL;
+        note(thread, calling_globals(), key_item(thread, site->key), kind, site, options, NULL, value);
+    }
+    return Py_NewRef(args[0]);
+}
+
+static PyObject *
+op_global_read(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+{
+    return note_global(args, n, READ, 0);
+}
+
+static PyObject *
+op_global_write(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+{
+    return note_global(args, n, WRITE, 0);
+}
+
+static PyObject *
+op_global_update(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+{
+    return note_global(args, n, WRITE, UPDATE);
+}
+
+/* ---- closure variables ------------------------------------------------------------------------------------------- */
+static inline PyObject *
+note_cell(PyObject *const *args, Py_ssize_t n, int kind, int options)
+{
+    if (!check_op(args, n, 3)) {
+        return NULL;
+    }
+    Thread *thread = noting_thread();
+    if (thread != NULL) {
+        Site *site = last_site(args, n);
+        PyObject *value = kind == WRITE && !(options & UPDATE) && !(site->flags & DELETE) ? args[0] : NULL;
+        note(thread, args[1], key_word((uintptr_t)site->key | KEY_CELL), kind, site, options, NULL, value);
+    }
+    return Py_NewRef(args[0]);
+}
+
+static PyObject *
+op_cell_read(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+{
+    return note_cell(args, n, READ, 0);
+}
+
+static PyObject *
+op_cell_write(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+{
+    return note_cell(args, n, WRITE, 0);
+}
+
+static PyObject *
+op_cell_update(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+{
+    return note_cell(args, n, WRITE, UPDATE);
+}
+
+static PyObject *
+op_token(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(n))
+{
+    return PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
+}
+
+/* ---- by name ----------------------------------------------------------------------------------------------------- */
+static void
+note_dynamic(Thread *thread, PyObject *function, const Site *site, PyObject *const *args, Py_ssize_t n)
+{
+    bool load = function == known.getattr || function == known.hasattr;
+    bool store = function == known.setattr || function == known.delattr;
+    if (!(load || store) || n < (function == known.setattr ? 3 : 2) || !PyUnicode_CheckExact(args[1])) {
+        return;
+    }
+    PyObject *name = Py_NewRef(args[1]);
+    PyUnicode_InternInPlace(&name);
+    note_place(thread, place_of_attribute(thread, args[0], name, store), load ? READ : WRITE, site, 0,
+               function == known.setattr ? args[2] : NULL);
+    Py_DECREF(name);
+}
+
+static PyObject *
+op_dynamic(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+{
+    if (n < 2 || !check_op(args, 2, 2)) {
+        return NULL;
+    }
+    Thread *thread = noting_thread();
+    if (thread != NULL) {
+        note_dynamic(thread, args[0], (Site *)args[1], args + 2, n - 2);
+    }
+    return PyObject_Vectorcall(args[0], args + 2, (size_t)(n - 2), NULL);
+}

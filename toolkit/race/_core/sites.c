@@ -1,0 +1,61 @@
+/* Sites: what the ops are given in place of the rewriter's markers, and what is known of them by number.  */
+
+#define SITE_CHUNK 4096
+static _Atomic(uint32_t) *site_chunks[SITE_CHUNK];     /* flags by number */
+static Site **site_objects[SITE_CHUNK];                /* by number; immortal */
+static pthread_mutex_t sites_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Under the lock; NULL: not made yet.  */
+static Site *
+site_by_number(int32_t number)
+{
+    Site **chunk = site_objects[number / SITE_CHUNK];
+    return chunk != NULL ? chunk[number % SITE_CHUNK] : NULL;
+}
+
+static void
+site_enter(Site *site)
+{
+    pthread_mutex_lock(&sites_lock);
+    Site ***chunk = &site_objects[site->number / SITE_CHUNK];
+    if (*chunk == NULL) {
+        *chunk = must(calloc(SITE_CHUNK, sizeof(Site *)));
+    }
+    (*chunk)[site->number % SITE_CHUNK] = site;
+    pthread_mutex_unlock(&sites_lock);
+}
+
+static inline uint32_t
+site_flags(int32_t number)
+{
+    return atomic_load_explicit(&site_chunks[number / SITE_CHUNK][number % SITE_CHUNK], memory_order_relaxed);
+}
+
+static void
+site_flags_add(int32_t number, uint32_t flags)
+{
+    pthread_mutex_lock(&sites_lock);
+    if (site_chunks[number / SITE_CHUNK] == NULL) {
+        site_chunks[number / SITE_CHUNK] = must(calloc(SITE_CHUNK, sizeof(uint32_t)));
+    }
+    pthread_mutex_unlock(&sites_lock);
+    atomic_fetch_or(&site_chunks[number / SITE_CHUNK][number % SITE_CHUNK], flags);
+}
+
+/* Make an object that threads may share without counting references.  */
+static void
+make_immortal(PyObject *object)
+{
+    if (PyObject_IS_GC(object)) {
+        PyObject_GC_UnTrack(object);
+    }
+#ifdef Py_GIL_DISABLED
+    object->ob_tid = 0;
+    object->ob_ref_local = UINT32_MAX;
+    object->ob_ref_shared = 0;
+#elif PY_VERSION_HEX >= 0x030E0000
+    object->ob_refcnt = (uint32_t)_Py_IMMORTAL_INITIAL_REFCNT;
+#else
+    object->ob_refcnt = _Py_IMMORTAL_REFCNT;
+#endif
+}

@@ -1,0 +1,77 @@
+/* Atomicity: a read, a later write that depends on it, and another thread's write that fits in between.
+
+   After AVIO (Lu et al., ASPLOS 2006), held to what the rewriter's data flow says: only a write whose site names the
+   read's as its partner closes a span.  Locks do not order here, they only exclude.  */
+
+static inline Open *
+open_bucket(Thread *thread, void *frame)
+{
+    return thread->opens[((uintptr_t)frame >> 4 ^ (uintptr_t)frame >> 11) % OPEN_BUCKETS];
+}
+
+static void
+open_add(Thread *thread, Open entry)
+{
+    Open *bucket = open_bucket(thread, entry.frame);
+    Open *place = NULL;
+    for (int way = 0; way < OPEN_WAYS; way++) {
+        Open *open = &bucket[way];
+        if (open->frame == entry.frame && open->site == entry.site && open->record == entry.record
+            && open->key == entry.key) {
+            place = open;
+            break;
+        }
+        if (open->frame == NULL && place == NULL) {
+            place = open;
+        }
+    }
+    if (place == NULL) {
+        place = &bucket[thread->open_next[(bucket - thread->opens[0]) / OPEN_WAYS]++ % OPEN_WAYS];
+    }
+    *place = entry;
+}
+
+/* Remember a read at that site for the writes that may depend on it.  */
+static void
+open_at(Thread *thread, int32_t site, Record *record, uint64_t key, uint32_t hard, uint32_t acquired)
+{
+    open_add(thread, (Open){
+        .frame = activation(), .record = record, .key = key, .site = site, .hard = hard, .acquired = acquired,
+        .serial = atomic_load_explicit(&record->serial, memory_order_relaxed)});
+}
+
+static Open *
+open_find(Thread *thread, void *frame, int32_t site, const Record *record, uint64_t key)
+{
+    Open *bucket = open_bucket(thread, frame);
+    for (int way = 0; way < OPEN_WAYS; way++) {
+        Open *open = &bucket[way];
+        if (open->frame == frame && open->site == site && open->record == record && open->key == key
+            && open->serial == atomic_load_explicit(&record->serial, memory_order_relaxed)) {
+            return open;
+        }
+    }
+    return NULL;
+}
+
+/* Forget the reads of an earlier activation that lay at the same address.  */
+static void
+open_forget(Thread *thread, void *frame)
+{
+    Open *bucket = open_bucket(thread, frame);
+    for (int way = 0; way < OPEN_WAYS; way++) {
+        if (bucket[way].frame == frame) {
+            bucket[way].frame = NULL;
+        }
+    }
+}
+
+/* Claim that a write of `kind` spoils what was read before an `act`.  */
+static inline bool
+violates(uint32_t kind, uint32_t act)
+{
+    if (act == GROW || act == SHRINK) {
+        return kind == act || kind == RESHAPE;
+    }
+    return (act == WRITE || act == ATOMIC) && (kind == WRITE || kind == ATOMIC);
+}

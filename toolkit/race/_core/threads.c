@@ -1,0 +1,248 @@
+/* Which threads there are, which slot of the clocks each has, and whether anything can be concurrent at all.  */
+
+typedef struct { uint64_t since; uint32_t uid; } Tenant;
+typedef struct {
+    Thread *thread;             /* NULL once its memory serves another */
+    Tenant *tenants;            /* oldest first: whose a time of this slot is */
+    int n, capacity;
+    _Atomic(uint64_t) last;     /* the slot's latest time; exact once ended */
+    _Atomic(bool) ended;
+} Slot;
+
+/* pthread's lock, not a Spin: a thread's death is noticed without the GIL.  */
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
+static Slot slots[MAX_SLOTS];
+static _Atomic(int) n_slots;
+static _Atomic(int) n_live;
+static uint32_t n_threads;
+static pthread_key_t death_key;
+
+static void
+set_active(void)
+{
+    atomic_store(&core.active, atomic_load(&core.started) && atomic_load(&core.concurrent));
+}
+
+static void
+set_concurrent(int concurrent)
+{
+    atomic_store(&core.concurrent, concurrent);
+    set_active();
+}
+
+static void
+thread_free(Thread *thread)
+{
+    if (slots[thread->slot].thread == thread) {
+        slots[thread->slot].thread = NULL;
+    }
+    free(thread->order);
+    free(thread->hard);
+    base_drop(thread->base);
+    base_drop(thread->chain.base);
+    for (int i = 0; i < HARD_HISTORY; i++) {
+        base_drop(thread->hard_history[i]);
+    }
+    free(thread);
+}
+
+/* Under the registry.  */
+static void
+retire(Thread *thread)
+{
+    if (!atomic_exchange(&thread->ended, true)) {
+        Slot *slot = &slots[thread->slot];
+        atomic_store(&slot->last, thread_time(thread));
+        atomic_store(&slot->ended, true);
+        atomic_fetch_sub(&n_live, 1);
+    }
+}
+
+/* The OS thread ends: whatever was not announced as ended has ended now.  Without the GIL.  */
+static void
+on_thread_death(void *dying)
+{
+    (void)dying;
+    pthread_mutex_lock(&registry);
+    Thread *thread = self_thread;
+    self_thread = NULL;
+    while (thread != NULL) {
+        Thread *outer = thread->outer;
+        retire(thread);
+        thread_free(thread);
+        thread = outer;
+    }
+    pthread_mutex_unlock(&registry);
+}
+
+static void
+occupy(Thread *thread, int index, uint64_t time)
+{
+    Slot *slot = &slots[index];
+    if (slot->n == slot->capacity) {
+        slot->capacity = slot->capacity ? 2 * slot->capacity : 2;
+        slot->tenants = must(realloc(slot->tenants, (size_t)slot->capacity * sizeof(Tenant)));
+    }
+    slot->tenants[slot->n++] = (Tenant){time, thread->uid};
+    slot->thread = thread;
+    atomic_store(&slot->last, time);
+    atomic_store(&slot->ended, false);
+    thread->slot = index;
+    thread->epoch = (uint64_t)index << TIME_BITS | time;
+    thread_reserve(thread, index + 1);
+    thread->order[index] = thread->hard[index] = time;
+}
+
+/* A slot for a thread that knows what `thread` has joined so far: an ended thread's where everything it did is past,
+   else a new one.  Under the registry.  */
+static void
+enlist(Thread *thread)
+{
+    thread->uid = n_threads++;
+    int index = atomic_load(&n_slots);
+    for (int i = 0; i < atomic_load(&n_slots); i++) {
+        uint64_t last = atomic_load(&slots[i].last);
+        if (!atomic_load(&slots[i].ended)) {
+            continue;
+        }
+        if (i < thread->capacity && thread->order[i] >= last && thread->hard[i] >= last) {
+            index = i;
+            break;
+        }
+        if (atomic_load(&n_slots) == MAX_SLOTS && index == MAX_SLOTS) {
+            index = i;
+        }
+    }
+    if (index == MAX_SLOTS) {
+        Py_FatalError("gilscope: more than 4096 threads at a time");
+    }
+    bool fresh = index == atomic_load(&n_slots);
+    occupy(thread, index, fresh ? 1 : atomic_load(&slots[index].last) + 1);
+    if (fresh) {
+        atomic_store(&n_slots, index + 1);
+    }
+    if (atomic_fetch_add(&n_live, 1) > 0) {
+        set_concurrent(1);
+    }
+}
+
+/* Come after all that anybody did so far.  A component of any clock is at most its slot's own time, so those do.  */
+static void
+join_everybody(Thread *thread)
+{
+    int n = atomic_load(&n_slots);
+    thread_reserve(thread, n);
+    for (int i = 0; i < n; i++) {
+        Thread *other = slots[i].thread;
+        uint64_t time = atomic_load(&slots[i].ended) || other == NULL ? atomic_load(&slots[i].last) : thread_time(other);
+        if (i != thread->slot && thread->order[i] < time) {
+            thread->order[i] = time;
+        }
+        if (i != thread->slot && thread->hard[i] < time) {
+            thread->hard[i] = time;
+        }
+        if (other != NULL) {
+            atomic_store(&other->nudged, true);     /* what it does from now on is not known to this thread */
+        }
+    }
+    thread->stale = true;
+    thread_hard_changed(thread);
+}
+
+static Thread *
+thread_make(Thread *outer, bool automatic, const Moment *start)
+{
+    Thread *thread = must(calloc(1, sizeof(Thread)));
+    thread->slot = NO_SLOT;
+    thread->stale = true;
+    thread->outer = outer;
+    thread->automatic = automatic;
+    if (outer != NULL) {
+        thread->muted = outer->muted;
+        thread->busy = outer->busy;
+    }
+    pthread_mutex_lock(&registry);
+    if (start != NULL) {
+        thread_join(thread, start->base, start->time, true);
+    }
+    else {
+        join_everybody(thread);
+    }
+    enlist(thread);
+    pthread_mutex_unlock(&registry);
+    self_thread = thread;
+    pthread_setspecific(death_key, thread);     /* any value but NULL has the destructor called */
+    return thread;
+}
+
+static Thread *
+thread_attach(void)
+{
+    return thread_make(NULL, true, NULL);
+}
+
+/* Nothing can be concurrent with a thread that is the only one and knows all that the others did.  Clock objects may be
+   about to start a thread; with any alive we wait.  */
+static void
+settle(Thread *thread)
+{
+    if (!atomic_load(&core.concurrent) || atomic_load(&n_live) != 1 || atomic_load(&core.clocks) > 0) {
+        return;
+    }
+    int n = atomic_load(&n_slots);
+    for (int i = 0; i < n; i++) {
+        uint64_t last = atomic_load(&slots[i].last);
+        if (i != thread->slot
+            && (i >= thread->capacity || thread->order[i] < last || thread->hard[i] < last)) {
+            return;
+        }
+    }
+    thread_advance(thread);     /* what the cache says of this epoch may be forgotten meanwhile */
+    set_concurrent(0);
+}
+
+static uint32_t
+uid_of(uint64_t epoch)
+{
+    pthread_mutex_lock(&registry);
+    Slot *slot = &slots[EPOCH_SLOT(epoch)];
+    uint32_t uid = 0;
+    for (int i = slot->n - 1; i >= 0; i--) {
+        if (slot->tenants[i].since <= EPOCH_TIME(epoch)) {
+            uid = slot->tenants[i].uid;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&registry);
+    return uid;
+}
+
+
+/* A logical thread touches what belongs to the real one: come after all that was done on that.  */
+static void
+thread_join_real(Thread *thread)
+{
+    if (thread->outer != NULL) {
+        Thread *outer = thread->outer;
+        thread_join(thread, thread_base(outer), thread_time(outer), true);
+        thread_join(thread, outer->chain.base, outer->chain.time, true);
+    }
+}
+
+/* End the calling thread and go on as the one that it is a part of, if any.  */
+static Moment
+thread_finish(Thread *thread)
+{
+    Moment end = {base_ref(thread_base(thread)), thread_time(thread)};
+    pthread_mutex_lock(&registry);
+    retire(thread);
+    pthread_mutex_unlock(&registry);
+    if (thread->outer != NULL) {
+        self_thread = thread->outer;
+        self_thread->chain = moment_union(self_thread->chain, end.base, end.time);
+        pthread_mutex_lock(&registry);
+        thread_free(thread);
+        pthread_mutex_unlock(&registry);
+    }
+    return end;
+}

@@ -1,0 +1,141 @@
+/* Lock and RLock as the detection sees them: who holds which, and what each hands over.
+
+   While nothing can be concurrent only who holds what is kept.  */
+
+static void
+lock_baptize(Thread *thread, Record *record, PyObject *lock)
+{
+    Sync *sync = record->sync;
+    uint32_t context = atomic_load(&core.started) ? context_now(0) : 0;
+    PyObject *ref = NULL;
+#if FREE_THREADED
+    /* An address alone cannot be turned into a reference safely without a GIL.  */
+    PyObject *error = PyErr_GetRaisedException();
+    ref = PyWeakref_NewRef(lock, NULL);
+    PyErr_SetRaisedException(error);
+#endif
+    spin_lock(&record->spin);
+    if (sync->uid == 0) {
+        sync->uid = atomic_fetch_add(&n_locks, 1) + 1;
+        sync->origin = context;
+        sync->ref = ref;
+        ref = NULL;
+        origins[sync->uid % ORIGINS] = (Origin){context, sync, lock};
+    }
+    spin_unlock(&record->spin);
+    Py_XDECREF(ref);
+    (void)thread;
+}
+
+static inline Record *
+lock_record(Thread *thread, PyObject *lock)
+{
+    Record *record = record_of(thread, lock, true);
+    if (unlikely(record->sync == NULL)) {
+        sync_of(thread, lock, true);
+    }
+    if (unlikely(record->sync->uid == 0)) {
+        lock_baptize(thread, record, lock);
+    }
+    return record;
+}
+
+static inline int
+held_find(const Thread *thread, PyObject *lock)
+{
+    int i = thread->n_held - 1;
+    while (i >= 0 && thread->held[i].lock != lock) {
+        i--;
+    }
+    return i;
+}
+
+static inline bool
+locks_matter(Thread *thread)
+{
+    return thread->muted == 0 && !atomic_load_explicit(&thread->ended, memory_order_relaxed) && !core.dead;
+}
+
+/* After the lock was acquired, `count` times at once for a restored RLock.  */
+static void
+lock_acquired(Thread *thread, PyObject *lock, bool reentrant, uint32_t count)
+{
+    if (!locks_matter(thread)) {
+        return;
+    }
+    int at = reentrant ? held_find(thread, lock) : -1;
+    if (at >= 0) {
+        thread->held[at].count += count;
+        return;
+    }
+    Record *record = lock_record(thread, lock);
+    Sync *sync = record->sync;
+    if (thread->n_held < MAX_HELD) {
+        thread->held[thread->n_held++] = (HeldLock){lock, record, sync->uid, ++thread->acquisitions, count};
+        thread->lock_set_known = false;
+    }
+    if (is_active()) {
+        sync_acquire(thread, sync, sync->signal);
+    }
+}
+
+static void
+held_remove(Thread *thread, int at)
+{
+    thread->n_held--;
+    memmove(&thread->held[at], &thread->held[at + 1], (size_t)(thread->n_held - at) * sizeof(HeldLock));
+    thread->lock_set_known = false;
+}
+
+static void
+lock_publish(Thread *thread, Sync *sync)
+{
+    if (is_active()) {
+        sync_release(thread, sync);
+    }
+}
+
+/* Before the lock is released once.  `locked`: whether it is locked at all, asked when we do not know it as ours.  */
+static void
+lock_releasing(Thread *thread, PyObject *lock, bool reentrant, bool (*locked)(PyObject *))
+{
+    if (!locks_matter(thread)) {
+        return;
+    }
+    int at = held_find(thread, lock);
+    if (at < 0) {
+        if (!reentrant && locked(lock)) {       /* a lock as a signal: its acquirer waits for this thread */
+            Sync *sync = lock_record(thread, lock)->sync;
+            sync->signal = true;
+            lock_publish(thread, sync);
+        }
+        return;
+    }
+    if (--thread->held[at].count > 0) {
+        return;
+    }
+    Sync *sync = lock_record(thread, lock)->sync;
+    held_remove(thread, at);
+    lock_publish(thread, sync);
+}
+
+/* Before an RLock is released however often it was acquired.  */
+static void
+lock_releasing_all(Thread *thread, PyObject *lock)
+{
+    int at = held_find(thread, lock);
+    if (at >= 0 && locks_matter(thread)) {
+        thread->held[at].count = 1;
+        lock_releasing(thread, lock, true, NULL);
+    }
+}
+
+/* The lock is as new: in the child of a fork.  */
+static void
+lock_reinitialized(Thread *thread, PyObject *lock)
+{
+    int at = held_find(thread, lock);
+    if (at >= 0) {
+        held_remove(thread, at);
+    }
+}
