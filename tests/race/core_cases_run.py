@@ -10,8 +10,8 @@ import json
 import sys
 import traceback
 
-MODULES = ("core_cases", "core_cases_names", "core_cases_items", "core_cases_spans", "core_cases_locks",
-           "core_cases_same")
+MODULES = ("core_cases", "core_cases_names", "core_cases_items", "core_cases_whole", "core_cases_spans",
+           "core_cases_locks", "core_cases_same")
 
 
 def cases():

@@ -1,22 +1,19 @@
-"""The verbs: what each sort of operation does to a location's records, and when two of them conflict.
+"""The verbs for loads and stores: what each does to a location's records, and when two of them conflict.
 
-FastTrack (Flanagan & Freund, PLDI 2009) for loads and stores of one location; for structures, whose changes do not
-conflict with each other, the last one of each kind of each thread.  All under the guard.
+FastTrack (Flanagan & Freund, PLDI 2009).  `structure` has the verbs for containers as a whole, `handoff` those for
+what leaves one thread's hands for another's.  All under the guard.
 """
 
 from __future__ import annotations
 
-from collections import deque
-
-from toolkit.race.pure import spans
+from toolkit.race.pure import handoff, spans
 from toolkit.race.site import Flag, Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
-    from toolkit.race.pure.clocks import Clock
     from toolkit.race.pure.record import Access, Location
     from toolkit.race.pure.shadow import Shadow
     from toolkit.race.pure.touch import Touch
@@ -28,19 +25,11 @@ if TYPE_CHECKING:
     Transfer = tuple[Callable[[Touch, Shadow, Sequence[Any]], None], Any, Sequence[Any]]
 
 READ, WRITE, ATOMIC = int(Kind.READ), int(Kind.WRITE), int(Kind.ATOMIC)
-ITERATE, GROW, SHRINK, RESHAPE = int(Kind.ITERATE), int(Kind.GROW), int(Kind.SHRINK), int(Kind.RESHAPE)
 CONSTANT, POLL, SPAN_READ = int(Flag.CONSTANT), int(Flag.POLL), int(Flag.SPAN_READ)
 RECHECKED, MEMO = int(Flag.RECHECKED), int(Flag.MEMO)
+_WHOLES = 64      # reads of many items of one container at once
 # Loads that come after the store they saw: those that poll, all, those that found a container made for that store.
 BY_POLLS, BY_ALL, BY_FRESH = 1, 2, 4
-_EQUAL = 256      # insertions of one and the same object that are told apart
-_UNSEEN = 64      # values of a container that may have left it unseen before it is looked through
-_AGAINST = {
-    ITERATE: (GROW, SHRINK, RESHAPE),
-    GROW: (ITERATE, RESHAPE),
-    SHRINK: (ITERATE, RESHAPE),
-    RESHAPE: (ITERATE, GROW, SHRINK, RESHAPE),
-}
 
 
 def unseen(touch: Touch, access: Access | None) -> bool:
@@ -154,6 +143,8 @@ def _store(touch: Touch, location: Location, access: Access) -> None:
     for other in location.reads.values():
         if unseen(touch, other):
             touch.conflict("order", location, other, access)
+    if not access.presence and location.shadow.wholes:
+        _against_wholes(touch, location, access)
     spans.arrive(touch, location, access)
     location.reads.clear()
     location.write = access
@@ -172,26 +163,7 @@ def across(touch: Touch, location: Location, other: Location, *, stores: bool) -
 def insert(touch: Touch, location: Location) -> None:
     """Note the store of a key that is not there yet: it hands over what this thread did before."""
     _present(touch, location)
-    hand(touch, location)
-
-
-def hand(touch: Touch, location: Location) -> None:
-    """Let those who get this item come after now."""
-    now = touch.state.moment()
-    location.handed = now if location.handed is None else location.handed.union(now)
-    touch.publishes = True
-
-
-def take(touch: Touch, location: Location) -> None:
-    """Come after the insertion of an item."""
-    handed = location.handed or location.shadow.unknown
-    if handed is not None:
-        touch.state.join(handed)
-
-
-def removed(_: Touch, location: Location) -> None:
-    """Forget the insertion of an item that is no more."""
-    location.handed = None
+    handoff.hand(touch, location)
 
 
 def update(touch: Touch, location: Location) -> None:
@@ -225,165 +197,21 @@ def atomic(touch: Touch, location: Location) -> None:
     spans.arrive(touch, location, access)
 
 
-def size(touch: Touch, location: Location) -> None:
-    """Note that a container's size was looked at."""
-    spans.begin(touch, location)
-    if touch.site.flags & POLL:
-        take_all(touch, location)
-
-
-def snapshot(touch: Touch, location: Location) -> None:
-    """Note that a container was copied."""
-    spans.begin(touch, location)
-    if not touch.site.flags & SPAN_READ:
-        take_all(touch, location)
-
-
-def take_all(touch: Touch, location: Location) -> None:
-    """Come after every insertion into the container."""
+def whole(touch: Touch, location: Location) -> None:
+    """Note that all items of a container are read at once, or those of a slice (start, stop, step)."""
+    indexes = None if location.key is None else range(*location.key)
     shadow = location.shadow
-    for item in shadow.locations.values():
-        if item.handed is not None:
-            touch.state.join(item.handed)
-    for clocks in shadow.values.values():
-        for _, clock in clocks:
-            touch.state.join(clock)
-    if shadow.unknown is not None:
-        touch.state.join(shadow.unknown)
+    for (part, key), item in shadow.locations.items():
+        if (part == "item" and item.write is not None and not item.write.presence
+                and (indexes is None or (type(key) is int and key in indexes)) and unseen(touch, item.write)):
+            touch.conflict("order", item, item.write, touch.access(READ))
+    if len(shadow.wholes) >= _WHOLES:
+        del shadow.wholes[next(iter(shadow.wholes))]
+    shadow.wholes[touch.state.slot, indexes] = touch.access(READ)
 
 
-def iterate(touch: Touch, location: Location) -> None:
-    """Note a step of an iteration over a container."""
-    spans.begin(touch, location)
-    _structural(touch, location, ITERATE)
-
-
-def grow(touch: Touch, location: Location) -> None:
-    """Note that a container gets an item."""
-    spans.arrive(touch, location, _structural(touch, location, GROW))
-
-
-def shrink(touch: Touch, location: Location) -> None:
-    """Note that a container loses an item."""
-    spans.arrive(touch, location, _structural(touch, location, SHRINK))
-
-
-def reshape(touch: Touch, location: Location) -> None:
-    """Note that a container is changed in several steps."""
-    spans.arrive(touch, location, _structural(touch, location, RESHAPE))
-
-
-def put(touch: Touch, location: Location) -> None:
-    """Note a put into a queue, which orders for itself."""
-    spans.arrive(touch, location, touch.access(GROW))
-
-
-def get(touch: Touch, location: Location) -> None:
-    """Note a get from a queue."""
-    spans.arrive(touch, location, touch.access(SHRINK))
-
-
-def _structural(touch: Touch, location: Location, kind: int) -> Access:
-    access = touch.access(kind)
-    slot = touch.state.slot
-    earlier = location.kinds.get((slot, kind))
-    seen = earlier.serial if earlier is not None and touch.repeats(earlier) else -1
-    for (_, other_kind), other in location.kinds.items():
-        if other_kind in _AGAINST[kind] and other.serial > seen and unseen(touch, other):
+def _against_wholes(touch: Touch, location: Location, access: Access) -> None:
+    for (_, indexes), other in location.shadow.wholes.items():
+        if (location.part == "item" and unseen(touch, other)
+                and (indexes is None or (type(location.key) is int and location.key in indexes))):
             touch.conflict("order", location, other, access)
-    location.kinds[slot, kind] = access
-    return access
-
-
-def hand_right(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
-    """Let those who get these values from the container's right end come after now; told apart by identity."""
-    for value, clocks in _handing(touch, shadow, values):
-        shadow.values[id(value)] = [*clocks, (touch.state.slot, touch.state.moment())]
-
-
-def hand_left(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
-    """Do the same at the left end."""
-    for value, clocks in _handing(touch, shadow, values):
-        shadow.values[id(value)] = [(touch.state.slot, touch.state.moment()), *clocks]
-
-
-def _handing(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> Iterator[tuple[Any, list[tuple[int, Clock]]]]:
-    touch.publishes = True
-    _prune(shadow)
-    for value in values:
-        yield value, shadow.values.get(id(value), [])[-_EQUAL:]
-
-
-def hand_unknown(touch: Touch, shadow: Shadow, _: Sequence[Any]) -> None:
-    """Let those who get any value come after now whose insertion was not seen."""
-    now = touch.state.moment()
-    touch.publishes = True
-    shadow.unknown = now if shadow.unknown is None else shadow.unknown.union(now)
-
-
-def see_values(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
-    """Come after all insertions of these values."""
-    for value in values:
-        _come_after(touch, shadow, shadow.values.get(id(value), []))
-
-
-def take_left(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
-    """Come after the insertion of values that left the container at its left end.
-
-    Where several threads inserted the same object, it may be the first of each.
-    """
-    for value in values:
-        clocks = shadow.values.get(id(value), [])
-        _come_after(touch, shadow, list(dict(reversed(clocks)).items()))
-        _left(shadow, value, clocks[1:])
-
-
-def take_right(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
-    """Do the same at the right end."""
-    for value in values:
-        clocks = shadow.values.get(id(value), [])
-        _come_after(touch, shadow, list(dict(clocks).items()))
-        _left(shadow, value, clocks[:-1])
-
-
-def take_within(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
-    """Come after any insertion of values that left the container somewhere."""
-    for value in values:
-        clocks = shadow.values.get(id(value), [])
-        _come_after(touch, shadow, clocks)
-        _left(shadow, value, clocks[1:])
-
-
-def _come_after(touch: Touch, shadow: Shadow, clocks: list[tuple[int, Clock]]) -> None:
-    for _, clock in clocks:
-        touch.state.join(clock)
-    if not clocks and shadow.unknown is not None:
-        touch.state.join(shadow.unknown)
-
-
-def _left(shadow: Shadow, value: Any, clocks: list[tuple[int, Clock]]) -> None:
-    if clocks:
-        shadow.values[id(value)] = clocks
-    else:
-        shadow.values.pop(id(value), None)
-
-
-def _prune(shadow: Shadow) -> None:
-    """Forget values that left the container unseen."""
-    owner = shadow.owner()
-    if len(shadow.values) <= _UNSEEN + 2 * _length(owner):
-        return
-    there = set(map(id, _content(owner)))
-    for number in [number for number in shadow.values if number not in there]:
-        del shadow.values[number]
-
-
-def _length(owner: Any) -> int:
-    return list.__len__(owner) if isinstance(owner, list) else deque.__len__(owner)
-
-
-def _content(owner: Any) -> list[Any]:
-    try:
-        return list(list.__iter__(owner) if isinstance(owner, list) else deque.__iter__(owner))
-    except RuntimeError:     # a deque that another thread changes
-        return _content(owner)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolkit.race.pure import detect
+from toolkit.race.pure import detect, handoff, structure
 from toolkit.race.pure.classify import MISSING, one_of
 from toolkit.race.pure.items import absent
 
@@ -47,12 +47,12 @@ def setdefault(items: Items, container: Any, native: Callable[..., Any], args: t
     missing = absent(container, key)
     steps = [_item(detect.atomic, container, key)]
     if missing is not False:
-        steps.append(_item(detect.hand, container, key))
+        steps.append(_item(handoff.hand, container, key))
     if missing:
-        steps.append(_structure(detect.grow, container))
+        steps.append(_structure(structure.grow, container))
     items.note(*steps)
     value = native(*args, **kwargs)
-    items.note(_item(detect.take, container, key))
+    items.note(_item(handoff.take, container, key))
     return value
 
 
@@ -63,10 +63,10 @@ def pop(items: Items, container: Any, native: Callable[..., Any], args: tuple[An
         return native(*args, **kwargs)
     steps = [_item(detect.atomic, container, key)]
     if absent(container, key) is not True:
-        steps.append(_structure(detect.shrink, container))
+        steps.append(_structure(structure.shrink, container))
     items.note(*steps)
     value = native(*args, **kwargs)
-    items.note(_item(detect.take, container, key), _item(detect.removed, container, key))
+    items.note(_item(handoff.take, container, key), _item(handoff.removed, container, key))
     return value
 
 
@@ -74,9 +74,9 @@ def popitem(items: Items, container: Any, native: Callable[..., Any], args: tupl
             kwargs: dict[str, Any]) -> Any:
     """Do `d.popitem()`."""
     if dict.__len__(container):
-        items.note(_structure(detect.shrink, container))
+        items.note(_structure(structure.shrink, container))
     pair = native(*args, **kwargs)
-    items.note(_item(detect.take, container, pair[0]), _item(detect.removed, container, pair[0]))
+    items.note(_item(handoff.take, container, pair[0]), _item(handoff.removed, container, pair[0]))
     return pair
 
 
@@ -96,7 +96,7 @@ def add(items: Items, container: Any, native: Callable[..., Any], args: tuple[An
     if len(args) == 1:
         steps = [_item(detect.atomic, container, args[0])]
         if absent(container, args[0]) is not False:
-            steps += _item(detect.hand, container, args[0]), _structure(detect.grow, container)
+            steps += _item(handoff.hand, container, args[0]), _structure(structure.grow, container)
         items.note(*steps)
     return native(*args, **kwargs)
 
@@ -107,7 +107,7 @@ def discard(items: Items, container: Any, native: Callable[..., Any], args: tupl
     if len(args) == 1:
         steps = [_item(detect.atomic, container, args[0])]
         if absent(container, args[0]) is not True:
-            steps += _item(detect.take, container, args[0]), _structure(detect.shrink, container)
+            steps += _item(handoff.take, container, args[0]), _structure(structure.shrink, container)
         items.note(*steps)
     return native(*args, **kwargs)
 
@@ -116,9 +116,9 @@ def set_pop(items: Items, container: Any, native: Callable[..., Any], args: tupl
             kwargs: dict[str, Any]) -> Any:
     """Do `s.pop()`."""
     if set.__len__(container):
-        items.note(_structure(detect.shrink, container))
+        items.note(_structure(structure.shrink, container))
     item = native(*args, **kwargs)
-    items.note(_item(detect.take, container, item), _item(detect.removed, container, item))
+    items.note(_item(handoff.take, container, item), _item(handoff.removed, container, item))
     return item
 
 
@@ -133,9 +133,9 @@ def _several(items: Items, container: Any, keys: list[Any], act: Callable[[], An
     """Insert several keys at once; of those that are not known in time the container hands over what it can."""
     steps: list[Step] = []
     for key in keys[:MOST_KEYS]:
-        steps += _item(detect.atomic, container, key), _item(detect.hand, container, key)
-    unknown: tuple[Transfer, ...] = ((detect.hand_unknown, container, ()),) if unseen or len(keys) > MOST_KEYS else ()
-    items.note(*steps, _structure(detect.grow, container), transfers=unknown)
+        steps += _item(detect.atomic, container, key), _item(handoff.hand, container, key)
+    unknown: tuple[Transfer, ...] = ((handoff.hand_unknown, container, ()),) if unseen or len(keys) > MOST_KEYS else ()
+    items.note(*steps, _structure(structure.grow, container), transfers=unknown)
     result = act()
     if unknown and len(keys) <= MOST_KEYS:
         items.note(transfers=unknown)     # what an iterator made on its way
@@ -153,7 +153,7 @@ def count_up(items: Items, container: Any, native: Callable[..., Any], args: tup
         steps += ((_item(detect.missed_to_store, container, key), _item(detect.insert, container, key)) if new else
                   (_item(detect.got_to_store, container, key), _item(detect.write, container, key)))
     if grows:
-        steps.append(_structure(detect.grow, container))
+        steps.append(_structure(structure.grow, container))
     items.note(*steps)
     return native(*args, **kwargs)
 

@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from sys import _getframe
 
 from toolkit.race.core import NO_VALUE
-from toolkit.race.pure import detect, ranges
+from toolkit.race.pure import detect, handoff, ranges, structure
 from toolkit.race.pure.classify import MISSING, family, loaded, lookup
 from toolkit.race.pure.keys import plain
 
@@ -119,7 +119,7 @@ class Items:
         if kind is list or kind is deque:
             index = ranges.index(container, key)
             if type(key) is slice:
-                self.note((detect.reshape, container, "structure", None))
+                self.note((structure.reshape, container, "structure", None))
             elif index is not None:
                 self.note((detect.write, container, "item", index), value=value)
         elif kind is not None and kind is not set:
@@ -131,11 +131,11 @@ class Items:
         kind = family(container, "__delitem__")
         if kind is dict or kind is loaded("collections", "Counter"):
             if absent(container, key) is not True:
-                self.note((detect.delete, container, "item", key), (detect.shrink, container, "structure", None))
+                self.note((detect.delete, container, "item", key), (structure.shrink, container, "structure", None))
         elif kind is list and type(key) is slice:
-            self.note((detect.reshape, container, "structure", None))
+            self.note((structure.reshape, container, "structure", None))
         elif kind is list or kind is deque or kind is bytearray or kind is loaded("array", "array"):
-            self.note((detect.shrink, container, "structure", None))
+            self.note((structure.shrink, container, "structure", None))
         del container[key]
 
     def _load_key(self, container: Any, key: Any) -> Any:
@@ -172,7 +172,7 @@ class Items:
         self.note((detect.missed_to_store if self.own else detect.missed, container, "item", key))
 
     def _insert(self, container: Any, key: Any, value: Any) -> None:
-        self.note((detect.insert, container, "item", key), (detect.grow, container, "structure", None), value=value)
+        self.note((detect.insert, container, "item", key), (structure.grow, container, "structure", None), value=value)
 
     def _store_key(self, container: Any, key: Any, value: Any) -> None:
         new = absent(container, key)
@@ -191,13 +191,14 @@ class Items:
         self.note((detect.insert, container, "item", key), value=value)
         container[key] = value
         if dict.__len__(container) > before:
-            self.note((detect.grow, container, "structure", None))
+            self.note((structure.grow, container, "structure", None))
 
     def _loaded_index(self, container: Any, key: Any, value: Any) -> None:
         if type(key) is slice:
-            self.note((detect.snapshot, container, "structure", None))
+            self.note((structure.snapshot, container, "structure", None),
+                      (detect.whole, container, "whole", ranges.bounds(container, key)))
             return
         index = ranges.index(container, key)
         if index is not None:
             self.note((detect.load_to_store if self.own else detect.read, container, "item", index),
-                      transfers=((detect.see_values, container, (value,)),), seen=lambda: value)
+                      transfers=((handoff.see_values, container, (value,)),), seen=lambda: value)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from sys import _getframe
 
-from toolkit.race.pure import detect
+from toolkit.race.pure import detect, handoff, structure
 from toolkit.race.pure.classify import family, loaded, one_of
 from toolkit.race.pure.methods import is_queue
+from toolkit.race.pure.ranges import part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _KEYS, _VALUES, _ITEMS = _VIEWS
+_SIZES = ("", "len", "bool", "not")
+_WHOLE_DICT = ("dict", "print", "str", "repr", "format", "copy")      # what reads the values of a dict, too
+# Functions that rewrite their argument in several steps -> whether what they put there is handed over, and taken.
+_RESHAPING = {
+    "heappush": (True, False), "heappop": (False, True), "heapify": (True, True), "heapreplace": (True, True),
+    "heappushpop": (True, True), "insort": (True, False), "insort_left": (True, False), "insort_right": (True, False),
+    "shuffle": (True, True),
+}
 _GENERATOR = type(_ for _ in ())
 _ONCE: tuple[Any, ...] = (
     _GENERATOR, map, zip, filter, enumerate, reversed, type(iter([])), type(iter(())), type(iter({})),
@@ -41,11 +50,38 @@ def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
         return found
 
     def size(container: Any, site: Site) -> Any:
-        if monitor.watches() and (family(container, "__len__") is not None or is_queue(container, "qsize")):
-            monitor.note(_getframe(1), site, ((detect.size, container, "structure", None),))
+        if monitor.watches():
+            steps = _look(container, site.key)
+            if steps:
+                monitor.note(_getframe(1), site, steps)
         return container
 
     return {"contains": contains, "size": size, **_iterations(monitor)}
+
+
+def _look(looked_at: Any, by: str) -> tuple[Step, ...]:
+    """Return what a builtin or function named `by` does to its argument; "" asks for size or truth only."""
+    if is_queue(looked_at, "qsize"):
+        return ((structure.size, looked_at, "structure", None),)
+    container = _iterated(looked_at)
+    if container is None:
+        home = family(looked_at, "__len__")
+        return () if home is None else ((structure.size, looked_at, "structure", None),)
+    if by in _SIZES:
+        return ((structure.size, container, "structure", None),)
+    if by in _RESHAPING:
+        pushes, pops = _RESHAPING[by]
+        return ((structure.reshape, container, "structure", None),
+                *(((handoff.give_all, container, "structure", None),) if pushes else ()),
+                *(((handoff.take_all, container, "structure", None),) if pops else ()))
+    return ((structure.snapshot, container, "structure", None), *_items_of(looked_at, container, by))
+
+
+def _items_of(looked_at: Any, container: Any, by: str) -> tuple[Step, ...]:
+    """Return the read of all items where going through it, or `by`, reads more than keys."""
+    keys_only = isinstance(container, (dict, set)) and not (one_of(type(looked_at), (_VALUES, _ITEMS))
+                                                            or (looked_at is container and by in _WHOLE_DICT))
+    return () if keys_only or isinstance(container, set) else ((detect.whole, container, "whole", None),)
 
 
 def _iterations(monitor: Monitor) -> dict[str, Callable[..., Any]]:
@@ -54,8 +90,12 @@ def _iterations(monitor: Monitor) -> dict[str, Callable[..., Any]]:
             return iterable
         container = _iterated(iterable)
         if container is not None:
-            monitor.note(_getframe(1), site, ((detect.iterate, container, "structure", None),))
+            monitor.note(_getframe(1), site, ((structure.iterate, container, "structure", None),
+                                              *_items_of(iterable, container, "")))
             return _Steps(monitor, site, iterable, container)
+        kind = family(iterable, "__iter__")
+        if kind is not None and kind is not loaded("collections", "Counter"):     # an array
+            monitor.note(_getframe(1), site, ((detect.read, iterable, "item", part(iterable, slice(None))),))
         return _Once(monitor, site, iterable) if _once(iterable) else iterable
 
     def advance(iterator: Any, site: Site) -> Any:
@@ -73,8 +113,8 @@ def _membership(container: Any, key: Any, *, found: bool) -> tuple[tuple[Step, .
     if kind is set:
         return ((detect.found if found else detect.lacks, container, "item", key),), ()
     if kind is list or kind is deque:
-        seen = ((detect.see_values, container, (key,)),) if found else ()
-        return ((detect.size, container, "structure", None),), seen
+        seen = ((handoff.see_values, container, (key,)),) if found else ()
+        return ((structure.size, container, "structure", None),), seen
     return (), ()
 
 
@@ -114,7 +154,7 @@ class _Steps:
         monitor = self._monitor
         if monitor.watches():
             steps, transfers = self._take(self._container, value)
-            monitor.note(_getframe(1), self._site, ((detect.iterate, self._container, "structure", None), *steps),
+            monitor.note(_getframe(1), self._site, ((structure.iterate, self._container, "structure", None), *steps),
                          transfers)
         return value
 
@@ -126,11 +166,11 @@ def _taker(iterable: Any, container: Any) -> Callable[[Any, Any], tuple[tuple[St
     """Return what tells whose insertion a step of this iteration comes after."""
     if isinstance(container, (dict, set)):
         if type(iterable) is _VALUES:
-            return lambda container, _: (((detect.take_all, container, "structure", None),), ())
+            return lambda container, _: (((handoff.take_all, container, "structure", None),), ())
         if type(iterable) is _ITEMS:
-            return lambda container, pair: (((detect.take, container, "item", pair[0]),), ())
-        return lambda container, key: (((detect.take, container, "item", key),), ())
-    return lambda container, value: ((), ((detect.see_values, container, (value,)),))
+            return lambda container, pair: (((handoff.take, container, "item", pair[0]),), ())
+        return lambda container, key: (((handoff.take, container, "item", key),), ())
+    return lambda container, value: ((), ((handoff.see_values, container, (value,)),))
 
 
 class _Once:

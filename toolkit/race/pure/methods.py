@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from sys import _getframe
 
-from toolkit.race.pure import detect
+from toolkit.race.pure import detect, structure
 from toolkit.race.pure.classify import family, holder, loaded, one_of
 from toolkit.race.pure.dicts import DICT_METHODS, SET_METHODS, count_up
 from toolkit.race.pure.sequences import SEQUENCE_METHODS
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
     Method = Callable[[Items, Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
-_DICT = {"clear": detect.shrink, "copy": detect.snapshot, "keys": detect.size, "values": detect.snapshot,
-         "items": detect.snapshot, "move_to_end": detect.reshape}
-_SET = {"clear": detect.shrink, "copy": detect.snapshot, "difference_update": detect.shrink,
-        "intersection_update": detect.shrink, "symmetric_difference_update": detect.reshape}
-_LIST = {"clear": detect.shrink, "copy": detect.snapshot, "count": detect.size, "index": detect.size,
-         "sort": detect.reshape, "reverse": detect.reshape, "rotate": detect.reshape}
-_QUEUE = {"empty": detect.size, "full": detect.size, "qsize": detect.size, "get": detect.get,
-          "get_nowait": detect.get, "put": detect.put, "put_nowait": detect.put}
-_ARRAY = {"append": detect.grow, "extend": detect.grow, "insert": detect.grow, "pop": detect.shrink,
-          "remove": detect.shrink, "reverse": detect.reshape, "clear": detect.shrink}
+_DICT = {"clear": structure.shrink, "copy": structure.snapshot, "keys": structure.size, "values": structure.snapshot,
+         "items": structure.snapshot, "move_to_end": structure.reshape}
+_SET = {"clear": structure.shrink, "copy": structure.snapshot, "difference_update": structure.shrink,
+        "intersection_update": structure.shrink, "symmetric_difference_update": structure.reshape}
+_LIST = {"clear": structure.shrink, "copy": structure.snapshot, "count": structure.size, "index": structure.size,
+         "sort": structure.reshape, "reverse": structure.reshape, "rotate": structure.reshape}
+_QUEUE = {"empty": structure.size, "full": structure.size, "qsize": structure.size, "get": structure.get,
+          "get_nowait": structure.get, "put": structure.put, "put_nowait": structure.put}
+_ARRAY = {"append": structure.grow, "extend": structure.grow, "insert": structure.grow, "pop": structure.shrink,
+          "remove": structure.shrink, "reverse": structure.reshape, "clear": structure.shrink}
 
 
 def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
@@ -57,7 +57,8 @@ def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
 
     def note(container: Any, frame: FrameType, site: Site, verb: Verb | None) -> None:
         if verb is not None:
-            monitor.note(frame, site, ((verb, container, "structure", None),))
+            whole = ((detect.whole, container, "whole", None),) if site.key == "copy" else ()
+            monitor.note(frame, site, ((verb, container, "structure", None), *whole))
 
     return {"method": method}
 

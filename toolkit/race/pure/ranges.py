@@ -62,6 +62,15 @@ def index(container: Any, key: Any) -> int | None:
     return number if number >= 0 else number + len(container)
 
 
+def bounds(container: Any, key: slice) -> tuple[int, int, int] | None:
+    """Return start, stop and step of a list's slice; None for all of it, or where bounds are not plain."""
+    if all(bound is None or type(bound) is int for bound in (key.start, key.stop, key.step)):
+        found = range(len(container))[key]
+        if len(found) < len(container):
+            return found.start, found.stop, found.step
+    return None
+
+
 def part(container: Any, key: Any) -> Any:
     """Return the box that a key of an array, bytearray or memoryview means; None for a whole array."""
     shape: Sequence[int] | None = getattr(container, "shape", None)

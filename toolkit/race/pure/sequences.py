@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolkit.race.pure import detect
+from toolkit.race.pure import handoff, structure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def append(items: Items, container: Any, native: Callable[..., Any], args: tuple
            kwargs: dict[str, Any]) -> Any:
     """Do `append` or `insert`, whose last argument is the value."""
     if args:
-        _grow(items, container, (detect.hand_right, container, args[-1:]))
+        _grow(items, container, (handoff.hand_right, container, args[-1:]))
     return native(*args, **kwargs)
 
 
@@ -29,39 +29,39 @@ def appendleft(items: Items, container: Any, native: Callable[..., Any], args: t
                kwargs: dict[str, Any]) -> Any:
     """Do `appendleft`."""
     if args:
-        _grow(items, container, (detect.hand_left, container, args))
+        _grow(items, container, (handoff.hand_left, container, args))
     return native(*args, **kwargs)
 
 
 def extend(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
            kwargs: dict[str, Any]) -> Any:
     """Do `extend`."""
-    return native(*_grow_by(items, container, detect.hand_right, args), **kwargs)
+    return native(*_grow_by(items, container, handoff.hand_right, args), **kwargs)
 
 
 def extendleft(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
                kwargs: dict[str, Any]) -> Any:
     """Do `extendleft`."""
-    return native(*_grow_by(items, container, detect.hand_left, args), **kwargs)
+    return native(*_grow_by(items, container, handoff.hand_left, args), **kwargs)
 
 
 def pop(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Do `pop`, at the right end unless an index says otherwise."""
     if not args:
-        return _take(items, container, native, detect.take_right)
-    taken = detect.take_left if type(args[0]) is int and args[0] == 0 else detect.take_within
+        return _take(items, container, native, handoff.take_right)
+    taken = handoff.take_left if type(args[0]) is int and args[0] == 0 else handoff.take_within
     return _take(items, container, lambda: native(*args, **kwargs), taken)
 
 
 def popleft(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
             kwargs: dict[str, Any]) -> Any:
     """Do `popleft`."""
-    return _take(items, container, lambda: native(*args, **kwargs), detect.take_left)
+    return _take(items, container, lambda: native(*args, **kwargs), handoff.take_left)
 
 
 def _take(items: Items, container: Any, native: Callable[[], Any], taken: Taken) -> Any:
     if len(container):
-        items.note((detect.shrink, container, "structure", None))
+        items.note((structure.shrink, container, "structure", None))
     value = native()
     items.note(transfers=((taken, container, (value,)),))
     return value
@@ -70,12 +70,12 @@ def _take(items: Items, container: Any, native: Callable[[], Any], taken: Taken)
 def remove(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
            kwargs: dict[str, Any]) -> Any:
     """Do `remove(value)`."""
-    items.note((detect.shrink, container, "structure", None))
+    items.note((structure.shrink, container, "structure", None))
     return native(*args, **kwargs)
 
 
 def _grow(items: Items, container: Any, transfer: Transfer) -> None:
-    items.note((detect.grow, container, "structure", None), transfers=(transfer,))
+    items.note((structure.grow, container, "structure", None), transfers=(transfer,))
 
 
 def _grow_by(items: Items, container: Any, hand: Taken, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -86,7 +86,7 @@ def _grow_by(items: Items, container: Any, hand: Taken, args: tuple[Any, ...]) -
     if kind is list or kind is tuple:
         _grow(items, container, (hand, container, tuple(args[0])))
         return args
-    items.note((detect.grow, container, "structure", None))
+    items.note((structure.grow, container, "structure", None))
     return (_Handing(items, container, hand, args[0]),)
 
 

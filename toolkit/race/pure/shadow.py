@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolkit.race.pure.clocks import Clock
+    from toolkit.race.pure.record import Access
 
 _SWEEP = 256        # strong references that may come before the first sweep
 _BOXES = 256        # different slices of an array
@@ -34,7 +35,7 @@ class _Ref(ref):    # type: ignore[type-arg]  # generic for checkers only
 class Shadow:
     """All that is remembered of one object."""
 
-    __slots__ = ("boxes", "locations", "ref", "strong", "sync", "unknown", "values")
+    __slots__ = ("boxes", "locations", "ref", "strong", "sync", "unknown", "values", "wholes")
 
     def __init__(self) -> None:
         self.ref: _Ref | None = None
@@ -42,6 +43,7 @@ class Shadow:
         self.locations: dict[tuple[str, Any], Location] = {}
         self.boxes: list[Location] = []              # of more than one item
         self.sync: Clock | None = None               # the object as a means of synchronisation
+        self.wholes: dict[tuple[int, range | None], Access] = {}   # (slot, indexes) -> last read of many items at once
         # id of an inserted value -> slot and moment of each insertion, as they stand from left to right
         self.values: dict[int, list[tuple[int, Clock]]] = {}
         self.unknown: Clock | None = None            # moment of insertions whose values were not seen
@@ -161,4 +163,5 @@ def drop(trash: list[Shadow]) -> None:
         shadow.strong = None
         shadow.locations.clear()
         shadow.boxes.clear()
+        shadow.wholes.clear()
     trash.clear()
