@@ -635,6 +635,18 @@ def test_a_key_that_nobody_takes_away(program, stored, flags, owner, severity):
         assert found[:2] == ("check-then-act", severity)
 
 
+@pytest.mark.parametrize(("stored", "flags", "severity"), [
+    ("counts[word] += 1", F.AUGMENTED, "note"), ("counts[word] = 7", F.NONE, "note"),
+    ("del counts[word]", F.DELETE, "race"),
+])
+def test_a_key_that_was_there_when_another_value_came(program, stored, flags, severity):
+    made = program(PRESENCE)
+    made.site("check", "if word in counts", "word in counts", "contains", "", F.TEST | F.SPAN_READ)
+    made.site("act", stored, "counts[word]", "item_write", "", F.GUARD | flags, ["check"])
+    found = verdict(made, ("act", K.WRITE), ("check", K.READ), owner={"the": 1}, part="item", key="the")
+    assert found[:2] == ("check-then-act", severity)
+
+
 def test_a_key_that_is_made_when_it_is_missing(program):
     made = program(PRESENCE)
     made.site("check", "not in counts", "word not in counts", "contains", "", F.TEST | F.SPAN_READ)

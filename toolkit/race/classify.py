@@ -262,7 +262,7 @@ def benign(question: Question, kind: str) -> str | None:
     if question.sort == "span":
         rules: tuple[Rule, ...] = (_rechecked_span, _presence, _memo, _tolerant, _idempotent)
     elif {question.first.kind, question.second.kind} <= {Kind.READ, Kind.WRITE, Kind.ATOMIC}:
-        rules = (_construction, _double_checked, _same_constant, _flag, _publication, _memo, _tolerant)
+        rules = (_construction, _looked_for, _double_checked, _same_constant, _flag, _publication, _memo, _tolerant)
     else:
         return None
     if question.part == "iterator":
@@ -477,6 +477,14 @@ def _presence(question: Question) -> str | None:
     tests += [side.site for side in sides if side.kind == Kind.READ]
     stays = all(_keeps_key(side, question) for side in sides if side.kind != Kind.READ)
     return "presence" if tests and stays and all(test.op == "contains" for test in tests) else None
+
+
+def _looked_for(question: Question) -> str | None:
+    """Forget a test that found its key against a store over what is there: an insertion would have ordered them."""
+    pair = read_and_write(question)
+    if pair is None or pair[0].site.op != "contains" or pair[1].site.flags & Flag.DELETE:
+        return None
+    return "presence"
 
 
 def _keeps_key(side: Side, question: Question) -> bool:
