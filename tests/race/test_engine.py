@@ -145,6 +145,15 @@ def test_counts_come_from_the_core_at_the_end(program):
     assert (report.races[0].count, report.watched, report.unrewritten) == (50, 700, (("/x/odd.py", "too deep"),))
 
 
+def test_a_forked_child_counts_from_the_fork_on(program):
+    program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance")
+    program.core.told = dict.fromkeys(program.core.told, 50)
+    program.engine.after_fork()
+    program.core.told = dict.fromkeys(program.core.told, 53)
+    program.engine.finish()
+    assert program.report().races[0].count == 3
+
+
 def test_sections_hear_of_every_race_again(program):
     program.engine.options["sections"] = True
     for name in ("test_a", "test_b"):

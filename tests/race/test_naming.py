@@ -158,6 +158,17 @@ def test_what_others_keep_of_an_object_is_no_name():
     assert name_of("item", owner.totals, "k", info).text == "table['k']"
 
 
+def test_a_closure_of_others_is_no_name():
+    def keep(obj):
+        return lambda: obj
+
+    owner = account()
+    kept = keep(owner)
+    found = name_of("attr", owner, "balance", site("self.balance"))
+    assert kept() is owner
+    assert found.text.startswith("Account.balance of <Account at 0x")
+
+
 def test_a_local_keeps_its_name_when_the_time_for_searching_is_over():
     owner = account(totals={})
     info = site("table[k]", "item_read", "", "increment")

@@ -47,8 +47,10 @@ def repeatable(around: Sequence[ast.AST], *, known: bool) -> bool:
 def _assignment(around: Sequence[ast.AST]) -> tuple[ast.expr, ast.expr, list[ast.stmt]] | None:
     """Return target, value and the statements around of the innermost assignment."""
     for index, node in enumerate(around):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            return node.targets[0], node.value, _block(node, around[index + 1:])
+        if isinstance(node, ast.Assign):
+            # `found = cache[key] = ...` keeps the value in a local besides.
+            targets = [target for target in node.targets if not isinstance(target, ast.Name)] or node.targets
+            return (targets[0], node.value, _block(node, around[index + 1:])) if len(targets) == 1 else None
         if isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
             return node.target, node.value, []
         if isinstance(node, ast.stmt):

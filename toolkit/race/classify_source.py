@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from toolkit.race.site import SiteInfo
 
 _open, _read, _close = os.open, os.read, os.close   # taken now: tests of a checked program may replace them
-MEMO = getattr(Flag, "MEMO", 2048)
 LARGEST = 4_000_000    # bytes of a source file that is still read
 # What an emptied container, a taken key or a full queue answers; who catches it need not have checked.
 FAILURES = frozenset({
@@ -146,7 +145,7 @@ class Sources:
         from toolkit.race.classify_memo import repeatable
 
         if write not in self._memos:
-            self._memos[write] = repeatable(self.around(write), known=bool(write.flags & MEMO))
+            self._memos[write] = repeatable(self.around(write), known=bool(write.flags & Flag.MEMO))
         return self._memos[write]
 
     def _has_default(self, act: SiteInfo) -> bool:

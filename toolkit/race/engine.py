@@ -99,8 +99,10 @@ class Engine:
         return 0 if self._recorder is None else self._recorder.failed(self.section_name)
 
     def after_fork(self) -> None:
-        """Go on in a forked child: what the parent knew it has written, the child writes what comes."""
+        """Go on in a forked child: what the parent knew it has written and counts, the child does what comes."""
         self._finished = False
+        if self._recorder is not None:
+            self._recorder.forget_counts()
 
     def finish(self, unrewritten: Iterable[tuple[str, str]] = (), watched: int | None = None) -> None:
         """Write what is known only at the end: counts, suppressing comments and modules that ran as they are."""

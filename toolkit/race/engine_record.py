@@ -60,6 +60,7 @@ class Recorder:
         self._common: dict[tuple[int, str, str], frozenset[int]] = {}
         self._changed: frozenset[int] = frozenset()
         self._used: dict[tuple[str, int], None] = {}
+        self._counted: dict[tuple[int, int], int] = {}
         options = engine.options
         self._spool = Spool(engine.folder, {
             "core": engine.core.name, "root": engine.root,
@@ -94,12 +95,17 @@ class Recorder:
         return sum(entry.section == section and severity not in {NOTE, "suppressed"}
                    for entry, severity in list(self._written.items()))
 
+    def forget_counts(self) -> None:
+        """Leave what was counted so far to the process that this one was forked from."""
+        self._counted = self._core.counts()
+
     def finish(self, unrewritten: tuple[tuple[str, str], ...], watched: int | None) -> None:
         """Write what is known at the end."""
         counts: dict[Entry, int] = {}
-        for pair, times in self._core.counts().items():
+        for pair, counted in self._core.counts().items():
+            times = counted - self._counted.get(pair, 0)
             entry = self._pairs.get(pair, self._pairs.get((pair[1], pair[0])))
-            if entry is not None:
+            if entry is not None and times > 0:
                 counts[entry] = counts.get(entry, 0) + times
         self._spool.write({
             "t": "finish",

@@ -59,7 +59,8 @@ class Referrers:
         started = _clock()
         try:
             # On a free-threaded build this stops the other threads for as long.
-            found = list(_names(gc.get_referrers(value), value, namespaces, any_class=self._files is None))
+            files = None if self._files is None else self._files()
+            found = list(_names(gc.get_referrers(value), value, namespaces, files))
             return min(found)[1] if found else None
         finally:
             self._seconds -= _clock() - started
@@ -73,8 +74,8 @@ def _modules() -> Iterator[tuple[str, dict[str, Any]]]:
                 yield name, namespace
 
 
-def _names(referrers: list[Any], value: Any, namespaces: dict[str, dict[str, Any]], *,
-           any_class: bool) -> Iterator[tuple[int, str]]:
+def _names(referrers: list[Any], value: Any, namespaces: dict[str, dict[str, Any]],
+           files: set[str] | None) -> Iterator[tuple[int, str]]:
     """Yield rank and text of what refers to the object; the lowest rank is what its author would say first."""
     of_modules = {id(namespace): name for name, namespace in namespaces.items()}
     for referrer in referrers:
@@ -85,13 +86,13 @@ def _names(referrers: list[Any], value: Any, namespaces: dict[str, dict[str, Any
                     yield 2, f"{found} of {of_modules[id(referrer)]}"
             elif found := _key_of(referrer, value):
                 owner = type(_instance_with(referrer))
-                if any_class or _module_of(owner) in namespaces:
+                if files is None or _module_of(owner) in namespaces:
                     yield 1, f"{raw.class_name(owner)}.{found}"
         elif kind is CellType:
-            yield from _of_cell(referrer)
+            yield from _of_cell(referrer, files)
         else:
             owner = referrer if raw.is_class(referrer) else kind
-            if any_class or _module_of(owner) in namespaces:
+            if files is None or _module_of(owner) in namespaces:
                 found_in = [name for name, item in raw.attributes(referrer) if item is value]
                 yield from ((1, f"{raw.class_name(owner)}.{name}") for name in found_in)
 
@@ -107,11 +108,11 @@ def _instance_with(namespace: dict[str, Any]) -> Any:
     return next((owner for owner in owners if raw.instance_dict(owner) is namespace), None)
 
 
-def _of_cell(cell: Any) -> Iterator[tuple[int, str]]:
+def _of_cell(cell: Any, files: set[str] | None) -> Iterator[tuple[int, str]]:
     for function in gc.get_referrers(cell):
         for owner in [function] if type(function) is FunctionType else _functions(function):
             for name, each in zip(_code(owner).co_freevars, _closure(owner) or (), strict=False):
-                if each is cell:
+                if each is cell and (files is None or _code(owner).co_filename in files):
                     yield 3, f"{name} of {raw.short_function(_code(owner).co_qualname.rpartition('.<locals>.')[0])}"
                     return
 
