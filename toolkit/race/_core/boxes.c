@@ -190,7 +190,7 @@ across(Touch *touch)
         if (cell->key == touch->key.word || !keys_meet(cell->key, touch->key.word)) {
             continue;
         }
-        against_write(touch, cell);
+        against_write(touch, cell, touch->kind);
         if (touch->kind != WRITE) {
             continue;
         }
@@ -221,7 +221,7 @@ note_box(Thread *thread, PyObject *array, enum Family family, PyObject *index, i
     if (!alone) {
         Touch touch = {.thread = thread, .site = site, .object = array, .record = record, .key = key, .kind = kind,
                        .locks = thread_lock_set(thread)};
-        touch.where = where_now(thread, site, kind, -1, 0);
+        touch.where = where_now(thread, site, kind, 0);
         spin_lock(&record->spin);
         Cell *cell = record_find(record, key);
         touch.key.word = cell != NULL ? cell->key : key.word;

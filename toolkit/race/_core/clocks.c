@@ -73,10 +73,10 @@ sees_hard(const Thread *thread, uint64_t epoch)
 }
 
 static inline bool
-base_saw_hard(const Base *base, uint64_t epoch)
+base_sees(const Base *base, uint64_t epoch, bool hard)
 {
     int slot = EPOCH_SLOT(epoch);
-    return slot < base->n && base->times[base->n + slot] >= EPOCH_TIME(epoch);
+    return slot < base->n && base->times[(hard ? base->n : 0) + slot] >= EPOCH_TIME(epoch);
 }
 
 /* The thread's present knowledge of the others; borrowed.  */
@@ -101,36 +101,6 @@ thread_base(Thread *thread)
     memcpy(base->times + n, thread->hard, (size_t)n * sizeof(uint64_t));
     thread->stale = false;
     return base;
-}
-
-/* Called when `hard` has changed: open spans refer to versions of it.  */
-static void
-thread_hard_changed(Thread *thread)
-{
-    uint32_t version = ++thread->hard_version;
-    base_drop(thread->hard_history[version % HARD_HISTORY]);
-    thread->hard_history[version % HARD_HISTORY] = NULL;
-}
-
-/* What the thread knew at that version of its hard clock; NULL: too long ago.  */
-static Base *
-thread_hard_at(Thread *thread, uint32_t version)
-{
-    if (thread->hard_version - version >= HARD_HISTORY) {
-        return NULL;
-    }
-    return thread->hard_history[version % HARD_HISTORY];
-}
-
-/* The present version, kept for later questions.  */
-static uint32_t
-thread_hard_keep(Thread *thread)
-{
-    Base **kept = &thread->hard_history[thread->hard_version % HARD_HISTORY];
-    if (*kept == NULL) {
-        *kept = base_ref(thread_base(thread));
-    }
-    return thread->hard_version;
 }
 
 static bool
@@ -170,7 +140,6 @@ thread_join(Thread *thread, const Base *base, uint64_t time, bool hard)
     }
     if (hard && raise_times(thread->hard, base->times + base->n, base->n, slot, time)) {
         thread->stale = true;
-        thread_hard_changed(thread);
     }
 }
 

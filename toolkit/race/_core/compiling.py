@@ -55,7 +55,8 @@ def compiler() -> list[str]:
     include = sysconfig.get_path("include")
     if not Path(include, "Python.h").exists():
         raise UnavailableError(f"the headers of this Python are not installed (no Python.h in {include})")
-    shared = ["-bundle", "-undefined", "dynamic_lookup"] if sysconfig.get_platform().startswith("macosx") else ["-shared"]
+    mac = sysconfig.get_platform().startswith("macosx")
+    shared = ["-bundle", "-undefined", "dynamic_lookup"] if mac else ["-shared"]
     return [*command, "-O2", "-g", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-fno-strict-overflow", "-DNDEBUG",
             "-pthread", *shared, f"-I{include}", *shlex.split(os.environ.get("GILSCOPE_RACE_CFLAGS", ""))]
 

@@ -165,20 +165,20 @@ context_now(int skip)
 
 /* What this access is, as a number.  May call into Python.  */
 static uint32_t
-where_now(Thread *thread, const Site *site, int kind, int32_t span_site, uint32_t span_locks)
+where_now(Thread *thread, const Site *site, int kind, uint32_t bits)
 {
     uint32_t locks = thread_lock_set(thread);
     uint64_t hash = hash_frames(thread_state(), 1);
-    hash = mix(hash ^ (uint64_t)(uint32_t)site->number << 32 ^ locks, (uint64_t)(uint32_t)span_site << 8 | (uint32_t)kind);
-    hash = mix(hash, span_locks);
+    hash = mix(hash ^ (uint64_t)(uint32_t)site->number << 32 ^ locks, (uint64_t)bits << 8 | (uint32_t)kind);
     CachedWhere *cached = &thread->wheres[hash % WHERE_CACHE];
     if (likely(cached->hash == hash)) {
         return cached->where;
     }
-    Where item = {site->number, context_now(1), locks, span_site, span_locks, (uint32_t)kind};
+    Where item = {.site = site->number, .context = context_now(1), .locks = locks, .span_site = -1,
+                  .kind = (uint32_t)kind, .bits = bits};
     uint32_t where = table_intern(&wheres, &item, false);
     if (where == UINT32_MAX) {      /* full: the place alone */
-        item.context = item.locks = item.span_locks = 0;
+        item.context = item.locks = 0;
         where = table_intern(&wheres, &item, true);
         where = where == UINT32_MAX ? 0 : where;
     }
@@ -192,14 +192,34 @@ where_at(uint32_t number)
     return table_item(&wheres, number);
 }
 
-/* The same access with another span.  */
+/* The same access as one of another kind.  */
 static uint32_t
-where_with_span(uint32_t number, int32_t site, int32_t span_site, uint32_t span_locks)
+where_as(uint32_t number, int kind)
 {
     Where item = *where_at(number);
-    item.site = site;
-    item.span_site = span_site;
-    item.span_locks = span_locks;
+    item.kind = (uint32_t)kind;
+    item.span_site = -1;
+    item.span_locks = item.retaken = item.bits = 0;
     uint32_t where = table_intern(&wheres, &item, true);
     return where == UINT32_MAX ? number : where;
+}
+
+/* The same access as the end of a span.  */
+static uint32_t
+where_with_span(Thread *thread, uint32_t number, int32_t span_site, uint32_t locks, uint32_t retaken, bool presence)
+{
+    uint64_t hash = mix(mix((uint64_t)number << 32 | (uint32_t)span_site, (uint64_t)locks << 32 | retaken), 11 + presence);
+    CachedWhere *cached = &thread->wheres[hash % WHERE_CACHE];
+    if (likely(cached->hash == hash)) {
+        return cached->where;
+    }
+    Where item = *where_at(number);
+    item.span_site = span_site;
+    item.span_locks = locks;
+    item.retaken = retaken;
+    item.bits |= presence ? ASKED_PRESENCE : 0;
+    uint32_t where = table_intern(&wheres, &item, true);
+    where = where == UINT32_MAX ? number : where;
+    *cached = (CachedWhere){hash, where};
+    return where;
 }

@@ -29,7 +29,7 @@
 enum Kind { READ, WRITE, ATOMIC, SIZE, ITERATE, GROW, SHRINK, RESHAPE };
 enum Flag {
     CONSTANT = 1, TEST = 2, POLL = 4, SPAN_READ = 8, GUARD = 16, VALUE = 32, MULTI = 64, RECHECKED = 128,
-    AUGMENTED = 256, DELETE = 512, INIT = 1024,
+    AUGMENTED = 256, DELETE = 512, INIT = 1024, MEMO = 2048,
     /* Not the rewriter's: */
     OPENS_SLOWLY = 1 << 27,     /* a read that cannot be left to the cache */
     REMOVES = 1 << 28,          /* a write that takes something away */
@@ -96,8 +96,15 @@ typedef struct {            /* interned; all of it but the time */
     uint32_t locks;         /* lock set held */
     int32_t span_site;      /* the read that this write depended on, or -1 */
     uint32_t span_locks;    /* lock set held in one acquisition from there to here */
+    uint32_t retaken;       /* lock set held there and here, but released in between */
     uint32_t kind;
+    uint32_t bits;          /* enum WhereBit */
 } Where;
+
+enum WhereBit {
+    CHANGES_PRESENCE = 1,   /* the act inserts or deletes, or may */
+    ASKED_PRESENCE = 2,     /* the span's read asked whether there is something, not what */
+};
 
 typedef struct { uint64_t epoch; uint32_t where; } Access;
 
@@ -115,14 +122,14 @@ typedef struct { Access *items; uint16_t n, capacity; } AccessList;
 typedef struct {            /* what few cells need */
     Base *handed_base;      /* the insertion that put the item here: readers of the item come after it */
     uint64_t handed;        /* epoch */
-    Base *flag_base;        /* of the last write if that stored a literal */
+    Base *flag_base;        /* of the last write if that is published */
     AccessList readers;     /* last reads that are not ordered with each other */
     AccessList writes;      /* last write-like acts per thread, for the atomicity layer */
     AccessList spans;       /* last spans per thread */
 } Extra;
 
 #define HANDED 1            /* an insertion, which orders those who get the item after it */
-#define FLAGGED 2           /* a literal, which orders those who poll for it after it */
+#define FLAGGED 2           /* published: some reads of it come after it */
 typedef struct {
     uint64_t key;           /* tagged, see keys.c */
     uint64_t write;         /* epoch of the last write, 0: none */
@@ -132,7 +139,11 @@ typedef struct {
     uintptr_t extra;        /* 0, Extra *, or Base * with HANDED, FLAGGED or both: what `write` was, and its base */
 } Cell;
 
-typedef struct { uintptr_t value; Moment moment; uint32_t count; } Handed;     /* value: 0 free, 1 no more */
+typedef struct {            /* value: 0 free, 1 no more */
+    uintptr_t value;
+    Moment *moments;        /* of its insertions, from left to right */
+    uint32_t n, capacity;
+} Handed;
 typedef struct {            /* what was put into a list or deque, by identity */
     Handed *items;
     uint32_t n, used, mask; /* used: n and those that are no more */
@@ -186,7 +197,7 @@ typedef struct { PyObject *object; Record *record; uint32_t serial; } CachedObje
 typedef struct { uint64_t key; PyObject *holder; uint32_t verdict; } CachedType;
 
 #define MAX_HELD 64
-typedef struct { PyObject *lock; Record *record; uint32_t uid, serial, count; } HeldLock;
+typedef struct { PyObject *lock; Record *record; uint32_t uid, serial, count, life; } HeldLock;
 
 #define OPEN_BUCKETS 32
 #define OPEN_WAYS 16
@@ -196,8 +207,10 @@ typedef struct {            /* a read that a later write may depend on */
     uint64_t key;
     uint32_t serial;
     int32_t site;
-    uint32_t hard;          /* version of the thread's hard clock */
+    Base *base;             /* what was past at the read; owned */
     uint32_t acquired;      /* locks held now whose serial is not higher were held then */
+    uint32_t locks;         /* lock set held then */
+    bool presence;          /* it asked whether there is something */
 } Open;
 
 #define RING 16
@@ -206,11 +219,10 @@ typedef struct {
     Record *record;
     uint64_t key, epoch;
     uint64_t position;
-    uint32_t serial, hard, acquired, where;
-    uint8_t kind;
+    Base *base;             /* what was past at a read; owned */
+    uint32_t serial, acquired, locks, where;
+    bool presence;
 } Recent;
-
-#define HARD_HISTORY 64
 
 typedef struct Thread {
     uint64_t epoch;         /* slot and time: what cells store */
@@ -228,8 +240,6 @@ typedef struct Thread {
     int muted, busy;
     uint32_t attention;     /* a reason not to trust the cache: ATTENTION_* */
     uint32_t acquisitions;
-    uint32_t hard_version;
-    Base *hard_history[HARD_HISTORY];
     int n_held;
     uint32_t lock_set;
     bool lock_set_known;

@@ -2,7 +2,8 @@
 
    Each thread keeps what it found out, under the type's version and the name.  */
 
-enum Verdict { NOBODYS = 1, OWN_ATTRIBUTE, CLASS_ATTRIBUTE, MAYBE_INSTANCE, FORWARDS, MODULE_ITEM, OF_CLASS, THREAD_LOCAL };
+enum Verdict { NOBODYS = 1, OWN_ATTRIBUTE, CLASS_ATTRIBUTE, MAYBE_INSTANCE, FORWARDS, MODULE_ITEM, OF_CLASS, THREAD_LOCAL,
+               RUNS_CODE };
 enum Family { NO_FAMILY = 1, DICT, SET, LIST, DEQUE, COUNTER, ARRAY, BYTEARRAY, MEMORYVIEW, NDARRAY, QUEUE };
 
 /* Types of the standard library, borrowed from modules that the program has imported, or NULL.  */
@@ -109,7 +110,7 @@ judge_instance(PyTypeObject *type, PyObject *name, bool store, PyObject **holder
         return OWN_ATTRIBUTE;
     }
     if (Py_TYPE(found)->tp_descr_set != NULL) {
-        return NOBODYS;         /* its own code is noted where it stands */
+        return Py_IS_TYPE(found, &PyGetSetDescr_Type) ? NOBODYS : RUNS_CODE;     /* noted where it stands */
     }
     if (store) {
         return OWN_ATTRIBUTE;
@@ -180,14 +181,19 @@ instance_has(PyObject *object, PyObject *name, PyObject *in_class)
     return dict_has(object, name);
 }
 
-typedef struct { PyObject *owner; Key key; } Place;    /* owner: borrowed; NULL: nobody's business */
+typedef struct {
+    PyObject *owner;        /* borrowed; NULL: nobody's business */
+    Key key;
+    PyObject *own;          /* what has not got the attribute itself but may get it; borrowed, or NULL */
+    bool runs_code;         /* a property, a descriptor: its code does what is to be noted */
+} Place;
 
 static Place
 place_in_class(PyTypeObject *holder, PyObject *name)
 {
     PyObject *found = NULL;
     judge_in_class(holder, &found);
-    return (Place){found, key_attr(name)};
+    return (Place){.owner = found, .key = key_attr(name)};
 }
 
 static Place
@@ -195,9 +201,12 @@ place_of_class(PyTypeObject *object, PyObject *name, bool store)
 {
     PyObject *meta = type_lookup(Py_TYPE(object), name);
     if (meta != NULL && Py_TYPE(meta)->tp_descr_set != NULL) {
-        return (Place){NULL};
+        return (Place){.owner = NULL};
     }
-    return place_in_class(store ? object : type_holder(object, name), name);
+    PyTypeObject *home = store ? object : type_holder(object, name);
+    Place place = place_in_class(home, name);
+    place.own = home != NULL && home != object && is_stored_name(name) ? (PyObject *)object : NULL;
+    return place;
 }
 
 static Place
@@ -206,9 +215,9 @@ place_of_module(Thread *thread, PyObject *module, PyObject *name, bool store)
     PyObject *names = PyModule_GetDict(module);
     if (names == NULL || (!store && PyDict_Contains(names, name) != 1)) {
         PyErr_Clear();
-        return (Place){NULL};
+        return (Place){.owner = NULL};
     }
-    return (Place){names, key_item(thread, name)};
+    return (Place){.owner = names, .key = key_item(thread, name)};
 }
 
 /* The location that loading (storing) an attribute touches.  A class attribute that an instance does not have belongs
@@ -228,27 +237,33 @@ place_of_attribute(Thread *thread, PyObject *object, PyObject *name, bool store)
     }
     switch (verdict.verdict) {
     case OWN_ATTRIBUTE:
-        return (Place){object, key_attr(name)};
+        return (Place){.owner = object, .key = key_attr(name)};
     case CLASS_ATTRIBUTE:
-        return (Place){verdict.holder, key_attr(name)};
+        return (Place){.owner = verdict.holder, .key = key_attr(name)};
     case MAYBE_INSTANCE: {
         PyObject *in_class = type_lookup(type, name);
         if (in_class == NULL || instance_has(object, name, in_class)) {
-            return (Place){object, key_attr(name)};
+            return (Place){.owner = object, .key = key_attr(name)};
         }
-        return place_in_class((PyTypeObject *)verdict.holder, name);
+        Place place = place_in_class((PyTypeObject *)verdict.holder, name);
+        place.own = is_stored_name(name) ? object : NULL;
+        return place;
     }
     case FORWARDS:
-        return (Place){dict_has(object, name) ? object : NULL, key_attr(name)};
+        return (Place){.owner = dict_has(object, name) ? object : NULL, .key = key_attr(name)};
+    case RUNS_CODE:
+        return (Place){.runs_code = true};
     case MODULE_ITEM:
         return place_of_module(thread, object, name, store);
     case OF_CLASS:
         return place_of_class((PyTypeObject *)object, name, store);
     case THREAD_LOCAL:
-        thread_join_real(thread);
-        return (Place){NULL};
+        if (type_lookup(type, name) == NULL) {
+            thread_join_real(thread);
+        }
+        return (Place){.owner = NULL};
     default:
-        return (Place){NULL};
+        return (Place){.owner = NULL};
     }
 }
 

@@ -3,35 +3,26 @@
    A span over such a pair is one only where the inner accesses do not protect themselves: a getter that writes what it
    reads is none, nor does a setter depend on the outer value where it adds to, or checks, what is there.  */
 
-static PyObject *
-op_begin(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(n))
+static uint64_t
+recording_begin(Thread *thread)
 {
-    if (!is_active()) {
-        return PyLong_FromLong(0);
-    }
-    Thread *thread = thread_get();
     uint64_t position = thread->position << 8 | (uint64_t)(thread->recording & 0xff);
     if (thread->recording < 0xff) {
         thread->recording++;
     }
     thread->attention |= ATTENTION_RECORDING;
-    return PyLong_FromUnsignedLongLong(position);
+    return position;
 }
 
-/* Where the recording of this call began; UINT64_MAX: nothing is recorded.  */
+/* Returns where the recording began.  */
 static uint64_t
-recording_end(Thread *thread, PyObject *position)
+recording_end(Thread *thread, uint64_t position)
 {
-    uint64_t since = PyLong_AsUnsignedLongLong(position);
-    if (since == UINT64_MAX && PyErr_Occurred()) {
-        PyErr_Clear();
-        return UINT64_MAX;
-    }
-    thread->recording = (int)(since & 0xff);
+    thread->recording = (int)(position & 0xff);
     if (thread->recording == 0) {
         thread->attention &= ~(uint32_t)ATTENTION_RECORDING;
     }
-    return since >> 8;
+    return position >> 8;
 }
 
 static inline bool
@@ -58,7 +49,8 @@ touch_again(Thread *thread, const Recent *recent, const Site *site, int kind)
 {
     return (Touch){
         .thread = thread, .site = site, .object = recent->object, .record = recent->record,
-        .key = key_word(recent->key), .kind = kind, .locks = thread_lock_set(thread)};
+        .key = key_word(recent->key), .kind = kind, .locks = thread_lock_set(thread),
+        .options = recent->presence ? PRESENCE : 0};
 }
 
 static Cell *
@@ -83,81 +75,100 @@ tell_again(Touch *touch)
 static void
 read_again(Thread *thread, const Recent *read, const Site *site)
 {
-    if (site->flags & (GUARDED_STORE | GUARDED_REMOVE)) {
-        Touch touch = touch_again(thread, read, site, READ);
-        touch.where = where_now(thread, site, READ, -1, 0);
-        spin_lock(&read->record->spin);
-        Cell *cell = cell_again(read);
-        if (cell != NULL) {
-            failed_check(&touch, cell);
-        }
-        spin_unlock(&read->record->spin);
-        tell_again(&touch);
+    Touch touch = touch_again(thread, read, site, READ);
+    touch.where = where_now(thread, site, READ, 0);
+    touch.locks = read->locks;
+    spin_lock(&read->record->spin);
+    Cell *cell = cell_again(read);
+    if (cell != NULL) {
+        failed_check(&touch, cell);
     }
-    open_at(thread, site->number, read->record, read->key, read->hard, read->acquired);
+    spin_unlock(&read->record->spin);
+    tell_again(&touch);
+    open_add(thread, (Open){
+        .frame = activation(), .record = read->record, .key = read->key, .serial = read->serial, .site = site->number,
+        .base = base_ref(read->base), .acquired = read->acquired, .locks = read->locks, .presence = read->presence});
 }
 
-/* Claim that the inner write uses what the outer read found.  */
+/* Claim that what the setter stores, or whether it does, was decided by its caller alone.  */
 static bool
-depends(const Site *site, const Recent *write)
+from_outside(const Site *site, const Recent *write)
 {
-    uint32_t inner = site_flags(where_at(write->where)->site);
+    Where *where = where_at(write->where);
+    uint32_t inner = site_flags(where->site);
     if (site->flags & GUARD) {
         return !(inner & (GUARD | RECHECKED));
     }
-    return write->kind == WRITE && !(inner & (VALUE | GUARD | AUGMENTED | RECHECKED));
+    return where->kind == WRITE && KEY_TAG(write->key) != KEY_PART
+        && !(inner & (VALUE | GUARD | AUGMENTED | RECHECKED));
 }
 
 static void
-write_again(Thread *thread, const Recent *write, const Site *site, void *frame)
+write_again(Thread *thread, const Recent *write, const Site *site, int32_t partner)
 {
-    for (int32_t i = 0; i < site->n_partners; i++) {
-        Open *open = open_find(thread, frame, site->partners[i], write->record, write->key);
-        Base *base = open != NULL ? thread_hard_at(thread, open->hard) : NULL;
-        if (base == NULL) {
+    Open *open = open_find(thread, activation(), partner, write->record, write->key);
+    if (open == NULL || open->base == NULL) {
+        return;
+    }
+    Where *inner = where_at(write->where);
+    Touch touch = touch_again(thread, write, site, (int)inner->kind);
+    Closed closed = {0};
+    touch.where = where_now(thread, site, (int)inner->kind, inner->bits & CHANGES_PRESENCE);
+    closed_add(&touch, &closed, partner, open);
+    closed.spans[0].epoch = write->epoch;
+    spin_lock(&write->record->spin);
+    Cell *cell = cell_again(write);
+    if (cell != NULL) {
+        span_close(&touch, cell, closed.bases[0], closed.spans[0]);
+        list_keep(&cell_lists(cell)->spans, closed.spans[0], true);
+    }
+    spin_unlock(&write->record->spin);
+    base_drop(closed.bases[0]);
+    tell_again(&touch);
+}
+
+/* Look again at the accesses since then, on behalf of the calling function.  */
+static void
+again(Thread *thread, const Site *site, uint64_t since, int side)
+{
+    uint32_t n = thread->n_recent[side];
+    for (uint32_t i = n > RING ? n - RING : 0; i < n; i++) {
+        Recent recent = thread->recent[side][i % RING];
+        if (recent.position < since || !recent_lives(&recent)) {
             continue;
         }
-        uint32_t locks = thread->n_held ? lock_set_since(thread, open->acquired) : 0;
-        Touch touch = touch_again(thread, write, site, write->kind);
-        touch.where = where_now(thread, site, write->kind, site->partners[i], locks);
-        spin_lock(&write->record->spin);
-        Cell *cell = cell_again(write);
-        if (cell != NULL) {
-            Access span = {write->epoch, touch.where};
-            span_close(&touch, cell, base, span);
-            list_keep(&cell_lists(cell)->spans, span, true);
+        if (side == 1 && from_outside(site, &recent)) {
+            for (int32_t partner = -1; partner < site->n_partners; partner++) {
+                write_again(thread, &recent, site, partner < 0 ? site->number : site->partners[partner]);
+            }
         }
-        spin_unlock(&write->record->spin);
-        tell_again(&touch);
+        if (side == 0 && recent.base != NULL && !written_since(thread, &recent, since)) {
+            read_again(thread, &recent, site);
+        }
     }
+}
+
+static PyObject *
+op_begin(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(n))
+{
+    return PyLong_FromUnsignedLongLong(is_active() ? recording_begin(thread_get()) : 0);
 }
 
 static PyObject *
 op_again(PyObject *const *args, int side)
 {
-    PyObject *value = Py_NewRef(args[1]);
-    Thread *thread = is_active() ? thread_get() : NULL;
-    uint64_t since = thread != NULL ? recording_end(thread, args[0]) : UINT64_MAX;
-    if (since == UINT64_MAX || thread->busy) {
-        return value;
+    uint64_t position = PyLong_AsUnsignedLongLong(args[0]);
+    if (position == UINT64_MAX && PyErr_Occurred()) {
+        return NULL;
     }
-    const Site *site = (Site *)args[2];
-    uint32_t n = thread->n_recent[side];
-    for (uint32_t i = n > RING ? n - RING : 0; i < n; i++) {
-        const Recent recent = thread->recent[side][i % RING];
-        if (recent.position < since || !recent_lives(&recent)) {
-            continue;
-        }
-        if (side == 1) {
-            if (depends(site, &recent)) {
-                write_again(thread, &recent, site, activation());
-            }
-        }
-        else if (!written_since(thread, &recent, since)) {
-            read_again(thread, &recent, site);
+    if (is_active()) {
+        Thread *thread = thread_get();
+        uint64_t since = recording_end(thread, position);
+        if (thread->busy == 0) {
+            again(thread, (Site *)args[2], since, side);
         }
     }
-    return value;
+    return Py_NewRef(args[1]);
 }
 
 static PyObject *

@@ -2,6 +2,9 @@
    identity, without a reference; what left the container unseen is forgotten when there is too much of it.  */
 
 #define FEW_HANDS 64
+#define MOST_EQUAL 256      /* insertions of one and the same object that are told apart */
+
+enum End { RIGHT, LEFT, ANYWHERE, STAYS };      /* where a value is put in, or taken out */
 
 static Handed *
 hands_find(const Hands *hands, uintptr_t value)
@@ -70,7 +73,15 @@ moment_add(Moment *moment, Thread *thread)
 }
 
 static void
-hands_put(Hands *hands, Thread *thread, PyObject *value)
+handed_remove(Handed *item, uint32_t at)
+{
+    base_drop(item->moments[at].base);
+    item->n--;
+    memmove(&item->moments[at], &item->moments[at + 1], (item->n - at) * sizeof(Moment));
+}
+
+static void
+hands_put(Hands *hands, Thread *thread, PyObject *value, enum End end)
 {
     if (hands->items == NULL || hands->used >= hands->mask / 2) {
         hands_resize(hands);
@@ -79,18 +90,44 @@ hands_put(Hands *hands, Thread *thread, PyObject *value)
     if (item == NULL) {
         item = hands_place(hands, (uintptr_t)value);
     }
-    item->count++;
-    moment_add(&item->moment, thread);
+    if (item->n == MOST_EQUAL) {
+        handed_remove(item, end == LEFT ? item->n - 1 : 0);
+    }
+    if (item->n == item->capacity) {
+        item->capacity = item->capacity ? 2 * item->capacity : 1;
+        item->moments = must(realloc(item->moments, item->capacity * sizeof(Moment)));
+    }
+    uint32_t at = end == LEFT ? 0 : item->n;
+    memmove(&item->moments[at + 1], &item->moments[at], (item->n - at) * sizeof(Moment));
+    item->moments[at] = (Moment){base_ref(thread_base(thread)), thread_time(thread)};
+    item->n++;
 }
 
 static void
 hands_remove(Hands *hands, Handed *item)
 {
-    base_drop(item->moment.base);
+    while (item->n > 0) {
+        handed_remove(item, item->n - 1);
+    }
+    free(item->moments);
     *item = (Handed){.value = 1};
     hands->n--;
 }
 
+static void
+hands_free(Hands *hands)
+{
+    if (hands != NULL) {
+        for (uint32_t i = 0; hands->items != NULL && i <= hands->mask; i++) {
+            hands_remove(hands, &hands->items[i]);
+        }
+        base_drop(hands->unknown.base);
+        free(hands->items);
+        free(hands);
+    }
+}
+
+/* Forget values that are not among those.  */
 static void
 hands_keep_only(Hands *hands, PyObject *values)
 {
@@ -107,7 +144,7 @@ hands_keep_only(Hands *hands, PyObject *values)
         *item = (Handed){.value = 1};
     }
     for (uint32_t i = 0; i <= hands->mask; i++) {
-        base_drop(hands->items[i].moment.base);
+        hands_remove(hands, &hands->items[i]);
     }
     free(hands->items);
     hands->items = kept.items;
@@ -124,9 +161,11 @@ hands_prune(Record *record, PyObject *container)
     if (hands == NULL || hands->n <= hands->limit) {
         return;
     }
+    PyObject *error = PyErr_GetRaisedException();
     Py_ssize_t length = PyObject_Length(container);
     PyObject *values = hands->n > 2 * length + FEW_HANDS ? PySequence_List(container) : NULL;
     PyErr_Clear();              /* a deque that another thread changes: the next time will do */
+    PyErr_SetRaisedException(error);
     spin_lock(&record->spin);
     if (values != NULL) {
         hands_keep_only(hands, values);
@@ -136,44 +175,94 @@ hands_prune(Record *record, PyObject *container)
     Py_XDECREF(values);
 }
 
-/* Before values are put into the container.  values == NULL: nobody knows which.  */
 static void
-hand_values(Thread *thread, PyObject *container, PyObject *const *values, Py_ssize_t n)
+hands_make(Record *record)
+{
+    if (record->hands == NULL) {
+        Hands *fresh = must(calloc(1, sizeof(Hands)));
+        fresh->limit = FEW_HANDS;
+        spin_lock(&record->spin);
+        if (record->hands == NULL) {
+            record->hands = fresh;
+            fresh = NULL;
+        }
+        spin_unlock(&record->spin);
+        free(fresh);
+    }
+}
+
+/* Before values are put into the container.  */
+static void
+hand_values(Thread *thread, PyObject *container, PyObject *const *values, Py_ssize_t n, enum End end)
 {
     Record *record = record_of(thread, container, true);
     hands_prune(record, container);
-    Hands *fresh = record->hands == NULL ? must(calloc(1, sizeof(Hands))) : NULL;
+    hands_make(record);
     spin_lock(&record->spin);
-    if (record->hands == NULL) {
-        record->hands = fresh;
-        fresh->limit = FEW_HANDS;
-        fresh = NULL;
-    }
     for (Py_ssize_t i = 0; i < n; i++) {
-        hands_put(record->hands, thread, values[i]);
-    }
-    if (values == NULL) {
-        moment_add(&record->hands->unknown, thread);
+        hands_put(record->hands, thread, values[i], end);
     }
     spin_unlock(&record->spin);
-    free(fresh);
     thread_advance(thread);
 }
 
-/* After a value was got out of the container; `removed`: for good.  */
+/* Whoever gets anything whose insertion was not seen comes after now.  */
 static void
-take_value(Thread *thread, PyObject *container, PyObject *value, bool removed)
+hand_unknown(Thread *thread, PyObject *container)
+{
+    Record *record = record_of(thread, container, true);
+    hands_make(record);
+    spin_lock(&record->spin);
+    moment_add(&record->hands->unknown, thread);
+    spin_unlock(&record->spin);
+    atomic_fetch_add_explicit(&record->news, 1, memory_order_relaxed);
+    thread_advance(thread);
+}
+
+/* Come after the insertion of a value at one end.  Where several threads inserted the same object, it may be the first
+   of each.  */
+static void
+take_from_end(Thread *thread, Handed *item, enum End end)
+{
+    for (uint32_t i = 0; i < item->n; i++) {
+        Moment *moment = &item->moments[end == LEFT ? i : item->n - 1 - i];
+        bool first = true;
+        for (uint32_t k = 0; k < i && first; k++) {
+            first = item->moments[end == LEFT ? k : item->n - 1 - k].base->slot != moment->base->slot;
+        }
+        if (first) {
+            thread_join(thread, moment->base, moment->time, true);
+        }
+    }
+    handed_remove(item, end == LEFT ? 0 : item->n - 1);
+}
+
+/* After a value was got out of the container.  */
+static void
+take_value(Thread *thread, PyObject *container, PyObject *value, enum End end)
 {
     Record *record = record_of(thread, container, false);
-    if (record == NULL || record->hands == NULL || (!removed && record->owner == thread->slot)) {
+    if (record == NULL || record->hands == NULL || (end == STAYS && record->owner == thread->slot)) {
         return;
     }
     spin_lock(&record->spin);
     Hands *hands = record->hands;
     Handed *item = hands_find(hands, (uintptr_t)value);
-    Moment moment = item != NULL ? item->moment : hands->unknown;
-    thread_join(thread, moment.base, moment.time, true);
-    if (removed && item != NULL && --item->count == 0) {
+    if (item == NULL) {
+        thread_join(thread, hands->unknown.base, hands->unknown.time, true);
+    }
+    else if (end == LEFT || end == RIGHT) {
+        take_from_end(thread, item, end);
+    }
+    else {
+        for (uint32_t i = 0; i < item->n; i++) {
+            thread_join(thread, item->moments[i].base, item->moments[i].time, true);
+        }
+        if (end == ANYWHERE) {
+            handed_remove(item, 0);
+        }
+    }
+    if (item != NULL && item->n == 0) {
         hands_remove(hands, item);
     }
     spin_unlock(&record->spin);
@@ -189,11 +278,13 @@ take_all(Thread *thread, PyObject *container)
     }
     spin_lock(&record->spin);
     for (uint32_t i = 0; i < record->n; i++) {
-        take_cell(thread, &record->cells[i]);
+        take_cell(thread, record, &record->cells[i]);
     }
     Hands *hands = record->hands;
     for (uint32_t i = 0; hands != NULL && hands->items != NULL && i <= hands->mask; i++) {
-        thread_join(thread, hands->items[i].moment.base, hands->items[i].moment.time, true);
+        for (uint32_t k = 0; k < hands->items[i].n; k++) {
+            thread_join(thread, hands->items[i].moments[k].base, hands->items[i].moments[k].time, true);
+        }
     }
     if (hands != NULL) {
         thread_join(thread, hands->unknown.base, hands->unknown.time, true);

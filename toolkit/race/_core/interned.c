@@ -102,15 +102,40 @@ lock_set(uint32_t number)
     return table_item(&lock_sets, number);
 }
 
-/* The set of the locks that the thread holds in acquisitions not younger than `acquired`.  */
+static bool
+set_has(const LockSet *set, uint32_t uid)
+{
+    for (uint32_t i = 0; i < set->n && i < SET_UIDS; i++) {
+        if (set->uids[i] == uid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A lock that died while it was held is held no longer.  */
+static void
+forget_dead_locks(Thread *thread)
+{
+    for (int i = thread->n_held - 1; i >= 0; i--) {
+        HeldLock *held = &thread->held[i];
+        if (atomic_load_explicit(&held->record->serial, memory_order_relaxed) != held->life) {
+            thread->n_held--;
+            memmove(held, held + 1, (size_t)(thread->n_held - i) * sizeof(HeldLock));
+        }
+    }
+}
+
+/* The set of the locks that the thread holds in acquisitions not younger than `acquired`; with `retaken`, of the others
+   that are in that set as well.  */
 static uint32_t
-lock_set_since(Thread *thread, uint32_t acquired)
+lock_set_of(Thread *thread, uint32_t acquired, const LockSet *retaken)
 {
     LockSet set;
     memset(&set, 0, sizeof(set));
     for (int i = thread->n_held - 1; i >= 0; i--) {
         HeldLock *held = &thread->held[i];
-        if (held->serial > acquired) {
+        if (retaken == NULL ? held->serial > acquired : held->serial <= acquired || !set_has(retaken, held->uid)) {
             continue;
         }
         if (set.n < SET_UIDS) {
@@ -130,7 +155,8 @@ static inline uint32_t
 thread_lock_set(Thread *thread)
 {
     if (unlikely(!thread->lock_set_known)) {
-        thread->lock_set = thread->n_held ? lock_set_since(thread, UINT32_MAX) : 0;
+        forget_dead_locks(thread);
+        thread->lock_set = thread->n_held ? lock_set_of(thread, UINT32_MAX, NULL) : 0;
         thread->lock_set_known = true;
     }
     return thread->lock_set;
@@ -161,4 +187,17 @@ apart(uint32_t one, uint32_t other)
         }
     }
     return true;
+}
+
+/* Claim that one of the locks is known to be in both.  */
+static bool
+share_lock(uint32_t one, uint32_t other)
+{
+    LockSet *set = lock_set(one);
+    for (uint32_t i = 0; one != 0 && other != 0 && i < set->n && i < SET_UIDS; i++) {
+        if (set_has(lock_set(other), set->uids[i])) {
+            return true;
+        }
+    }
+    return false;
 }

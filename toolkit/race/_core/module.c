@@ -52,6 +52,15 @@ site_removes(const Site *site, PyObject *op)
     return false;
 }
 
+static bool
+site_stores_attribute(PyObject *op)
+{
+    return PyUnicode_CompareWithASCIIString(op, "attr_write") == 0
+        || PyUnicode_CompareWithASCIIString(op, "attr_update") == 0
+        || PyUnicode_CompareWithASCIIString(op, "attr_store") == 0
+        || PyUnicode_CompareWithASCIIString(op, "attr_proxy") == 0;
+}
+
 /* Flags that say more than the rewriter's; a read's may come after the read's own site was made.  */
 static void
 site_learn(Site *site, PyObject *op)
@@ -127,6 +136,9 @@ api_site(PyObject *Py_UNUSED(module), PyObject *args)
     make_immortal((PyObject *)site);
     if (site->key != NULL) {
         make_immortal(Py_NewRef(site->key));
+    }
+    if (site_stores_attribute(op)) {
+        stored_name_add(site->key);
     }
     site_learn(site, op);
     Py_DECREF(op);

@@ -63,16 +63,16 @@ note_missed(Thread *thread, PyObject *container, PyObject *key, const Site *site
 }
 
 static inline void
-note_got(Thread *thread, PyObject *container, PyObject *key, const Site *site, int options)
+note_got(Thread *thread, PyObject *container, PyObject *key, PyObject *value, const Site *site, int options)
 {
-    note_item(thread, container, key, READ, site, options | TAKE, NULL);
+    note_item(thread, container, key, READ, site, options | TAKE, value);
 }
 
 static void
 note_insert(Thread *thread, PyObject *container, PyObject *key, const Site *site, int options, PyObject *value)
 {
     note_structure(thread, container, GROW, site, 0);
-    note_item(thread, container, key, WRITE, site, options | HAND, value);
+    note_item(thread, container, key, WRITE, site, options | HAND | PRESENCE, value);
 }
 
 /* What defaultdict.__missing__ does, with a note between making the value and storing it.  */
@@ -101,13 +101,14 @@ load_key_of_subclass(Thread *thread, PyObject *container, PyObject *key, const S
 {
     PyObject *missing = type_lookup(Py_TYPE(container), names.missing);
     if (missing != NULL && missing == known.default_missing) {
+        options |= OWN;         /* a load that stores if need be */
         PyObject *value;
         int found = dict_get(container, key, &value);
         if (found == 0) {
             return default_make(thread, container, key, site, options);
         }
         if (found > 0) {
-            note_got(thread, container, key, site, options);
+            note_got(thread, container, key, value, site, options);
         }
         return value;
     }
@@ -121,7 +122,7 @@ load_key_of_subclass(Thread *thread, PyObject *container, PyObject *key, const S
         note_missed(thread, container, key, site, options);
     }
     else {
-        note_got(thread, container, key, site, options);
+        note_got(thread, container, key, value, site, options);
     }
     return value;
 }
@@ -135,7 +136,7 @@ load_key(Thread *thread, PyObject *container, PyObject *key, const Site *site, i
     PyObject *value;
     int found = dict_get(container, key, &value);
     if (found > 0) {
-        note_got(thread, container, key, site, options);
+        note_got(thread, container, key, value, site, options);
     }
     else if (found == 0) {
         note_missed(thread, container, key, site, options);
@@ -156,8 +157,8 @@ note_loaded_index(Thread *thread, PyObject *container, PyObject *key, PyObject *
     }
     else if (plain_index(key, &index)) {
         index += index < 0 ? PyObject_Length(container) : 0;
-        take_value(thread, container, value, false);
-        note(thread, container, key_int(index), READ, site, options, NULL, NULL);
+        take_value(thread, container, value, STAYS);
+        note(thread, container, key_int(index), READ, site, options, NULL, value);
     }
 }
 
@@ -190,7 +191,7 @@ store_key(Thread *thread, PyObject *container, PyObject *key, PyObject *value, c
         note_insert(thread, container, key, site, options, value);
     }
     else {
-        note_item(thread, container, key, WRITE, site, options | (new < 0 ? HAND : 0), value);
+        note_item(thread, container, key, WRITE, site, options | (new < 0 ? HAND | PRESENCE : 0), value);
     }
     if (new >= 0) {
         return PyDict_CheckExact(container) ? PyDict_SetItem(container, key, value)
@@ -242,7 +243,7 @@ delete_item(Thread *thread, PyObject *container, PyObject *key, const Site *site
     bool sequence = family == LIST || family == DEQUE || family == BYTEARRAY || family == ARRAY;
     if (family == DICT || family == COUNTER) {
         if (absent(container, key) != 1) {
-            note_item(thread, container, key, WRITE, site, options | UNHAND, NULL);
+            note_item(thread, container, key, WRITE, site, options | UNHAND | PRESENCE, NULL);
             note_structure(thread, container, SHRINK, site, 0);
         }
     }
@@ -295,8 +296,6 @@ op_slice(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 
 /* ---- stand-ins: an object between the load and the store of `x.a += f()`, or where `c[k]` is a target --------------- */
 typedef struct { PyObject_HEAD PyObject *object; Site *site; int act; } StandIn;
-
-static PyTypeObject *attribute_proxy, *item_proxy, *method_proxy;
 
 static PyObject *
 stand_in(PyTypeObject *type, PyObject *object, Site *site)
@@ -363,10 +362,21 @@ attribute_proxy_get(PyObject *self, PyObject *name)
 {
     StandIn *proxy = (StandIn *)self;
     Thread *thread = noting_thread();
-    if (thread != NULL) {
-        note_place(thread, place_of_attribute(thread, proxy->object, name, false), READ, proxy->site, OWN, NULL);
+    if (thread == NULL) {
+        return PyObject_GetAttr(proxy->object, name);
     }
-    return PyObject_GetAttr(proxy->object, name);
+    Place place = place_of_attribute(thread, proxy->object, name, false);
+    if (!place.runs_code) {
+        note_place(thread, place, READ, proxy->site, OWN, NULL);
+        return PyObject_GetAttr(proxy->object, name);
+    }
+    uint64_t position = recording_begin(thread);
+    PyObject *value = PyObject_GetAttr(proxy->object, name);
+    uint64_t since = recording_end(thread, position);
+    if (value != NULL) {
+        again(thread, proxy->site, since, 0);
+    }
+    return value;
 }
 
 static int
@@ -374,10 +384,21 @@ attribute_proxy_set(PyObject *self, PyObject *name, PyObject *value)
 {
     StandIn *proxy = (StandIn *)self;
     Thread *thread = noting_thread();
-    if (thread != NULL) {
-        note_place(thread, place_of_attribute(thread, proxy->object, name, true), WRITE, proxy->site, OWN, value);
+    if (thread == NULL) {
+        return PyObject_SetAttr(proxy->object, name, value);
     }
-    return PyObject_SetAttr(proxy->object, name, value);
+    Place place = place_of_attribute(thread, proxy->object, name, true);
+    if (!place.runs_code) {
+        note_place(thread, place, WRITE, proxy->site, OWN, value);
+        return PyObject_SetAttr(proxy->object, name, value);
+    }
+    uint64_t position = recording_begin(thread);
+    int failed = PyObject_SetAttr(proxy->object, name, value);
+    uint64_t since = recording_end(thread, position);
+    if (!failed) {
+        again(thread, proxy->site, since, 1);
+    }
+    return failed;
 }
 
 static PyType_Slot attribute_proxy_slots[] = {

@@ -5,15 +5,15 @@ note_membership(Thread *thread, PyObject *container, PyObject *key, bool found, 
 {
     switch (family_of(thread, container, names.contains)) {
     case DICT: case COUNTER:
-        note_item(thread, container, key, READ, site, found ? TAKE : LOOK, NULL);
+        note_item(thread, container, key, READ, site, PRESENCE | (found ? TAKE : LOOK), NULL);
         break;
     case SET:
-        note_item(thread, container, key, READ, site, found ? LOOK | TAKE : LOOK, NULL);
+        note_item(thread, container, key, READ, site, PRESENCE | (found ? LOOK | TAKE : LOOK), NULL);
         break;
     case LIST: case DEQUE:
         note_structure(thread, container, SIZE, site, 0);
         if (found) {
-            take_value(thread, container, key, false);
+            take_value(thread, container, key, STAYS);
         }
         break;
     default:
@@ -57,7 +57,8 @@ op_size(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 }
 
 /* ---- iteration --------------------------------------------------------------------------------------------------- */
-enum Steps { STEP_KEYS, STEP_VALUES, STEP_ITEMS, STEP_INDEXES, STEP_ONCE };
+enum Steps { STEP_KEYS, STEP_VALUES, STEP_ITEMS, STEP_INDEXES, STEP_ONCE,
+             STEP_HAND_LEFT, STEP_HAND_RIGHT /* what `extend` is given */ };
 typedef struct {
     PyObject_HEAD
     PyObject *native, *container;
@@ -175,7 +176,7 @@ take_step(Thread *thread, Tracker *self, PyObject *value)
             spin_lock(&record->spin);
             Cell *cell = record_find(record, key);
             if (cell != NULL) {
-                take_cell(thread, cell);
+                take_cell(thread, record, cell);
             }
             spin_unlock(&record->spin);
         }
@@ -185,7 +186,7 @@ take_step(Thread *thread, Tracker *self, PyObject *value)
         take_all(thread, container);
         break;
     default:
-        take_value(thread, container, value, false);
+        take_value(thread, container, value, STAYS);
     }
 }
 
@@ -201,6 +202,12 @@ tracker_next(PyObject *object)
         return Py_TYPE(self->native)->tp_iternext(self->native);
     }
     PyObject *value = Py_TYPE(self->native)->tp_iternext(self->native);
+    if (self->steps >= STEP_HAND_LEFT) {
+        if (value != NULL && thread != NULL) {
+            hand_values(thread, self->container, &value, 1, self->steps == STEP_HAND_LEFT ? LEFT : RIGHT);
+        }
+        return value;
+    }
     if (value != NULL && thread != NULL) {
         take_step(thread, self, value);
         note_structure(thread, self->container, ITERATE, self->site, 0);

@@ -6,6 +6,15 @@
 typedef PyObject *(*Act)(Thread *, PyObject *container, const Site *, PyObject *name, PyObject *const *args,
                          Py_ssize_t n, PyObject *kwnames);
 
+enum { SNAPSHOT = 100, NOTHING = 101 };
+typedef struct {
+    const char *name;
+    Act dict, set, sequence, counter;                   /* where arguments or results matter */
+    int dict_kind, set_kind, sequence_kind, array_kind, queue_kind;     /* else: an act on the structure */
+} Method;
+
+static const Method methods[];
+
 /* The native method, whatever it is given.  */
 static PyObject *
 call_native(PyObject *container, PyObject *name, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
@@ -51,7 +60,7 @@ act_get(Thread *thread, PyObject *dict, const Site *site, PyObject *name, PyObje
     PyObject *value;
     int found = dict_get(dict, args[0], &value);
     if (found > 0) {
-        note_got(thread, dict, args[0], site, 0);
+        note_got(thread, dict, args[0], value, site, 0);
     }
     else if (found == 0) {
         note_missed(thread, dict, args[0], site, 0);
@@ -118,42 +127,78 @@ act_popitem(Thread *thread, PyObject *container, const Site *site, PyObject *nam
     return result;
 }
 
-#define MOST_KEYS 64        /* of an argument of `update` that are noted one by one */
+#define MOST_KEYS 64        /* of the arguments of `update` that are noted one by one */
 
-/* The items of arguments whose iteration changes and asks nothing, as a list; at most MOST_KEYS.  */
-static PyObject *
-known_keys(PyObject *const *args, Py_ssize_t n, PyObject *kwnames, bool dicts_only)
+static bool
+asks_nothing(PyObject *arg)
 {
-    PyObject *keys = PyList_New(0);
-    for (Py_ssize_t i = 0; keys != NULL && i < n && PyList_GET_SIZE(keys) < MOST_KEYS; i++) {
-        PyObject *arg = args[i];
-        bool known_kind = PyDict_CheckExact(arg)
-            || (!dicts_only && (PyList_CheckExact(arg) || PyTuple_CheckExact(arg) || PyUnicode_CheckExact(arg)
-                                || PySet_CheckExact(arg) || PyFrozenSet_CheckExact(arg)));
-        PyObject *items = known_kind ? PySequence_List(arg) : NULL;
-        for (Py_ssize_t k = 0; items != NULL && k < PyList_GET_SIZE(items) && PyList_GET_SIZE(keys) < MOST_KEYS; k++) {
-            PyList_Append(keys, PyList_GET_ITEM(items, k));
+    return PyDict_CheckExact(arg) || PyList_CheckExact(arg) || PyTuple_CheckExact(arg) || PyUnicode_CheckExact(arg)
+        || PySet_CheckExact(arg) || PyFrozenSet_CheckExact(arg);
+}
+
+/* Put the keys that an argument of `update` brings to the list; claim that these are all.  */
+static bool
+add_keys(PyObject *keys, PyObject *arg, bool pairs_)
+{
+    bool all = pairs_ ? PyDict_Check(arg) || PyList_CheckExact(arg) || PyTuple_CheckExact(arg) : asks_nothing(arg);
+    PyObject *items = !all ? NULL : PyDict_Check(arg) ? PyDict_Keys(arg) : PySequence_List(arg);
+    for (Py_ssize_t i = 0; items != NULL && i < PyList_GET_SIZE(items); i++) {
+        PyObject *key = PyList_GET_ITEM(items, i);
+        if (pairs_ && !PyDict_Check(arg)) {
+            bool pair = PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) > 0;
+            all = all && pair;
+            key = pair ? PyTuple_GET_ITEM(key, 0) : NULL;
         }
-        Py_XDECREF(items);
+        if (PyList_GET_SIZE(keys) == MOST_KEYS) {
+            all = false;
+            break;
+        }
+        if (key != NULL) {
+            PyList_Append(keys, key);
+        }
     }
-    for (Py_ssize_t i = 0; keys != NULL && kwnames != NULL && i < PyTuple_GET_SIZE(kwnames); i++) {
+    Py_XDECREF(items);
+    PyErr_Clear();
+    return all;
+}
+
+static bool
+known_keys(PyObject *keys, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, bool pairs_)
+{
+    bool all = true;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        all = add_keys(keys, args[i], pairs_) && all;
+    }
+    for (Py_ssize_t i = 0; kwnames != NULL && i < PyTuple_GET_SIZE(kwnames); i++) {
         PyList_Append(keys, PyTuple_GET_ITEM(kwnames, i));
     }
     PyErr_Clear();
-    return keys;
+    return all;
 }
 
+/* Inserts several keys at once; of those that are not known in time the container hands over what it can.  */
 static PyObject *
 act_update(Thread *thread, PyObject *container, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
            PyObject *kwnames)
 {
-    PyObject *keys = known_keys(args, n, kwnames, PyDict_Check(container));
+    PyObject *keys = PyList_New(0);
+    if (keys == NULL) {
+        return NULL;
+    }
+    bool all = known_keys(keys, args, n, kwnames, PyDict_Check(container));
     note_structure(thread, container, GROW, site, 0);
-    for (Py_ssize_t i = 0; keys != NULL && i < PyList_GET_SIZE(keys); i++) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys); i++) {
         note_item(thread, container, PyList_GET_ITEM(keys, i), ATOMIC, site, HAND, NULL);
     }
-    Py_XDECREF(keys);
-    return call_native(container, name, args, n, kwnames);
+    Py_DECREF(keys);
+    if (!all) {
+        hand_unknown(thread, container);
+    }
+    PyObject *result = call_native(container, name, args, n, kwnames);
+    if (!all && result != NULL) {
+        hand_unknown(thread, container);     /* what an iterator made on its way */
+    }
+    return result;
 }
 
 /* Counter's update and subtract load and store each key in turn.  */
@@ -161,18 +206,23 @@ static PyObject *
 act_count(Thread *thread, PyObject *counter, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
           PyObject *kwnames)
 {
-    PyObject *keys = known_keys(args, n, kwnames, false);
+    PyObject *keys = PyList_New(0);
+    if (keys == NULL) {
+        return NULL;
+    }
+    known_keys(keys, args, n, kwnames, false);
     bool grows = false;
-    for (Py_ssize_t i = 0; keys != NULL && i < PyList_GET_SIZE(keys); i++) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys); i++) {
         PyObject *key = PyList_GET_ITEM(keys, i);
         int new = absent(counter, key);
         if (new == 1 && !grows) {
             note_structure(thread, counter, GROW, site, 0);
             grows = true;
         }
-        note_item(thread, counter, key, WRITE, site, UPDATE | TAKE | (new == 1 ? HAND : 0), NULL);
+        note_item(thread, counter, key, READ, site, new == 1 ? OWN | LOOK : OWN | TAKE, NULL);
+        note_item(thread, counter, key, WRITE, site, OWN | (new == 1 ? HAND | PRESENCE : 0), NULL);
     }
-    Py_XDECREF(keys);
+    Py_DECREF(keys);
     return call_native(counter, name, args, n, kwnames);
 }
 
@@ -206,13 +256,19 @@ act_discard(Thread *thread, PyObject *set, const Site *site, PyObject *name, PyO
 }
 
 /* ---- list and deque ---------------------------------------------------------------------------------------------- */
+static enum End
+end_of(const Site *site)
+{
+    return strstr(methods[site->method].name, "left") != NULL ? LEFT : RIGHT;
+}
+
 static PyObject *
 act_append(Thread *thread, PyObject *sequence, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
            PyObject *kwnames)
 {
     if (n > 0 && kwnames == NULL) {
         note_structure(thread, sequence, GROW, site, 0);
-        hand_values(thread, sequence, args + n - 1, 1);     /* insert's value is its last argument, too */
+        hand_values(thread, sequence, args + n - 1, 1, end_of(site));     /* insert's value is the last one, too */
     }
     return call_native(sequence, name, args, n, kwnames);
 }
@@ -221,15 +277,24 @@ static PyObject *
 act_extend(Thread *thread, PyObject *sequence, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
            PyObject *kwnames)
 {
-    if (n == 1 && kwnames == NULL) {
-        bool seen = PyList_CheckExact(args[0]) || PyTuple_CheckExact(args[0]);
-        PyObject *values = seen ? PySequence_Tuple(args[0]) : NULL;
-        note_structure(thread, sequence, GROW, site, 0);
-        hand_values(thread, sequence, values != NULL ? &PyTuple_GET_ITEM(values, 0) : NULL,
-                    values != NULL ? PyTuple_GET_SIZE(values) : 0);
-        Py_XDECREF(values);
+    if (n != 1 || kwnames != NULL || args[0] == sequence) {
+        return call_native(sequence, name, args, n, kwnames);
     }
-    return call_native(sequence, name, args, n, kwnames);
+    note_structure(thread, sequence, GROW, site, 0);
+    PyObject *values;
+    if (PyList_CheckExact(args[0]) || PyTuple_CheckExact(args[0])) {
+        values = PySequence_Tuple(args[0]);
+        if (values != NULL) {
+            hand_values(thread, sequence, &PyTuple_GET_ITEM(values, 0), PyTuple_GET_SIZE(values), end_of(site));
+        }
+        Py_XSETREF(values, Py_NewRef(args[0]));
+    }
+    else {
+        values = track(args[0], sequence, end_of(site) == LEFT ? STEP_HAND_LEFT : STEP_HAND_RIGHT, (Site *)site);
+    }
+    PyObject *result = values != NULL ? call_native(sequence, name, &values, 1, NULL) : NULL;
+    Py_XDECREF(values);
+    return result;
 }
 
 static PyObject *
@@ -240,9 +305,14 @@ act_pop(Thread *thread, PyObject *sequence, const Site *site, PyObject *name, Py
         note_structure(thread, sequence, SHRINK, site, 0);
     }
     PyErr_Clear();
+    enum End end = end_of(site);
+    if (n > 0) {
+        end = PyLong_CheckExact(args[0]) && PyLong_AsLong(args[0]) == 0 ? LEFT : ANYWHERE;
+        PyErr_Clear();
+    }
     PyObject *value = call_native(sequence, name, args, n, kwnames);
     if (value != NULL) {
-        take_value(thread, sequence, value, true);
+        take_value(thread, sequence, value, end);
     }
     return value;
 }
@@ -256,13 +326,6 @@ act_remove(Thread *thread, PyObject *sequence, const Site *site, PyObject *name,
 }
 
 /* ---- which method is what ---------------------------------------------------------------------------------------- */
-enum { SNAPSHOT = 100, NOTHING = 101 };
-typedef struct {
-    const char *name;
-    Act dict, set, sequence, counter;                   /* where arguments or results matter */
-    int dict_kind, set_kind, sequence_kind, array_kind, queue_kind;     /* else: an act on the structure */
-} Method;
-
 #define NO NOTHING
 static const Method methods[] = {
     {"", NULL, NULL, NULL, NULL, NO, NO, NO, NO, NO},

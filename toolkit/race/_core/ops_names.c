@@ -1,6 +1,10 @@
 /* Ops for attributes, globals and closure variables.  The native operation stays in the program: these note it and pass
    the object (or the value) through.  */
 
+static PyTypeObject *attribute_proxy, *item_proxy, *method_proxy;
+
+static PyObject *stand_in(PyTypeObject *type, PyObject *object, Site *site);
+
 /* The calling thread, if its accesses are noted.  */
 static inline Thread *
 noting_thread(void)
@@ -34,6 +38,9 @@ note_place(Thread *thread, Place place, int kind, const Site *site, int options,
 {
     if (likely(place.owner != NULL)) {
         note(thread, place.owner, place.key, kind, site, options, NULL, value);
+    }
+    if (unlikely(place.own != NULL)) {
+        note(thread, place.own, place.key, kind, site, options, NULL, value);
     }
 }
 
@@ -78,18 +85,20 @@ op_attr_write(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
     return Py_NewRef(args[0]);
 }
 
-static void
+/* Returns whether the attribute is a property's: a getter and a setter.  */
+static bool
 note_attr_update(Thread *thread, PyObject *object, const Site *site)
 {
     Place stored = place_of_attribute(thread, object, site->key, true);
-    if (stored.owner == NULL) {
-        return;
+    if (stored.owner != NULL) {
+        Place loaded = place_of_attribute(thread, object, site->key, false);
+        if (loaded.owner != NULL && loaded.owner != object) {      /* the class has the first value */
+            loaded.own = NULL;
+            note_place(thread, loaded, READ, site, QUIET, NULL);
+        }
+        note_place(thread, stored, WRITE, site, UPDATE, NULL);
     }
-    Place loaded = place_of_attribute(thread, object, site->key, false);
-    if (loaded.owner != NULL && loaded.owner != stored.owner) {      /* the class has the first value */
-        note_place(thread, loaded, READ, site, QUIET, NULL);
-    }
-    note_place(thread, stored, WRITE, site, UPDATE, NULL);
+    return stored.runs_code;
 }
 
 static PyObject *
@@ -102,7 +111,9 @@ op_attr_update(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
     if (thread != NULL) {
         Site *site = last_site(args, n);
         if (site->flags & OPENS_SLOWLY || !noted_attribute(thread, args[0], site, 1u << WRITE | CACHED_SPAN)) {
-            note_attr_update(thread, args[0], site);
+            if (note_attr_update(thread, args[0], site)) {
+                return stand_in(attribute_proxy, args[0], site);
+            }
         }
     }
     return Py_NewRef(args[0]);
@@ -135,7 +146,7 @@ note_global(PyObject *const *args, Py_ssize_t n, int kind, int options)
     Thread *thread = noting_thread();
     if (thread != NULL) {
         Site *site = last_site(args, n);
-        PyObject *value = kind == WRITE && !(options & UPDATE) && !(site->flags & DELETE) ? args[0] : NULL;
+        PyObject *value = !(options & UPDATE) && !(site->flags & DELETE) ? args[0] : NULL;
         note(thread, calling_globals(), key_item(thread, site->key), kind, site, options, NULL, value);
     }
     return Py_NewRef(args[0]);
@@ -169,7 +180,7 @@ note_cell(PyObject *const *args, Py_ssize_t n, int kind, int options)
     Thread *thread = noting_thread();
     if (thread != NULL) {
         Site *site = last_site(args, n);
-        PyObject *value = kind == WRITE && !(options & UPDATE) && !(site->flags & DELETE) ? args[0] : NULL;
+        PyObject *value = !(options & UPDATE) && !(site->flags & DELETE) ? args[0] : NULL;
         note(thread, args[1], key_word((uintptr_t)site->key | KEY_CELL), kind, site, options, NULL, value);
     }
     return Py_NewRef(args[0]);

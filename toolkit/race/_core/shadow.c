@@ -314,18 +314,7 @@ cell_clear(Cell *cell)
     }
 }
 
-static void
-hands_free(Hands *hands)
-{
-    if (hands != NULL) {
-        for (uint32_t i = 0; hands->items != NULL && i <= hands->mask; i++) {
-            base_drop(hands->items[i].moment.base);
-        }
-        base_drop(hands->unknown.base);
-        free(hands->items);
-        free(hands);
-    }
-}
+static void hands_free(Hands *hands);
 
 /* Forget the oldest half of the cells of an object that has many more than items: keys come and go in it, and what
    was done to those long ago is seldom still of interest.  Returns what is to be dropped once nothing is locked.  */

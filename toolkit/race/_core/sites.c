@@ -59,3 +59,52 @@ make_immortal(PyObject *object)
     object->ob_refcnt = _Py_IMMORTAL_REFCNT;
 #endif
 }
+
+/* ---- names of attributes that some site stores: an instance may get what only its class has now ------------------ */
+static PyObject **stored_names;
+static uint32_t n_stored, stored_mask;
+
+static bool
+stored_name_find(PyObject *name, PyObject ***place)
+{
+    uint64_t at = mix((uintptr_t)name, 9);
+    while (stored_names[at & stored_mask] != NULL && stored_names[at & stored_mask] != name) {
+        at++;
+    }
+    *place = &stored_names[at & stored_mask];
+    return **place == name;
+}
+
+static bool
+is_stored_name(PyObject *name)
+{
+    PyObject **place;
+    pthread_mutex_lock(&sites_lock);
+    bool found = stored_names != NULL && stored_name_find(name, &place);
+    pthread_mutex_unlock(&sites_lock);
+    return found;
+}
+
+/* `name` is immortal.  */
+static void
+stored_name_add(PyObject *name)
+{
+    PyObject **place;
+    pthread_mutex_lock(&sites_lock);
+    if (stored_names == NULL || n_stored > stored_mask / 2) {
+        PyObject **old = stored_names;
+        uint32_t size = old != NULL ? stored_mask + 1 : 0;
+        stored_mask = 2 * (size > 128 ? size : 128) - 1;
+        stored_names = must(calloc((size_t)stored_mask + 1, sizeof(PyObject *)));
+        for (uint32_t i = 0; i < size; i++) {
+            if (old[i] != NULL) {
+                stored_name_find(old[i], &place);
+                *place = old[i];
+            }
+        }
+        free(old);
+    }
+    n_stored += !stored_name_find(name, &place);
+    *place = name;
+    pthread_mutex_unlock(&sites_lock);
+}

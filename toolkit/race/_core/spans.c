@@ -28,16 +28,8 @@ open_add(Thread *thread, Open entry)
     if (place == NULL) {
         place = &bucket[thread->open_next[(bucket - thread->opens[0]) / OPEN_WAYS]++ % OPEN_WAYS];
     }
+    base_drop(place->base);
     *place = entry;
-}
-
-/* Remember a read at that site for the writes that may depend on it.  */
-static void
-open_at(Thread *thread, int32_t site, Record *record, uint64_t key, uint32_t hard, uint32_t acquired)
-{
-    open_add(thread, (Open){
-        .frame = activation(), .record = record, .key = key, .site = site, .hard = hard, .acquired = acquired,
-        .serial = atomic_load_explicit(&record->serial, memory_order_relaxed)});
 }
 
 static Open *
@@ -66,12 +58,13 @@ open_forget(Thread *thread, void *frame)
     }
 }
 
-/* Claim that a write of `kind` spoils what was read before an `act`.  */
+/* Claim that a write spoils what was read before an act; of a read that asked for presence: a change of that.  */
 static inline bool
-violates(uint32_t kind, uint32_t act)
+violates(const Where *write, uint32_t act, bool presence)
 {
     if (act == GROW || act == SHRINK) {
-        return kind == act || kind == RESHAPE;
+        return write->kind == act || write->kind == RESHAPE;
     }
-    return (act == WRITE || act == ATOMIC) && (kind == WRITE || kind == ATOMIC);
+    return (act == WRITE || act == ATOMIC) && (write->kind == WRITE || write->kind == ATOMIC)
+        && (write->bits & CHANGES_PRESENCE || !presence);
 }

@@ -40,8 +40,11 @@ thread_free(Thread *thread)
     free(thread->hard);
     base_drop(thread->base);
     base_drop(thread->chain.base);
-    for (int i = 0; i < HARD_HISTORY; i++) {
-        base_drop(thread->hard_history[i]);
+    for (int i = 0; i < OPEN_BUCKETS * OPEN_WAYS; i++) {
+        base_drop(thread->opens[i / OPEN_WAYS][i % OPEN_WAYS].base);
+    }
+    for (int i = 0; i < 2 * RING; i++) {
+        base_drop(thread->recent[i / RING][i % RING].base);
     }
     free(thread);
 }
@@ -146,7 +149,6 @@ join_everybody(Thread *thread)
         }
     }
     thread->stale = true;
-    thread_hard_changed(thread);
 }
 
 static Thread *

@@ -47,7 +47,9 @@ held_find(const Thread *thread, PyObject *lock)
     while (i >= 0 && thread->held[i].lock != lock) {
         i--;
     }
-    return i;
+    bool lives = i >= 0
+        && atomic_load_explicit(&thread->held[i].record->serial, memory_order_relaxed) == thread->held[i].life;
+    return lives ? i : -1;
 }
 
 static inline bool
@@ -71,7 +73,9 @@ lock_acquired(Thread *thread, PyObject *lock, bool reentrant, uint32_t count)
     Record *record = lock_record(thread, lock);
     Sync *sync = record->sync;
     if (thread->n_held < MAX_HELD) {
-        thread->held[thread->n_held++] = (HeldLock){lock, record, sync->uid, ++thread->acquisitions, count};
+        thread->held[thread->n_held++] = (HeldLock){
+            lock, record, sync->uid, ++thread->acquisitions, count,
+            atomic_load_explicit(&record->serial, memory_order_relaxed)};
         thread->lock_set_known = false;
     }
     if (is_active()) {

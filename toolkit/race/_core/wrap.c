@@ -167,8 +167,7 @@ static PyType_Slot wrapped_slots[] = {
     {Py_tp_methods, wrapped_methods}, {0, NULL}};
 static PyType_Spec wrapped_spec = {
     .name = "gilscope.wrapped", .basicsize = sizeof(Wrapped),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION
-        | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = wrapped_slots};
 
 /* What a function shows of itself, put into the wrapper's own dict, where a type's descriptors do not hide it.  */

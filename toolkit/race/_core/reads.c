@@ -1,0 +1,165 @@
+/* Loads: against the last store, and when a load comes after the store that it saw.  */
+
+static inline bool
+site_polls(int32_t number)
+{
+    return (site_flags(number) & POLL) != 0;
+}
+
+/* A read may be forgotten for a later one that is after it; but never a plain one for a poll, which is benign.  */
+static inline bool
+read_superseded(const Touch *touch, Access read, bool poll)
+{
+    return sees(touch->thread, read.epoch) && (!poll || site_polls(where_at(read.where)->site));
+}
+
+static void
+read_keep(Touch *touch, Cell *cell)
+{
+    bool poll = (touch->site->flags & POLL) != 0;
+    Access mine = touch_access(touch);
+    Extra *extra = cell_extra(cell);
+    bool placed = cell->read == 0 || read_superseded(touch, (Access){cell->read, cell->read_where}, poll);
+    for (int i = extra != NULL ? extra->readers.n - 1 : -1; i >= 0; i--) {
+        if (read_superseded(touch, extra->readers.items[i], poll)) {
+            list_remove(&extra->readers, i);
+        }
+    }
+    if (placed) {
+        cell->read = mine.epoch;
+        cell->read_where = mine.where;
+    }
+    else {
+        list_push(&cell_need_extra(cell)->readers, mine, MOST_READERS);
+    }
+}
+
+static void
+against_write(Touch *touch, const Cell *cell, int kind)
+{
+    if (cell->write != 0 && !sees(touch->thread, cell->write) && where_at(cell->write_where)->kind == WRITE) {
+        Access mine = {touch->thread->epoch, kind == touch->kind ? touch->where : where_as(touch->where, kind)};
+        found_add(touch, false, false, (Access){cell->write, cell->write_where}, mine);
+    }
+}
+
+/* Which loads come after a store that they see: a polled flag, an object made under a lock and checked for twice, a
+   memo, a container made anew for each change.  */
+enum { BY_POLLS = 1, BY_ALL = 2, BY_FRESH = 4 };
+
+static inline int
+published_by(uint32_t flags, uint32_t locks)
+{
+    return (flags & CONSTANT && !(flags & INIT) ? BY_POLLS : 0) | (flags & (RECHECKED | MEMO) ? BY_ALL : 0)
+        | (locks != 0 ? BY_FRESH : 0);
+}
+
+static int
+cell_published_by(const Cell *cell)
+{
+    Where *where = where_at(cell->write_where);
+    return published_by(site_flags(where->site), where->locks);
+}
+
+static Base *
+cell_flag_base(const Cell *cell)
+{
+    Extra *extra = cell_extra(cell);
+    return extra != NULL ? extra->flag_base : tagged_base(cell, FLAGGED);
+}
+
+static void
+come_after_store(Touch *touch, const Cell *cell)
+{
+    Thread *thread = touch->thread;
+    Base *base = cell_flag_base(cell);
+    if (base != NULL && !sees(thread, cell->write)) {
+        int by = cell_published_by(cell);
+        if (by & BY_ALL || (by & BY_POLLS && touch->site->flags & POLL)) {
+            thread_join(thread, base, EPOCH_TIME(cell->write), true);
+            return;
+        }
+        if (by & BY_FRESH && touch->seen.base == NULL) {
+            touch->seen = (Moment){base_ref(base), EPOCH_TIME(cell->write)};
+        }
+    }
+    if (touch->site->flags & POLL) {
+        /* The value is loaded after this note, the store may come in between: the next operation looks again.  */
+        thread->polled = touch->record;
+        thread->polled_serial = atomic_load_explicit(&touch->record->serial, memory_order_relaxed);
+        thread->polled_key = cell->key;
+        thread->polled_write = cell->write;
+        thread->attention |= ATTENTION_POLLED;
+    }
+}
+
+static void
+poll_again(Thread *thread)
+{
+    Record *record = thread->polled;
+    thread->attention &= ~(uint32_t)ATTENTION_POLLED;
+    spin_lock(&record->spin);
+    if (atomic_load_explicit(&record->serial, memory_order_relaxed) == thread->polled_serial) {
+        for (uint32_t i = 0; i < record->n; i++) {
+            Cell *cell = &record->cells[i];
+            if (cell->key == thread->polled_key && cell->write != thread->polled_write
+                && cell_published_by(cell) & (BY_POLLS | BY_ALL)) {
+                thread_join(thread, cell_flag_base(cell), EPOCH_TIME(cell->write), true);
+            }
+        }
+    }
+    spin_unlock(&record->spin);
+}
+
+static bool
+is_fresh_container(PyObject *value)
+{
+    return value != NULL && (PyTuple_CheckExact(value) || PyList_CheckExact(value) || PyDict_CheckExact(value)
+                             || PySet_CheckExact(value) || PyFrozenSet_CheckExact(value));
+}
+
+/* The store that was seen published a container made for it, for all we can tell: come after it.  */
+static void
+come_after_fresh(Touch *touch)
+{
+    PyObject *value = Py_XNewRef(touch->value);
+    if (value == NULL && KEY_TAG(touch->key.word) == KEY_ATTR) {
+        PyObject *error = PyErr_GetRaisedException();
+        if (PyType_Check(touch->object)) {
+            value = Py_XNewRef(_PyType_Lookup((PyTypeObject *)touch->object, KEY_POINTER(touch->key.word)));
+        }
+        else {
+            value = PyObject_GenericGetAttr(touch->object, KEY_POINTER(touch->key.word));    /* in dict or slot */
+        }
+        PyErr_Clear();
+        PyErr_SetRaisedException(error);
+    }
+    if (is_fresh_container(value)) {
+        thread_join(touch->thread, touch->seen.base, touch->seen.time, true);
+    }
+    Py_XDECREF(value);
+}
+
+/* Come after the insertion of an item.  */
+static void
+take_cell(Thread *thread, const Record *record, const Cell *cell)
+{
+    Extra *extra = cell_extra(cell);
+    Base *base = extra != NULL ? extra->handed_base : tagged_base(cell, HANDED);
+    if (base != NULL) {
+        thread_join(thread, base, EPOCH_TIME(extra != NULL ? extra->handed : cell->write), true);
+    }
+    else if (record->hands != NULL) {
+        thread_join(thread, record->hands->unknown.base, record->hands->unknown.time, true);
+    }
+}
+
+static void
+load(Touch *touch, Cell *cell)
+{
+    against_write(touch, cell, READ);
+    come_after_store(touch, cell);
+    if (touch->kind == READ) {
+        read_keep(touch, cell);
+    }
+}

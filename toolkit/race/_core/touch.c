@@ -1,0 +1,112 @@
+/* One operation of the program while it is noted, and the short lists of accesses that it meets.  */
+
+enum Option {
+    HAND = 1,           /* an insertion */
+    TAKE = 2,           /* whoever gets the item comes after its insertion */
+    LOOK = 4,           /* a read that loads nothing: a key that is not there, or is in a set */
+    UNORDERED = 8,      /* a queue, which orders for itself */
+    QUIET = 16,         /* begins no span */
+    UNHAND = 32,        /* the item is no more */
+    UPDATE = 64,        /* a load and the store that depends on it, in one operation */
+    OWN = 128,          /* a stand-in's load or store: its site is its own partner */
+    PRESENCE = 256,     /* asks whether there is something; or inserts, deletes */
+};
+
+typedef struct {
+    Thread *thread;
+    const Site *site;
+    PyObject *object;
+    Record *record;
+    Key key;
+    int kind, options;
+    uint32_t where;         /* known before the record is locked */
+    uint32_t locks;
+    Base *after;            /* what was past once the read had got its item; owned */
+    Moment seen;            /* of a store that a load comes after if it saw a fresh container; owned */
+    PyObject *shown_key, *value;     /* borrowed; value: loaded or to be stored */
+    int n_found;
+    Found found[MOST_FOUND];
+} Touch;
+
+#define MOST_READERS 24
+#define MOST_ACTS 32
+
+static void
+found_add(Touch *touch, bool span, bool first_spans, Access first, Access second)
+{
+    if (touch->n_found < MOST_FOUND) {
+        touch->found[touch->n_found++] = (Found){first, second, span, first_spans};
+    }
+}
+
+static inline Access
+touch_access(const Touch *touch)
+{
+    return (Access){touch->thread->epoch, touch->where};
+}
+
+static inline bool
+is_write(int kind)
+{
+    return kind == WRITE || kind == ATOMIC || kind >= GROW;
+}
+
+static inline uint32_t
+touch_bits(int kind, int options)
+{
+    return kind == ATOMIC || (kind == WRITE && options & PRESENCE) ? CHANGES_PRESENCE : 0;
+}
+
+/* Claim that a later write may depend on this.  */
+static inline bool
+opens(const Touch *touch)
+{
+    return !is_write(touch->kind) && !(touch->options & QUIET)
+        && (touch->site->flags & (SPAN_READ | AUGMENTED) || touch->options & OWN);
+}
+
+static void
+list_push(AccessList *list, Access access, int most)
+{
+    if (list->n == most) {
+        memmove(list->items, list->items + 1, (size_t)(list->n - 1) * sizeof(Access));
+        list->n--;
+    }
+    if (list->n == list->capacity) {
+        list->capacity = list->capacity ? 2 * list->capacity : 2;
+        list->items = must(realloc(list->items, list->capacity * sizeof(Access)));
+    }
+    list->items[list->n++] = access;
+}
+
+static void
+list_remove(AccessList *list, int at)
+{
+    list->n--;
+    memmove(&list->items[at], &list->items[at + 1], (size_t)(list->n - at) * sizeof(Access));
+}
+
+/* Claim that the one may take the other's place: the same thread's last of this kind under these locks, of spans the
+   last with this read.  */
+static bool
+same_sort(Access one, Access other, bool spans)
+{
+    Where *a = where_at(one.where), *b = where_at(other.where);
+    if (EPOCH_SLOT(one.epoch) != EPOCH_SLOT(other.epoch)) {
+        return false;
+    }
+    return spans ? a->span_site == b->span_site && a->span_locks == b->span_locks
+                 : a->kind == b->kind && a->locks == b->locks && (a->bits & CHANGES_PRESENCE) == (b->bits & CHANGES_PRESENCE);
+}
+
+static void
+list_keep(AccessList *list, Access access, bool spans)
+{
+    for (int i = 0; i < list->n; i++) {
+        if (same_sort(list->items[i], access, spans)) {
+            list->items[i] = access;
+            return;
+        }
+    }
+    list_push(list, access, MOST_ACTS);
+}
