@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.race.corpus_runs import run_checked, run_plain
+from tests.race.corpus_runs import has_numpy, run_checked, run_plain
 from tests.race.expectations import disagreements, read_head
 
 if TYPE_CHECKING:
@@ -58,6 +58,11 @@ def judge_folder(python: str, folder: Path, *, core: str, runs: int, only: tuple
     """Run all programs with a head below `folder` and print how they came out."""
     heads = [(program, head) for program in sorted(folder.rglob("*.py"))
              if (not only or any(name in str(program) for name in only)) and (head := read_head(program)) is not None]
+
+    if not has_numpy(python):
+        without = [(program, head) for program, head in heads if "import numpy" not in program.read_text()]
+        print(f"no NumPy in this build: {len(heads) - len(without)} programs left out")
+        heads = without
 
     def judge(case: tuple[Path, Head]) -> Verdict:
         program, head = case
