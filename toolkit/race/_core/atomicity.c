@@ -77,14 +77,15 @@ cell_lists(Cell *cell)
 #define MOST_CLOSED 4
 typedef struct { int n; Access spans[MOST_CLOSED]; Base *bases[MOST_CLOSED]; } Closed;     /* bases owned */
 
+/* `held`: the locks at the write.  */
 static void
-closed_add(Touch *touch, Closed *closed, int32_t partner, const Open *open)
+closed_add(Touch *touch, Closed *closed, int32_t partner, const Open *open, const HeldLock *held, int n_held)
 {
     Thread *thread = touch->thread;
     uint32_t locks = 0, retaken = 0;
-    if (thread->n_held > 0) {
-        locks = lock_set_of(thread, open->acquired, NULL);
-        retaken = open->locks != 0 ? lock_set_of(thread, open->acquired, lock_set(open->locks)) : 0;
+    if (n_held > 0) {
+        locks = lock_set_of(held, n_held, open->acquired, NULL);
+        retaken = open->locks != 0 ? lock_set_of(held, n_held, open->acquired, lock_set(open->locks)) : 0;
     }
     uint32_t where = where_with_span(thread, touch->where, partner, locks, retaken, open->presence);
     closed->bases[closed->n] = base_ref(open->base);
@@ -108,7 +109,7 @@ spans_closing(Touch *touch, Closed *closed)
         int32_t partner = i < 0 ? site->number : site->partners[i];
         Open *open = open_find(thread, frame, partner, touch->record, touch->key.word);
         if (open != NULL && open->base != NULL) {
-            closed_add(touch, closed, partner, open);
+            closed_add(touch, closed, partner, open, thread->held, thread->n_held);
         }
     }
 }

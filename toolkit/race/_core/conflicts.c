@@ -2,6 +2,7 @@
 
 typedef struct {
     Access first, second;
+    uint64_t key;           /* owned; 0: the touch's own */
     bool span;              /* else: order */
     bool first_spans;       /* whose side the span is */
 } Found;

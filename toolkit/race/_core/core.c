@@ -18,6 +18,7 @@
 #include "reads.c"
 #include "writes.c"
 #include "noting.c"
+#include "wholes.c"
 #include "hands.c"
 #include "names.c"
 #include "families.c"

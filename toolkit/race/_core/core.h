@@ -155,10 +155,13 @@ typedef struct {            /* an object's own clock, or a lock's */
     Moment moment;
     uint32_t uid;           /* of a lock; 0: not a lock */
     uint32_t origin;        /* context of the first acquisition */
+    _Atomic(uint32_t) strayed;     /* releases of a lock by who did not hold it: its holder holds it no longer */
     PyObject *ref;          /* weak reference on free-threaded builds */
-    bool signal;            /* a lock that was released by a thread which did not hold it */
     Spin spin;
 } Sync;
+
+typedef struct { Access read; bool all; int64_t range[3]; } Whole;    /* a read of many items of a container at once */
+typedef struct { uint32_t n; Whole items[16]; } Wholes;
 
 #define SHARED 0xffff
 typedef struct Record {
@@ -167,6 +170,7 @@ typedef struct Record {
     Cell *cells;            /* followed by the index when capacity > LINEAR */
     Sync *sync;
     Hands *hands;           /* insertions by identity of the value: list, deque */
+    Wholes *wholes;
     _Atomic(uint32_t) serial;      /* changes when the object dies; records are never given back */
     uint32_t n, capacity;
     _Atomic(uint32_t) news;        /* insertions since it is shared */
@@ -197,7 +201,13 @@ typedef struct { PyObject *object; Record *record; uint32_t serial; } CachedObje
 typedef struct { uint64_t key; PyObject *holder; uint32_t verdict; } CachedType;
 
 #define MAX_HELD 64
-typedef struct { PyObject *lock; Record *record; uint32_t uid, serial, count, life; } HeldLock;
+typedef struct {
+    PyObject *lock;
+    Record *record;
+    Sync *sync;
+    uint32_t uid, serial, count;
+    uint32_t life, strayed; /* the record's serial and the clock's count then */
+} HeldLock;
 
 #define OPEN_BUCKETS 32
 #define OPEN_WAYS 16
@@ -222,6 +232,8 @@ typedef struct {
     Base *base;             /* what was past at a read; owned */
     uint32_t serial, acquired, locks, where;
     bool presence;
+    int n_held;
+    HeldLock held[SET_UIDS];    /* innermost last */
 } Recent;
 
 typedef struct Thread {

@@ -114,7 +114,7 @@ write_again(Thread *thread, const Recent *write, const Site *site, int32_t partn
     Touch touch = touch_again(thread, write, site, (int)inner->kind);
     Closed closed = {0};
     touch.where = where_now(thread, site, (int)inner->kind, inner->bits & CHANGES_PRESENCE);
-    closed_add(&touch, &closed, partner, open);
+    closed_add(&touch, &closed, partner, open, write->held, write->n_held);
     closed.spans[0].epoch = write->epoch;
     spin_lock(&write->record->spin);
     Cell *cell = cell_again(write);

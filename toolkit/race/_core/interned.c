@@ -113,28 +113,35 @@ set_has(const LockSet *set, uint32_t uid)
     return false;
 }
 
-/* A lock that died while it was held is held no longer.  */
+static inline bool
+still_held(const HeldLock *held)
+{
+    return atomic_load_explicit(&held->record->serial, memory_order_relaxed) == held->life
+        && atomic_load_explicit(&held->sync->strayed, memory_order_relaxed) == held->strayed;
+}
+
+/* A lock that died while it was held, or that another thread released, is held no longer.  */
 static void
-forget_dead_locks(Thread *thread)
+forget_lost_locks(Thread *thread)
 {
     for (int i = thread->n_held - 1; i >= 0; i--) {
-        HeldLock *held = &thread->held[i];
-        if (atomic_load_explicit(&held->record->serial, memory_order_relaxed) != held->life) {
+        if (unlikely(!still_held(&thread->held[i]))) {
             thread->n_held--;
-            memmove(held, held + 1, (size_t)(thread->n_held - i) * sizeof(HeldLock));
+            memmove(&thread->held[i], &thread->held[i + 1], (size_t)(thread->n_held - i) * sizeof(HeldLock));
+            thread->lock_set_known = false;
         }
     }
 }
 
-/* The set of the locks that the thread holds in acquisitions not younger than `acquired`; with `retaken`, of the others
-   that are in that set as well.  */
+/* The set of the locks in acquisitions not younger than `acquired`; with `retaken`, of the others that are in that set
+   as well.  */
 static uint32_t
-lock_set_of(Thread *thread, uint32_t acquired, const LockSet *retaken)
+lock_set_of(const HeldLock *locks, int n, uint32_t acquired, const LockSet *retaken)
 {
     LockSet set;
     memset(&set, 0, sizeof(set));
-    for (int i = thread->n_held - 1; i >= 0; i--) {
-        HeldLock *held = &thread->held[i];
+    for (int i = n - 1; i >= 0; i--) {
+        const HeldLock *held = &locks[i];
         if (retaken == NULL ? held->serial > acquired : held->serial <= acquired || !set_has(retaken, held->uid)) {
             continue;
         }
@@ -154,9 +161,9 @@ lock_set_of(Thread *thread, uint32_t acquired, const LockSet *retaken)
 static inline uint32_t
 thread_lock_set(Thread *thread)
 {
+    forget_lost_locks(thread);
     if (unlikely(!thread->lock_set_known)) {
-        forget_dead_locks(thread);
-        thread->lock_set = thread->n_held ? lock_set_of(thread, UINT32_MAX, NULL) : 0;
+        thread->lock_set = lock_set_of(thread->held, thread->n_held, UINT32_MAX, NULL);
         thread->lock_set_known = true;
     }
     return thread->lock_set;

@@ -132,7 +132,7 @@ api_site(PyObject *Py_UNUSED(module), PyObject *args)
         Py_DECREF(site);
         return NULL;
     }
-    site->method = method_number(site->key);
+    site->method = PyUnicode_CompareWithASCIIString(op, "size") == 0 ? look_number(site->key) : method_number(site->key);
     make_immortal((PyObject *)site);
     if (site->key != NULL) {
         make_immortal(Py_NewRef(site->key));
@@ -323,6 +323,7 @@ static PyObject *
 api_locks_held(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
     Thread *thread = thread_get();
+    forget_lost_locks(thread);
     PyObject *uids = PyTuple_New(thread->n_held);
     for (int i = 0; uids != NULL && i < thread->n_held; i++) {
         PyTuple_SET_ITEM(uids, i, PyLong_FromUnsignedLong(thread->held[thread->n_held - 1 - i].uid));

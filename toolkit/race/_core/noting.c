@@ -115,6 +115,8 @@ recent_add(Thread *thread, int side, const Touch *touch)
         .epoch = thread->epoch, .where = touch->where, .base = base_ref(touch->after), .locks = touch->locks,
         .serial = atomic_load_explicit(&touch->record->serial, memory_order_relaxed),
         .acquired = thread->acquisitions, .presence = touch->options & PRESENCE};
+    recent->n_held = thread->n_held < SET_UIDS ? thread->n_held : SET_UIDS;
+    memcpy(recent->held, &thread->held[thread->n_held - recent->n_held], (size_t)recent->n_held * sizeof(HeldLock));
 }
 
 static void

@@ -145,6 +145,23 @@ load_key(Thread *thread, PyObject *container, PyObject *key, const Site *site, i
     return value;
 }
 
+/* A slice of a list reads its items.  */
+static void
+note_slice(Thread *thread, PyObject *container, PyObject *key, const Site *site)
+{
+    const PySliceObject *slice = (PySliceObject *)key;
+    Py_ssize_t start, stop, step, length = PyObject_Length(container);
+    bool plain = plain_bound(slice->start) && plain_bound(slice->stop) && plain_bound(slice->step)
+        && PySlice_Unpack(key, &start, &stop, &step) == 0;
+    PyErr_Clear();
+    if (!plain || PySlice_AdjustIndices(length, &start, &stop, step) >= length) {
+        note_whole(thread, container, site, NULL);
+        return;
+    }
+    int64_t range[3] = {start, stop, step};
+    note_whole(thread, container, site, range);
+}
+
 static void
 note_loaded_index(Thread *thread, PyObject *container, PyObject *key, PyObject *value, const Site *site, int options)
 {
@@ -154,6 +171,7 @@ note_loaded_index(Thread *thread, PyObject *container, PyObject *key, PyObject *
         if (!(site->flags & SPAN_READ)) {
             take_all(thread, container);
         }
+        note_slice(thread, container, key, site);
     }
     else if (plain_index(key, &index)) {
         index += index < 0 ? PyObject_Length(container) : 0;

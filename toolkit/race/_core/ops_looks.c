@@ -38,24 +38,6 @@ op_contains(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
     return Py_NewRef(found ? Py_True : Py_False);
 }
 
-static PyObject *
-op_size(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
-{
-    if (!check_op(args, n, 2)) {
-        return NULL;
-    }
-    Thread *thread = noting_thread();
-    Site *site = last_site(args, n);
-    if (thread != NULL && (family_of(thread, args[0], names.len) > NO_FAMILY
-                           || family_of(thread, args[0], names.qsize) == QUEUE)) {
-        note_structure(thread, args[0], SIZE, site, 0);
-        if (site->flags & POLL) {
-            take_all(thread, args[0]);
-        }
-    }
-    return Py_NewRef(args[0]);
-}
-
 /* ---- iteration --------------------------------------------------------------------------------------------------- */
 enum Steps { STEP_KEYS, STEP_VALUES, STEP_ITEMS, STEP_INDEXES, STEP_ONCE,
              STEP_HAND_LEFT, STEP_HAND_RIGHT /* what `extend` is given */ };
@@ -84,6 +66,88 @@ iterated(Thread *thread, PyObject *iterable, enum Steps *steps)
     return family == DICT || family == SET || family == LIST || family == DEQUE ? iterable : NULL;
 }
 
+/* ---- looks by builtins and functions ------------------------------------------------------------------------------- */
+enum Look { LOOKS_SIZE, LOOKS_KEYS, LOOKS_ALL, REWRITES = 4, PUSHES = 8, POPS = 16 };
+static const struct { const char *name; int look; } looks[] = {
+    {"", LOOKS_SIZE}, {"len", LOOKS_SIZE}, {"bool", LOOKS_SIZE}, {"not", LOOKS_SIZE},
+    /* What reads the values of a dict, too.  */
+    {"dict", LOOKS_ALL}, {"print", LOOKS_ALL}, {"str", LOOKS_ALL}, {"repr", LOOKS_ALL}, {"format", LOOKS_ALL},
+    {"copy", LOOKS_ALL},
+    /* Functions that rewrite their argument in several steps.  */
+    {"heappush", REWRITES | PUSHES}, {"heappop", REWRITES | POPS}, {"heapify", REWRITES | PUSHES | POPS},
+    {"heapreplace", REWRITES | PUSHES | POPS}, {"heappushpop", REWRITES | PUSHES | POPS},
+    {"insort", REWRITES | PUSHES}, {"insort_left", REWRITES | PUSHES}, {"insort_right", REWRITES | PUSHES},
+    {"shuffle", REWRITES | PUSHES | POPS},
+};
+
+/* What a builtin or function of that name does to its argument.  */
+static int
+look_number(PyObject *name)
+{
+    for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
+        if (PyUnicode_CompareWithASCIIString(name, looks[i].name) == 0) {
+            return looks[i].look;
+        }
+    }
+    return LOOKS_KEYS;
+}
+
+/* Going through a container reads its items; through a dict or set only its keys, unless values are asked for.  */
+static void
+note_items_of(Thread *thread, PyObject *container, enum Steps steps, int look, const Site *site)
+{
+    bool keys_only = steps == STEP_KEYS && !(look == LOOKS_ALL && PyDict_Check(container));
+    if (!keys_only && !PyAnySet_Check(container)) {
+        note_whole(thread, container, site, NULL);
+    }
+}
+
+static void
+note_look(Thread *thread, PyObject *looked_at, const Site *site)
+{
+    enum Steps steps;
+    int look = site->method;
+    bool queue = family_of(thread, looked_at, names.qsize) == QUEUE;
+    PyObject *container = queue ? NULL : iterated(thread, looked_at, &steps);
+    if (container == NULL) {
+        if (queue || family_of(thread, looked_at, names.len) > NO_FAMILY) {
+            note_structure(thread, looked_at, SIZE, site, 0);
+        }
+        return;
+    }
+    if (look & REWRITES) {
+        note_structure(thread, container, RESHAPE, site, 0);
+        if (look & PUSHES) {
+            hand_unknown(thread, container);
+        }
+        if (look & POPS) {
+            take_all(thread, container);
+        }
+        return;
+    }
+    note_structure(thread, container, SIZE, site, 0);
+    if (look == LOOKS_SIZE ? (site->flags & POLL) != 0 : !(site->flags & SPAN_READ)) {
+        take_all(thread, container);
+    }
+    if (look != LOOKS_SIZE) {
+        note_items_of(thread, container, steps, look, site);
+    }
+}
+
+static PyObject *
+op_size(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+{
+    if (!check_op(args, n, 2)) {
+        return NULL;
+    }
+    Thread *thread = noting_thread();
+    if (thread != NULL) {
+        note_look(thread, args[0], last_site(args, n));
+    }
+    return Py_NewRef(args[0]);
+}
+
+/* ---- trackers ---------------------------------------------------------------------------------------------------- */
 static bool
 is_itertool(PyTypeObject *type)
 {
@@ -152,8 +216,17 @@ op_iterate(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
     if (container != NULL) {
         if (is_active()) {
             note_structure(thread, container, ITERATE, site, 0);
+            note_items_of(thread, container, steps, LOOKS_KEYS, site);
         }
         return track(args[0], container, steps, site);
+    }
+    enum Family family = family_of(thread, args[0], names.iter);
+    if (family > NO_FAMILY && family != COUNTER && family != QUEUE && is_active()) {     /* an array */
+        PyObject *all = PySlice_New(NULL, NULL, NULL);
+        if (all != NULL) {
+            note_box(thread, args[0], family, all, READ, site, 0, NULL);
+            Py_DECREF(all);
+        }
     }
     return yields_once(args[0]) ? track(args[0], args[0], STEP_ONCE, site) : Py_NewRef(args[0]);
 }

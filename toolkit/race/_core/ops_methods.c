@@ -417,6 +417,9 @@ note_method(Thread *thread, PyObject *container, enum Family family, int kind, c
     if ((kind == SNAPSHOT && !(site->flags & SPAN_READ)) || (kind == SIZE && family != QUEUE && site->flags & POLL)) {
         take_all(thread, container);
     }
+    if (kind == SNAPSHOT && strcmp(methods[site->method].name, "copy") == 0 && family != SET) {
+        note_whole(thread, container, site, NULL);
+    }
 }
 
 static PyObject *

@@ -366,12 +366,14 @@ record_forget(const void *object)
     uint32_t n = record->n;
     Sync *sync = record->sync;
     Hands *hands = record->hands;
+    Wholes *wholes = record->wholes;
     *link = record->next;
     shard->n--;
     record->object = NULL;
     record->cells = NULL;
     record->sync = NULL;
     record->hands = NULL;
+    record->wholes = NULL;
     record->n = record->capacity = 0;
     record->boxes = 0;
     atomic_fetch_add_explicit(&record->serial, 1, memory_order_release);
@@ -384,6 +386,7 @@ record_forget(const void *object)
     cells_drop(cells, n);
     sync_free(sync);
     hands_free(hands);
+    free(wholes);
 }
 
 /* Forget everything.  */

@@ -35,7 +35,7 @@ static void
 found_add(Touch *touch, bool span, bool first_spans, Access first, Access second)
 {
     if (touch->n_found < MOST_FOUND) {
-        touch->found[touch->n_found++] = (Found){first, second, span, first_spans};
+        touch->found[touch->n_found++] = (Found){.first = first, .second = second, .span = span, .first_spans = first_spans};
     }
 }
 

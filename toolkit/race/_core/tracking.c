@@ -47,9 +47,7 @@ held_find(const Thread *thread, PyObject *lock)
     while (i >= 0 && thread->held[i].lock != lock) {
         i--;
     }
-    bool lives = i >= 0
-        && atomic_load_explicit(&thread->held[i].record->serial, memory_order_relaxed) == thread->held[i].life;
-    return lives ? i : -1;
+    return i >= 0 && still_held(&thread->held[i]) ? i : -1;
 }
 
 static inline bool
@@ -74,12 +72,13 @@ lock_acquired(Thread *thread, PyObject *lock, bool reentrant, uint32_t count)
     Sync *sync = record->sync;
     if (thread->n_held < MAX_HELD) {
         thread->held[thread->n_held++] = (HeldLock){
-            lock, record, sync->uid, ++thread->acquisitions, count,
-            atomic_load_explicit(&record->serial, memory_order_relaxed)};
+            .lock = lock, .record = record, .sync = sync, .uid = sync->uid, .serial = ++thread->acquisitions,
+            .count = count, .life = atomic_load_explicit(&record->serial, memory_order_relaxed),
+            .strayed = atomic_load_explicit(&sync->strayed, memory_order_relaxed)};
         thread->lock_set_known = false;
     }
     if (is_active()) {
-        sync_acquire(thread, sync, sync->signal);
+        sync_acquire(thread, sync, false);
     }
 }
 
@@ -91,36 +90,31 @@ held_remove(Thread *thread, int at)
     thread->lock_set_known = false;
 }
 
-static void
-lock_publish(Thread *thread, Sync *sync)
-{
-    if (is_active()) {
-        sync_release(thread, sync);
-    }
-}
-
 /* Before the lock is released once.  `locked`: whether it is locked at all, asked when we do not know it as ours.  */
 static void
 lock_releasing(Thread *thread, PyObject *lock, bool reentrant, bool (*locked)(PyObject *))
 {
-    if (!locks_matter(thread)) {
+    if (core.dead) {
         return;
     }
     int at = held_find(thread, lock);
-    if (at < 0) {
-        if (!reentrant && locked(lock)) {       /* a lock as a signal: its acquirer waits for this thread */
-            Sync *sync = lock_record(thread, lock)->sync;
-            sync->signal = true;
-            lock_publish(thread, sync);
+    if (at >= 0) {
+        if (--thread->held[at].count > 0) {
+            return;
         }
+        held_remove(thread, at);
+    }
+    else if (reentrant || !locked(lock)) {
         return;
     }
-    if (--thread->held[at].count > 0) {
-        return;
+    bool matters = locks_matter(thread);
+    Sync *sync = matters || at < 0 ? lock_record(thread, lock)->sync : NULL;
+    if (at < 0) {
+        atomic_fetch_add_explicit(&sync->strayed, 1, memory_order_relaxed);
     }
-    Sync *sync = lock_record(thread, lock)->sync;
-    held_remove(thread, at);
-    lock_publish(thread, sync);
+    if (matters && is_active()) {
+        sync_release(thread, sync);
+    }
 }
 
 /* Before an RLock is released however often it was acquired.  */
@@ -128,7 +122,7 @@ static void
 lock_releasing_all(Thread *thread, PyObject *lock)
 {
     int at = held_find(thread, lock);
-    if (at >= 0 && locks_matter(thread)) {
+    if (at >= 0) {
         thread->held[at].count = 1;
         lock_releasing(thread, lock, true, NULL);
     }
@@ -141,5 +135,8 @@ lock_reinitialized(Thread *thread, PyObject *lock)
     int at = held_find(thread, lock);
     if (at >= 0) {
         held_remove(thread, at);
+    }
+    else {
+        atomic_fetch_add_explicit(&lock_record(thread, lock)->sync->strayed, 1, memory_order_relaxed);
     }
 }

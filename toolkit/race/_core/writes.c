@@ -68,6 +68,8 @@ cell_set_write(Touch *touch, Cell *cell)
     cell->write_where = touch->where;
 }
 
+static void against_wholes(Touch *touch);
+
 static void
 store(Touch *touch, Cell *cell, const Closed *closed)
 {
@@ -80,6 +82,9 @@ store(Touch *touch, Cell *cell, const Closed *closed)
         if (!sees(touch->thread, extra->readers.items[i].epoch)) {
             found_add(touch, false, false, extra->readers.items[i], touch_access(touch));
         }
+    }
+    if (unlikely(touch->record->wholes != NULL) && !(touch->options & PRESENCE)) {
+        against_wholes(touch);
     }
     arrive(touch, cell, closed);
     cell->read = 0;
