@@ -8,7 +8,9 @@ import _thread
 import gc
 import inspect
 import pickle
+import signal
 import threading
+import time
 import weakref
 
 from tests.race.core_cases_world import Pipe, Thing
@@ -311,3 +313,64 @@ def case_sites_are_ordinary_constants(w):
     assert site in code.co_consts
     again = pickle.loads(pickle.dumps(site))
     assert type(again) is type(site)
+
+
+class OutOfNowhere(Exception):  # noqa: N818  it is no error
+    """What a signal handler of a case raises."""
+
+
+def interrupted(work, times):
+    """Do work again and again until a signal handler has raised in it so many times, once in each."""
+    armed = [False]
+
+    def handle(*_):
+        if armed[0]:
+            armed[0] = False
+            raise OutOfNowhere
+
+    before = signal.signal(signal.SIGALRM, handle)
+    count, until = 0, time.monotonic() + 20
+    signal.setitimer(signal.ITIMER_REAL, 0.0007, 0.0007)
+    while count < times and time.monotonic() < until:
+        try:
+            armed[0] = True
+            work()
+            armed[0] = False
+        except OutOfNowhere:
+            count += 1
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+    return count
+
+
+def case_exceptions_out_of_nowhere(w):
+    update, item = w.site("update", "n", Flag.AUGMENTED, op="attr_update"), w.site("item", op="item_write")
+    grow = w.site("grow", "append", op="method")
+    thing, table, line = Thing(), {}, []
+    ready, stay = Pipe(), Pipe()
+    clock = w.core.snapshot()
+
+    def other():
+        w.core.thread_begin(None, clock)
+        ready.tell()
+        stay.wait()
+        w.attr_update(thing, update).n += 1
+        w.core.thread_end()
+        ready.tell()
+
+    def work():
+        for number in range(200):
+            w.attr_update(thing, update).n += 1
+            w.item_write(number, table, number, item)
+            w.method(line, grow).append(number)
+
+    _thread.start_new_thread(other, ())
+    ready.wait()
+    assert interrupted(work, 100) > 0
+    w.clean()
+    w.attr_update(thing, update).n += 1
+    stay.tell()
+    ready.wait()
+    assert ("order", "update WRITE", "update WRITE") in w.pairs()
+    for pipe in (ready, stay):
+        pipe.close()

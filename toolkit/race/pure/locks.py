@@ -1,11 +1,14 @@
 """Lock and RLock that behave like the originals and tell the monitor who holds them.
 
 The original Lock cannot be subclassed, so this one wraps it and answers for its class; the RLock is a subclass.
+A signal handler that raises may do so where the originals' C code would not let it; all but one such place are seen
+to: at the very entry of `release` the lock stays held.
 """
 
 from __future__ import annotations
 
 import _thread
+from itertools import starmap
 from sys import _getframe, modules
 
 from toolkit.race.pure.classify import descends
@@ -60,27 +63,34 @@ class _Lock:
         return _NativeLock
 
     def acquire(self, *args: Any, **kwargs: Any) -> bool:
-        got: bool = self._native.acquire(*args, **kwargs)
-        if got:
-            self._got(_getframe(1))
-        return got
+        if kwargs:
+            if args or not kwargs.keys() <= {"blocking", "timeout"}:
+                return self._acquired(_getframe(1), *_checked(self._native.acquire, args, kwargs))
+            args = kwargs.get("blocking", True), kwargs.get("timeout", -1)
+        return self._acquired(_getframe(1), *args)
 
-    def _got(self, frame: Any) -> None:
+    def _acquired(self, frame: Any, *args: Any) -> bool:
+        got: list[bool] = []
         try:
-            self._holding.acquired(self._record, frame)
-        except BaseException:     # a signal handler's: whoever was to release it does not know that it is held
-            self._native.release()
+            # In one go: a signal handler may raise after the call, and nobody would know that the lock is held.
+            got.extend(starmap(self._native.acquire, (args,)))
+            if got[0]:
+                self._holding.acquired(self._record, frame)
+        except BaseException:
+            if got and got[0]:
+                self._native.release()
             raise
+        return got[0]
 
     def release(self) -> None:
-        if self._native.locked():
-            self._holding.released(self._record)
-        self._native.release()
+        try:
+            if self._native.locked():
+                self._holding.released(self._record)
+        finally:
+            self._native.release()
 
     def __enter__(self) -> bool:
-        got: bool = self._native.acquire()
-        self._got(_getframe(1))
-        return got
+        return self._acquired(_getframe(1))
 
     def __exit__(self, *_: object) -> None:
         self.release()
@@ -104,12 +114,11 @@ class _Lock:
 
 
 class _RLock(_NativeRLock):     # type: ignore[misc]  # see above
-    __slots__ = ("_depth", "_record")
+    __slots__ = ("_record",)
     _holding: Holding
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self: Self = _NativeRLock.__new__(cls, *args, **kwargs)
-        self._depth = 0
         self._record = self._holding.record(self)
         return self
 
@@ -117,51 +126,48 @@ class _RLock(_NativeRLock):     # type: ignore[misc]  # see above
         """Take what `__new__` has judged."""
 
     def acquire(self, *args: Any, **kwargs: Any) -> bool:
-        got: bool = _NativeRLock.acquire(self, *args, **kwargs)
-        if got:
-            self._got(_getframe(1))
-        return got
+        return self._acquired(_getframe(1), *args, **kwargs)
 
-    def _got(self, frame: Any) -> None:
-        self._depth += 1
-        if self._depth > 1:
-            return
+    def _acquired(self, frame: Any, *args: Any, **kwargs: Any) -> bool:
+        before = self._recursion_count()
         try:
-            self._holding.acquired(self._record, frame)
+            got: bool = _NativeRLock.acquire(self, *args, **kwargs)
+            if got and not before:
+                self._holding.acquired(self._record, frame)
         except BaseException:     # as above
-            self._depth -= 1
-            _NativeRLock.release(self)
+            if self._recursion_count() > before:
+                _NativeRLock.release(self)
             raise
+        return got
 
     def release(self) -> None:
-        if self._is_owned():
-            if self._depth == 1:
+        try:
+            if self._recursion_count() == 1:
                 self._holding.released(self._record)
-            self._depth -= 1
-        _NativeRLock.release(self)
+        finally:
+            _NativeRLock.release(self)
 
     def __enter__(self) -> bool:
-        got: bool = _NativeRLock.acquire(self)
-        self._got(_getframe(1))
-        return got
+        return self._acquired(_getframe(1))
 
     def __exit__(self, *_: object) -> None:
         self.release()
 
+    if not hasattr(_NativeRLock, "_recursion_count"):     # 3.12.0
+        def _recursion_count(self) -> int:
+            return int(repr(self).rpartition("count=")[2].split()[0]) if self._is_owned() else 0
+
     def _release_save(self) -> Any:
         if self._is_owned():
             self._holding.released(self._record)
-            self._depth = 0
         return super()._release_save()
 
     def _acquire_restore(self, state: Any) -> None:
         super()._acquire_restore(state)
-        self._depth = state[0]
         self._holding.acquired(self._record, _getframe(1))
 
     def _at_fork_reinit(self) -> None:
         super()._at_fork_reinit()
-        self._depth = 0
         self._holding.dropped(self._record)
 
     def __repr__(self) -> str:
@@ -170,6 +176,14 @@ class _RLock(_NativeRLock):     # type: ignore[misc]  # see above
 
     def __reduce_ex__(self, _: object) -> Any:
         raise TypeError("cannot pickle '_thread.RLock' object")
+
+
+def _checked(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Return `acquire(blocking, timeout=...)` as positional arguments, or raise what the original raises."""
+    if len(args) == 1 and kwargs.keys() == {"timeout"}:
+        return args[0], kwargs["timeout"]
+    function(*args, **kwargs)
+    raise AssertionError("the original takes arguments that this does not know")
 
 
 def record_of(lock: Any) -> Record | None:

@@ -92,20 +92,17 @@ class Monitor:
         if state.inside or state.quiet or not self.watches():
             return
         touch: Touch | None = None
-        trash: list[shadow.Shadow] = []
-        try:
-            state.inside = True
-            with self.threads.guard:
-                self._serial += 1
-                self._bury_locks()
-                touch = Touch(state, site, frame, self.contexts, self._serial)
-                action(touch)
-                self.table.sweep()
-                trash = self.table.empty()
-                self._count(touch)
-            shadow.drop(trash)
-        finally:
-            state.inside = False
+
+        def run() -> None:
+            nonlocal touch
+            self._serial += 1
+            self._bury_locks()
+            touch = Touch(state, site, frame, self.contexts, self._serial)
+            action(touch)
+            self.table.sweep()
+            self._count(touch)
+
+        self._guarded(state, run)
         if touch is not None and touch.conflicts:
             self._tell(state, touch.conflicts, value)
 
@@ -114,17 +111,22 @@ class Monitor:
         state = self.threads.current()
         if state.inside:
             return
-        trash: list[shadow.Shadow] = []
-        try:
-            state.inside = True
-            with self.threads.guard:
-                self._bury_locks()
-                action(state)
-                self.threads.alone(state)
-                trash = self.table.empty()
-            shadow.drop(trash)
-        finally:
-            state.inside = False
+
+        def run() -> None:
+            self._bury_locks()
+            action(state)
+            self.threads.alone(state)
+
+        self._guarded(state, run)
+
+    def _guarded(self, state: ThreadState, action: Callable[[], None]) -> None:
+        self.threads.guard.run(state, action)
+        if self.table.trash:
+            state.quiet += 1      # finalizers of what is let go of run here by our doing
+            try:
+                shadow.drop(self.table.empty())
+            finally:
+                state.quiet -= 1
 
     def look_back(self, frame: FrameType, site: Site, action: Callable[[Touch], None]) -> None:
         """Do something about accesses that this thread noted before."""
@@ -154,10 +156,7 @@ class Monitor:
     def end_thread(self) -> Clock:
         """End this thread; return its last moment."""
         clock = self.threads.end()
-        trash: list[shadow.Shadow] = []
-        with self.threads.guard:     # nothing of this thread is noted any more
-            trash = self.table.empty()
-        shadow.drop(trash)
+        shadow.drop(self.table.empty())     # nothing of this thread is noted any more
         return clock
 
     def tidy(self) -> None:
@@ -167,26 +166,18 @@ class Monitor:
     def snapshot(self) -> Clock:
         """Return this moment; what this thread does from now on is not before it."""
         moment = Clock({}, {})
+        state = self.threads.current()
 
-        def take(state: ThreadState) -> None:
+        def take() -> None:
             nonlocal moment
             moment = state.moment()
             state.time += 1
             self.threads.single = False
 
         # Not through `change`: the only thread is about to start another one.
-        state = self.threads.current()
         if not state.inside:
-            self._guarded(state, take)
+            self.threads.guard.run(state, take, must=True)
         return moment
-
-    def _guarded(self, state: ThreadState, action: Callable[[ThreadState], None]) -> None:
-        try:
-            state.inside = True
-            with self.threads.guard:
-                action(state)
-        finally:
-            state.inside = False
 
     def _apply(self, touch: Touch, steps: Sequence[Step], transfers: Sequence[Transfer]) -> None:
         state = touch.state

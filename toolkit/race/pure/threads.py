@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from _thread import _local, allocate_lock
+from _thread import _local
 
 from toolkit.race.pure.clocks import Clock, ThreadState
+from toolkit.race.pure.guard import Guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,18 +16,17 @@ class Threads:
     """All threads of the process; what is marked so is called under the guard only."""
 
     def __init__(self, forget: Callable[[], None]) -> None:
-        self.guard = allocate_lock()     # made before locks are tracked, so it is a plain one
+        self.guard = Guard()
         self.single = True               # nothing that is still to come can be concurrent with anything
         self._forget = forget            # drops the shadow state
         self._live: dict[int, ThreadState] = {}
-        self._past: list[tuple[int, int, ThreadState]] = []   # slot and last time of ended threads
+        self._past: list[tuple[int, int]] = []   # slot and last time of ended threads
         self._gone: list[ThreadState] = []    # ended without a word
         self._slots = 0
         self._uids = 0
         self._local = _local()
         self._local.state = state = ThreadState()
-        with self.guard:
-            self._enlist(state, None)
+        self._enlist(state, None)
 
     def current(self) -> ThreadState:
         """Return this thread's state; one that nobody announced begins after everything that has happened so far."""
@@ -52,20 +52,25 @@ class Threads:
         else:
             self._local.end = _End(state, self._gone)
         self._local.state = state
-        with self.guard:
+
+        def enlist() -> None:
             self._enlist(state, clock)
             self._settle()
-        state.inside = False
+
+        self.guard.run(state, enlist, must=True)
         return state
 
     def end(self) -> Clock:
         """End this thread, or the topmost logical one, and return its last moment."""
         state = self.current()
-        state.inside = True
-        with self.guard:
-            clock = state.moment()
+
+        def retire() -> None:
             self._retire(state)
             self._settle()
+
+        self.guard.run(state, retire, must=True)
+        state.inside = True      # whatever this thread still does is not noted
+        clock = state.moment()
         below = state.parent
         if below is not None:
             below.chain = clock if below.chain is None else below.chain.union(clock)
@@ -81,7 +86,7 @@ class Threads:
         while self._gone:
             self._retire(self._gone.pop())
         if not self.single and len(self._live) == 1:
-            for slot, time, _ in self._past:
+            for slot, time in self._past:
                 if not (state.sees(slot, time) and state.sees_hard(slot, time)):
                     return
             self.single = True
@@ -90,7 +95,7 @@ class Threads:
     def fork(self) -> None:
         """Go on in the child of a fork, where no other thread is left."""
         state = self.current()
-        self.guard = allocate_lock()     # somebody may have held the old one
+        self.guard = Guard()     # somebody may have held the old one
         mine: list[ThreadState] = [state]
         while mine[-1].parent is not None:
             mine.append(mine[-1].parent)
@@ -98,7 +103,7 @@ class Threads:
         for other in list(self._live.values()):
             if other not in mine:
                 self._retire(other)
-        for slot, time, _ in self._past:
+        for slot, time in self._past:
             state.join(Clock({slot: time}, {slot: time}))
         state.inside = False
         self.alone(state)
@@ -113,14 +118,14 @@ class Threads:
                 if other is not state:
                     clock = clock.union(other.moment())
                     other.time += 1
-            for slot, time, _ in self._past:
+            for slot, time in self._past:
                 clock = clock.union(Clock({slot: time}, {slot: time}))
         state.slot, state.time = self._slot(clock)
         state.join(clock)
 
     def _slot(self, clock: Clock) -> tuple[int, int]:
         """Return a slot and its first time: an ended thread's where everything it did is past for the new one."""
-        for index, (slot, time, _) in enumerate(self._past):
+        for index, (slot, time) in enumerate(self._past):
             if clock.order.get(slot, 0) >= time and clock.hard.get(slot, 0) >= time:
                 del self._past[index]
                 return slot, time + 1
@@ -132,7 +137,7 @@ class Threads:
             state.ended = True
             state.opens.clear()
             self._live.pop(state.uid, None)
-            self._past.append((state.slot, state.time, state))
+            self._past.append((state.slot, state.time))
 
     def _settle(self) -> None:
         self.single = False if len(self._live) > 1 else self.single

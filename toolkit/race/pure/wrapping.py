@@ -36,24 +36,22 @@ class Wrapped:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the original, with our calls around it."""
-        thread = self._monitor.threads.current()
-        level = thread.muted
+        level = self._monitor.threads.current().muted
         if self._muted and level:
             return self.__wrapped__(*args, **kwargs)     # a primitive inside a primitive
         before, after, failed = self._hooks
         state = guarded(before, *args, **kwargs)
-        muted = self._muted and state is not NotImplemented
-        if muted:
-            thread.muted = level + 1
+        thread = self._monitor.threads.current()     # perhaps a logical one that has just begun
+        muted = level + 1 if self._muted and state is not NotImplemented else thread.muted
+        level = thread.muted
         try:
+            thread.muted = muted
             result = self.__wrapped__(*args, **kwargs)
+            thread.muted = level
         except BaseException as error:
-            if muted:
-                self._monitor.threads.current().muted = level
+            thread.muted = level
             guarded(failed, state, error, *args, **kwargs)
             raise
-        if muted:
-            self._monitor.threads.current().muted = level
         guarded(after, state, result, *args, **kwargs)
         return result
 
