@@ -12,6 +12,7 @@ import os
 import sys
 from importlib.machinery import SourceFileLoader
 
+from toolkit.errors import ToolkitError
 from toolkit.race import spec as specs
 from toolkit.race.session import Session, warn_of_slow_core
 
@@ -52,7 +53,11 @@ def main(spool: str) -> None:
 
 def _session(spec: Spec, spool: str) -> Session:
     session = Session(spool=spool, core=spec.core, include=spec.include, options=spec.options)
-    session.start()
+    try:
+        session.start()
+    except ToolkitError as error:
+        sys.stderr.write(f"gilscope: {error}\n")
+        raise SystemExit(error.exit_code) from None
     atexit.register(session.finish)   # before any of the program's, so it runs after them
     warn_of_slow_core(session)
     return session

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -59,7 +58,7 @@ def limit_after(seconds: float) -> float:
     return max(LONGER * seconds, SHORTEST_LIMIT)
 
 
-def _try(plans: Sequence[Plan], attempt: int, spec: Spec, entry: str, limit: float) -> Counter[str]:
+def _try(plans: Sequence[Plan], attempt: int, spec: Spec, entry: str, limit: float) -> dict[str, int]:
     """Run the program once; return how often each race was confirmed."""
     spool = child_process.make_spool()
     spec.pauses = [attempt, list(plans)]
@@ -69,9 +68,10 @@ def _try(plans: Sequence[Plan], attempt: int, spec: Spec, entry: str, limit: flo
             _run_silently(spec, spool, entry, limit)
         try:
             with open(os.path.join(spool, ANSWERS), encoding="utf-8") as answers:
-                return Counter(answers.read().split("\n")[:-1])
+                last = dict(line.split() for line in answers.read().split("\n")[:-1])
         except FileNotFoundError:
-            return Counter()
+            return {}
+        return {ident: int(times) for ident, times in last.items() if int(times) > 0}
     finally:
         child_process.remove_spool(spool)
 

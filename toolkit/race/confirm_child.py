@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from toolkit.race.confirm_plan import Plan
 
-ANSWERS = "answers"    # in the spool: one line for every confirmation, the race's ident
+ANSWERS = "answers"    # in the spool: a race's ident and how often it is confirmed by now, line by line
 MOST_ANSWERS = 10_000  # of one run: a loop that loses every update must not fill the disk
 
 
@@ -35,10 +35,10 @@ class Confirmation:
         """Return the entry script's code, rewritten."""
         return hook.code_for_script(path, source, self.core)  # type: ignore[arg-type]  # likewise
 
-    def _tell(self, ident: str) -> None:
+    def _tell(self, ident: str, times: int) -> None:
         if self._left > 0:
             self._left -= 1
             # Opened each time, as the spool is: a program may close every file.
             file = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            os.write(file, ident.encode() + b"\n")
+            os.write(file, f"{ident} {times}\n".encode())
             os.close(file)

@@ -26,17 +26,18 @@ class PausingCore:
     Args:
         plans: Of the races that are not confirmed yet.
         attempt: Which try this is, from 0; it chooses how long a pause is.
-        tell: Called with a race's ident for each confirmation.
+        tell: Called with a race's ident and the number of its confirmations whenever that changes.
     """
 
     name = "pausing"
 
-    def __init__(self, plans: Sequence[Plan], attempt: int, tell: Callable[[str], None]) -> None:
+    def __init__(self, plans: Sequence[Plan], attempt: int, tell: Callable[[str, int], None]) -> None:
         pause = PAUSES[attempt % len(PAUSES)]
         self._watchers: dict[Place, list[tuple[Watcher, int]]] = {}
         own = Ops()
-        for ident, question, places in plans:
-            watcher = Watcher(question, pause, partial(tell, ident))
+        for ident, question, key, places in plans:
+            # A name in a report may be shortened: every other try looks at all items.
+            watcher = Watcher(question, "" if attempt % 2 else key, pause, partial(tell, ident))
             for (path, line, column, op), roles in places:
                 self._watchers.setdefault((path, line, column, op), []).append((watcher, roles))
                 own.recent.wanted |= op in {"reads", "writes"}

@@ -6,6 +6,7 @@ reading and writing.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import deque
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
     from toolkit.race.confirm_spots import Spot
 
-STRUCTURED: tuple[type[Any], ...] = (dict, list, set, deque, type({}.keys()), type({}.values()), type({}.items()))
+VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+STRUCTURED: tuple[type[Any], ...] = (dict, list, set, deque, *VIEWS)
+READING = frozenset({"copy", "count", "empty", "full", "get", "index", "items", "keys", "qsize", "values"})
 
 
 class AttributeProxy:
@@ -84,21 +87,24 @@ class ItemProxy:
 class MethodProxy:
     """A container of the program for one call of one of its methods."""
 
-    __slots__ = ("_owner", "_spot")
+    __slots__ = ("_owner", "_recent", "_spot")
 
-    def __init__(self, owner: Any, spot: Spot) -> None:
+    def __init__(self, owner: Any, spot: Spot, recent: Recent) -> None:
         self._owner = owner
         self._spot = spot
+        self._recent = recent
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._owner, name)
 
         def call(*arguments: Any, **named: Any) -> Any:
+            (self._recent.read if name in READING else self._recent.wrote)(self._owner, ANY)
             self._spot.write(self._owner, ANY)
-            result = method(*arguments, **named)
-            self._spot.read(self._owner, ANY)
-            self._spot.wrote(self._owner, ANY)
-            return result
+            try:
+                return method(*arguments, **named)
+            finally:
+                self._spot.read(self._owner, ANY)
+                self._spot.wrote(self._owner, ANY)
 
         return call
 
@@ -119,10 +125,11 @@ class Ops:
 
     def item_read(self, owner: Any, key: Any, spot: Spot) -> Any:
         spot.arrive(owner, key)
-        value = owner[key]
-        self.recent.read(owner, key)
-        spot.read(owner, key)
-        return value
+        try:
+            return owner[key]
+        finally:   # also where it is missing: what follows may depend on that
+            self.recent.read(owner, key)
+            spot.read(owner, key)
 
     def item_write(self, value: Any, owner: Any, key: Any, spot: Spot) -> None:
         spot.write(owner, key)
@@ -132,9 +139,11 @@ class Ops:
 
     def item_delete(self, owner: Any, key: Any, spot: Spot) -> None:
         spot.write(owner, key)
-        del owner[key]
-        self.recent.wrote(owner, key)
-        spot.wrote(owner, key)
+        try:
+            del owner[key]
+        finally:
+            self.recent.wrote(owner, key)
+            spot.wrote(owner, key)
 
     def item_proxy(self, owner: Any, spot: Spot) -> Any:
         return ItemProxy(owner, spot, self) if spot.watchers or self.recent.wanted else owner
@@ -178,16 +187,18 @@ class Ops:
         return value
 
     def method(self, owner: Any, spot: Spot) -> Any:
-        return MethodProxy(owner, spot) if spot.watchers else owner
+        return MethodProxy(owner, spot, self.recent) if spot.watchers or self.recent.wanted else owner
 
     def contains(self, key: Any, owner: Any, spot: Spot) -> bool:
         spot.arrive(owner, key)
         found = key in owner
+        self.recent.read(owner, key)
         spot.read(owner, key)
         return found
 
     def size(self, owner: Any, spot: Spot) -> Any:
         spot.arrive(owner, ANY)
+        self.recent.read(owner, ANY)
         spot.read(owner, ANY)
         return owner
 
@@ -254,7 +265,7 @@ def _globals_of_caller() -> dict[str, Any]:
 def _followed(owner: Any, spot: Spot) -> Iterator[Any]:
     """Iterate, waiting between items for a change of the structure."""
     watchers = [watcher for watcher, roles in spot.watchers if roles & ITERATES]
-    structure = getattr(owner, "mapping", owner)
+    structure = gc.get_referents(owner)[0] if isinstance(owner, VIEWS) else owner
     for watcher in watchers:
         watcher.begin((structure, ANY))
     try:

@@ -10,15 +10,17 @@ if TYPE_CHECKING:
     from toolkit.race.report import Access, Race, Spot
 
     Place = tuple[str, int, int, str]                 # path, line, column, op
-    Plan = tuple[str, str, list[tuple[Place, int]]]   # Race.ident, one of the questions, places with their roles
+    # Race.ident, one of the questions, the raced item's key as it is written, places with their roles
+    Plan = tuple[str, str, str, list[tuple[Place, int]]]
 
 READS, WRITES = 1, 2          # begins a span; ends one, or falls into another thread's
 FIRST, SECOND = 4, 8          # the race's two places
 ITERATES = 16                 # the structure must rest from here to the iteration's end
 
-LOST, MET, CHANGED = "lost", "met", "changed"   # the questions: was a write overwritten unseen; were both there at
-                                                # once; did the structure change during the iteration
-SPANS = frozenset({"lost update", "check-then-act"})
+# The questions.  Was a write overwritten unseen?  Did another thread act between the check and the act?  Were both there
+# at once?  Did the structure change during the iteration?
+LOST, PASSED, MET, CHANGED = "lost", "passed", "met", "changed"
+SPANS = {"lost update": LOST, "check-then-act": PASSED}
 
 
 def plan(race: Race) -> Plan:
@@ -30,16 +32,21 @@ def plan(race: Race) -> Plan:
         if side in iterates:
             _add(places, side.pause, ITERATES)
         elif race.kind in SPANS or side.augmented:
-            _add_span(places, side)
+            _add_span(places, side, race.kind)
         elif side.verb != "read":
             _add(places, side.pause, WRITES)
     spans = any(roles & READS for roles in places.values())
-    question = CHANGED if iterates else LOST if spans and race.kind in SPANS else MET
-    return race.ident, question, list(places.items())
+    question = CHANGED if iterates else SPANS.get(race.kind, MET) if spans else MET
+    return race.ident, question, _key(race.variable), list(places.items())
 
 
-def _add_span(places: dict[Place, int], side: Access) -> None:
-    if side.augmented:
+def _key(variable: str) -> str:
+    """Return "['the']" of "counts['the']", "" where the variable is no item."""
+    return variable[variable.index("["):] if variable.endswith("]") else ""
+
+
+def _add_span(places: dict[Place, int], side: Access, kind: str) -> None:
+    if side.augmented and kind != "check-then-act":   # there, what counts is the check before it
         _add(places, side.pause, READS | WRITES)
     elif side.verb == "read":
         _add(places, side.pause, READS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import os
-import sys
 
 from toolkit.race import hook, registry, sync
 from toolkit.race.engine import Engine
@@ -135,7 +134,7 @@ def load_core(wanted: str) -> tuple[Core, str]:
             reason = str(error)
         else:
             try:
-                return build.load(), ""
+                return build.load(_say_that_it_compiles), ""
             except build.UnavailableError as error:
                 reason = str(error)
     if wanted == "c":
@@ -148,5 +147,16 @@ def load_core(wanted: str) -> tuple[Core, str]:
 def warn_of_slow_core(session: Session) -> None:
     """Say on standard error why this takes longer than it could."""
     if session.slow_because:
-        print(f"gilscope: the race checker's C core cannot be had ({session.slow_because}); "
-              "the one in Python gives the same verdicts, slower", file=sys.__stderr__)
+        first_line = session.slow_because.partition("\n")[0].rstrip(":")
+        _say(f"the race checker's C core cannot be had: {first_line} (--core c says more); "
+             "the one in Python gives the same verdicts, slower")
+
+
+def _say_that_it_compiles() -> None:
+    if os.isatty(2):
+        _say("compiling the race checker's core, once for this Python")
+
+
+def _say(words: str) -> None:
+    # Not through sys.stderr: the program's is not ours to look at.
+    os.write(2, f"gilscope: {words}\n".encode(errors="replace"))
