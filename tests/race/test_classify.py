@@ -679,3 +679,77 @@ def test_stores_that_belong_together(program, beside, fragment, flags, occurrenc
     made.site("beside", fragment, beside, "attr_write", beside[5:], F.MULTI | flags)
     made.site("load", "return", "self.value", "attr_read", "value")
     assert verdict(made, ("store", K.WRITE), ("load", K.READ))[0] == kind
+
+
+WITHDRAW = """
+class Account:
+    def withdraw(self, amount):
+        if self.value >= amount:
+            with self.lock:
+                if self.value >= amount:
+                    self.value -= amount
+
+    def show(self):
+        print(self.value)
+"""
+
+
+def test_what_is_computed_under_the_second_check_is_no_publication(program):
+    made = program(WITHDRAW)
+    made.site("outer", "if self.value", "self.value", "attr_read", "value", F.TEST | F.SPAN_READ)
+    made.site("inner", "if self.value", "self.value", "attr_read", "value", F.TEST | F.SPAN_READ, occurrence=2)
+    flags = F.GUARD | F.RECHECKED | F.AUGMENTED
+    made.site("take", "-=", "self.value", "attr_update", "value", flags, ["outer", "inner"])
+    made.site("show", "print", "self.value", "attr_read", "value")
+    assert verdict(made, ("take", K.WRITE, LOCKED), ("show", K.READ), owner=Owner(value=3))[1] == "race"
+
+
+HALF = """
+class Program:
+    def settings(self):
+        if self.made is None:
+            with self.lock:
+                if self.made is None:
+                    self.made = Settings()
+                    self.made.value = True
+        return self.made
+
+    def start(self):
+        if self.settings().value:
+            launch()
+
+    def show(self):
+        print(self.settings().value)
+"""
+
+
+@pytest.mark.parametrize(("load", "flags", "value"), [
+    ("if self.settings()", F.TEST, True), ("print", F.NONE, {}),
+])
+def test_an_object_that_is_shown_before_it_is_complete(program, load, flags, value):
+    made = program(HALF)
+    made.site("outer", "if self.made", "self.made", "attr_read", "made", F.TEST | F.SPAN_READ)
+    made.site("inner", "if self.made", "self.made", "attr_read", "made", F.TEST | F.SPAN_READ, occurrence=2)
+    made.site("show", "= Settings", "self.made", "attr_write", "made", F.GUARD | F.RECHECKED, ["outer", "inner"])
+    made.site("late", "= True", "self.made.value", "attr_write", "value", F.CONSTANT if value is True else F.NONE)
+    made.site("load", load, "self.settings().value", "attr_read", "value", flags)
+    assert verdict(made, ("late", K.WRITE, LOCKED), ("load", K.READ), owner=Owner(value=value))[1] == "race"
+
+
+def test_a_memo_that_somebody_updates(program):
+    made = program(CACHES + "\ndef bump(n):\n    old = cache[n]\n    cache[n] = old + 1\n")
+    made.site("check", "if n not in cache", "cache", "contains", "", F.TEST | F.SPAN_READ)
+    made.site("act", "cache[n] = slow(n)", "cache[n]", "item_write", "", F.GUARD, ["check"])
+    made.site("old", "old =", "cache[n]", "item_read", "", F.SPAN_READ)
+    made.site("new", "old + 1", "cache[n]", "item_write", "", F.VALUE, ["old"])
+    found = verdict(made, ("act", K.WRITE), ("old", K.READ), owner={7: 49}, part="item", key=7)
+    assert found[:2] == ("lost update", "race")
+
+
+def test_a_caught_failure_excuses_removals_alone(program):
+    made = program("def put(k):\n    if k not in jobs:\n        try:\n            jobs[k] = Job()\n"
+                   "        except KeyError:\n            pass\n")
+    made.site("check", "if k", "k not in jobs", "contains", "", F.TEST | F.SPAN_READ)
+    made.site("act", "= Job()", "jobs[k]", "item_write", "", F.GUARD, ["check"])
+    act = ("act", K.WRITE, SPAN)
+    assert verdict(made, act, ("check", K.READ), owner={"a": Owner()}, part="item", key="a", sort="span")[1] == "race"
