@@ -468,3 +468,29 @@ def case_getter_that_stores_itself(w):
 
     w.run(work, work)
     w.clean()
+
+
+def case_getter_that_claims_something(w):
+    """`while (job := scheduler.next_job()) is not None: ...; scheduler.finish(job)`: the first call has acted."""
+    lock, ready, unfinished = w.lock(), [1, 2, 3, 4], Thing()
+    look, pop = w.site("look", "n"), w.site("pop", "pop", op="method")
+    less = w.site("less", "n", Flag.AUGMENTED, op="attr_update")
+    gets = w.site("get", "next_job", CHECK, op="reads")
+    sets = w.site("set", "finish", Flag.GUARD, partners=("get",), op="writes")
+
+    def next_job():
+        with lock:
+            assert w.attr_read(unfinished, look).n <= 0
+            return w.method(ready, pop).pop()
+
+    def finish():
+        with lock:
+            w.attr_update(unfinished, less).n -= 1
+
+    def work():
+        for _ in range(2):
+            if w.reads(w.begin(), next_job(), gets):
+                w.writes(w.begin(), finish(), sets)
+
+    w.run(work, work)
+    w.clean()

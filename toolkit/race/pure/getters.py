@@ -47,10 +47,14 @@ def start(monitor: Monitor) -> int:
 
 
 def open_reads(touch: Touch, since: int) -> None:
-    """Open a span at this site for what the thread has read, and not written, since then."""
-    written = {location for position, location, *_ in touch.state.writes or () if position > since}
+    """Open a span at this site for what the thread has read since then, unless it wrote something as well.
+
+    Such a call is no question: it has acted, and what it returns is its own.
+    """
+    if any(position > since for position, *_ in touch.state.writes or ()):
+        return
     for position, location, opened in touch.state.reads or ():
-        if position > since and location not in written:
+        if position > since:
             spans.failed_check(touch, location, opened, ordered=True)
             spans.open_at(touch, location, opened)
 
