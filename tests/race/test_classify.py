@@ -149,6 +149,9 @@ class Worker:
 
     def set(self, value):
         self.value = value
+
+    def send(self):
+        self.value = 'sent'
 """
 
 
@@ -163,6 +166,7 @@ def flag(program):
     made.site("property", "return self.value", "self.value", "attr_read", "value")
     made.site("report", "return self.value", "self.value", "attr_read", "value", occurrence=2)
     made.site("set", "= value", "self.value", "attr_write", "value")
+    made.site("state", "= 'sent'", "self.value", "attr_write", "value", F.CONSTANT)
     return made
 
 
@@ -176,6 +180,8 @@ def flag(program):
     (("stop", K.WRITE), ("report", K.READ), "race"),      # no test and no property
     (("stop", K.WRITE), ("restart", K.WRITE), "race"),    # who is last?
     (("set", K.WRITE), ("poll", K.READ), "race"),         # no constant
+    (("state", K.WRITE), ("poll", K.READ), "note"),
+    (("state", K.WRITE), ("test", K.READ), "race"),       # more than on and off
 ])
 def test_a_polled_flag_is_a_note(flag, first, second, severity):
     assert verdict(flag, first, second)[1] == severity
@@ -460,6 +466,18 @@ def count(n):
     if n not in cache:
         cache[n] = 0
     cache[n] += 1
+
+def memoize(fn):
+    def inner(n, *args):
+        key = (n, args)
+        if n not in cache:
+            found = cache[key] = fn(n, *args)
+        return found
+    return inner
+
+def given(n, make):
+    if n not in cache:
+        cache[n] = make(n)
 """
 
 
@@ -485,6 +503,8 @@ SPAN = {"span": "check"}
     ("cache[n] = lucky(n)", 49, "race"),
     ("cache[n] = who", "ann", "race"),
     ("cache[n] = 0", 0, "race"),
+    ("cache[key] = fn(n, *args)", 49, "note"),
+    ("cache[n] = make(n)", 49, "race"),              # each caller's own
 ])
 def test_a_memo_that_another_thread_only_checked(program, stored, value, severity):
     made = cached(program, stored)

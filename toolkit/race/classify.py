@@ -26,9 +26,9 @@ fails a program where one of these holds, and it is a *note*:
 
   rule              holds when
   ----------------  ------------------------------------------------------------------------------------------------
-  flag              a read that decides an if or a loop, or a property that returns a bool, meets a store of a constant,
-                    and the write that the read decides, if any, stands in the loop that it polls; or two threads
-                    store the same constant without looking
+  flag              a read that decides a loop meets a store of a constant, or one that decides an if, or is all that a
+                    property returns, meets True, False or None, and the write that the read decides, if any, stands
+                    in the loop that it polls; or two threads store the same constant without looking
   double-checked    the write is under a lock, behind a second test of the same variable under that lock; or it is
                     followed, under that lock, by the store of the flag that was tested twice
   publication       a reference to an object or container is stored under a lock that all writes seen so far hold, the
@@ -67,6 +67,7 @@ PLAIN = "unsynchronised read/write"
 KINDS = (LOST, CHECK, TORN, ITERATION, PLAIN)      # the gravest first
 RACE, VIOLATION, NOTE = "race", "atomicity violation", "note"
 SEVERITIES = (RACE, VIOLATION, NOTE)
+TWO_VALUED = (True, False, None)     # 0 and 1 among them
 ROLE_KINDS = {"update": LOST, "check": CHECK, "part": TORN}
 
 
@@ -346,10 +347,11 @@ def _flag(question: Question) -> str | None:
     constant = write.site.flags & Flag.CONSTANT and not _claims(write.site) and not write.site.flags & Flag.DELETE
     if not constant or not _mere_test(read, write, question) or _announces_early(write, question):
         return None
-    if read.site.flags & (Flag.TEST | Flag.POLL):
+    if read.site.flags & Flag.POLL:
         return "flag"
-    stored = question.sources.literal(write.site)
-    return "flag" if type(stored) is bool and question.sources.accessor(read.site) else None
+    # A state that is more than on and off goes with what else the object holds.
+    two_valued = question.sources.literal(write.site) in TWO_VALUED
+    return "flag" if two_valued and (read.site.flags & Flag.TEST or question.sources.accessor(read.site)) else None
 
 
 def _mere_test(read: Side, write: Side, question: Question) -> bool:

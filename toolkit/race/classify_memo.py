@@ -36,8 +36,9 @@ def repeatable(around: Sequence[ast.AST], *, known: bool) -> bool:
         return False
     target, value, block = found
     value = _resolve(value, block)
-    function = next((node for node in around if isinstance(node, Function)), None)
-    if not known and not _names(value) <= _names(target) | _outside(function, module):
+    functions = [node for node in around if isinstance(node, Function)]
+    allowed = _key_names(target, block) | _outside(functions, module) | _decorated(value, functions)
+    if not known and not _names(value) <= allowed:
         return False
     if isinstance(target, ast.Subscript) and _mentions(value, target.value):
         return False     # what stands in the container decides: `ids[name] = len(ids)`
@@ -86,7 +87,27 @@ def _names(node: ast.AST) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} - bound
 
 
-def _outside(function: Function | None, module: ast.Module) -> set[str]:
+def _key_names(target: ast.expr, before: list[ast.stmt]) -> set[str]:
+    """Return the names in the target, and those that its key was made from: `key = (args, kind)`."""
+    names = _names(target)
+    if isinstance(target, ast.Subscript):
+        names |= _names(_resolve(target.slice, before))
+    return names
+
+
+def _decorated(value: ast.expr, functions: Sequence[Function]) -> set[str]:
+    """Return the names that are called and are parameters of a function around: a decorator's `fn(*args)`."""
+    around = {arg.arg for function in functions[1:] for arg in function.args.args}
+    calls = [node.func for node in ast.walk(value) if isinstance(node, ast.Call)]
+    return {function.id for function in calls if isinstance(function, ast.Name)} & around - _parameters(functions)
+
+
+def _parameters(functions: Sequence[Function]) -> set[str]:
+    """Return the parameters of the innermost function and of what it defines."""
+    return {arg.arg for arg in ast.walk(functions[0]) if isinstance(arg, ast.arg)} if functions else set()
+
+
+def _outside(functions: Sequence[Function], module: ast.Module) -> set[str]:
     """Return the names of functions, classes, imports and constants of the module, and builtins."""
     names = set(dir(builtins))
     for statement in module.body:
@@ -96,8 +117,7 @@ def _outside(function: Function | None, module: ast.Module) -> set[str]:
             names |= {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
         if isinstance(statement, ast.Assign):
             names |= {target.id for target in statement.targets if isinstance(target, ast.Name) and target.id.isupper()}
-    local = set() if function is None else {arg.arg for arg in ast.walk(function) if isinstance(arg, ast.arg)}
-    return names - local
+    return names - _parameters(functions)
 
 
 def _varies(value: ast.AST, around: Sequence[ast.AST], module: ast.Module, deep: int) -> bool:
