@@ -25,6 +25,13 @@ PROGRAMS = {
         print(sys.argv, sys.path, sys.orig_argv[1:], list(sys.flags), sys.warnoptions)
         print(getattr(__loader__, "name", __loader__), sys.modules["__main__"].__dict__ is globals())
         """,
+    "caching": """
+        import os, sys
+        open("other.py", "w").write("x = 1")
+        import other
+        # Rewritten modules are kept elsewhere, so there may be no __pycache__ where plain Python makes one.
+        print(sys.dont_write_bytecode, sys.pycache_prefix, sorted({*os.listdir(".")} - {"__pycache__"}))
+        """,
     "docstring": '"""Its own docstring."""\nprint(__doc__, __file__)\n',
     "no_entry_of_ours": """
         import os, sys
@@ -330,6 +337,14 @@ def neutral(text, place):
 def test_program_is_as_without_the_checker(name, python, tmp_path):
     plain, checked = plain_and_checked(python, ["script.py", "one", "--notes"], tmp_path, source=PROGRAMS[name])
     assert checked == plain
+
+
+def test_program_that_writes_no_bytecode_writes_none(python, tmp_path, monkeypatch):
+    monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path / "cache"))
+    plain, checked = plain_and_checked(python, ["script.py"], tmp_path, source=PROGRAMS["caching"], flags="-B")
+    assert checked == plain
+    assert plain[0] == "True None ['other.py', 'script.py']\n"
+    assert list((tmp_path / "cache" / "pyc").rglob("session.*.pyc"))
 
 
 @pytest.mark.parametrize("name", ["names", "uncaught", "exit_code", "keyboard_interrupt", "syntax_error", "doctest",

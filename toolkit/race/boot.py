@@ -1,5 +1,6 @@
 # ruff: noqa: D100  a docstring would become the program's
-# The first file of a checked process: its arguments end with this file, the spool folder and what sys.path begins with.
+# The first file of a checked process: its arguments end with this file, the spool folder, what sys.path begins with,
+# and where compiled modules of ours may be kept.
 # It finds gilscope beside itself, whatever the build has installed, and leaves the rest to `child`.  Its names are gone
 # before the program's appear.  Older Pythons must be able to read it.
 import sys
@@ -11,9 +12,13 @@ def _child():  # type: ignore[no-untyped-def]  # noqa: ANN202  a module
             (sys.executable, sys.implementation.name, *sys.version_info[:2])))
         raise SystemExit(2)
     importlib, external = sys.modules["_frozen_importlib"], sys.modules["_frozen_importlib_external"]
-    file, _, entry = sys.argv[-3:]
+    file, _, entry, cache = sys.argv[-4:]
     if not sys.flags.safe_path:
         sys.path[0] = entry
+    kept = sys.dont_write_bytecode, sys.pycache_prefix
+    if sys.dont_write_bytecode:
+        # To compile ours would double the start.  That nothing is written beside sources is kept: `child` sets it back.
+        sys.dont_write_bytecode, sys.pycache_prefix = False, cache
     race = file.rpartition("/")[0]
     folder = race.rpartition("/")[0]
     own = folder + "/__init__.py"
@@ -29,7 +34,9 @@ def _child():  # type: ignore[no-untyped-def]  # noqa: ANN202  a module
     spec = external.spec_from_file_location(name, own, submodule_search_locations=[folder])
     package = sys.modules[name] = importlib.module_from_spec(spec)
     spec.loader.exec_module(package)
-    return __import__(name + ".race.child", fromlist=["main"])
+    child = __import__(name + ".race.child", fromlist=["main"])
+    child.caching = kept
+    return child
 
 
-_child().main(sys.argv[-2])  # type: ignore[no-untyped-call]  # nor any type to import here
+_child().main(sys.argv[-3])  # type: ignore[no-untyped-call]  # nor any type to import here

@@ -29,6 +29,7 @@ OURS = __name__.rpartition(".")[0] + "."   # as our package is called here; impo
 BOOT = os.path.join(os.path.dirname(__file__), "boot.py")
 GIVEN = frozenset({"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__annotations__", "__builtins__",
                    "__file__", "__cached__"})   # what the interpreter puts into `__main__`
+caching: tuple[bool, str | None]    # what `boot` found, and changed for our modules
 LIFELINE_NUMBER = 200   # of the lifeline's descriptor at least: the program's own files get the numbers they always get
 
 
@@ -40,6 +41,7 @@ def main(spool: str) -> None:
     if spec.lifeline >= 0:
         _hold(spec.lifeline)
     session = _confirmation(spec, spool) if spec.pauses else _session(spec, spool)
+    sys.dont_write_bytecode, sys.pycache_prefix = caching   # ours are imported
     names = sys.modules["__main__"].__dict__
     for name in set(names) - GIVEN:
         del names[name]

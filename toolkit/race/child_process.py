@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from toolkit.errors import ToolkitError
+from toolkit.race.places import cache_folder
 from toolkit.race.spec import MODULE, SCRIPT
 from toolkit.race.spec_target import is_bundle
 
@@ -86,7 +87,7 @@ def words(spec: Spec, spool: str, entry: str) -> list[str]:
         entry: What `sys.path` begins with.
     """
     as_module = spec.kind == MODULE or (spec.kind == SCRIPT and is_bundle(spec.name))   # both are runpy's
-    return [*spec.python, *(AS_MODULE if as_module else AS_SCRIPT), spool, entry]
+    return [*spec.python, *(AS_MODULE if as_module else AS_SCRIPT), spool, entry, os.path.join(cache_folder(), "pyc")]
 
 
 def run(spec: Spec, spool: str, entry: str) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from toolkit.race.confirm_spots import Spot
 
-VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+VIEWS: tuple[type[Any], ...] = (type({}.keys()), type({}.values()), type({}.items()))
 STRUCTURED: tuple[type[Any], ...] = (dict, list, set, deque, *VIEWS)
 READING = frozenset({"copy", "count", "empty", "full", "get", "index", "items", "keys", "qsize", "values"})
 

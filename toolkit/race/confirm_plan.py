@@ -17,8 +17,8 @@ READS, WRITES = 1, 2          # begins a span; ends one, or falls into another t
 FIRST, SECOND = 4, 8          # the race's two places
 ITERATES = 16                 # the structure must rest from here to the iteration's end
 
-# The questions.  Was a write overwritten unseen?  Did another thread act between the check and the act?  Were both there
-# at once?  Did the structure change during the iteration?
+# The questions.  Was a write overwritten unseen?  Did another thread act between the check and the act?  Were both
+# there at once?  Did the structure change during the iteration?
 LOST, PASSED, MET, CHANGED = "lost", "passed", "met", "changed"
 SPANS = {"lost update": LOST, "check-then-act": PASSED}
 
