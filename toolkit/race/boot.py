@@ -35,7 +35,7 @@ def _child():  # type: ignore[no-untyped-def]  # noqa: ANN202  a module
     package = sys.modules[name] = importlib.module_from_spec(spec)
     spec.loader.exec_module(package)
     child = __import__(name + ".race.child", fromlist=["main"])
-    child.caching = kept
+    child.caching = kept  # type: ignore[attr-defined]  # of `child`
     return child
 
 

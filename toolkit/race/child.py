@@ -29,7 +29,7 @@ OURS = __name__.rpartition(".")[0] + "."   # as our package is called here; impo
 BOOT = os.path.join(os.path.dirname(__file__), "boot.py")
 GIVEN = frozenset({"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__annotations__", "__builtins__",
                    "__file__", "__cached__"})   # what the interpreter puts into `__main__`
-caching: tuple[bool, str | None]    # what `boot` found, and changed for our modules
+caching: tuple[bool, str | None] = (False, None)   # what `boot` found, and changed for our modules
 LIFELINE_NUMBER = 200   # of the lifeline's descriptor at least: the program's own files get the numbers they always get
 
 
