@@ -114,6 +114,60 @@ def test_a_swap_is_torn(program):
     assert verdict(made, ("left", K.WRITE), ("left", K.WRITE))[0] == "torn multi-step write"
 
 
+def test_a_swap_of_items_is_torn(program):
+    made = program("def shuffle(i, j):\n    cards[i], cards[j] = cards[j], cards[i]\n")
+    made.site("read", "cards", "cards[i]", "item_read", "", F.SPAN_READ)
+    made.site("write", "cards", "cards[i]", "item_proxy", "", F.MULTI | F.VALUE, ["read"])
+    found = verdict(made, ("write", K.WRITE), ("write", K.WRITE), owner=[1, 2], part="item", key=0)
+    assert found[0] == "torn multi-step write"
+
+
+PAIR = """
+def shift(self, by):
+    with self.lock:
+        self.value += by
+        self.end += by
+
+def length(self):
+    low = self.value
+    high = self.end
+    return high - low
+
+def first(self):
+    return self.value
+"""
+
+
+@pytest.mark.parametrize(("load", "kind"), [("low", "torn multi-step write"), ("first", "unsynchronised read/write")])
+def test_a_pair_that_is_loaded_in_parts_is_torn(program, load, kind):
+    made = program(PAIR)
+    made.site("value", "self.value +=", "self.value", "attr_update", "value", F.AUGMENTED)
+    made.site("end", "self.end +=", "self.end", "attr_update", "end", F.AUGMENTED)
+    made.site("low", "low =", "self.value", "attr_read", "value")
+    made.site("high", "high =", "self.end", "attr_read", "end")
+    made.site("first", "return self.value", "self.value", "attr_read", "value")
+    assert verdict(made, ("value", K.WRITE, LOCKED), (load, K.READ), owner=Owner(value=3))[:2] == (kind, "race")
+
+
+def test_a_list_that_is_rebuilt_from_itself_loses_what_is_appended(program):
+    made = program("def prune():\n    jobs[:] = [job for job in jobs if job]\n")
+    made.site("old", "jobs", "jobs", "iterate", "", F.SPAN_READ)
+    made.site("new", "jobs", "jobs[:]", "item_write", "", F.VALUE, ["old"])
+    made.site("append", "jobs", "jobs", "method", "append")
+    found = verdict(made, ("new", K.RESHAPE), ("append", K.GROW), owner=[], part="structure", key=None)
+    assert found[0] == "lost update"
+
+
+def test_the_return_behind_a_lazy_initialisation_counts_as_the_act(program):
+    made = program("def get(self):\n    if self.value is None:\n        self.value = Thing()\n    return self.value\n")
+    made.site("check", "if", "self.value", "attr_read", "value", F.TEST | F.SPAN_READ)
+    made.site("act", "Thing", "self.value", "attr_store", "value", F.GUARD, ["check"])
+    made.site("return", "return", "self.value", "attr_read", "value")
+    owner = Owner(value=Owner())
+    for second in ("check", "return"):
+        assert verdict(made, ("act", K.WRITE), (second, K.READ), owner=owner)[:2] == ("check-then-act", "race")
+
+
 def test_two_updates_in_one_statement_are_lost_updates(program):
     made = program(SWAP)
     made.site("read", "left + 1", "pair.left", "attr_read", "left", F.SPAN_READ)

@@ -12,10 +12,12 @@ A read plays the role of the write that it is a partner of.  The kind follows fr
   order conflict of                                             kind
   ------------------------------------------------------------  ----------------------------
   an iteration and a change of structure                        iteration during change
-  a slice assignment, sort, reverse, rotate and anything        torn multi-step write
+  a slice assignment, sort, reverse, rotate and anything        torn multi-step write, or lost update where the new
+                                                                content is made from the old
   a write, and a read that an update comes from                 lost update
   a write, and a read that decides a write                      check-then-act
   a write that is part of several, and a plain read             torn multi-step write
+  a guarded write, and a read behind it in its function         check-then-act, counted at the write
   two writes, one an update / check / part                      lost update / check-then-act / torn multi-step write
   anything else, shared generators among it                     unsynchronised read/write
 
@@ -173,15 +175,23 @@ def order_kind(question: Question) -> str:
     if Kind.ITERATE in kinds:
         return ITERATION
     if Kind.RESHAPE in kinds:
-        return TORN
+        rebuilt = any(side.kind == Kind.RESHAPE and side.site.flags & Flag.VALUE for side in (first, second))
+        return LOST if rebuilt else TORN
     if Kind.READ in kinds:
         read, write = (first, second) if first.kind == Kind.READ else (second, first)
-        role = read_role(read, write, question)
-        if role != "plain":
-            return ROLE_KINDS[role]
-        return TORN if belongs_together(write.number, question.sites) else PLAIN
-    roles = {write_role(side.number, question.sites) for side in (first, second)}
+        return _load_kind(read, write, question)
+    roles = {write_role(side.number, question) for side in (first, second)}
     return next((kind for role, kind in ROLE_KINDS.items() if role in roles), PLAIN)
+
+
+def _load_kind(read: Side, write: Side, question: Question) -> str:
+    role = read_role(read, write, question)
+    if role != "plain":
+        return ROLE_KINDS[role]
+    if follows_act(read.number, write.number, question.sites):
+        return CHECK
+    together = belongs_together(write.number, question.sites) or read_in_parts(read, write, question.sites)
+    return TORN if together else PLAIN
 
 
 def span_kind(question: Question) -> str:
@@ -198,16 +208,16 @@ def span_kind(question: Question) -> str:
     return LOST
 
 
-def write_role(number: int, sites: Sites) -> str:
+def write_role(number: int, question: Question) -> str:
     """Return "update", "check", "part" or "plain" for a write."""
-    site = sites[number]
+    site = question.sites[number]
     if site.flags & Flag.AUGMENTED:
         return "update"
     if site.flags & Flag.VALUE:
-        return "part" if site.flags & Flag.MULTI and swaps(number, sites) else "update"
+        return "part" if site.flags & Flag.MULTI and swaps(site, question.sources) else "update"
     if site.flags & Flag.GUARD:
         return "check"
-    return "part" if belongs_together(number, sites) else "plain"
+    return "part" if belongs_together(number, question.sites) else "plain"
 
 
 def belongs_together(number: int, sites: Sites) -> bool:
@@ -219,13 +229,33 @@ def belongs_together(number: int, sites: Sites) -> bool:
     return any(other.line == site.line or not (other.flags | site.flags) & Flag.CONSTANT for other in beside)
 
 
-def swaps(number: int, sites: Sites) -> bool:
-    """Tell whether the write's value comes from what a store beside it overwrites."""
-    site = sites[number]
-    sources = {sites[partner].text for partner in site.partners}
-    beside = {other.text for other in sites.neighbours(number)
-              if other.flags & Flag.MULTI and other.line == site.line and other.text != site.text}
-    return bool(sources & beside)
+def swaps(site: SiteInfo, sources: Sources) -> bool:
+    """Tell whether the write is of a tuple, and its own part of the value has nothing of what it overwrites."""
+    part = sources.part_stored(site)
+    return part is not None and site.text.replace(" ", "") not in part.replace(" ", "")
+
+
+def read_in_parts(read: Side, write: Side, sites: Sites) -> bool:
+    """Tell whether both sides go on with another attribute in the next line: one stores a pair, one loads it."""
+    stored = {site.key for site in sites.neighbours(write.number) if _beside(site, write.site) and _stores(site)}
+    return any(site.key in stored for site in sites.neighbours(read.number)
+               if _beside(site, read.site) or site.line == read.site.line)
+
+
+def _beside(site: SiteInfo, other: SiteInfo) -> bool:
+    return bool(abs(site.line - other.line) == 1 and site.key != other.key)
+
+
+def _stores(site: SiteInfo) -> bool:
+    return site.op in {"attr_write", "attr_update", "attr_store", "attr_proxy"} and not site.flags & (
+        Flag.CONSTANT | Flag.INIT)
+
+
+def follows_act(read: int, write: int, sites: Sites) -> bool:
+    """Tell whether the read stands behind the guarded write of the same variable: `return self._rows` at the end."""
+    act, after = sites[write], sites[read]
+    return bool(act.flags & Flag.GUARD) and act.text == after.text and after.line > act.line and (
+        act.function == after.function and act.path == after.path)
 
 
 def read_role(read: Side, write: Side, question: Question) -> str:
@@ -238,7 +268,7 @@ def read_role(read: Side, write: Side, question: Question) -> str:
 
 def _role_in(read: Side, number: int, write: Side, question: Question) -> str:
     depends = question.sites[number]
-    role = write_role(number, question.sites)
+    role = write_role(number, question)
     if role == "update" and depends.flags & Flag.GUARD and read.site.flags & (Flag.TEST | Flag.POLL):
         role = "check"
     if role == "check" and read.site.flags & Flag.POLL and _harmless_poll(read, number, write, question):

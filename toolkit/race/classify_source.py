@@ -82,6 +82,16 @@ class Sources:
                 return None
         return None
 
+    def part_stored(self, site: SiteInfo) -> str | None:
+        """Return the source of what a target of a tuple assignment gets, None where it is not one such."""
+        for node in self.around(site):
+            if isinstance(node, ast.Assign):
+                pairs = [(target, node.value) for target in node.targets]
+                return next((found for pair in pairs if (found := _part(*pair, site))), None)
+            if isinstance(node, ast.stmt):
+                return None
+        return None
+
     def literal(self, site: SiteInfo) -> Any:
         """Return the constant that the site stores, or NO_VALUE."""
         stored = self.stored(site)
@@ -177,6 +187,15 @@ class Sources:
             containers = {"dict", "list", "set", "tuple", "frozenset", "deque"}
             return True if name in containers or name[:1].isupper() else None
         return None
+
+
+def _part(target: ast.expr, value: ast.expr, site: SiteInfo) -> str | None:
+    if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
+        return None
+    for part, stored in zip(target.elts, value.elts, strict=False):
+        if _covers(part, site):
+            return ast.unparse(stored)
+    return None
 
 
 def _down(node: ast.AST, site: SiteInfo) -> Iterator[ast.AST]:

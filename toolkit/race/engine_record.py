@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.race import naming_raw as raw
 from toolkit.race import registry
-from toolkit.race.classify import CHECK, NOTE, Question, Side, Sites, judge
+from toolkit.race.classify import CHECK, NOTE, Question, Side, Sites, follows_act, judge
 from toolkit.race.classify_source import Sources
 from toolkit.race.core import NO_VALUE
 from toolkit.race.engine import noted_sites
@@ -76,7 +76,7 @@ class Recorder:
         verdict = judge(question)
         self._learn(verdict, question)
         name = self._name(part, owner, key, (first.site, second.site), frame)
-        places = sorted((self._place(first), self._place(second)))
+        places = sorted((self._place(first, second), self._place(second, first)))
         entry = Entry(section, (places[0], places[1]), name.base, verdict.kind)
         noted = self._noted(first, second)
         severity = "suppressed" if noted else verdict.severity
@@ -163,11 +163,13 @@ class Recorder:
         module = None if frame is None else frame.f_globals
         return self._naming.variable(part, owner, key, sites, module)
 
-    def _place(self, side: Side) -> Place:
-        """Return where a side counts: a read that a write depends on, at the write."""
+    def _place(self, side: Side, other: Side) -> Place:
+        """Return where a side counts: a read that a write depends on, or that stands behind it, at the write."""
         site = side.site
         if side.kind == Kind.READ and (writers := self._sites.writers(side.number)):
             site = self._sites[writers[0]]
+        elif side.kind == Kind.READ and follows_act(side.number, other.number, self._sites):
+            site = other.site
         return self._sources.path(site.path), site.line, site.function
 
     def _noted(self, first: Side, second: Side) -> list[SiteInfo]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from toolkit.race.site import SiteInfo
 
-_function_name = FunctionType.__dict__["__qualname__"].__get__
+_code = FunctionType.__dict__["__code__"].__get__
 FIRST_ARGUMENTS = frozenset({"self", "cls", "klass", "mcs"})
 VIEWS = frozenset({"items", "keys", "values", "copy"})
 SNAPSHOTS = frozenset({"enumerate", "list", "sorted", "tuple", "set", "reversed", "iter", "len"})
@@ -71,7 +71,7 @@ class Naming:
             text = f"{name}.{unmangled(key, name)}"
             return Name(text, text)
         if type(owner) is FunctionType:
-            text = f"{raw.short_function(_function_name(owner))}.{key}"
+            text = f"{_code(owner).co_name}.{key}"
             return Name(text, text)
         cls = raw.class_name(type(owner))
         base = f"{cls}.{unmangled(key, cls)}"
