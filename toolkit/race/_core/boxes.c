@@ -219,8 +219,8 @@ note_box(Thread *thread, PyObject *array, enum Family family, PyObject *index, i
     bool alone = !record->boxes || record->owner != SHARED;
     spin_unlock(&record->spin);
     if (!alone) {
-        Touch touch = {.thread = thread, .site = site, .object = array, .record = record, .key = key, .kind = kind,
-                       .locks = thread_lock_set(thread)};
+        Touch touch;
+        touch_init(&touch, thread, site, array, record, key, kind);
         touch.where = where_now(thread, site, kind, 0);
         spin_lock(&record->spin);
         Cell *cell = record_find(record, key);

@@ -137,9 +137,11 @@ thread_join(Thread *thread, const Base *base, uint64_t time, bool hard)
     thread_reserve(thread, base->n > slot + 1 ? base->n : slot + 1);
     if (raise_times(thread->order, base->times, base->n, slot, time)) {
         thread->stale = true;
+        thread->learned++;
     }
     if (hard && raise_times(thread->hard, base->times + base->n, base->n, slot, time)) {
         thread->stale = true;
+        thread->learned++;
     }
 }
 

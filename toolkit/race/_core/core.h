@@ -180,8 +180,8 @@ typedef struct Record {
 } Record;
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
-#define CACHE_SIZE 512
-typedef struct {
+#define CACHE_SIZE 1024
+typedef struct {            /* one cache line */
     PyObject *object;
     uint64_t key;
     uint64_t epoch;
@@ -190,6 +190,10 @@ typedef struct {
     uint32_t cell;
     uint32_t news;
     uint32_t modes;         /* bits: 1 << Kind; CACHED_SPAN */
+    uint32_t frame;         /* the activation in which a read at site `opened` */
+    int32_t opened;         /* began a span, or -1 */
+    int32_t closed;         /* the site of a write that ended one, or -1 */
+    uint32_t learned;       /* the thread's count then */
 } Cached;
 #define CACHED_SPAN (1u << 16)     /* an x += v was noted: its span, too */
 
@@ -252,6 +256,7 @@ typedef struct Thread {
     int muted, busy;
     uint32_t attention;     /* a reason not to trust the cache: ATTENTION_* */
     uint32_t acquisitions;
+    uint32_t learned;       /* how often it came after something new, or took a lock */
     int n_held;
     uint32_t lock_set;
     bool lock_set_known;

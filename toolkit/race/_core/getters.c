@@ -31,26 +31,20 @@ recent_lives(const Recent *recent)
     return recent->serial == atomic_load_explicit(&recent->record->serial, memory_order_relaxed);
 }
 
+/* Claim that the call wrote anything: then it was an act of its own, no question.  */
 static bool
-written_since(const Thread *thread, const Recent *read, uint64_t since)
+wrote_since(const Thread *thread, uint64_t since)
 {
-    for (uint32_t i = 0; i < RING && i < thread->n_recent[1]; i++) {
-        const Recent *write = &thread->recent[1][i];
-        if (write->position >= since && write->record == read->record && write->key == read->key) {
-            return true;
-        }
-    }
-    return false;
+    uint32_t n = thread->n_recent[1];
+    return n > 0 && thread->recent[1][(n - 1) % RING].position >= since;
 }
 
 /* A touch of what was noted before, on behalf of the calling function.  */
-static Touch
-touch_again(Thread *thread, const Recent *recent, const Site *site, int kind)
+static void
+touch_again(Touch *touch, Thread *thread, const Recent *recent, const Site *site, int kind)
 {
-    return (Touch){
-        .thread = thread, .site = site, .object = recent->object, .record = recent->record,
-        .key = key_word(recent->key), .kind = kind, .locks = thread_lock_set(thread),
-        .options = recent->presence ? PRESENCE : 0};
+    touch_init(touch, thread, site, recent->object, recent->record, key_word(recent->key), kind);
+    touch->options = recent->presence ? PRESENCE : 0;
 }
 
 static Cell *
@@ -75,7 +69,8 @@ tell_again(Touch *touch)
 static void
 read_again(Thread *thread, const Recent *read, const Site *site)
 {
-    Touch touch = touch_again(thread, read, site, READ);
+    Touch touch;
+    touch_again(&touch, thread, read, site, READ);
     touch.where = where_now(thread, site, READ, 0);
     touch.locks = read->locks;
     spin_lock(&read->record->spin);
@@ -111,8 +106,10 @@ write_again(Thread *thread, const Recent *write, const Site *site, int32_t partn
         return;
     }
     Where *inner = where_at(write->where);
-    Touch touch = touch_again(thread, write, site, (int)inner->kind);
-    Closed closed = {0};
+    Touch touch;
+    touch_again(&touch, thread, write, site, (int)inner->kind);
+    Closed closed;
+    closed.n = 0;
     touch.where = where_now(thread, site, (int)inner->kind, inner->bits & CHANGES_PRESENCE);
     closed_add(&touch, &closed, partner, open, write->held, write->n_held);
     closed.spans[0].epoch = write->epoch;
@@ -131,7 +128,7 @@ write_again(Thread *thread, const Recent *write, const Site *site, int32_t partn
 static void
 again(Thread *thread, const Site *site, uint64_t since, int side)
 {
-    uint32_t n = thread->n_recent[side];
+    uint32_t n = side == 0 && wrote_since(thread, since) ? 0 : thread->n_recent[side];
     for (uint32_t i = n > RING ? n - RING : 0; i < n; i++) {
         Recent recent = thread->recent[side][i % RING];
         if (recent.position < since || !recent_lives(&recent)) {
@@ -142,7 +139,7 @@ again(Thread *thread, const Site *site, uint64_t since, int side)
                 write_again(thread, &recent, site, partner < 0 ? site->number : site->partners[partner]);
             }
         }
-        if (side == 0 && recent.base != NULL && !written_since(thread, &recent, since)) {
+        if (side == 0 && recent.base != NULL) {
             read_again(thread, &recent, site);
         }
     }

@@ -78,7 +78,7 @@ perform(Touch *touch, Cell *cell, const Closed *closed)
     if (begins && touch->record->owner == SHARED) {
         failed_check(touch, cell);
     }
-    if (touch->options & TAKE) {
+    if (touch->options & TAKE && touch->record->owner == SHARED) {
         take_cell(thread, touch->record, cell);
     }
     if (begins || thread->recording > 0) {
@@ -152,35 +152,57 @@ uncached(int kind, const Site *site, int options)
         || (site->flags & AUGMENTED && !(options & UPDATE));
 }
 
-static void
-cache_put(Touch *touch, Cached *cached, uint64_t epoch, uint32_t cell)
-{
-    Record *record = touch->record;
-    uint32_t serial = atomic_load_explicit(&record->serial, memory_order_relaxed);
-    uint32_t modes = touch->options & LOOK ? 0 : modes_of(touch->kind, touch->options);
-    if (cached->object == touch->object && cached->key == touch->key.word && cached->epoch == epoch
-        && cached->serial == serial) {
-        modes |= cached->modes;
-    }
-    *cached = (Cached){touch->object, touch->key.word, epoch, record, serial, cell,
-                       atomic_load_explicit(&record->news, memory_order_relaxed), modes};
-}
-
 static Cached *
 cache_place(Thread *thread, PyObject *object, uint64_t key_hash)
 {
     return &thread->cache[(hash_address(object) >> 30 ^ key_hash) % CACHE_SIZE];
 }
 
+/* Claim that the entry is of that location, which still exists.  */
+static inline bool
+is_cached(const Cached *cached, PyObject *object, Key key)
+{
+    return cached->object == object
+        && atomic_load_explicit(&cached->record->serial, memory_order_relaxed) == cached->serial
+        && (cached->key == key.word || key_equal(cached->key, key));
+}
+
+static inline uint32_t
+frame_name(void)
+{
+    return (uint32_t)((uintptr_t)activation() >> 3);
+}
+
 static void
-touch_finish(Touch *touch, uint64_t epoch, uint32_t cell)
+cache_put(const Touch *touch, Cached *cached, uint64_t epoch, uint32_t cell, bool closed)
+{
+    Record *record = touch->record;
+    uint32_t serial = atomic_load_explicit(&record->serial, memory_order_relaxed);
+    uint32_t modes = touch->options & LOOK ? 0 : modes_of(touch->kind, touch->options);
+    bool same = cached->object == touch->object && cached->key == touch->key.word && cached->epoch == epoch
+        && cached->serial == serial;
+    int32_t was_opened = -1, was_closed = -1;
+    if (same) {
+        modes |= cached->modes;
+        was_opened = cached->learned == touch->thread->learned ? cached->opened : -1;
+        was_closed = cached->learned == touch->thread->learned ? cached->closed : -1;
+    }
+    *cached = (Cached){
+        touch->object, touch->key.word, epoch, record, serial, cell,
+        atomic_load_explicit(&record->news, memory_order_relaxed), modes,
+        opens(touch) ? frame_name() : cached->frame, opens(touch) ? touch->site->number : was_opened,
+        closed ? touch->site->number : was_closed, touch->thread->learned};
+}
+
+static void
+touch_finish(Touch *touch, uint64_t epoch, uint32_t cell, bool closed)
 {
     Thread *thread = touch->thread;
     remember_span(touch);
     if (publishes(touch)) {
         thread_advance(thread);
     }
-    cache_put(touch, cache_place(thread, touch->object, key_hash(touch->key.word)), epoch, cell);
+    cache_put(touch, cache_place(thread, touch->object, touch->key.hash), epoch, cell, closed);
     for (int i = 0; i < touch->n_found; i++) {
         tell(thread, &touch->found[i], touch->object, touch->key.word, touch->shown_key,
              is_write(touch->kind) ? touch->value : NULL);
@@ -213,12 +235,18 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
     }
     touch_begin(thread);
     Cached *cached = cache_place(thread, object, key.hash);
-    uint32_t hint = cached->object == object && cached->key == key.word ? cached->cell : UINT32_MAX;
-    Touch touch = {.thread = thread, .site = site, .object = object, .key = key, .kind = kind, .options = options,
-                   .shown_key = shown_key, .value = value};
-    Record *record = touch.record = record_of(thread, object, true);
+    uint32_t hint = UINT32_MAX;
+    if (is_cached(cached, object, key)) {
+        hint = cached->cell;
+        key.word = cached->key;
+    }
+    Record *record = record_of(thread, object, true);
+    Touch touch;
+    touch_init(&touch, thread, site, object, record, key, kind);
+    touch.options = options;
+    touch.shown_key = shown_key;
+    touch.value = value;
     uint64_t epoch = thread->epoch;
-    touch.locks = thread_lock_set(thread);
     Cell *dropped = NULL;
     uint32_t n_dropped = 0;
     spin_lock(&record->spin);
@@ -233,7 +261,7 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
     bool fresh = is_fresh(&touch, cell);
     bool shared = record->owner == SHARED;
     if (fresh) {
-        if (options & TAKE) {
+        if (options & TAKE && shared) {
             take_cell(thread, record, cell);
         }
         touch.after = opens(&touch) ? base_ref(thread_base(thread)) : NULL;
@@ -242,13 +270,16 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
     if (unlikely(dropped != NULL)) {
         cells_drop(dropped, n_dropped);
     }
+    bool closes = false;
     if (!fresh) {
-        Closed closed = {0};
+        Closed closed;
+        closed.n = 0;
         if (!(options & LOOK || kind == SIZE) || (shared && opens(&touch))) {
             touch.where = where_now(thread, site, kind, touch_bits(kind, options));
         }
         if (is_write(kind)) {
             spans_closing(&touch, &closed);
+            closes = closed.n > 0;
         }
         spin_lock(&record->spin);
         cell = touch_cell(&touch, hint);
@@ -259,7 +290,23 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
             base_drop(closed.bases[i]);
         }
     }
-    touch_finish(&touch, epoch, hint);
+    touch_finish(&touch, epoch, hint, closes);
+}
+
+/* Claim that nobody else has touched the object, and that this read began, or this write ended, a span here before,
+   with nothing released, taken or learned since.  */
+static inline bool
+span_again(const Thread *thread, const Cached *cached, int kind, const Site *site, int options)
+{
+    if (cached->learned != thread->learned || cached->record->owner != thread->slot
+        || options & (HAND | OWN | UPDATE | UNHAND | QUIET) || site->flags & (POLL | AUGMENTED)) {
+        return false;
+    }
+    if (is_write(kind)) {
+        return cached->closed == site->number && cached->modes & 1u << kind;
+    }
+    return cached->opened == site->number && cached->frame == frame_name()
+        && (options & LOOK || kind == SIZE || cached->modes & 1u << kind);
 }
 
 /* Note what the calling thread is about to do, or has just done, to a location of `object`.  */
@@ -267,14 +314,19 @@ static inline void
 note(Thread *thread, PyObject *object, Key key, int kind, const Site *site, int options, PyObject *shown_key,
      PyObject *value)
 {
-    uint32_t wanted = modes_of(kind, options);
     Cached *cached = cache_place(thread, object, key.hash);
-    if (likely(cached->object == object && cached->key == key.word && cached->epoch == thread->epoch
-               && (cached->modes & wanted) == wanted && !uncached(kind, site, options) && thread->attention == 0
-               && atomic_load_explicit(&cached->record->serial, memory_order_relaxed) == cached->serial
-               && (!(options & TAKE)
-                   || atomic_load_explicit(&cached->record->news, memory_order_relaxed) == cached->news))) {
-        return;
+    if (likely(cached->epoch == thread->epoch && thread->attention == 0 && is_cached(cached, object, key))) {
+        uint32_t wanted = modes_of(kind, options);
+        if (uncached(kind, site, options)) {
+            if (span_again(thread, cached, kind, site, options)) {
+                return;
+            }
+        }
+        else if ((cached->modes & wanted) == wanted
+                 && (!(options & TAKE)
+                     || atomic_load_explicit(&cached->record->news, memory_order_relaxed) == cached->news)) {
+            return;
+        }
     }
     note_slowly(thread, object, key, kind, site, options, shown_key, value);
 }

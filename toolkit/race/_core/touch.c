@@ -28,6 +28,25 @@ typedef struct {
     Found found[MOST_FOUND];
 } Touch;
 
+/* Not by an initializer: that would clear the list of what is found each time.  */
+static inline void
+touch_init(Touch *touch, Thread *thread, const Site *site, PyObject *object, Record *record, Key key, int kind)
+{
+    touch->thread = thread;
+    touch->site = site;
+    touch->object = object;
+    touch->record = record;
+    touch->key = key;
+    touch->kind = kind;
+    touch->options = 0;
+    touch->where = 0;
+    touch->locks = thread_lock_set(thread);
+    touch->after = NULL;
+    touch->seen.base = NULL;
+    touch->shown_key = touch->value = NULL;
+    touch->n_found = 0;
+}
+
 #define MOST_READERS 24
 #define MOST_ACTS 32
 

@@ -76,6 +76,7 @@ lock_acquired(Thread *thread, PyObject *lock, bool reentrant, uint32_t count)
             .count = count, .life = atomic_load_explicit(&record->serial, memory_order_relaxed),
             .strayed = atomic_load_explicit(&sync->strayed, memory_order_relaxed)};
         thread->lock_set_known = false;
+        thread->learned++;
     }
     if (is_active()) {
         sync_acquire(thread, sync, false);

@@ -82,8 +82,8 @@ note_whole(Thread *thread, PyObject *container, const Site *site, const int64_t 
         && cached->serial == atomic_load_explicit(&record->serial, memory_order_relaxed)) {
         return;
     }
-    Touch touch = {.thread = thread, .site = site, .object = container, .record = record, .kind = READ,
-                   .locks = thread_lock_set(thread)};
+    Touch touch;
+    touch_init(&touch, thread, site, container, record, key_word(KEY_WHOLE), READ);
     Whole whole = {{thread->epoch, where_now(thread, site, READ, 0)}, range == NULL, {0, 0, 0}};
     if (range != NULL) {
         memcpy(whole.range, range, sizeof(whole.range));
