@@ -11,7 +11,7 @@ from toolkit import cli
 from toolkit.commands import race
 from toolkit.errors import ToolkitError
 from toolkit.race import spec_target
-from toolkit.race.spec import MODULE, SCRIPT, STDIN, Spec, read
+from toolkit.race.spec import COMMAND, SCRIPT, STDIN, Spec, read
 
 
 @pytest.fixture(autouse=True)
@@ -125,12 +125,12 @@ def test_command_is_the_script_on_path_under_its_own_interpreter(folder):
 
 def test_command_that_is_not_on_path_is_a_module():
     target = spec_target.find(["--", "pytest", "-q"])
-    assert (target.kind, target.name, list(target.args), target.python) == (MODULE, "pytest", ["-q"], ())
+    assert (target.kind, target.name, list(target.args), target.python) == (COMMAND, "pytest", ["-q"], ())
 
 
 def test_command_of_another_language_is_a_module_of_that_name(folder):
     executable(folder / "bin" / "tool", "#!/bin/sh\n")   # a pyenv shim is one
-    assert spec_target.find(["--", "tool"]).kind == MODULE
+    assert spec_target.find(["--", "tool"]).kind == COMMAND
 
 
 def test_path_entry_is_what_python_would_take(folder):

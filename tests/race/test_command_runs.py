@@ -240,7 +240,8 @@ def test_termination_reaches_the_program_and_the_report_follows(tmp_path):
 
 def test_program_does_not_outlive_gilscope(tmp_path):
     (tmp_path / "script.py").write_text("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n")
-    with subprocess.Popen(words("script.py"), cwd=tmp_path, stdout=subprocess.PIPE, text=True) as started:
+    with subprocess.Popen(words("script.py"), cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+                          env=environment(TMPDIR=str(tmp_path))) as started:   # a kill -9 leaves what is there
         program = int(started.stdout.readline())
         started.kill()
         assert started.stdout.read() == ""   # the other end of the pipe closes when the program is gone
@@ -295,8 +296,24 @@ def test_ctrl_c_on_a_terminal_is_the_programs(tmp_path):
 def test_too_old_python_is_refused(tmp_path):
     fake = tmp_path / "old-python"
     fake.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'import sys\nsys.version_info = (3, 9)\n"
-                    "exec(open(sys.argv[-3]).read())' \"$@\"\n")
+                    "exec(open(sys.argv[-4]).read())' \"$@\"\n")
     fake.chmod(0o755)
     done = race(tmp_path, CLEAN, python=fake)
     assert done.returncode == 2
     assert "the race checker needs CPython 3.12 or newer" in done.stderr
+
+
+def test_command_that_the_build_lacks_is_told(python, tmp_path):
+    done = race(tmp_path, CLEAN, program=("--", "no_such_tool", "-q"), python=python)
+    assert done.returncode == 2
+    assert "no command 'no_such_tool' for this Python" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_core_that_cannot_be_had_is_told(tmp_path):
+    (tmp_path / "script.py").write_text(CLEAN)
+    done = subprocess.run([sys.executable, "-c", GILSCOPE, "race", "--core", "c", "script.py"], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=TIMEOUT, check=False,
+                          env=environment(GILSCOPE_RACE_CORE="python"))
+    assert (done.stdout, done.returncode) == ("", 2)
+    assert done.stderr.startswith("gilscope: the C core cannot be had")

@@ -11,7 +11,7 @@ import time
 
 from toolkit.errors import ToolkitError
 from toolkit.race import child_process
-from toolkit.race.spec import MODULE, STDIN, Spec
+from toolkit.race.spec import COMMAND, STDIN, Spec
 from toolkit.race.spec_target import Target, default_python, find
 
 TYPE_CHECKING = False
@@ -131,7 +131,7 @@ def run(args: Options) -> int:
     target = find(args.program)
     python = _python(args, target)
     if args.build and target.python:   # the command's own environment is another one's
-        target = Target(MODULE, os.path.basename(target.name), target.args)
+        target = Target(COMMAND, os.path.basename(target.name), target.args)
     root, settings = _project()
     spec = Spec(kind=target.kind, name=target.name, args=target.args, python=python,
                 include=[*args.include, *settings.include], core=args.core,

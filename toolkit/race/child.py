@@ -36,7 +36,10 @@ LIFELINE_NUMBER = 200   # of the lifeline's descriptor at least: the program's o
 def main(spool: str) -> None:
     """Run the program of the spec in `spool`."""
     spec = specs.read(spool)
-    sys.argv[:] = ["-m" if spec.kind == specs.MODULE else spec.name, *spec.args]
+    if spec.kind == specs.COMMAND:
+        _refuse_unless_there(spec.name)
+    as_module = spec.kind in {specs.MODULE, specs.COMMAND}
+    sys.argv[:] = ["-m" if as_module else spec.name, *spec.args]
     sys.orig_argv[:] = spec.words()
     if spec.lifeline >= 0:
         _hold(spec.lifeline)
@@ -45,12 +48,22 @@ def main(spool: str) -> None:
     names = sys.modules["__main__"].__dict__
     for name in set(names) - GIVEN:
         del names[name]
-    run = _as_module if spec.kind == specs.MODULE else _as_stdin if spec.kind == specs.STDIN else _as_script
+    run = _as_module if as_module else _as_stdin if spec.kind == specs.STDIN else _as_script
     try:
         run(spec.name, names, session)
     except BaseException:
         _hide_our_frames()
         raise
+
+
+def _refuse_unless_there(module: str) -> None:
+    """Leave when a command is neither a script on PATH nor a module of this build."""
+    from importlib.util import find_spec
+
+    if find_spec(module.partition(".")[0]) is None:
+        sys.stderr.write(f"gilscope: no command {module!r} for this Python: it has no such module, and PATH no such "
+                         f"script of Python's; `{sys.executable} -m pip install` may get it\n")
+        raise SystemExit(2)
 
 
 def _session(spec: Spec, spool: str) -> Session:

@@ -10,7 +10,7 @@ import os
 
 from toolkit.errors import ToolkitError
 from toolkit.race.places import cache_folder
-from toolkit.race.spec import MODULE, SCRIPT
+from toolkit.race.spec import COMMAND, MODULE, SCRIPT
 from toolkit.race.spec_target import is_bundle
 
 TYPE_CHECKING = False
@@ -86,7 +86,7 @@ def words(spec: Spec, spool: str, entry: str) -> list[str]:
         spool: Holds the spec, and what the program's races leave.
         entry: What `sys.path` begins with.
     """
-    as_module = spec.kind == MODULE or (spec.kind == SCRIPT and is_bundle(spec.name))   # both are runpy's
+    as_module = spec.kind in {MODULE, COMMAND} or (spec.kind == SCRIPT and is_bundle(spec.name))   # both are runpy's
     return [*spec.python, *(AS_MODULE if as_module else AS_SCRIPT), spool, entry, os.path.join(cache_folder(), "pyc")]
 
 

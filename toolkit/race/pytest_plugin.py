@@ -5,15 +5,12 @@ Pytest imports this module in every environment that has gilscope, so without --
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-WORKER_SPOOL = "GILSCOPE_PYTEST_RACE"   # tells the workers of pytest-xdist, which load conftest.py before any option
 NAME = "gilscope_race_checks"
 
 
@@ -37,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Begin before any conftest.py is imported, so that it is checked, too."""
-    if early_config.known_args_namespace.gilscope_race or _is_worker():
+    if early_config.known_args_namespace.gilscope_race:
         _begin(early_config, early_config.known_args_namespace)
 
 
@@ -45,10 +42,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Begin now where the plugin came too late to do so earlier."""
     if config.option.gilscope_race:
         _begin(config, config.option)
-
-
-def _is_worker() -> bool:
-    return WORKER_SPOOL in os.environ and "PYTEST_XDIST_WORKER" in os.environ
 
 
 def _begin(config: pytest.Config, options: Any) -> None:

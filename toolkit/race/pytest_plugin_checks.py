@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +12,6 @@ from _pytest.reports import CollectErrorRepr
 
 from toolkit.errors import ToolkitError
 from toolkit.race.child_process import make_spool, remove_spool
-from toolkit.race.pytest_plugin import WORKER_SPOOL
 from toolkit.race.report import load
 from toolkit.race.session import Session
 from toolkit.race.suppress import settings
@@ -19,10 +20,12 @@ from toolkit.race.text import render_race
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from toolkit.race.report import RaceReport
+    from toolkit.race.report import Access, Frame, Race, RaceReport
     from toolkit.race.suppress import Settings
 
+RUNNERS = {"_pytest", "pluggy", "pytest_run_parallel"}    # packages that call tests
 TITLE = "data races"
+WORKER_SPOOL = "GILSCOPE_PYTEST_RACE"     # tells the workers of pytest-xdist where to write
 RACES = pytest.StashKey[str]()     # of an item: what its current phase has found
 
 
@@ -32,14 +35,28 @@ def begin(config: pytest.Config, options: Any) -> Checks | Controller:
     Raises:
         pytest.UsageError: The process cannot be checked.
     """
-    shared = os.environ.get(WORKER_SPOOL, "")
+    shared = os.environ.get(WORKER_SPOOL, "") if "PYTEST_XDIST_WORKER" in os.environ else ""
     chosen = settings(config.rootpath / "pyproject.toml")
-    if getattr(options, "numprocesses", None) or getattr(options, "tx", None):
+    if not shared and (getattr(options, "numprocesses", None) or getattr(options, "tx", None)):
         return Controller(config, chosen)
     try:
         return Checks(config, options, chosen, spool=shared)
     except (RuntimeError, ToolkitError) as error:
         raise pytest.UsageError(f"--race: {error}") from error
+
+
+def without_pytest(race: Race) -> Race:
+    """Return the race without the thirty frames through which pytest calls a test."""
+    return replace(race, first=_short(race.first), second=_short(race.second))
+
+
+def _short(access: Access) -> Access:
+    return replace(access, stack=tuple(takewhile(_is_no_pytest, access.stack)),
+                   started=tuple(takewhile(_is_no_pytest, access.started)))
+
+
+def _is_no_pytest(frame: Frame) -> bool:
+    return not RUNNERS & set(frame.path.split(os.sep))
 
 
 class Told:
@@ -60,7 +77,7 @@ class Told:
         wants_notes = self.config.option.gilscope_race_notes or self.chosen.notes
         lines = [f"{path} ran unchecked: {reason}" for path, reason in found.unrewritten]
         lines += [*found.unused_suppressions, *found.unexplained_suppressions]
-        notes = [render_race(note, found.root) for note in found.notes] if wants_notes else []
+        notes = [render_race(without_pytest(note), found.root) for note in found.notes] if wants_notes else []
         if lines or notes:
             terminalreporter.section("race checker")
             terminalreporter.write_line("\n\n".join([*notes, *lines]))
@@ -158,7 +175,7 @@ class Checks(Told):
         if not found:
             return ""
         report = self.report(section)
-        return "\n\n".join(render_race(race, report.root) for race in report.races)
+        return "\n\n".join(render_race(without_pytest(race), report.root) for race in report.races)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:

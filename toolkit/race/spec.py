@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 FILE = "spec"           # in the spool folder
-REFUSAL = "refusal"     # there the child says why the program could not be run, for a message without a traceback
 SCRIPT, MODULE, STDIN = "script", "module", "stdin"
+COMMAND = "command"     # a module, run because no script of that name was found or fits the build
 PLAIN_FORMAT = 2        # of marshal: the same in every version; json would cost both processes its import
 
 
@@ -22,7 +22,7 @@ class Spec:
     """One run of one program.
 
     Attributes:
-        kind: SCRIPT (also a folder or zip file with `__main__.py`), MODULE or STDIN.
+        kind: SCRIPT (also a folder or zip file with `__main__.py`), MODULE, COMMAND or STDIN.
         name: The script's path as the user wrote it, or the module's name.
         args: What follows it.
         python: The interpreter and its flags, as they would be written before the name.
@@ -50,7 +50,7 @@ class Spec:
 
     def words(self) -> list[str]:
         """Return the command line that runs the program without us, as `sys.orig_argv` would have it."""
-        name = {SCRIPT: [self.name], MODULE: ["-m", self.name], STDIN: ["-"]}[self.kind]
+        name = {SCRIPT: [self.name], STDIN: ["-"]}.get(self.kind, ["-m", self.name])
         return [*self.python, *name, *self.args]
 
     def write(self, folder: str) -> None:

@@ -9,7 +9,7 @@ import os
 import sys
 
 from toolkit.errors import ToolkitError
-from toolkit.race.spec import MODULE, SCRIPT, STDIN
+from toolkit.race.spec import COMMAND, MODULE, SCRIPT, STDIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Target:
     """What is to be run.
 
     Attributes:
-        kind: `spec.SCRIPT`, `spec.MODULE` or `spec.STDIN`.
+        kind: As in `spec.Spec`.
         name: The script's path or the module's name.
         args: What follows it.
         python: The interpreter and its flags where the program names one, as a console command does; else ().
@@ -42,7 +42,7 @@ class Target:
         """Return what `sys.path` begins with when `python` runs this."""
         if self.kind == STDIN:
             return ""
-        if self.kind == MODULE:
+        if self.kind in {MODULE, COMMAND}:
             return os.getcwd()
         if is_bundle(self.name):
             return whole(self.name)
@@ -118,7 +118,7 @@ def _command(words: Sequence[str]) -> Target:
     if _is_python(name):
         raise ToolkitError(f"{name!r} is the interpreter itself; name the script or module: `gilscope race script.py`")
     if os.sep not in name and all(part.isidentifier() for part in name.split(".")):
-        return Target(MODULE, name, args)   # whether there is such a module is known only where it will run
+        return Target(COMMAND, name, args)   # whether there is such a module is known only where it will run
     raise ToolkitError(f"{name!r} is not a Python program: it does not begin with #!...python")
 
 
