@@ -18,7 +18,9 @@ if TYPE_CHECKING:
         """Shadow state, clocks and locks of one process."""
 
         name: str
-        ops: Mapping[str, Callable[..., Any]]
+
+        @property
+        def ops(self) -> Mapping[str, Callable[..., Any]]: ...
 
         def site(self, info: SiteInfo, number: int) -> object: ...
         def start(self, on_conflict: Callable[[Conflict], bool]) -> None: ...
