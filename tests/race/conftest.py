@@ -1,18 +1,27 @@
-"""What the tests of the race checker share."""
+"""What the tests of the race checker's synchronisation layer share."""
 
 import pytest
 
-from tests.race.sync_layer import Unseen, installed
+from tests.race.sync_layer import CORES, Unseen, installed
+
+
+@pytest.fixture(params=CORES)
+def core(request):
+    """A core with the layer over it: one to look into, and those that programs are checked with."""
+    with installed(CORES[request.param]()) as core:
+        yield core
 
 
 @pytest.fixture
-def core():
-    with installed() as fake:
-        yield fake
+def fake():
+    """The core that can be looked into, with the layer over it."""
+    with installed() as core:
+        yield core
 
 
 @pytest.fixture
 def unseen():
+    """An event that no checker knows."""
     event = Unseen()
     yield event
     event.close()

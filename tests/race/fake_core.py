@@ -5,6 +5,7 @@ without order.
 """
 
 import _thread
+import os
 import threading
 from contextlib import nullcontext
 from weakref import WeakKeyDictionary
@@ -30,9 +31,9 @@ class Timeline:
 
 class FakeCore:
     name = "fake"
+    guard = RawRLock()     # one for all, taken around every fork
 
     def __init__(self):
-        self.guard = RawRLock()
         self.threads, self.uids, self.variables = {}, iter(range(10**9)), WeakKeyDictionary()
         self.last, self.raced, self.told, self.held = {}, set(), [], []
         self.ops = {}
@@ -252,6 +253,9 @@ class TrackedRecursive(Tracked):
     def _is_owned(self):
         return self.lock._is_owned()
 
+    def _recursion_count(self):
+        return self.lock._recursion_count()
+
     def _release_save(self):
         with self.core.guard:
             me = self.core.mine()
@@ -266,3 +270,8 @@ class TrackedRecursive(Tracked):
             me = self.core.mine()
             if not me.level:
                 me.join(self.clocks)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=FakeCore.guard.acquire, after_in_parent=FakeCore.guard.release,
+                        after_in_child=FakeCore.guard.release)

@@ -4,8 +4,11 @@ import os
 import threading
 from contextlib import contextmanager
 
+import pytest
+
 from tests.race.fake_core import FakeCore
-from toolkit.race import sync
+from toolkit.race import registry, sync
+from toolkit.race.site import Flag, SiteInfo
 
 LIMIT = 20     # seconds; only a hang comes near
 
@@ -27,6 +30,49 @@ class Unseen:
         os.close(self.writer)
 
 
+class Box:
+    """What `Probe.write` writes to."""
+
+
+class Probe:
+    """A real core with the `write` and `raced` of the fake one: an attribute of a box for each name."""
+
+    def __init__(self, core):
+        self.core, self.boxes, self.raced = core, {}, set()
+        info = SiteInfo(__file__, 1, 0, 1, 1, "f", "attr_write", "value", "box.value", Flag.NONE, (), None)
+        self.here = core.site(info, registry.add([info]))
+        core.start(self.on_conflict)
+
+    def __getattr__(self, name):
+        return getattr(self.core, name)
+
+    def on_conflict(self, conflict):
+        self.raced |= {name for name, box in self.boxes.items() if box is conflict[1]}
+        return False
+
+    def write(self, name):
+        self.core.ops["attr_write"](self.boxes.setdefault(name, Box()), self.here).value = 1
+
+
+def pure_core():
+    from toolkit.race.pure import load
+    return Probe(load())
+
+
+def native_core():
+    try:
+        from toolkit.race._core.build import UnavailableError, load
+    except ImportError:
+        pytest.skip("no C core here")
+    try:
+        return Probe(load())
+    except UnavailableError as error:
+        pytest.skip(str(error))
+
+
+CORES = {"fake": FakeCore, "pure": pure_core, "native": native_core}
+
+
 @contextmanager
 def installed(core=None, **options):
     core = core or FakeCore()
@@ -35,6 +81,8 @@ def installed(core=None, **options):
         yield core
     finally:
         undo()
+        if hasattr(core, "stop"):
+            core.stop()
 
 
 def run(*functions):
@@ -55,3 +103,10 @@ def run(*functions):
         assert not thread.is_alive(), "hangs"
     for error in errors:
         raise error
+
+
+def level_in(core):
+    """Return how deep inside primitives the calling thread is: 0 for code of the program."""
+    level = core.mute()
+    core.restore(level)
+    return level

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.race.sync_layer import LIMIT, Unseen, run
+from tests.race.sync_layer import LIMIT, Unseen, level_in, run
 from tests.race.test_sync_primitives import in_turn
 from toolkit.race import sync
 
@@ -167,11 +167,11 @@ def test_tasks_of_the_only_worker_are_in_order(core):
     assert not core.raced
 
 
-def test_many_tasks_cost_the_core_no_thread_each(core, pool):
+def test_many_tasks_cost_the_core_no_thread_each(fake, pool):
     for _ in range(100):
         pool.submit(int)
     pool.shutdown()
-    assert core.thread_uid() < next(core.uids) < 50
+    assert fake.thread_uid() < next(fake.uids) < 50
 
 
 def test_later_tasks_of_a_worker_come_after_its_first_ones(core):
@@ -227,9 +227,7 @@ def test_initializer_comes_before_the_tasks_of_its_worker_and_is_the_programs_co
 
     def initialize(name):
         core.write(name)
-        level = core.mute()
-        core.restore(level)
-        levels.append(level)
+        levels.append(level_in(core))
 
     core.write("x")
     with ThreadPoolExecutor(1, initializer=initialize, initargs=("x",)) as pool:
@@ -248,13 +246,8 @@ def test_failing_initializer_breaks_the_pool_as_before(core, caplog):
 
 
 def test_task_is_the_programs_code(core, pool):
-    def level():
-        level = core.mute()
-        core.restore(level)
-        return level
-
-    assert pool.submit(level).result(LIMIT) == 0
-    assert core.mute() == 0
+    assert pool.submit(level_in, core).result(LIMIT) == 0
+    assert level_in(core) == 0
 
 
 # -- future --------------------------------------------------------------------------------------------------------
@@ -265,9 +258,7 @@ def test_callbacks_come_after_what_made_the_future_done(core):
     levels = []
 
     def callback(_future):
-        level = core.mute()
-        core.restore(level)
-        levels.append(level)
+        levels.append(level_in(core))
         core.write("x")
 
     in_turn(lambda: (core.write("x"), future.set_result(1)), lambda: future.add_done_callback(callback))
@@ -303,7 +294,7 @@ def test_future_complains_as_before(core):
     future.set_result(1)
     with pytest.raises(concurrent.futures.InvalidStateError):
         future.set_result(2)
-    assert core.mute() == 0
+    assert level_in(core) == 0
 
 
 def test_functions_keep_their_names(core):
@@ -439,15 +430,13 @@ def test_run_coroutine_threadsafe_orders_both_ways(core):
     assert not core.raced
 
 
-def test_callback_is_the_programs_code_and_holds_no_lock(core):
+def test_callback_is_the_programs_code_and_holds_no_lock(fake):
     async def main():
         loop, done = asyncio.get_running_loop(), asyncio.Event()
         levels = []
 
         def look():
-            level = core.mute()
-            core.restore(level)
-            levels.append((level, [lock for uid, lock in core.held if uid == core.thread_uid()]))
+            levels.append((level_in(fake), [lock for uid, lock in fake.held if uid == fake.thread_uid()]))
             done.set()
 
         thread = threading.Thread(target=loop.call_soon_threadsafe, args=(look,))

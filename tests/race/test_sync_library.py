@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.race.sync_layer import LIMIT, installed
+from tests.race.sync_layer import LIMIT, installed, level_in
 from tests.race.test_sync_primitives import in_turn
 from toolkit.race import sync
 
@@ -156,9 +156,7 @@ def test_handler_that_interrupts_a_primitive_is_the_programs_code(core):
     levels = []
 
     def handler(_number, _frame):
-        level = core.mute()
-        core.restore(level)
-        levels.append(level)
+        levels.append(level_in(core))
         event.set()
 
     event = threading.Event()
@@ -222,7 +220,7 @@ def test_child_of_a_fork_amid_busy_threads_goes_on(core, recwarn):
             logger.warning("line")
             threading.Thread(target=logger.warning, args=("line",)).start()
             threading.enumerate()
-            os._exit(0 if core.mute() == 0 else 1)
+            os._exit(0 if level_in(core) == 0 else 1)
         assert os.waitpid(child, 0)[1] == 0
     stop.set()
     for thread in threads:

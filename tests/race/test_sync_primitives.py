@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from tests.race.sync_layer import LIMIT, Unseen, run
+from tests.race.sync_layer import LIMIT, Unseen, level_in, run
 
 
 @pytest.fixture
@@ -118,19 +118,19 @@ def test_notify_orders(core, unseen, make):
     assert not core.raced
 
 
-def test_notify_is_a_hard_edge_and_the_lock_is_not(core, unseen, another):
+def test_notify_is_a_hard_edge_and_the_lock_is_not(fake, unseen, another):
     condition, seen = threading.Condition(), []
 
     def wait():
         with condition:
             unseen.set()
             condition.wait(LIMIT)
-        seen.append(dict(core.mine().hard))
+        seen.append(dict(fake.mine().hard))
 
     def notify():
         unseen.wait()
         with condition:
-            seen.append((core.thread_uid(), core.mine().clocks[core.thread_uid()]))
+            seen.append((fake.thread_uid(), fake.mine().clocks[fake.thread_uid()]))
             condition.notify()
         another.set()
 
@@ -139,17 +139,17 @@ def test_notify_is_a_hard_edge_and_the_lock_is_not(core, unseen, another):
     assert hard[uid] == at
 
 
-def test_condition_wait_that_times_out_is_not_notified(core):
+def test_condition_wait_that_times_out_is_not_notified(fake):
     condition, seen = threading.Condition(), []
 
     def wait():
         with condition:
             assert not condition.wait(0.001)
-        seen.append(dict(core.mine().hard))
+        seen.append(dict(fake.mine().hard))
 
     def notify():
         with condition:
-            seen.append(core.thread_uid())
+            seen.append(fake.thread_uid())
             condition.notify()
 
     in_turn(notify, wait)
@@ -157,7 +157,7 @@ def test_condition_wait_that_times_out_is_not_notified(core):
     assert uid not in hard
 
 
-def test_waiter_holds_nothing_but_the_lock(core, unseen):
+def test_waiter_holds_nothing_but_the_lock(fake, unseen):
     condition = threading.Condition(threading.Lock())
     held = []
 
@@ -165,7 +165,7 @@ def test_waiter_holds_nothing_but_the_lock(core, unseen):
         with condition:
             unseen.set()
             condition.wait(LIMIT)
-            held.extend(lock for uid, lock in core.held if uid == core.thread_uid())
+            held.extend(lock for uid, lock in fake.held if uid == fake.thread_uid())
 
     def notify():
         unseen.wait()
@@ -181,9 +181,7 @@ def test_wait_for_runs_its_predicate_as_the_programs_code(core, unseen):
     ready = []
 
     def predicate():
-        level = core.mute()
-        core.restore(level)
-        levels.append(level)
+        levels.append(level_in(core))
         return bool(ready)
 
     def wait():
@@ -390,9 +388,7 @@ def test_action_of_a_barrier_comes_between_and_is_the_programs_code(core):
     levels = []
 
     def action():
-        level = core.mute()
-        core.restore(level)
-        levels.append(level)
+        levels.append(level_in(core))
         for name in ("a", "b", "x"):
             core.write(name)
 
@@ -410,7 +406,7 @@ def test_failing_action_breaks_the_barrier_as_before(core):
     with pytest.raises(LookupError):
         barrier.wait()
     assert barrier.broken
-    assert core.mute() == 0
+    assert level_in(core) == 0
 
 
 def test_abort_orders_those_it_turns_away(core):

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tests.race.sync_layer import LIMIT, installed, run
+from tests.race.sync_layer import LIMIT, installed, level_in, run
 from toolkit.race import sync
 
 
@@ -185,7 +185,7 @@ def test_errors_are_those_of_threading(core):
     thread.join()
     with pytest.raises(RuntimeError, match="cannot join current thread"):
         threading.current_thread().join()
-    assert core.mute() == 0
+    assert level_in(core) == 0
 
 
 def test_raw_threads_are_ordered_by_their_start_alone(core, unseen):
@@ -230,9 +230,9 @@ def test_joinable_raw_threads_work(core):
 
 def test_muted_inside_start_alone(core):
     levels = []
-    run(lambda: levels.append(core.mute()))
+    run(lambda: levels.append(level_in(core)))
     assert levels == [0]
-    assert core.mute() == 0
+    assert level_in(core) == 0
 
 
 def test_overlap_lets_threads_run_beside_each_other(monkeypatch):
