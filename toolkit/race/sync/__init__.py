@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _live: Layer | None = None             # the one whose patches are in place
 _at_fork: set[str] = set()             # what is registered already
+_forking: dict[int, int] = {}          # ident of a thread in a fork -> its level before
 _installed: Threads | None = None      # the last one: what ran under it can be asked for after its undo
 
 
@@ -47,7 +48,7 @@ def install(core: Core, *, overlap: float = 0.001) -> Callable[[], None]:
     modules = Later(patches(layer, threads))
     modules.start()
     layer.on_undo(modules.stop)
-    at_fork("all", in_child)
+    at_fork("all", before=before_fork, after_in_parent=in_parent, after_in_child=in_child)
 
     def undo() -> None:
         global _live  # noqa: PLW0603
@@ -71,7 +72,7 @@ def patches(layer: Layer, threads: Threads) -> dict[str, Callable[[Any], None]]:
         from toolkit.race.sync import primitives
         threads.patch_threading(module)
         primitives.patch(layer, threads, module)
-        at_fork("threading", quieten_in_child)
+        at_fork("threading", after_in_child=quieten_in_child)
 
     def queue(module: Any) -> None:
         from toolkit.race.sync.queues import Queues
@@ -125,19 +126,38 @@ def library_patches(layer: Layer) -> dict[str, Callable[[Any], None]]:
 # -- fork ----------------------------------------------------------------------------------------------------------
 
 
-def at_fork(name: str, function: Callable[[], None]) -> None:
-    """Call `function` in forked children, however often a layer is installed: the interpreter forgets no such call."""
+def at_fork(name: str, **functions: Callable[[], None]) -> None:
+    """Call functions around forks, however often a layer is installed: the interpreter forgets no such call."""
     register = getattr(os, "register_at_fork", None)
     if register is not None and name not in _at_fork:
         _at_fork.add(name)
-        register(after_in_child=function)
+        register(**functions)
+
+
+def before_fork() -> None:
+    """Mute the thread that forks.
+
+    In the child other modules may come before us, with locks whose order a core would guard by a lock of its own: and
+    that one may be held by a thread that is no more.
+    """
+    if _live is not None:
+        _forking[_thread.get_ident()] = _live.core.mute()
+
+
+def in_parent() -> None:
+    """Count as the program again."""
+    level = _forking.pop(_thread.get_ident(), None)
+    if _live is not None and level is not None:
+        _live.core.restore(level)
 
 
 def in_child() -> None:
     """Go on with one thread."""
+    level = _forking.pop(_thread.get_ident(), 0)
+    _forking.clear()
     if _live is not None:
-        _live.core.restore(0)
         _live.core.after_fork()
+        _live.core.restore(level)
 
 
 def quieten_in_child() -> None:

@@ -85,6 +85,10 @@ class Layer:
         while self._undos:
             self._undos.pop()()
 
+    def thread_ended(self) -> None:
+        """Forget what this thread did; its ident may come again."""
+        self._moments.pop(get_ident(), None)
+
     def pause(self) -> None:
         """Wait a moment, so that other threads come to do their share.
 

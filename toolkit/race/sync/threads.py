@@ -154,6 +154,7 @@ class Threads:
     def end(self, _state: object, _result: object, thread: Any) -> None:
         """End the thread; whoever sees its end is ordered after it."""
         self._newborn.pop(get_ident(), None)
+        self._layer.thread_ended()
         uid = self._core.thread_uid()
         self._last_clocks.set(thread, self._core.thread_end())
         started = self._known.get(uid)
