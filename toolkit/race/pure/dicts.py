@@ -45,7 +45,7 @@ def setdefault(items: Items, container: Any, native: Callable[..., Any], args: t
     if key is MISSING:
         return native(*args, **kwargs)
     missing = absent(container, key)
-    steps = [_item(detect.atomic, container, key)]
+    steps = [_item(handoff.take, container, key), _item(detect.atomic, container, key)]
     if missing is not False:
         steps.append(_item(handoff.hand, container, key))
     if missing:
@@ -63,7 +63,7 @@ def pop(items: Items, container: Any, native: Callable[..., Any], args: tuple[An
         return native(*args, **kwargs)
     steps = [_item(detect.atomic, container, key)]
     if absent(container, key) is not True:
-        steps.append(_structure(structure.shrink, container))
+        steps = [_item(handoff.take, container, key), *steps, _structure(structure.shrink, container)]
     items.note(*steps)
     value = native(*args, **kwargs)
     items.note(_item(handoff.take, container, key), _item(handoff.removed, container, key))
@@ -73,10 +73,9 @@ def pop(items: Items, container: Any, native: Callable[..., Any], args: tuple[An
 def popitem(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
             kwargs: dict[str, Any]) -> Any:
     """Do `d.popitem()`."""
-    if dict.__len__(container):
-        items.note(_structure(structure.shrink, container))
     pair = native(*args, **kwargs)
-    items.note(_item(handoff.take, container, pair[0]), _item(handoff.removed, container, pair[0]))
+    items.note(_item(handoff.take, container, pair[0]), _item(handoff.removed, container, pair[0]),
+               _structure(structure.shrink, container))
     return pair
 
 
@@ -107,7 +106,7 @@ def discard(items: Items, container: Any, native: Callable[..., Any], args: tupl
     if len(args) == 1:
         steps = [_item(detect.atomic, container, args[0])]
         if absent(container, args[0]) is not True:
-            steps += _item(handoff.take, container, args[0]), _structure(structure.shrink, container)
+            steps = [_item(handoff.take, container, args[0]), *steps, _structure(structure.shrink, container)]
         items.note(*steps)
     return native(*args, **kwargs)
 
@@ -115,10 +114,9 @@ def discard(items: Items, container: Any, native: Callable[..., Any], args: tupl
 def set_pop(items: Items, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
             kwargs: dict[str, Any]) -> Any:
     """Do `s.pop()`."""
-    if set.__len__(container):
-        items.note(_structure(structure.shrink, container))
     item = native(*args, **kwargs)
-    items.note(_item(handoff.take, container, item), _item(handoff.removed, container, item))
+    items.note(_item(handoff.take, container, item), _item(handoff.removed, container, item),
+               _structure(structure.shrink, container))
     return item
 
 

@@ -60,10 +60,9 @@ def popleft(items: Items, container: Any, native: Callable[..., Any], args: tupl
 
 
 def _take(items: Items, container: Any, native: Callable[[], Any], taken: Taken) -> Any:
-    if len(container):
-        items.note((structure.shrink, container, "structure", None))
     value = native()
-    items.note(transfers=((taken, container, (value,)),))
+    items.note(transfers=((taken, container, (value,)),))     # first: the removal comes after it, too
+    items.note((structure.shrink, container, "structure", None))
     return value
 
 

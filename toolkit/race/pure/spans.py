@@ -122,7 +122,7 @@ def failed_check(touch: Touch, location: Location, opened: Opened, *, ordered: b
     for span in location.spans.values():
         write = span.write
         alike = DIRECTIONS.get(write.site) in guarded or (
-            location.handed is not None and write.span_site == touch.site.number)
+            write.presence and location.handed is not None and write.span_site == touch.site.number)
         if (alike and write.slot != touch.state.slot and _apart(span.locks, held)
                 and (write.presence or not opened.presence)
                 and not _past(opened.before.hard if span.relies_on(held) else opened.before.order, write)
