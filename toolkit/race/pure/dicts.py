@@ -45,7 +45,8 @@ def setdefault(items: Items, container: Any, native: Callable[..., Any], args: t
     if key is MISSING:
         return native(*args, **kwargs)
     missing = absent(container, key)
-    steps = [_item(handoff.take, container, key), _item(detect.atomic, container, key)]
+    # Not after the insertion it finds: had it come earlier, it would have inserted itself.
+    steps = [_item(detect.atomic, container, key)]
     if missing is not False:
         steps.append(_item(handoff.hand, container, key))
     if missing:
