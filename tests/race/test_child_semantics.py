@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import zipfile
 
 import pytest
 
@@ -311,13 +312,14 @@ def write(folder, source):
     (folder / "script.py").write_bytes(textwrap.dedent(source).lstrip("\n").encode(encoding))
 
 
-def plain_and_checked(python, words, folder, *, source="", flags="", stdin="some input\n"):
+def plain_and_checked(python, words, folder, *, source="", flags="", stdin="some input\n", prepare=lambda place: None):
     """Run the program alone and checked, each in its own folder; return (stdout, stderr, exit code) of both."""
     results = []
     for checked in (False, True):
         place = folder / ("checked" if checked else "plain") / "project"
         place.mkdir(parents=True)
         write(place, source)
+        prepare(place)
         race = [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", f"--python-args={flags}", *CORE]
         done = subprocess.run(
             [*(race if checked else [python, *flags.split()]), *words], cwd=place, timeout=TIMEOUT, input=stdin,
@@ -336,6 +338,29 @@ def neutral(text, place):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_is_as_without_the_checker(name, python, tmp_path):
     plain, checked = plain_and_checked(python, ["script.py", "one", "--notes"], tmp_path, source=PROGRAMS[name])
+    assert checked == plain
+
+
+@pytest.mark.parametrize("flags", ["-X dev", "-W error", "-I", "-S", "-P", "-OO", "-bb", "-u -s -E"])
+@pytest.mark.parametrize("name", ["names", "uncaught", "threads_outlive_main", "pools"])
+def test_program_is_as_without_the_checker_under_flags(name, flags, python, tmp_path):
+    plain, checked = plain_and_checked(python, ["script.py"], tmp_path, source=PROGRAMS[name], flags=flags)
+    assert checked == plain
+
+
+@pytest.mark.parametrize("flags", ["", "-P"])
+@pytest.mark.parametrize("bundle", [".", "app", "./app/", "app.zip"])
+def test_bundle_is_as_without_the_checker(bundle, flags, python, tmp_path):
+    names = textwrap.dedent(PROGRAMS["names"]) + "raise ValueError(__spec__ and __spec__.name)\n"
+
+    def bundles(place):
+        (place / "app").mkdir()
+        for folder in (place, place / "app"):
+            (folder / "__main__.py").write_text(names)
+        with zipfile.ZipFile(place / "app.zip", "w") as archive:
+            archive.writestr("__main__.py", names)
+
+    plain, checked = plain_and_checked(python, [bundle, "one"], tmp_path, flags=flags, prepare=bundles)
     assert checked == plain
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from toolkit.race.core import Core
 
+_follows_forks = False
+
 
 class Session:
     """What checks this process from `start` to `stop`.  There is one at a time: builtins and locks are the process's.
@@ -73,7 +75,7 @@ class Session:
         self._undo.append(pytest.stop)
         self.engine = Engine(self.core, self.spool, sync.describe, self.options)
         self.core.start(self.engine.on_conflict)
-        os.register_at_fork(after_in_child=self._after_fork)
+        _follow_forks()
 
     def attach(self, attach: Callable[..., Callable[[], None]]) -> None:
         """Rewrite the project's functions that are there already, with `toolkit.race.attach.attach`."""
@@ -111,10 +113,18 @@ class Session:
     def _note_unrewritten(self, path: str, reason: str) -> None:
         self.unrewritten[path] = reason
 
-    def _after_fork(self) -> None:
-        if Session.current is self:
-            self.core.after_fork()
-            self.engine.after_fork()
+
+def _follow_forks() -> None:
+    global _follows_forks  # noqa: PLW0603  what is registered with `os` stays
+    if not _follows_forks:
+        _follows_forks = True
+        os.register_at_fork(after_in_child=_after_fork)
+
+
+def _after_fork() -> None:
+    if (session := Session.current) is not None:
+        session.core.after_fork()
+        session.engine.after_fork()
 
 
 def load_core(wanted: str) -> tuple[Core, str]:

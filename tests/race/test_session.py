@@ -1,0 +1,112 @@
+"""A checking that ends leaves the process as it was, and there is one at a time."""
+
+import os
+import subprocess
+import textwrap
+
+import pytest
+
+from tests.conformance.builds import ROOT, builds
+
+TIMEOUT = 60
+CORES = ("python", "c")
+PRELUDE = """
+    import builtins, sys, threading, _thread, queue, os, tempfile
+    from toolkit.race.session import Session, load_core
+    spool = tempfile.mkdtemp()
+    def look():
+        return (sorted(vars(builtins)), list(sys.meta_path), threading.Lock, threading.RLock, _thread.allocate_lock,
+                dict(vars(threading.Thread)), dict(vars(threading.Condition)), dict(vars(queue.Queue)),
+                type(sys.__loader__ if hasattr(sys, "__loader__") else None))
+    """
+
+
+def run(python, body, **extra):
+    done = subprocess.run(
+        [python, "-c", textwrap.dedent(PRELUDE) + textwrap.dedent(body)], capture_output=True, text=True,
+        timeout=TIMEOUT, check=False, env={**os.environ, "PYTHONPATH": str(ROOT), **extra})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(params=builds().values(), ids=builds())
+def python(request):
+    return request.param
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_everything_is_taken_back(core, python):
+    shown = run(python, f"""
+        before = look()
+        for _ in range(3):
+            session = Session(spool=spool, core={core!r})
+            session.start()
+            assert "gilscope:attr_read" in vars(builtins)
+            assert Session.current is session
+            lock = threading.Lock()
+            session.stop()
+            after = look()
+            print([now == then for now, then in zip(after, before)], Session.current)
+        with lock:
+            print(lock.locked())   # what was made meanwhile keeps working
+        """)
+    assert shown == (f"{[True] * 9} None\n" * 3) + "True\n"
+
+
+def test_second_checking_is_refused(python):
+    shown = run(python, """
+        session = Session(spool=spool, core="python")
+        session.start()
+        try:
+            Session(spool=spool, core="python").start()
+        except RuntimeError as error:
+            print(error)
+        print(Session.current is session)
+        session.stop()
+        """)
+    assert shown == "this process is being checked for races already; one checking cannot hold another\nTrue\n"
+
+
+def test_beginning_that_fails_is_taken_back(python):
+    shown = run(python, """
+        import toolkit.race.session
+        def fail(*arguments):
+            raise OSError("no")
+        toolkit.race.session.Engine = fail
+        before = look()
+        try:
+            Session(spool=spool, core="python").start()
+        except OSError:
+            print(look() == before, Session.current)
+        """)
+    assert shown == "True None\n"
+
+
+def test_core_that_cannot_be_had_is_the_other_one_with_a_reason(python):
+    shown = run(python, """
+        core, reason = load_core("")
+        print(core.name, "|", reason)
+        core, reason = load_core("python")
+        print(core.name, "|", reason)
+        """, GILSCOPE_RACE_CORE="python")
+    first, second = shown.splitlines()
+    assert first.startswith("Python | ")
+    assert "GILSCOPE_RACE_CORE" in first
+    assert second == "Python | "
+
+
+def test_both_cores_can_be_asked_for(python):
+    assert run(python, """
+        print(load_core("c")[0].name, load_core("python")[0].name, load_core("")[0].name)
+        """) == "C Python C\n"
+
+
+def test_names_of_the_package_come_when_asked_for(python):
+    assert run(python, """
+        import toolkit.race
+        print("toolkit.race.watching" in sys.modules)
+        try:
+            toolkit.race.nothing
+        except AttributeError as error:
+            print(error)
+        """) == "False\nmodule 'toolkit.race' has no attribute 'nothing'\n"
