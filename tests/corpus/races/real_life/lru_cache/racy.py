@@ -1,4 +1,4 @@
-# EXPECT: unsynchronised read/write or check-then-act or lost update or torn multi-step write | *_entries* | 15, 16, 17, 18, 20, 19
+# EXPECT: check-then-act or lost update or torn multi-step write | *_entries* | 15, 16, 17, 18, 20, 19
 """A small LRU cache over an OrderedDict."""
 
 import threading
