@@ -227,9 +227,9 @@ note_box(Thread *thread, PyObject *array, enum Family family, PyObject *index, i
         touch.key.word = cell != NULL ? cell->key : key.word;
         across(&touch);
         spin_unlock(&record->spin);
-        for (int i = 0; i < touch.n_found; i++) {
-            tell(thread, &touch.found[i], array, key.word, shown, value);
-        }
+        touch.shown_key = shown;
+        touch.value = kind == WRITE ? value : NULL;
+        touch_tell(&touch);
     }
     Py_XDECREF(shown);
     if (box != NULL) {

@@ -127,15 +127,24 @@ hear(PyObject *conflict)
     return is_enough;
 }
 
+/* Claim that what was found when `blind` was read can be told: all deaths were seen.  If somebody took our place as
+   tracer, what we know may be of objects that are no more.  */
+static bool
+trustworthy(uint32_t blind)
+{
+    if (likely(deaths_watched())) {
+        return atomic_load(&core.blind) == blind;
+    }
+    watch_deaths();
+    atomic_fetch_add(&core.blind, 1);
+    shadow_clear();
+    return false;
+}
+
 /* Tell of a conflict.  Called under no lock of ours; the thread's own accesses are not noted meanwhile.  */
 static void
 tell(Thread *thread, const Found *found, PyObject *owner, uint64_t word, PyObject *key, PyObject *value)
 {
-    if (unlikely(!deaths_watched())) {      /* what we know may be of objects that are no more */
-        shadow_clear();
-        watch_deaths();
-        return;
-    }
     uint64_t pair = pair_key(found);
     if (pair_seen(pair)) {
         return;

@@ -295,6 +295,7 @@ typedef struct {
     _Atomic(int) active;        /* started, and something can be concurrent */
     _Atomic(int) started;
     _Atomic(int) concurrent;
+    _Atomic(uint32_t) blind;    /* how often deaths went unseen for a while: what was found before is void */
     _Atomic(int) clocks;        /* Clock objects alive: each may be about to start a thread */
     bool dead;                  /* the interpreter is going away: do nothing, free nothing */
     bool raw_frames;            /* the layout of frames is what frames.c thinks */

@@ -59,14 +59,6 @@ cell_again(const Recent *recent)
 }
 
 static void
-tell_again(Touch *touch)
-{
-    for (int i = 0; i < touch->n_found; i++) {
-        tell(touch->thread, &touch->found[i], touch->object, touch->key.word, NULL, NULL);
-    }
-}
-
-static void
 read_again(Thread *thread, const Recent *read, const Site *site)
 {
     Touch touch;
@@ -79,7 +71,7 @@ read_again(Thread *thread, const Recent *read, const Site *site)
         failed_check(&touch, cell);
     }
     spin_unlock(&read->record->spin);
-    tell_again(&touch);
+    touch_tell(&touch);
     open_add(thread, (Open){
         .frame = activation(), .record = read->record, .key = read->key, .serial = read->serial, .site = site->number,
         .base = base_ref(read->base), .acquired = read->acquired, .locks = read->locks, .presence = read->presence});
@@ -121,7 +113,7 @@ write_again(Thread *thread, const Recent *write, const Site *site, int32_t partn
     }
     spin_unlock(&write->record->spin);
     base_drop(closed.bases[0]);
-    tell_again(&touch);
+    touch_tell(&touch);
 }
 
 /* Look again at the accesses since then, on behalf of the calling function.  */

@@ -203,9 +203,11 @@ touch_finish(Touch *touch, uint64_t epoch, uint32_t cell, bool closed)
         thread_advance(thread);
     }
     cache_put(touch, cache_place(thread, touch->object, touch->key.hash), epoch, cell, closed);
-    for (int i = 0; i < touch->n_found; i++) {
-        tell(thread, &touch->found[i], touch->object, touch->key.word, touch->shown_key,
-             is_write(touch->kind) ? touch->value : NULL);
+    if (unlikely(touch->n_found > 0)) {
+        PyObject *value = touch->value;
+        touch->value = is_write(touch->kind) ? value : NULL;
+        touch_tell(touch);
+        touch->value = value;
     }
     if (unlikely(touch->seen.base != NULL)) {
         come_after_fresh(touch);

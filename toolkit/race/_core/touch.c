@@ -23,6 +23,7 @@ typedef struct {
     uint32_t locks;
     Base *after;            /* what was past once the read had got its item; owned */
     Moment seen;            /* of a store that a load comes after if it saw a fresh container; owned */
+    uint32_t blind;         /* core.blind at the beginning */
     PyObject *shown_key, *value;     /* borrowed; value: loaded or to be stored */
     int n_found;
     Found found[MOST_FOUND];
@@ -45,6 +46,23 @@ touch_init(Touch *touch, Thread *thread, const Site *site, PyObject *object, Rec
     touch->seen.base = NULL;
     touch->shown_key = touch->value = NULL;
     touch->n_found = 0;
+    touch->blind = atomic_load_explicit(&core.blind, memory_order_relaxed);
+}
+
+/* Tell of what was found, once nothing is locked.  */
+static void
+touch_tell(Touch *touch)
+{
+    for (int i = 0; i < touch->n_found; i++) {
+        Found *found = &touch->found[i];
+        if (trustworthy(touch->blind)) {
+            tell(touch->thread, found, touch->object, found->key != 0 ? found->key : touch->key.word,
+                 found->key != 0 ? NULL : touch->shown_key, touch->value);
+        }
+        if (found->key != 0) {
+            key_drop(found->key);
+        }
+    }
 }
 
 #define MOST_READERS 24

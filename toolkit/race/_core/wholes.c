@@ -102,8 +102,5 @@ note_whole(Thread *thread, PyObject *container, const Site *site, const int64_t 
         *cached = (Cached){.object = container, .key = KEY_WHOLE, .epoch = thread->epoch, .record = record,
                            .serial = atomic_load_explicit(&record->serial, memory_order_relaxed)};
     }
-    for (int i = 0; i < touch.n_found; i++) {
-        tell(thread, &touch.found[i], container, touch.found[i].key, NULL, NULL);
-        key_drop(touch.found[i].key);
-    }
+    touch_tell(&touch);
 }
