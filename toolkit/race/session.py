@@ -106,9 +106,9 @@ class Session:
         self._undo.clear()
         Session.current = None
 
-    def _rewrite_tests(self, _module: Any) -> None:
+    def _rewrite_tests(self, module: Any) -> None:
         from toolkit.race import pytest_rewrite
-        self._undo.append(pytest_rewrite.install(self.core, self._is_project, self._note_unrewritten))
+        self._undo.append(pytest_rewrite.install(module, self.core, self._is_project, self._note_unrewritten))
 
     def _note_unrewritten(self, path: str, reason: str) -> None:
         self.unrewritten[path] = reason
