@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import threading
 import warnings
 
 from tests.race.core_cases_world import Actor, Pipe, Thing
@@ -372,6 +373,32 @@ def case_logical_threads_of_one_worker(w):
 
     w.run(worker)
     assert w.told() == [("order", "attr", "n", "write WRITE", "write WRITE")]
+
+
+def case_thread_that_is_announced_late(w):
+    """What a thread does before it says that it begins, with locks or through wrapped functions, orders nothing."""
+    write, thing, lock = w.site("write", "n", op="attr_write"), Thing(), w.lock()
+    touch, local = w.site("touch", "seen"), threading.local()
+    turns, done = [Pipe(), Pipe()], [Pipe(), Pipe()]
+    clock = w.core.snapshot()
+
+    def late(number):
+        turns[number].wait()
+        with lock:
+            w.core.wrap(lambda: None)()
+        w.core.thread_begin(None, clock)
+        getattr(w.attr_read(local, touch), "seen", None)
+        w.attr_write(thing, write).n = 1
+        w.core.thread_end()
+        done[number].tell()
+
+    for number in range(2):
+        _thread.start_new_thread(late, (number,))
+        turns[number].tell()
+        done[number].wait()
+    assert w.told() == [("order", "attr", "n", "write WRITE", "write WRITE")]
+    for pipe in (*turns, *done):
+        pipe.close()
 
 
 def case_fork(w):

@@ -42,11 +42,12 @@ class ThreadState:
     `order` and `hard` are replaced, never changed, so a reference to one is a snapshot of it.
     """
 
-    __slots__ = ("__weakref__", "chain", "ended", "hard", "held", "inside", "muted", "opens", "order", "parent",
-                 "polled", "position", "quiet", "reads", "slot", "time", "uid", "writes")
+    __slots__ = ("__weakref__", "announced", "chain", "ended", "hard", "held", "inside", "muted", "opens", "order",
+                 "parent", "polled", "position", "quiet", "reads", "slot", "time", "uid", "writes")
 
     def __init__(self) -> None:
         self.uid = 0
+        self.announced = False     # somebody said that it begins; else it was met by its first operation
         self.slot = 0
         self.time = 1
         self.order: Times = {}

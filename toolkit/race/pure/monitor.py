@@ -80,8 +80,11 @@ class Monitor:
         def action(state: ThreadState) -> None:
             below = state.parent
             while below is not None:
-                state.join(below.moment() if below.chain is None else below.chain.union(below.moment()))
-                below.time += 1
+                if below.chain is not None:
+                    state.join(below.chain)
+                if below.announced:
+                    state.join(below.moment())
+                    below.time += 1
                 below = below.parent
 
         if self.threads.current().parent is not None:

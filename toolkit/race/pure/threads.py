@@ -26,6 +26,7 @@ class Threads:
         self._uids = 0
         self._local = _local()
         self._local.state = state = ThreadState()
+        state.announced = True
         self._enlist(state, None)
 
     def current(self) -> ThreadState:
@@ -34,10 +35,15 @@ class Threads:
         try:
             state = self._local.state
         except AttributeError:
-            state = self.begin(None)
+            state = self.begin(None, announced=False)
         return state
 
-    def begin(self, clock: Clock | None) -> ThreadState:
+    def muted(self) -> int:
+        """Return how often this thread is muted; one that nobody has met yet stays so."""
+        state: ThreadState | None = getattr(self._local, "state", None)
+        return 0 if state is None else state.muted
+
+    def begin(self, clock: Clock | None, *, announced: bool = True) -> ThreadState:
         """Make this thread one that begins after `clock`, or after everything so far.
 
         On top of one that has begun already this is a logical thread: what one and the same worker does for
@@ -45,15 +51,21 @@ class Threads:
         """
         state = ThreadState()
         state.inside = True          # set before the guard is taken: a finalizer may run while it is held
+        state.announced = announced
         below: ThreadState | None = getattr(self._local, "state", None)
+        strange = below is not None and not below.announced and not below.position
         if below is not None and not below.ended:
-            state.parent = below
             state.muted, state.quiet = below.muted, below.quiet
+        if below is not None and not below.ended and not strange:
+            state.parent = below
         else:
             self._local.end = _End(state, self._gone)
         self._local.state = state
 
         def enlist() -> None:
+            if below is not None and strange:
+                below.ended = True      # it took a lock, perhaps, before it was announced; it touched nothing
+                self._live.pop(below.uid, None)
             self._enlist(state, clock)
             self._settle()
 

@@ -36,7 +36,7 @@ class Wrapped:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the original, with our calls around it."""
-        level = self._monitor.threads.current().muted
+        level = self._monitor.threads.muted()     # the first call of all announces the thread
         if self._muted and level:
             return self.__wrapped__(*args, **kwargs)     # a primitive inside a primitive
         before, after, failed = self._hooks
