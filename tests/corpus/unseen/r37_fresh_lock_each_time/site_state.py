@@ -1,0 +1,2 @@
+title = "welcome"
+visits = 0
