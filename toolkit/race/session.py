@@ -7,7 +7,7 @@ import os
 
 from toolkit.race import hook, registry, sync
 from toolkit.race.engine import Engine
-from toolkit.race.site import OP_PREFIX, OPS
+from toolkit.race.site import OP_PREFIX
 from toolkit.race.sync.later import Later
 
 TYPE_CHECKING = False
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from toolkit.race.core import Core
 
+CHECKING = OP_PREFIX + "checking"    # among the builtins while a session lasts
 _follows_forks = False
+_used = ""
 
 
 class Session:
@@ -56,8 +58,9 @@ class Session:
         Raises:
             RuntimeError: This process is being checked already.
         """
-        if OP_PREFIX + OPS[0] in vars(builtins):   # also where another copy of this package does it
+        if CHECKING in vars(builtins):   # also where another copy of this package does it
             raise RuntimeError("this process is being checked for races already; one checking cannot hold another")
+        vars(builtins)[CHECKING] = self
         Session.current = self
         try:
             self._start()
@@ -66,7 +69,11 @@ class Session:
             raise
 
     def _start(self) -> None:
-        self.core, self.slow_because = load_core(self.wanted)
+        global _used  # noqa: PLW0603  code that was linked with a core's sites needs the ops of that core
+        self.core, self.slow_because = load_core(self.wanted or _used)
+        if registry.sites and _used not in {"", self.core.name.lower()}:
+            raise RuntimeError(f"this process was checked with the {_used} core; it cannot change to the other one")
+        _used = self.core.name.lower()
         self._is_project = hook.project_filter(include=self.include)
         self._undo.append(sync.install(self.core))
         self._undo.append(hook.install(self.core, self._is_project, self._note_unrewritten))
@@ -77,8 +84,9 @@ class Session:
         self.core.start(self.engine.on_conflict)
         _follow_forks()
 
-    def attach(self, attach: Callable[..., Callable[[], None]]) -> None:
-        """Rewrite the project's functions that are there already, with `toolkit.race.attach.attach`."""
+    def attach(self) -> None:
+        """Rewrite the project's functions that are there already."""
+        from toolkit.race.attach import attach
         self._undo.append(attach(self.core, self._is_project, self._note_unrewritten))
 
     def compile(self, source: bytes, path: str) -> CodeType:
@@ -104,6 +112,9 @@ class Session:
         for undo in reversed(self._undo):
             undo()
         self._undo.clear()
+        if registry.sites:   # what was rewritten meanwhile may run on: modules, closures, threads
+            vars(builtins).update((OP_PREFIX + name, op) for name, op in self.core.ops.items())
+        vars(builtins).pop(CHECKING, None)
         Session.current = None
 
     def _rewrite_tests(self, module: Any) -> None:

@@ -8,7 +8,6 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from toolkit.race.attach import attach
 from toolkit.race.child_process import make_spool, remove_spool
 from toolkit.race.report import RaceReport, load
 from toolkit.race.session import Session
@@ -83,7 +82,7 @@ def watch(*, raises: bool = False, include: Sequence[str] = (), core: str = "") 
     session = Session(spool=spool, core=core, include=include, options={"root": os.getcwd()})
     try:
         session.start()
-        session.attach(attach)
+        session.attach()
         try:
             yield report
         finally:
