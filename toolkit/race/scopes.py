@@ -314,7 +314,8 @@ class Table(ast.NodeVisitor):
         arguments = node.args
         parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs,
                       *filter(None, (arguments.vararg, arguments.kwarg))]
-        for default in (*arguments.defaults, *filter(None, arguments.kw_defaults), *getattr(node, "decorator_list", ())):
+        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+        for default in (*arguments.defaults, *filter(None, arguments.kw_defaults), *decorators):
             self.visit(default)
         with self._type_parameters(node):
             for annotation in filter(None, [*(one.annotation for one in parameters), getattr(node, "returns", None)]):

@@ -83,12 +83,12 @@ class Flow(Effects):
 
     def unpack(self, target: ast.Tuple | ast.List, reads: Reads, value: ast.expr | None) -> None:
         """Note several stores: locals depend on their own part, places on all of it, as in a swap."""
-        parts: Sequence[ast.expr | None] = [None] * len(target.elts)
+        parts: Sequence[ast.expr | None] = [None for _ in target.elts]
         if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts) \
                 and not any(isinstance(one, ast.Starred) for one in (*value.elts, *target.elts)):
             parts = value.elts
-            for part in parts:
-                self.take(part)
+            for element in value.elts:
+                self.take(element)
         for one, part in zip(target.elts, parts, strict=True):
             own = isinstance(one, ast.Name) and part is not None and not self.variable_place(one.id)
             self.assign(one, self.value(part) if own else reads, part)
