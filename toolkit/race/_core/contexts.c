@@ -1,7 +1,10 @@
 /* Calling contexts, without slowing the calls: the stack is read where it lies when an access has to be remembered.
 
    The walk hashes (code, instruction) of each frame; a thread keeps what those hashes stood for.  Only an unknown hash
-   has frame objects made.  Frames of contexts hold their code, so an address of code means one code for good.  */
+   has frame objects made.  Frames of contexts hold their code, so an address of code means one code for good.
+
+   A recursion has as many stacks as it has ways to go, so only its innermost turns are told apart: beyond a few frames
+   one whose function was met a few frames before is left out.  */
 
 /* The common beginning of a frame in CPython 3.12 to 3.15.  */
 typedef struct RawFrame {
@@ -13,7 +16,26 @@ typedef struct RawFrame {
     void *instruction;
 } RawFrame;
 
-#define DEEPEST 64
+#define DEEPEST 64          /* frames that are kept */
+#define FARTHEST 400        /* that are looked at */
+#define EXACT 4             /* innermost frames that are kept in any case */
+#define CYCLE 4             /* functions of a recursion that is recognized */
+
+/* The functions met last, to recognize a recursion.  */
+typedef struct { uintptr_t codes[CYCLE]; int kept; } Turns;
+
+/* Claim that the frame is kept.  */
+static inline bool
+turns_keep(Turns *turns, uintptr_t code)
+{
+    bool again = code == turns->codes[0] || code == turns->codes[1] || code == turns->codes[2]
+        || code == turns->codes[3];
+    if (again && turns->kept >= EXACT) {
+        return false;
+    }
+    turns->codes[turns->kept++ % CYCLE] = code;
+    return true;
+}
 
 static inline PyThreadState *
 thread_state(void)
@@ -59,16 +81,17 @@ calling_globals(void)
 }
 
 static uint64_t
-hash_frames_slowly(PyThreadState *state, int skip)
+hash_frames_slowly(PyThreadState *state)
 {
     uint64_t hash = 1;
+    Turns turns = {{0}, 0};
     PyFrameObject *frame = PyThreadState_GetFrame(state);
-    for (int depth = 0; frame != NULL && depth < DEEPEST; depth++) {
-        if (depth >= skip) {
-            PyCodeObject *code = PyFrame_GetCode(frame);
+    for (int depth = 0; frame != NULL && depth < FARTHEST && turns.kept < DEEPEST; depth++) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        if (depth > 0 && turns_keep(&turns, (uintptr_t)code)) {
             hash = mix(hash ^ (uintptr_t)code, (uint64_t)PyFrame_GetLasti(frame));
-            Py_DECREF(code);
         }
+        Py_DECREF(code);
         PyFrameObject *back = PyFrame_GetBack(frame);
         Py_DECREF(frame);
         frame = back;
@@ -77,16 +100,19 @@ hash_frames_slowly(PyThreadState *state, int skip)
     return hash;
 }
 
+/* Of the callers of the function that runs.  */
 static inline uint64_t
-hash_frames(PyThreadState *state, int skip)
+hash_callers(PyThreadState *state)
 {
     if (unlikely(!core.raw_frames)) {
-        return hash_frames_slowly(state, skip);
+        return hash_frames_slowly(state);
     }
     uint64_t hash = 1;
+    Turns turns = {{0}, 0};
     RawFrame *frame = raw_frame(state);
-    for (int depth = 0; frame != NULL && depth < DEEPEST; depth++, frame = frame->previous) {
-        if (depth >= skip) {
+    frame = frame != NULL ? frame->previous : NULL;
+    for (int depth = 0; frame != NULL && depth < FARTHEST && turns.kept < DEEPEST; depth++, frame = frame->previous) {
+        if (turns_keep(&turns, frame->executable)) {
             hash = mix(hash ^ frame->executable, (uintptr_t)frame->instruction);
         }
     }
@@ -121,9 +147,9 @@ raw_frames_agree(void)
 }
 
 static uint32_t
-intern_frame(uint32_t parent, PyCodeObject *code, int line)
+intern_frame(uint32_t parent, PyCodeObject *code, int instruction)
 {
-    Frame item = {(uintptr_t)code, parent, line};
+    Frame item = {(uintptr_t)code, parent, instruction};
     uint32_t before = frames.n;
     uint32_t number = table_intern(&frames, &item, false);
     if (number == UINT32_MAX) {
@@ -141,13 +167,17 @@ context_now(int skip)
 {
     PyObject *error = PyErr_GetRaisedException();
     PyCodeObject *codes[DEEPEST];
-    int lines[DEEPEST];
-    int n = 0;
+    int instructions[DEEPEST];
+    Turns turns = {{0}, 0};
     PyFrameObject *frame = PyThreadState_GetFrame(thread_state());
-    for (int depth = 0; frame != NULL && n < DEEPEST; depth++) {
-        if (depth >= skip) {
-            codes[n] = PyFrame_GetCode(frame);
-            lines[n++] = PyFrame_GetLineNumber(frame);
+    for (int depth = 0; frame != NULL && depth < FARTHEST && turns.kept < DEEPEST; depth++) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        if (depth >= skip && turns_keep(&turns, (uintptr_t)code)) {
+            codes[turns.kept - 1] = code;
+            instructions[turns.kept - 1] = PyFrame_GetLasti(frame);
+        }
+        else {
+            Py_DECREF(code);
         }
         PyFrameObject *back = PyFrame_GetBack(frame);
         Py_DECREF(frame);
@@ -155,8 +185,8 @@ context_now(int skip)
     }
     Py_XDECREF(frame);
     uint32_t context = 0;
-    for (int i = n - 1; i >= 0; i--) {
-        context = intern_frame(context, codes[i], lines[i]);
+    for (int i = turns.kept - 1; i >= 0; i--) {
+        context = intern_frame(context, codes[i], instructions[i]);
         Py_DECREF(codes[i]);
     }
     PyErr_SetRaisedException(error);
@@ -168,7 +198,7 @@ static uint32_t
 where_now(Thread *thread, const Site *site, int kind, uint32_t bits)
 {
     uint32_t locks = thread_lock_set(thread);
-    uint64_t hash = hash_frames(thread_state(), 1);
+    uint64_t hash = hash_callers(thread_state());
     hash = mix(hash ^ (uint64_t)(uint32_t)site->number << 32 ^ locks, (uint64_t)bits << 8 | (uint32_t)kind);
     CachedWhere *cached = &thread->wheres[hash % WHERE_CACHE];
     if (likely(cached->hash == hash)) {

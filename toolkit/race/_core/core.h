@@ -197,7 +197,7 @@ typedef struct {            /* one cache line */
 } Cached;
 #define CACHED_SPAN (1u << 16)     /* an x += v was noted: its span, too */
 
-#define WHERE_CACHE 256
+#define WHERE_CACHE 1024
 typedef struct { uint64_t hash; uint32_t where; } CachedWhere;
 #define OBJECT_CACHE 128
 typedef struct { PyObject *object; Record *record; uint32_t serial; } CachedObject;

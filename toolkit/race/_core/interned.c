@@ -13,7 +13,7 @@ typedef struct {
     char **chunks;              /* of CHUNK items; never moved */
 } Table;
 
-typedef struct { uint64_t code; uint32_t parent; int32_t line; } Frame;    /* code: PyCodeObject *, owned */
+typedef struct { uint64_t code; uint32_t parent; int32_t instruction; } Frame;     /* code: PyCodeObject *, owned */
 
 static Table lock_sets = {.size = sizeof(LockSet), .limit = 1 << 18};
 static Table frames = {.size = sizeof(Frame), .limit = 1 << 19};

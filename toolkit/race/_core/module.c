@@ -343,7 +343,9 @@ places_of(uint32_t context)
         if (core.folder != NULL && PyUnicode_Tailmatch(code->co_filename, core.folder, 0, PY_SSIZE_T_MAX, -1) == 1) {
             continue;
         }
-        PyObject *place = Py_BuildValue("(OiO)", code->co_filename, frame->line, code->co_qualname);
+        int line = PyCode_Addr2Line(code, frame->instruction);
+        PyObject *place = Py_BuildValue("(OiO)", code->co_filename, line > 0 ? line : code->co_firstlineno,
+                                        code->co_qualname);
         if (place == NULL || PyList_Append(places, place) < 0) {
             Py_CLEAR(places);
         }
