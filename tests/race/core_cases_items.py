@@ -404,11 +404,23 @@ def case_same_list_appended_again(w):
             w.item_write(number, buffer, 0, ops["set"])
             call(w, ring, "append", buffer)
 
-    def consumer():
-        w.item_read(call(w, ring, "popleft"), 0, ops["get"])
+    def consumer(*names):
+        def body():
+            for name in names:
+                taken = call(w, ring, name)
+            w.item_read(taken, 0, ops["get"])
+            ring.clear()
+        return body
 
-    w.run(producer, consumer)
+    w.run(producer, consumer("popleft"))
     assert w.pairs() == {("order", "set WRITE", "get READ")}
+    for names in (("popleft", "popleft"), ("pop",), ("popleft", "pop")):
+        w.run(producer, consumer(*names))
+        w.clean()
+    w.run(producer, lambda: (call(w, ring, "pop"), ring.clear()))
+    ring.append(buffer)
+    w.run(producer, consumer("pop"))
+    w.clean()
 
 
 def case_sets(w):

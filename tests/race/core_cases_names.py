@@ -390,6 +390,23 @@ def case_polled_flag(w):
     assert ("order", "data WRITE", "use READ") in w.pairs()
 
 
+def case_flag_that_is_read_once_orders_nothing(w):
+    read, stop = w.site("read", "n"), w.site("stop", "n", Flag.CONSTANT, op="attr_write")
+    data, use = w.site("data", "n", op="attr_write"), w.site("use", "n")
+    flag, box = Thing(), Thing()
+
+    def main():
+        w.attr_write(box, data).n = 5
+        w.attr_write(flag, stop).n = 1
+
+    def worker():
+        if w.attr_read(flag, read).n:
+            w.attr_read(box, use).n
+
+    w.run(main, worker)
+    assert w.pairs() == {("order", "stop WRITE", "read READ"), ("order", "data WRITE", "use READ")}
+
+
 def case_poll_between_note_and_load(w):
     """The store comes after the poll's note and before its load: the next op sees to it."""
     poll, stop = w.site("poll", "n", Flag.POLL), w.site("stop", "n", Flag.CONSTANT, op="attr_write")

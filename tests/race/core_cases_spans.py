@@ -249,6 +249,30 @@ def case_failed_check(w):
     w.clean()
 
 
+def case_failed_check_of_an_attribute(w):
+    check = w.site("check", "n", CHECK)
+    act = w.site("act", "n", Flag.GUARD, partners=("check",), op="attr_write")
+    thing, lock = Thing(), w.lock()
+
+    def once():
+        with lock:
+            free = not w.attr_read(thing, check).n
+        if free:
+            with lock:
+                w.attr_write(thing, act).n = 1
+
+    w.run(once, once)
+    assert w.told() == [("span", "attr", "n", "check>act WRITE", "check READ")]
+    thing.n = 0
+
+    def unlocked():
+        if not w.attr_read(thing, check).n:
+            w.attr_write(thing, act).n = 1
+
+    w.run(unlocked, unlocked)
+    assert w.told() == [("order", "attr", "n", "act WRITE", "check READ")]     # that says it all
+
+
 def case_consumer_of_what_a_check_inserted(w):
     check = w.site("check", "", CHECK, op="contains")
     act = w.site("act", "", Flag.GUARD, partners=("check",), op="item_write")

@@ -105,6 +105,10 @@ def case_slices_of_lists_are_read_as_ranges(w):
     w.clean()
     w.run(part(5, None), store)
     assert w.told() == [("order", "item", 7, "get READ", "put WRITE")]
+    w.run(store, part(5, None))
+    assert w.told() == [("order", "item", 7, "put WRITE", "get READ")]
+    w.run(store, part(8, None))
+    w.clean()
     w.run(store, part(None, None))
     assert w.told() == [("order", "item", 7, "put WRITE", "get READ")]
 

@@ -96,7 +96,7 @@ def take_left(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
     Where several threads inserted the same object, it may be the first of each.
     """
     for value in values:
-        clocks = shadow.values.get(id(value), [])
+        clocks = _there(shadow, value)
         _come_after(touch, shadow, list(dict(reversed(clocks)).items()))
         _left(shadow, value, clocks[1:])
 
@@ -104,7 +104,7 @@ def take_left(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
 def take_right(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
     """Do the same at the right end."""
     for value in values:
-        clocks = shadow.values.get(id(value), [])
+        clocks = _there(shadow, value)
         _come_after(touch, shadow, list(dict(clocks).items()))
         _left(shadow, value, clocks[:-1])
 
@@ -112,9 +112,26 @@ def take_right(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
 def take_within(touch: Touch, shadow: Shadow, values: Sequence[Any]) -> None:
     """Come after any insertion of values that left the container somewhere."""
     for value in values:
-        clocks = shadow.values.get(id(value), [])
+        clocks = _there(shadow, value)
         _come_after(touch, shadow, clocks)
         _left(shadow, value, clocks[1:])
+
+
+def _there(shadow: Shadow, value: Any) -> list[tuple[int, Clock]]:
+    """Return the insertions of a value that has just left; no more than there can have been in the container.
+
+    The oldest of too many left it unseen.
+    """
+    return shadow.values.get(id(value), [])[-1 - _length(shadow.owner()):]
+
+
+def cleared(_: Touch, location: Location) -> None:
+    """Forget all insertions."""
+    shadow = location.shadow
+    shadow.values.clear()
+    shadow.unknown = None
+    for item in shadow.locations.values():
+        item.handed = None
 
 
 def _come_after(touch: Touch, shadow: Shadow, clocks: list[tuple[int, Clock]]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from sys import _getframe
 
-from toolkit.race.pure import detect, structure
+from toolkit.race.pure import detect, handoff, structure
 from toolkit.race.pure.classify import family, holder, loaded, one_of
 from toolkit.race.pure.dicts import DICT_METHODS, SET_METHODS, count_up
 from toolkit.race.pure.sequences import SEQUENCE_METHODS
@@ -33,6 +33,8 @@ _SET = {"clear": structure.shrink, "copy": structure.snapshot, "difference_updat
         "intersection_update": structure.shrink, "symmetric_difference_update": structure.reshape}
 _LIST = {"clear": structure.shrink, "copy": structure.snapshot, "count": structure.size, "index": structure.size,
          "sort": structure.reshape, "reverse": structure.reshape, "rotate": structure.reshape}
+_MORE: dict[str, tuple[tuple[Verb, str], ...]] = {
+    "copy": ((detect.whole, "whole"),), "clear": ((handoff.cleared, "structure"),)}
 _QUEUE = {"empty": structure.size, "full": structure.size, "qsize": structure.size, "get": structure.get,
           "get_nowait": structure.get, "put": structure.put, "put_nowait": structure.put}
 _ARRAY = {"append": structure.grow, "extend": structure.grow, "insert": structure.grow, "pop": structure.shrink,
@@ -57,8 +59,8 @@ def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
 
     def note(container: Any, frame: FrameType, site: Site, verb: Verb | None) -> None:
         if verb is not None:
-            whole = ((detect.whole, container, "whole", None),) if site.key == "copy" else ()
-            monitor.note(frame, site, ((verb, container, "structure", None), *whole))
+            more = ((also, container, part, None) for also, part in _MORE.get(site.key, ()))
+            monitor.note(frame, site, ((verb, container, "structure", None), *more))
 
     return {"method": method}
 
