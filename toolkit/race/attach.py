@@ -6,9 +6,10 @@ for as long as the checking lasts.  A call that is in progress ends with the cod
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING
 
 from toolkit.race.link import link
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     Place = tuple[int, str]     # first line and qualified name; several lambdas may share one
     Pair = tuple[CodeType, CodeType]    # a function's code as Python compiles it, and rewritten
 
+# What functions are reached through: classes, decorators, registries.
+CONTAINERS = (type, dict, list, tuple, CellType, property, staticmethod, classmethod, functools.partial)
+
 
 def attach(core: Core, is_project: IsProject, on_unrewritable: Report | None = None) -> Callable[[], None]:
     """Give the functions of imported project modules rewritten code; return what gives the old one back.
@@ -33,11 +37,14 @@ def attach(core: Core, is_project: IsProject, on_unrewritable: Report | None = N
         on_unrewritable: Called with the path and the reason for a module, or functions of it, left as they are.
     """
     rewritten: dict[str, dict[Place, list[Pair]]] = {}
-    for name, path in _modules():
-        if path not in rewritten and is_project(name, path):
-            rewritten[path] = _codes_of(path, core, on_unrewritable)
+    names: list[object] = []
+    for module, path in _modules():
+        if is_project(vars(module).get("__name__", ""), path):
+            names.append(vars(module))
+            if path not in rewritten:
+                rewritten[path] = _codes_of(path, core, on_unrewritable)
     changed = []
-    for function in _functions():
+    for function in _functions(names):
         old = function.__code__
         pairs = rewritten.get(old.co_filename, {}).get(_place(old), ())
         # What was compiled from another text, or changed since, is not what the file says: it stays.
@@ -54,17 +61,35 @@ def attach(core: Core, is_project: IsProject, on_unrewritable: Report | None = N
     return undo
 
 
-def _modules() -> Iterator[tuple[str, str]]:
-    """Yield name and source path of every imported module that has one."""
-    for name, module in list(sys.modules.items()):
-        path = getattr(module, "__file__", None)
-        if isinstance(path, str) and path.endswith(".py"):
-            yield name, path
+def _modules() -> Iterator[tuple[ModuleType, str]]:
+    """Yield every imported module that has a source, and its path."""
+    for module in list(sys.modules.values()):
+        if isinstance(module, ModuleType):
+            path = vars(module).get("__file__")
+            if isinstance(path, str) and path.endswith(".py"):
+                yield module, path
 
 
-def _functions() -> Iterator[FunctionType]:
+def _functions(roots: list[object]) -> Iterator[FunctionType]:
+    """Yield every function once: those that the collector knows, and those that are found from `roots`.
+
+    Either alone is not enough.  Functions may hide in any object; and 3.13t's collector forgets most of them once a
+    thread has ended.
+    """
     # Not isinstance: it asks objects for their __class__, which proxies answer with code of the program.
-    return (each for each in gc.get_objects() if type(each) is FunctionType)
+    pending = [each for each in gc.get_objects() if type(each) is FunctionType] + roots
+    seen: dict[int, object] = {}
+    while pending:
+        each = pending.pop()
+        if id(each) in seen:
+            continue
+        seen[id(each)] = each
+        if type(each) is FunctionType:
+            yield each
+            pending += [each.__dict__, *(each.__closure__ or ())]   # not its globals: they are another module's
+        elif issubclass(type(each), CONTAINERS):
+            pending += [inner for inner in gc.get_referents(each)
+                        if issubclass(type(inner), (FunctionType, *CONTAINERS))]
 
 
 def _codes_of(path: str, core: Core, on_unrewritable: Report | None) -> dict[Place, list[Pair]]:
