@@ -298,14 +298,16 @@ def test_too_old_python_is_refused(tmp_path):
     fake.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'import sys\nsys.version_info = (3, 9)\n"
                     "exec(open(sys.argv[-4]).read())' \"$@\"\n")
     fake.chmod(0o755)
-    done = race(tmp_path, CLEAN, python=fake)
+    done = race(tmp_path, CLEAN, "--json", python=fake)
     assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
     assert "the race checker needs CPython 3.12 or newer" in done.stderr
 
 
 def test_command_that_the_build_lacks_is_told(python, tmp_path):
-    done = race(tmp_path, CLEAN, program=("--", "no_such_tool", "-q"), python=python)
+    done = race(tmp_path, CLEAN, "--json=out.json", program=("--", "no_such_tool", "-q"), python=python)
     assert done.returncode == 2
+    assert not (tmp_path / "out.json").exists()   # there was no run
     assert "no command 'no_such_tool' for this Python" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -141,7 +141,7 @@ def run(args: Options) -> int:
     first = FirstRun(spec, target.entry())
     try:
         first.go()
-        found = _tell(args, settings, first)
+        found = not child_process.was_refused(first.spool) and _tell(args, settings, first)
     finally:
         child_process.remove_spool(first.spool)
     if found:

@@ -10,6 +10,7 @@ def _child():  # type: ignore[no-untyped-def]  # noqa: ANN202  a module
     if sys.version_info < (3, 12) or sys.implementation.name != "cpython":
         sys.stderr.write("gilscope: %s is %s %d.%d; the race checker needs CPython 3.12 or newer\n" % (  # noqa: UP031
             (sys.executable, sys.implementation.name, *sys.version_info[:2])))
+        open(sys.argv[-3] + "/refused", "w").close()   # so that nobody takes the exit code for the program's
         raise SystemExit(2)
     importlib, external = sys.modules["_frozen_importlib"], sys.modules["_frozen_importlib_external"]
     file, _, entry, cache = sys.argv[-4:]

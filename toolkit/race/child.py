@@ -37,7 +37,7 @@ def main(spool: str) -> None:
     """Run the program of the spec in `spool`."""
     spec = specs.read(spool)
     if spec.kind == specs.COMMAND:
-        _refuse_unless_there(spec.name)
+        _refuse_unless_there(spec.name, spool)
     as_module = spec.kind in {specs.MODULE, specs.COMMAND}
     sys.argv[:] = ["-m" if as_module else spec.name, *spec.args]
     sys.orig_argv[:] = spec.words()
@@ -56,14 +56,13 @@ def main(spool: str) -> None:
         raise
 
 
-def _refuse_unless_there(module: str) -> None:
+def _refuse_unless_there(module: str, spool: str) -> None:
     """Leave when a command is neither a script on PATH nor a module of this build."""
     from importlib.util import find_spec
 
     if find_spec(module.partition(".")[0]) is None:
-        sys.stderr.write(f"gilscope: no command {module!r} for this Python: it has no such module, and PATH no such "
-                         f"script of Python's; `{sys.executable} -m pip install` may get it\n")
-        raise SystemExit(2)
+        specs.refuse(spool, f"no command {module!r} for this Python: it has no such module, and PATH no such script of "
+                     f"Python's; `{sys.executable} -m pip install` may get it")
 
 
 def _session(spec: Spec, spool: str) -> Session:
@@ -71,8 +70,7 @@ def _session(spec: Spec, spool: str) -> Session:
     try:
         session.start()
     except ToolkitError as error:
-        sys.stderr.write(f"gilscope: {error}\n")
-        raise SystemExit(error.exit_code) from None
+        specs.refuse(spool, str(error), error.exit_code)
     atexit.register(session.finish)   # before any of the program's, so it runs after them
     warn_of_slow_core(session)
     return session

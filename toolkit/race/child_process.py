@@ -10,7 +10,7 @@ import os
 
 from toolkit.errors import ToolkitError
 from toolkit.race.places import cache_folder
-from toolkit.race.spec import COMMAND, MODULE, SCRIPT
+from toolkit.race.spec import COMMAND, MODULE, REFUSED, SCRIPT
 from toolkit.race.spec_target import is_bundle
 
 TYPE_CHECKING = False
@@ -41,6 +41,11 @@ def make_spool() -> str:
     except OSError as error:
         raise ToolkitError(f"cannot make {path}: {error.strerror}; set TMPDIR to a writable folder") from None
     return path
+
+
+def was_refused(folder: str) -> bool:
+    """Return whether the child has ended without beginning the program; it has said why."""
+    return os.path.exists(os.path.join(folder, REFUSED))
 
 
 def has_records(folder: str) -> bool:

@@ -6,13 +6,15 @@ It travels as a file in the spool folder, so neither the environment nor the arg
 from __future__ import annotations
 
 import marshal
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
+    from typing import Any, NoReturn
 
 FILE = "spec"           # in the spool folder
+REFUSED = "refused"     # left there by a child that did not begin the program, and has said why
 SCRIPT, MODULE, STDIN = "script", "module", "stdin"
 COMMAND = "command"     # a module, run because no script of that name was found or fits the build
 PLAIN_FORMAT = 2        # of marshal: the same in every version; json would cost both processes its import
@@ -57,6 +59,14 @@ class Spec:
         """Leave the spec in the spool folder."""
         with open(folder + "/" + FILE, "wb") as handle:
             marshal.dump({name: getattr(self, name) for name in self.__slots__}, handle, PLAIN_FORMAT)
+
+
+def refuse(folder: str, words: str, code: int = 2) -> NoReturn:
+    """Leave the child before the program begins, with a message and without a traceback."""
+    sys.stderr.write(f"gilscope: {words}\n")
+    with open(folder + "/" + REFUSED, "w", encoding="ascii"):
+        pass
+    raise SystemExit(code)
 
 
 def read(folder: str) -> Spec:
