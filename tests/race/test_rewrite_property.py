@@ -113,7 +113,8 @@ SIMPLE = (
 COMPOUND = (
     "if {e}:\n{b}\nelse:\n{b}",
     "if {s}:\n    {s} = {s}",
-    "for {t} in {e}:\n    LOG.append(0)\n    if len(LOG) > 15:\n        break\n{b}",    # lists may grow as they are iterated
+    # Lists may grow as they are iterated, and double each time.
+    "for {t} in {e}:\n    LOG.append(0)\n    if len(LOG) > 15:\n        break\n{b}",
     "while LOG.append(0) or len(LOG) < 15 and {e}:\n{b}",
     "with {e} as {t}, {e}:\n{b}",
     "try:\n{b}\nexcept (KeyError, AttributeError) as {n}:\n{b}\nfinally:\n{b}",
@@ -123,8 +124,8 @@ COMPOUND = (
     "def inner(a=1):\n    nonlocal cell\n{b}\n{n} = inner()",
     "def inner(a=1):\n    global other\n{b}\n{n} = inner",
     "def inner():\n    yield {e}\n{b}\n{n} = list(inner())",
-    "class Inner(object):\n    p = {e}\n    def method(self, x=1):\n        {s} = {e}\n        return {e}\n"
-    "{n} = Inner().method()",
+    ("class Inner(object):\n    p = {e}\n    def method(self, x=1):\n        {s} = {e}\n        return {e}\n"
+     "{n} = Inner().method()"),
     "async def inner(x=1):\n{b}\ntry:\n    inner().send(None)\nexcept StopIteration as {n}:\n    pass",
 )
 

@@ -56,15 +56,17 @@ def project_filter(roots: Sequence[str] = (), include: Sequence[str] = ()) -> Is
 
 
 def install(core: Core, is_project: IsProject, on_unrewritable: Report | None = None) -> Callable[[], None]:
-    """Put the core's operations into builtins and rewrite project code from now on; return what undoes both.
+    """Put the core's operations into builtins and rewrite project code from now on; return the undoing.
 
     Args:
         core: What the operations come from.
         is_project: Whether the module of this name and source path is rewritten, see `project_filter`.
         on_unrewritable: Called with the path and the reason for a module that runs as it is.
     """
-    names = [OP_PREFIX + name for name in core.ops]
-    vars(builtins).update(zip(names, core.ops.values(), strict=True))
+    named = {OP_PREFIX + name: op for name, op in core.ops.items()}
+    places = _builtins()
+    for place in places:
+        place.update(named)
     loader: Any = SourceFileLoader.__mro__[2]      # importlib's SourceLoader, which has the methods
     original_get, original_exec = loader.get_code, SourceFileLoader.exec_module
 
@@ -93,8 +95,9 @@ def install(core: Core, is_project: IsProject, on_unrewritable: Report | None = 
     def undo() -> None:
         loader.get_code = original_get
         del loader.exec_module
-        for name in names:
-            vars(builtins).pop(name, None)
+        for place in places:
+            for name in named:
+                place.pop(name, None)
 
     return undo
 
@@ -139,6 +142,15 @@ def rewritten(source: bytes, path: str, core: Core, on_unrewritable: Report | No
 
 
 _building: set[int] = set()     # threads that rewrite; what they import meanwhile is for the rewriter
+
+
+def _builtins() -> list[dict[str, Any]]:
+    """Return the dict of builtins and the copy that it is restored from at exit, before the last finalizers run."""
+    import gc
+    now = vars(builtins)
+    at_exit = next((one for one in gc.get_objects() if type(one) is dict and one is not now
+                    and one.get("__name__") == "builtins" and "__import__" in one), None)
+    return [now] if at_exit is None else [now, at_exit]
 
 
 def _matcher(patterns: Sequence[str]) -> Callable[[str], bool]:

@@ -40,6 +40,7 @@ class Scope:
         self.mangler = mangler              # the name of the class whose private names are mangled here
         self.bindings: dict[str, set[str]] = defaultdict(set)      # name -> how it is bound
         self.modules: dict[str, set[str]] = defaultdict(set)       # name -> top-level modules it is imported from
+        self.imported: dict[str, str] = {}          # name -> what it is called in the module it comes from
         self.counts: Counter[str] = Counter()                      # name -> assignments on one path; loops count twice
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
@@ -104,6 +105,15 @@ class Table(ast.NodeVisitor):
         """Return whether nothing but an import from the standard library binds the name."""
         owner = self.resolve(scope, name).owner
         return owner.bindings.get(name) == {"import"} and owner.modules[name] <= sys.stdlib_module_names
+
+    def library_function(self, scope: Scope, function: ast.expr) -> tuple[str, str]:
+        """Return the module of the standard library and the name there of what is called; empty when it is another."""
+        name = function.value if isinstance(function, ast.Attribute) else function
+        if not isinstance(name, ast.Name) or not self.is_stdlib(scope, name.id):
+            return "", ""
+        owner = self.resolve(scope, name.id).owner
+        called = function.attr if isinstance(function, ast.Attribute) else owner.imported.get(name.id, "")
+        return min(owner.modules[name.id]), called
 
     def is_declared(self, scope: Scope, name: str) -> bool:
         """Return whether nothing but imports, functions and classes bind the name."""
@@ -238,6 +248,7 @@ class Table(ast.NodeVisitor):
                 self.scope.star = True
             else:
                 self._imported(alias.asname or alias.name, top)
+                self.scope.imported[self._name(alias.asname or alias.name)] = alias.name
 
     def _imported(self, name: str, module: str) -> None:
         self._bind(name, "import")

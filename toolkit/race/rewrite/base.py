@@ -30,7 +30,10 @@ class Base(ast.NodeTransformer):
         self.scope: Scope = table.module
         self.active = True              # False directly in class bodies
         self.test = Flag.NONE           # TEST, POLL: what the expression being visited decides
+        self.getters = pruned.summary.called_by(sites.plan.getters())
+        self.asked = False              # whether a caller may act on the sizes and keys that are looked at here
         self.multi = Flag.NONE          # MULTI inside of a target with several places
+        self.looked_at: dict[ast.expr, str] = {}   # arguments about to be read as a whole -> by what
         self.first: str | None = None   # the first parameter, in an initializer
         self.tokens: dict[Scope, str] = {}   # functions that own watched cells -> the local with their token
         self.noted: set[tuple[str, str]] = set()   # attributes of locals already read in this stretch of code

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.race.rewrite import locations
 from toolkit.race.rewrite.locations import Paths, Place, Read
-from toolkit.race.rewrite.names import DYNAMIC, SNAPSHOTS
+from toolkit.race.rewrite.names import DYNAMIC, REWRITING, SNAPSHOTS
 from toolkit.race.rewrite.sites import Role
 from toolkit.race.scopes import mangle
 
@@ -180,6 +180,7 @@ class Effects:
         if isinstance(node.func, ast.Attribute):
             return self.method(node, node.func, awaited=awaited)
         reads = self.value(node.func) | self.arguments(node)
+        self.rewriting(node)
         if not isinstance(node.func, ast.Name):
             return reads
         name, scope = node.func.id, self.scope
@@ -222,6 +223,7 @@ class Effects:
         self.lock(name, base)
         self.keep(function.value, given)
         if base is None or self._is_library(function.value):
+            self.rewriting(node)
             return receiver | given
         found = self.container(node, name, base, given)
         if not awaited and self._may_be_ours(name, node):
@@ -229,6 +231,13 @@ class Effects:
             self.spans.act(self, Role("call", node), place, given)
             found |= {Read(Role("call", node), place, self.held)}
         return receiver | given | found
+
+    def rewriting(self, node: ast.Call) -> None:
+        """Record what functions of the standard library do to their argument, as heappush does."""
+        module, called = self.table.library_function(self.scope, node.func)
+        base = self.paths.of(node.args[0]) if node.args else None
+        if base and called in REWRITING.get(module, ()):
+            self.spans.act(self, Role("size", node), Place("size", base, None), NOTHING)
 
     def lock(self, name: str, base: str | None) -> None:
         """Enter or leave the region of a lock that is acquired without `with`."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from toolkit.race.scopes import Scope
 
+_PLACES = (ast.Name, ast.Attribute, ast.Subscript)
+
 
 class Expressions(Base):
     """Rewrites expressions."""
@@ -107,12 +109,28 @@ class Expressions(Base):
     def container(self, node: ast.Subscript) -> ast.expr:
         """Return the rewritten container of an item, whose size a span may need, too."""
         role = self.role("size", node.value)
-        value = self.expr(node.value)
-        return self.sized(value, node.value, role) if role else value
+        peeks = isinstance(node.slice, ast.Constant) and node.slice.value == 0
+        wanted = role or (peeks and self.asked and isinstance(node.ctx, ast.Load))
+        text, value = node.value, self.expr(node.value)
+        return self.sized(value, text, role) if wanted else value
 
-    def sized(self, value: ast.expr, node: ast.expr, role: Role) -> ast.expr:
-        """Return `size(value, S)`."""
-        return call("size", value, self.sites.add("size", node, "", self.test, role=role, text=node), at=value)
+    def sized(self, value: ast.expr, node: ast.expr, role: Role | None = None, key: str = "") -> ast.expr:
+        """Return `size(value, S)`; the key says what looks at the container."""
+        role = role or Role("size", node)
+        return call("size", value, self.sites.add("size", node, key, self.test, role=role, text=node), at=value)
+
+    def whole(self, node: ast.expr, key: str) -> ast.expr:
+        """Return an expression all of whose items are looked at, if it is a container."""
+        if not isinstance(node, _PLACES) or self.is_plain(node):
+            return self.expr(node)
+        shown = self.sites.text.of(node)
+        value = self.expr(node)
+        marker = self.sites.add("size", node, key, self.test, role=Role("whole", node), text=shown)
+        return call("size", value, marker, at=value)
+
+    def is_asked(self, node: ast.expr) -> bool:
+        """Return whether a caller may act on the size or the keys of the container."""
+        return self.asked and isinstance(node, _PLACES) and not self.is_plain(node)
 
     def is_type(self, node: ast.expr) -> bool:
         """Return whether the expression is a class, so that brackets make a generic alias."""
@@ -178,6 +196,9 @@ class Expressions(Base):
 
     def plain_call(self, node: ast.Call) -> ast.expr:
         """Rewrite a call without what spans need."""
+        module, called = self.table.library_function(self.scope, node.func)
+        if called in names.REWRITING.get(module, ()) and node.args and not self.is_plain(node.args[0]):
+            return self.look(node, called)
         if isinstance(node.func, ast.Attribute):
             node.func = self.method(node, node.func)
         elif self.is_builtin(node.func):
@@ -189,13 +210,29 @@ class Expressions(Base):
 
     def arguments(self, node: ast.Call, iterated: Sequence[ast.expr] = ()) -> None:
         """Rewrite a call's arguments, of which it iterates over some."""
-        node.args = [self.iterable(argument) if argument in iterated else self.expr(argument) for argument in node.args]
+        node.args = [self.iterable(argument) if argument in iterated else self.argument(argument)
+                     for argument in node.args]
         for keyword in node.keywords:
             keyword.value = self.expr(keyword.value)
+
+    def argument(self, node: ast.expr) -> ast.expr:
+        """Rewrite one argument."""
+        if isinstance(node, ast.Starred):
+            node.value = self.whole(node.value, "star")
+            return node
+        key = self.looked_at.pop(node, "")
+        return self.whole(node, key) if key else self.expr(node)
 
     def method(self, node: ast.Call, function: ast.Attribute) -> ast.Attribute:
         """Return the function of a method call: containers tell what happens to them."""
         name = self.mangled(function.attr)
+        if names.ITEM_METHODS.get(name) == len(node.args) and not node.keywords and not self.is_plain(function.value):
+            marker = self.sites.add("item_proxy", node, "", self.test, text=node)
+            value = self.expr(function.value)
+            function.value = call("item_proxy", value, marker, at=value)
+            return function
+        if name == "join" and len(node.args) == 1:
+            self.looked_at[node.args[0]] = "join"
         if name in CONTAINER_METHODS and not self.is_plain(function.value) and not self.pruned.is_own_self(function):
             role = Role("method", node)
             marker = self.sites.add("method", node, name, self.test, role=role, text=function.value)
@@ -213,17 +250,34 @@ class Expressions(Base):
             return self.dynamic(node)
         if name in names.NAMESPACES and not node.args and not node.keywords:
             return call("locals_", node, at=node) if self.has_token() else node
-        role = self.role("size", node)
         if name == "next" and node.args and not isinstance(node.args[0], ast.Starred):
             marker = self.sites.add("advance", node, text=node.args[0])
             self.arguments(node)
             node.args[0] = call("advance", node.args[0], marker, at=node.args[0])
             return node
-        inner = node.args[0] if node.args else None
+        if name in names.SHOWING:
+            for argument in node.args:
+                if self.pruned.is_container(argument):
+                    self.looked_at[argument] = name
+        elif node.args and self.is_looked_at(node, node.args[0], name):
+            return self.look(node, name)
         self.arguments(node, self.iterated(node, name))
-        if role and inner is not None and not isinstance(inner, ast.Starred):
-            marker = self.sites.add("size", node, "", self.test, role=role, text=inner)
-            node.args[0] = call("size", node.args[0], marker, at=node.args[0])
+        return node
+
+    def is_looked_at(self, node: ast.Call, argument: ast.expr, name: str) -> bool:
+        """Return whether the builtin takes the size of its argument, or a copy, and that matters."""
+        if isinstance(argument, ast.Starred) or self.is_plain(argument):
+            return False
+        if name in names.SNAPSHOTS:
+            return isinstance(argument, _PLACES) or self.role("size", node) is not None
+        return name == "len" and (self.role("size", node) is not None or self.is_asked(argument))
+
+    def look(self, node: ast.Call, name: str) -> ast.expr:
+        """Rewrite a call that looks at its first argument as a whole, or changes it in several steps."""
+        text = self.sites.text.of(node.args[0])
+        self.arguments(node)
+        marker = self.sites.add("size", node, name, self.test, role=Role("size", node), text=text)
+        node.args[0] = call("size", node.args[0], marker, at=node.args[0])
         return node
 
     def dynamic(self, node: ast.Call) -> ast.expr:
@@ -283,7 +337,7 @@ class Expressions(Base):
         """Rewrite `in` where it decides something that depends on it."""
         inside = len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn)
         container = node.comparators[0]
-        wanted = self.role("access", node) or (self.test & Flag.POLL)
+        wanted = self.role("access", node) or (self.test & Flag.POLL) or self.is_asked(container)
         if not inside or not wanted or isinstance(container, names.LITERALS) or self.is_plain(container):
             return self.generic_expr(node)
         marker = self.sites.add("contains", node, "", self.test, text=node)
@@ -309,7 +363,7 @@ class Expressions(Base):
             node.operand = self._truth(node.operand)
             return node
         role = self.role("size", node)
-        if role is None and self.test & Flag.POLL and isinstance(node, ast.Attribute | ast.Name | ast.Subscript) \
+        if role is None and (self.test & Flag.POLL or self.asked) and isinstance(node, _PLACES) \
                 and self.pruned.is_container(node):
             role = Role("size", node)
         if role is None or self.is_plain(node) or (isinstance(node, ast.Call) and self.is_builtin(node.func)):
@@ -329,9 +383,24 @@ class Expressions(Base):
         self.noted &= before
         return value
 
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        """Rewrite `not`, which asks for a size."""
+        return self._truth(node) if isinstance(node.op, ast.Not) else self.generic_expr(node)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
+        """Rewrite what an f-string shows."""
+        node.value = self.whole(node.value, "format") if self.pruned.is_container(node.value) else self.expr(node.value)
+        node.format_spec = node.format_spec and self.expr(node.format_spec)
+        return node
+
+    def visit_Starred(self, node: ast.Starred) -> ast.expr:
+        """Rewrite what is unpacked into a display, or a target."""
+        node.value = self.whole(node.value, "star") if isinstance(node.ctx, ast.Load) else self.expr(node.value)
+        return node
+
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         """Rewrite `and`, `or`."""
-        if any(self.role("size", value) for value in node.values):
+        if self.asked or any(self.role("size", value) for value in node.values):
             return self._truth(node)
         node.values = [self.maybe(value) if index else self.expr(value) for index, value in enumerate(node.values)]
         return node
@@ -388,13 +457,15 @@ class Expressions(Base):
 
     def enter(self, scope: Scope, first: str | None) -> tuple[Any, ...]:
         """Go into a function; return what `leave` needs."""
-        state = (self.scope, self.active, self.test, self.first, self.noted, self.sites.function, self.sites.lines)
+        state = (self.scope, self.active, self.test, self.first, self.noted, self.asked,
+                 self.sites.function, self.sites.lines)
         self.scope, self.active, self.test, self.first, self.noted = scope, True, Flag.NONE, first, set()
+        self.asked = getattr(scope.node, "name", "") in self.getters
         self.sites.function = scope.qualname
         return state
 
     def leave(self, state: tuple[Any, ...]) -> None:
         """Go back to where `enter` was called."""
-        (self.scope, self.active, self.test, self.first, self.noted,
+        (self.scope, self.active, self.test, self.first, self.noted, self.asked,
          self.sites.function, self.sites.lines) = state
 

@@ -8,6 +8,14 @@ ITERATING = {"sum": 0, "min": 0, "max": 0, "any": 0, "all": 0, "map": 1, "filter
 ONE_ITERABLE = frozenset({"sum", "enumerate", "any", "all"})     # what follows the iterable is none
 ONLY_IF_ALONE = frozenset({"min", "max"})      # several arguments are the values themselves
 VIEWS = frozenset({"items", "keys", "values"})
+SHOWING = frozenset({"print", "str", "repr", "format"})      # read all of a container
+# Functions of the standard library that change their first argument in several steps.
+REWRITING = {
+    "heapq": frozenset({"heappush", "heappop", "heapify", "heapreplace", "heappushpop"}),
+    "bisect": frozenset({"insort", "insort_left", "insort_right"}),
+    "random": frozenset({"shuffle"}),
+}
+ITEM_METHODS = {"__getitem__": 1, "__setitem__": 2, "__delitem__": 1}    # written out, with so many arguments
 NAMESPACES = frozenset({"locals", "vars", "dir"})
 
 # What was read before one of these need not be read again after it: they wait for nobody.

@@ -43,6 +43,13 @@ class Plan:
         self.reads.update(partners)
         self.entered.add(frame)
 
+    def getters(self) -> set[str]:
+        """Return the names of functions whose calls are the first half of a span."""
+        called = [role.node.func for role in self.reads if role.name == "call" and isinstance(role.node, ast.Call)]
+        loaded = [role.node for role in self.reads if role.name == "call" and isinstance(role.node, ast.Attribute)]
+        return {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+                for node in (*called, *loaded)}
+
 
 class Text:
     """The source of expressions."""

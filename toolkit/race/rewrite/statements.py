@@ -39,7 +39,8 @@ class Statements(Expressions):
         if len(node.targets) == 1 and isinstance(node.targets[0], _SIMPLE):
             return self.store(node, node.targets[0], node.value)
         constant = self.constant(node.value)
-        node.value = self.expr(node.value)
+        unpacked = any(isinstance(target, ast.Tuple | ast.List) for target in node.targets)
+        node.value = self.whole(node.value, "unpack") if unpacked else self.expr(node.value)
         for index, target in enumerate(node.targets):
             if isinstance(target, ast.Name):
                 node.value = self.variable_op("write", node.value, target, target.id, constant)
@@ -204,6 +205,14 @@ class Statements(Expressions):
         node.body = self.block(node.body, forget=False)
         self.noted = before
         node.orelse = self.block(node.orelse, forget=False)
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.stmt:
+        """Rewrite what a caller may act on."""
+        if node.value is not None:
+            before, self.asked = self.asked, True
+            node.value = self.expr(node.value)
+            self.asked = before
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:

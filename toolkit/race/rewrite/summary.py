@@ -6,7 +6,7 @@ import ast
 from typing import NamedTuple
 
 from toolkit.race.rewrite.locations import MUTATORS, SIZE_READS
-from toolkit.race.rewrite.names import VIEWS
+from toolkit.race.rewrite.names import REWRITING, VIEWS
 from toolkit.race.scopes import mangle
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -66,11 +66,27 @@ class Summary:
             effects.calls.add(mangle(node.func.attr, owner))
             if node.func.attr in MUTATORS:
                 effects.writes.add(mangle(_last(node.func.value), owner))
+            self._note_rewriting(node, node.func.attr, effects, owner)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             effects.calls.add(node.func.id)
+            self._note_rewriting(node, node.func.id, effects, owner)
             if node.func.id == "setattr":
                 effects.writes.update(one.value for one in node.args[1:2] if isinstance(one, ast.Constant)
                                       and isinstance(one.value, str))
+
+    @staticmethod
+    def _note_rewriting(node: ast.Call, name: str, effects: Effects, owner: str | None) -> None:
+        if node.args and any(name in called for called in REWRITING.values()):
+            effects.writes.add(mangle(_last(node.args[0]), owner))
+
+    def called_by(self, names: set[str]) -> set[str]:
+        """Return the names of these functions and of those that they call."""
+        found, new = set(names), set(names)
+        while new:
+            called = [group[name].calls for group in (self.functions, self.methods) for name in new if name in group]
+            new = set().union(*called) & (self.functions.keys() | self.methods.keys()) - found
+            found |= new
+        return found
 
     def _note_container(self, node: ast.AST) -> None:
         used: ast.expr | None = None
