@@ -8,6 +8,7 @@ Needs nothing but the standard library, so that it runs on any build.  A scenari
 from __future__ import annotations
 
 import collections
+import contextlib
 import gc
 import os
 import sys
@@ -258,6 +259,49 @@ def counted(function):
         yield sys.getallocatedblocks()
 
 
+def everything_at_once(world):
+    """Threads do everything to the same objects at the same time: all is told of, and nothing breaks."""
+    at, thing, lock = sites(world), Thing(), threading.Lock()
+    line, table, several, queue = [0] * 8, {}, set(), collections.deque()
+    pop = world.site("pop", "pop", op="method")
+    left = world.site("popleft", "popleft", op="method")
+    check = world.site("check", "", Flag.SPAN_READ, op="contains")
+    act = world.site("act", "", Flag.GUARD, partners=("check",), op="item_write")
+    gets = world.site("get value", "", Flag.SPAN_READ, op="reads")
+    sets = world.site("set value", "", Flag.VALUE, partners=("get value",), op="writes")
+    whole = world.site("whole", "list", op="size")
+
+    def attempt(operation):
+        with contextlib.suppress(IndexError, KeyError, RuntimeError):     # somebody else was there first
+            operation()
+
+    def work():
+        for number in range(700):
+            key = number % 13
+            world.attr_update(thing, at["update"]).n += 1
+            if not world.contains(key, table, check):
+                world.item_write(Thing(), table, key, act)
+            attempt(lambda key=key: world.item_delete(table, key, at["take"]))
+            world.item_write(number, line, key % 8, at["put"])
+            world.method(several, at["add"]).add(key)
+            world.method(queue, at["append"]).append(number)
+            attempt(lambda: world.method(queue, left).popleft())
+            world.method(line, at["append"]).append(key)
+            attempt(lambda: world.method(line, pop).pop())
+            attempt(lambda: list(world.iterate(table, at["each"])))
+            with lock:
+                value = world.reads(world.begin(), world.attr_read(thing, at["read"]).n, gets)
+            with lock:
+                world.writes(world.begin(), setattr(world.attr_update(thing, at["update"]), "n", value), sets)
+            list(world.size(line, whole))
+            world.item_write(number, table, f"key {number}", at["put"])
+
+    together(world, *[work] * THREADS)
+    told = world.pairs()
+    assert ("order", "update WRITE", "update WRITE") in told
+    assert {sort for sort, _, _ in told} == {"order", "span"}
+
+
 def fork(world):
     """The child of a fork keeps checking: its own threads race, what the parent's did is past."""
     at, thing, stay, ready = sites(world), Thing(), Pipe(), Pipe()
@@ -462,8 +506,8 @@ def main(name):
 
 
 SCENARIOS = {function.__name__: function for function in (
-    address_reuse, reuse_under_another_tracer, crowd, come_and_go, unjoined, bounded_memory, no_leaks, fork,
-    fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion, pieces_of_locks)}
+    address_reuse, reuse_under_another_tracer, crowd, come_and_go, unjoined, bounded_memory, no_leaks,
+    everything_at_once, fork, fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion, pieces_of_locks)}
 
 if __name__ == "__main__":
     main(sys.argv[1])

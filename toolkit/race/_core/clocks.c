@@ -54,7 +54,7 @@ thread_time(const Thread *thread)
 static inline void
 thread_advance(Thread *thread)
 {
-    thread->epoch++;
+    __atomic_store_n(&thread->epoch, thread->epoch + 1, __ATOMIC_RELAXED);     /* new threads look at it */
     thread->order[thread->slot] = thread->hard[thread->slot] = thread_time(thread);
 }
 

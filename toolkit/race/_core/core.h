@@ -153,7 +153,7 @@ typedef struct {            /* what was put into a list or deque, by identity */
 
 typedef struct {            /* an object's own clock, or a lock's */
     Moment moment;
-    uint32_t uid;           /* of a lock; 0: not a lock */
+    _Atomic(uint32_t) uid;  /* of a lock; 0: not a lock */
     uint32_t origin;        /* context of the first acquisition */
     _Atomic(uint32_t) strayed;     /* releases of a lock by who did not hold it: its holder holds it no longer */
     PyObject *ref;          /* weak reference on free-threaded builds */
@@ -168,13 +168,13 @@ typedef struct Record {
     PyObject *object;       /* borrowed; NULL: free */
     struct Record *next;
     Cell *cells;            /* followed by the index when capacity > LINEAR */
-    Sync *sync;
-    Hands *hands;           /* insertions by identity of the value: list, deque */
+    _Atomic(Sync *) sync;
+    _Atomic(Hands *) hands; /* insertions by identity of the value: list, deque */
     Wholes *wholes;
     _Atomic(uint32_t) serial;      /* changes when the object dies; records are never given back */
     uint32_t n, capacity;
     _Atomic(uint32_t) news;        /* insertions since it is shared */
-    uint16_t owner;         /* the one slot that touched it, or SHARED */
+    _Atomic(uint16_t) owner;       /* the one slot that touched it, or SHARED */
     uint8_t boxes;          /* has cells of ranges */
     Spin spin;
 } Record;

@@ -158,12 +158,16 @@ static void
 hands_prune(Record *record, PyObject *container)
 {
     Hands *hands = record->hands;
-    if (hands == NULL || hands->n <= hands->limit) {
+    spin_lock(&record->spin);
+    bool many = hands != NULL && hands->n > hands->limit;
+    uint32_t n = many ? hands->n : 0;
+    spin_unlock(&record->spin);
+    if (!many) {
         return;
     }
     PyObject *error = PyErr_GetRaisedException();
     Py_ssize_t length = PyObject_Length(container);
-    PyObject *values = hands->n > 2 * length + FEW_HANDS ? PySequence_List(container) : NULL;
+    PyObject *values = n > 2 * length + FEW_HANDS ? PySequence_List(container) : NULL;
     PyErr_Clear();              /* a deque that another thread changes: the next time will do */
     PyErr_SetRaisedException(error);
     spin_lock(&record->spin);

@@ -137,7 +137,8 @@ join_everybody(Thread *thread)
     thread_reserve(thread, n);
     for (int i = 0; i < n; i++) {
         Thread *other = slots[i].thread;
-        uint64_t time = atomic_load(&slots[i].ended) || other == NULL ? atomic_load(&slots[i].last) : thread_time(other);
+        bool over = atomic_load(&slots[i].ended) || other == NULL;
+        uint64_t time = over ? atomic_load(&slots[i].last) : EPOCH_TIME(__atomic_load_n(&other->epoch, __ATOMIC_RELAXED));
         if (i != thread->slot && thread->order[i] < time) {
             thread->order[i] = time;
         }
