@@ -14,6 +14,7 @@ import zipfile
 import pytest
 
 from tests.conformance.builds import ROOT, builds
+from toolkit.race.session import load_core
 
 pytestmark = pytest.mark.parametrize("python", builds().values(), ids=builds())
 TIMEOUT = 60
@@ -338,6 +339,27 @@ def neutral(text, place):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_is_as_without_the_checker(name, python, tmp_path):
     plain, checked = plain_and_checked(python, ["script.py", "one", "--notes"], tmp_path, source=PROGRAMS[name])
+    assert checked == plain
+
+
+@pytest.mark.skipif(not hasattr(load_core(os.environ.get("GILSCOPE_TEST_CORE", ""))[0], "alone"),
+                    reason="the core in Python cannot hide the frames below")
+@pytest.mark.parametrize("words", [["script.py"], ["-m", "script"], ["."]])
+def test_stack_ends_with_the_program(words, python, tmp_path):
+    source = """
+        import faulthandler, inspect, sys, traceback, warnings
+        traceback.print_stack(file=sys.stdout)
+        print([frame.function for frame in inspect.stack()])
+        warnings.warn("from above", stacklevel=9)
+        def f():
+            return sys._getframe(1).f_back
+        print(f())
+        faulthandler.dump_traceback(sys.stderr, all_threads=False)
+        """
+    def prepare(place):
+        (place / "__main__.py").write_text(textwrap.dedent(source))
+
+    plain, checked = plain_and_checked(python, words, tmp_path, source=source, prepare=prepare)
     assert checked == plain
 
 

@@ -235,6 +235,7 @@ def test_whole_run_is_checked_from_outside(tmp_path):
     assert "1 failed, 1 passed" in done.stdout
     assert "{'a': 1} != {'a': 2}" in done.stdout or "{'a': 2}" in done.stdout
     assert "DATA RACE on Account.balance" in done.stderr
+    assert "pluggy" not in done.stderr
 
 
 def test_workers_of_xdist_check_each_their_own(tmp_path):

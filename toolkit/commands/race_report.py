@@ -11,6 +11,7 @@ from toolkit.errors import ToolkitError
 from toolkit.race import formats_github, formats_json, formats_sarif, text
 from toolkit.race.child_process import INTERRUPTED
 from toolkit.race.confirm import confirm, limit_after
+from toolkit.race.pytest_frames import without_pytest
 from toolkit.race.report import load
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def tell(args: Options, suppressions: Sequence[Suppression], first: FirstRun) ->
     if args.json == "-":
         _say(formats_json.render(report))
     else:
-        _say(text.render(report, color=not args.no_color and text.wants_colour(sys.stderr), notes=args.notes))
+        _say(text.render(without_pytest(report), color=not args.no_color and text.wants_colour(sys.stderr), notes=args.notes))
     if args.json not in {None, "-"}:
         _save(args.json, formats_json.render(report))
     if args.sarif:

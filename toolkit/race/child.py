@@ -92,7 +92,7 @@ def _as_script(path: str, names: dict[str, Any], session: Session | Confirmation
     if is_bundle(path):
         if sys.flags.safe_path:
             sys.path.insert(0, file)   # the interpreter does that, too
-        _as_bundle()
+        _as_bundle(session)
         return
     names["__file__"] = file
     names["__loader__"] = SourceFileLoader("__main__", file)
@@ -112,21 +112,30 @@ def _as_stdin(_name: str, names: dict[str, Any], session: Session | Confirmation
     _execute(session.compile(source, "<stdin>"), names, session)
 
 
-def _as_module(name: str, _names: dict[str, Any], _session: Session | Confirmation) -> None:
+def _as_module(name: str, _names: dict[str, Any], session: Session | Confirmation) -> None:
     import runpy
 
-    runpy._run_module_as_main(name)  # type: ignore[attr-defined]  # noqa: SLF001  what the interpreter calls for -m
+    # What the interpreter calls for -m, and for a folder.
+    _call(session, runpy._run_module_as_main, name)  # type: ignore[attr-defined]  # noqa: SLF001
 
 
-def _as_bundle() -> None:
+def _as_bundle(session: Session | Confirmation) -> None:
     import runpy
 
-    runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]  # noqa: SLF001  likewise
+    _call(session, runpy._run_module_as_main, "__main__", False)  # type: ignore[attr-defined]  # noqa: FBT003, SLF001
 
 
 def _execute(code: CodeType, names: dict[str, Any], session: Session | Confirmation) -> None:
-    run: Callable[..., Any] = getattr(session.core, "run", builtins.exec)
-    run(code, names)
+    _call(session, builtins.exec, code, names)
+
+
+def _call(session: Session | Confirmation, function: Callable[..., Any], *arguments: Any) -> None:
+    """Call what runs the program; with the C core it then finds no frame of ours below its own."""
+    alone = getattr(session.core, "alone", None)
+    if alone is None:
+        function(*arguments)
+    else:
+        alone(function, *arguments)
 
 
 def _hide_our_frames() -> None:

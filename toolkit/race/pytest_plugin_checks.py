@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +10,7 @@ from _pytest.reports import CollectErrorRepr
 
 from toolkit.errors import ToolkitError
 from toolkit.race.child_process import make_spool, remove_spool
+from toolkit.race.pytest_frames import without_pytest
 from toolkit.race.report import load
 from toolkit.race.session import Session
 from toolkit.race.suppress import settings
@@ -20,10 +19,9 @@ from toolkit.race.text import render_race
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from toolkit.race.report import Access, Frame, Race, RaceReport
+    from toolkit.race.report import RaceReport
     from toolkit.race.suppress import Settings
 
-RUNNERS = {"_pytest", "pluggy", "pytest_run_parallel"}    # packages that call tests
 TITLE = "data races"
 WORKER_SPOOL = "GILSCOPE_PYTEST_RACE"     # tells the workers of pytest-xdist where to write
 RACES = pytest.StashKey[str]()     # of an item: what its current phase has found
@@ -45,20 +43,6 @@ def begin(config: pytest.Config, options: Any) -> Checks | Controller:
         raise pytest.UsageError(f"--race: {error}") from error
 
 
-def without_pytest(race: Race) -> Race:
-    """Return the race without the thirty frames through which pytest calls a test."""
-    return replace(race, first=_short(race.first), second=_short(race.second))
-
-
-def _short(access: Access) -> Access:
-    return replace(access, stack=tuple(takewhile(_is_no_pytest, access.stack)),
-                   started=tuple(takewhile(_is_no_pytest, access.started)))
-
-
-def _is_no_pytest(frame: Frame) -> bool:
-    return not RUNNERS & set(frame.path.split(os.sep))
-
-
 class Told:
     """What both kinds of process do at the end: say what belongs to no test."""
 
@@ -69,7 +53,7 @@ class Told:
 
     def report(self, section: str | None = None) -> RaceReport:
         """Return what was found, in one section or in all."""
-        return load(self.spool, self.chosen.suppressions, section)
+        return without_pytest(load(self.spool, self.chosen.suppressions, section))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Show notes, and what ought to be known about the checking itself."""
@@ -77,7 +61,7 @@ class Told:
         wants_notes = self.config.option.gilscope_race_notes or self.chosen.notes
         lines = [f"{path} ran unchecked: {reason}" for path, reason in found.unrewritten]
         lines += [*found.unused_suppressions, *found.unexplained_suppressions]
-        notes = [render_race(without_pytest(note), found.root) for note in found.notes] if wants_notes else []
+        notes = [render_race(note, found.root) for note in found.notes] if wants_notes else []
         if lines or notes:
             terminalreporter.section("race checker")
             terminalreporter.write_line("\n\n".join([*notes, *lines]))
@@ -175,7 +159,7 @@ class Checks(Told):
         if not found:
             return ""
         report = self.report(section)
-        return "\n\n".join(render_race(without_pytest(race), report.root) for race in report.races)
+        return "\n\n".join(render_race(race, report.root) for race in report.races)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
