@@ -261,6 +261,28 @@ def case_unknown_thread_begins_after_everything(w):
     done.close()
 
 
+def case_unknown_thread_of_a_single_one(w):
+    """Nobody announced a start: from the thread's first operation on nothing is single any more."""
+    write, thing, steps = w.site("write", "n", op="attr_write"), Thing(), [Pipe(), Pipe(), Pipe()]
+
+    def stranger():
+        w.attr_write(thing, write).n = 1
+        steps[0].tell()
+        steps[1].wait()
+        w.attr_write(thing, write).n = 1
+        steps[2].tell()
+
+    _thread.start_new_thread(stranger, ())
+    steps[0].wait()
+    w.attr_write(thing, write).n = 2
+    assert len(w.told()) == 1
+    steps[1].tell()
+    steps[2].wait()
+    assert len(w.told()) == 1
+    for pipe in steps:
+        pipe.close()
+
+
 def case_many_threads_one_after_the_other(w):
     write, thing = w.site("write", "n", op="attr_write"), Thing()
 

@@ -5,21 +5,19 @@ Needs nothing but the standard library, so that it runs on any build.  One line 
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import sys
 import traceback
 
-MODULES = ("core_cases", "core_cases_names", "core_cases_items", "core_cases_whole", "core_cases_spans",
-           "core_cases_locks", "core_cases_same")
+PARTS = ("", "_names", "_items", "_handoff", "_structure", "_whole", "_spans", "_getters", "_locks", "_lock_fidelity",
+         "_same")
 
 
 def cases():
     """Return name -> function of all cases, in order."""
     found = {}
-    for name in MODULES:
-        if importlib.util.find_spec(f"tests.race.{name}") is None:
-            continue
+    for name in (f"core_cases{part}" for part in PARTS):
         module = importlib.import_module(f"tests.race.{name}")
         for case, function in vars(module).items():
             if case.startswith("case_") and function.__module__ == module.__name__:

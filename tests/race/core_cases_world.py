@@ -159,3 +159,17 @@ class Thing:
 
     def __init__(self):
         self.n = 0
+
+
+def kit(w):
+    """Return one site of each item op, by name."""
+    names = {"get": "item_read", "set": "item_write", "del": "item_delete", "in": "contains", "each": "iterate",
+             "len": "size", "next": "advance"}
+    return {name: w.site(name, op=op) for name, op in names.items()}
+
+
+def call(w, container, name, *args):
+    """Call a container's method through its op, at a site named after it."""
+    if name not in w.methods:
+        w.methods[name] = w.site(name if name not in w.sites else f"{name}()", name, op="method")
+    return getattr(w.method(container, w.methods[name]), name)(*args)
