@@ -32,7 +32,8 @@ def tell(args: Options, suppressions: Sequence[Suppression], first: FirstRun) ->
     if args.json == "-":
         _say(formats_json.render(report))
     else:
-        _say(text.render(without_pytest(report), color=not args.no_color and text.wants_colour(sys.stderr), notes=args.notes))
+        color = not args.no_color and text.wants_colour(sys.stderr)
+        _say(text.render(without_pytest(report), color=color, notes=args.notes))
     if args.json not in {None, "-"}:
         _save(args.json, formats_json.render(report))
     if args.sarif:
