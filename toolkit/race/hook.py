@@ -63,10 +63,7 @@ def install(core: Core, is_project: IsProject, on_unrewritable: Report | None = 
         is_project: Whether the module of this name and source path is rewritten, see `project_filter`.
         on_unrewritable: Called with the path and the reason for a module that runs as it is.
     """
-    named = {OP_PREFIX + name: op for name, op in core.ops.items()}
-    places = _builtins()
-    for place in places:
-        place.update(named)
+    take_ops_back = _put_ops(core)
     loader: Any = SourceFileLoader.__mro__[2]      # importlib's SourceLoader, which has the methods
     original_get, original_exec = loader.get_code, SourceFileLoader.exec_module
 
@@ -95,9 +92,7 @@ def install(core: Core, is_project: IsProject, on_unrewritable: Report | None = 
     def undo() -> None:
         loader.get_code = original_get
         del loader.exec_module
-        for place in places:
-            for name in named:
-                place.pop(name, None)
+        take_ops_back()
 
     return undo
 
@@ -142,6 +137,20 @@ def rewritten(source: bytes, path: str, core: Core, on_unrewritable: Report | No
 
 
 _building: set[int] = set()     # threads that rewrite; what they import meanwhile is for the rewriter
+
+
+def _put_ops(core: Core) -> Callable[[], None]:
+    named = {OP_PREFIX + name: op for name, op in core.ops.items()}
+    places = _builtins()
+    for place in places:
+        place.update(named)
+
+    def undo() -> None:
+        for place in places:
+            for name in named:
+                place.pop(name, None)
+
+    return undo
 
 
 def _builtins() -> list[dict[str, Any]]:

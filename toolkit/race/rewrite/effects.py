@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.race.rewrite import locations
 from toolkit.race.rewrite.locations import Paths, Place, Read
-from toolkit.race.rewrite.names import DYNAMIC, REWRITING, SNAPSHOTS
+from toolkit.race.rewrite.names import DYNAMIC, REWRITING, SNAPSHOTS, UNREPEATABLE
 from toolkit.race.rewrite.sites import Role
 from toolkit.race.scopes import mangle
 
@@ -31,6 +31,7 @@ class Effects:
         self.table, self.summary, self.spans, self.scope = table, summary, spans, scope
         self.paths = Paths(lambda name: mangle(name, scope.mangler))
         self.locals: dict[str, Reads] = {}         # what their values depend on
+        self.origins: dict[str, frozenset[str]] = {}   # local -> names that its value is made from
         self.built: set[str] = set()               # locals that hold an object made here
         self.guards: list[Reads] = []              # what brought us here, oldest first
         self.held: tuple[object, ...] = ()         # `with` statements around, locks acquired before
@@ -130,11 +131,27 @@ class Effects:
         if isinstance(value, ast.Constant) and self.guards:
             reads |= self.guards[-1]      # `found = True` says what the test said
         self.locals[target.id] = reads
+        self.origins[target.id] = self.made_from(value) if value is not None else frozenset([target.id])
         self.paths.bind(target.id, value)
         if isinstance(value, ast.Call | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp):
             self.built.add(target.id)
         else:
             self.built.discard(target.id)
+
+    def made_from(self, value: ast.AST) -> frozenset[str]:
+        """Return the names that a value is made from; functions, constants and classes of the module are none."""
+        found: set[str] = set()
+        called = {id(node.func) for node in ast.walk(value) if isinstance(node, ast.Call)}
+        for node in ast.walk(value):
+            if isinstance(node, ast.Attribute) and node.attr in UNREPEATABLE:
+                found.add(node.attr)
+            if not isinstance(node, ast.Name):
+                continue
+            name = self.paths.mangled(node.id)
+            fixed = self.table.is_builtin(self.scope, name) or self.table.is_declared(self.scope, name)
+            if name in UNREPEATABLE or not (fixed or id(node) in called):
+                found |= self.origins.get(node.id, frozenset([node.id]))
+        return frozenset(found)
 
     # Decisions.
 

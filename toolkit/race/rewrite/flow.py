@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from toolkit.race.rewrite.effects import NOTHING, Effects, Reads
 from toolkit.race.rewrite.locations import Place, Read
-from toolkit.race.rewrite.names import SNAPSHOTS
+from toolkit.race.rewrite.names import SNAPSHOTS, UNREPEATABLE
 from toolkit.race.rewrite.sites import Plan, Role
 from toolkit.race.rewrite.spans import Spans
 from toolkit.race.scopes import FUNCTIONS
+from toolkit.race.site import Flag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,6 +103,10 @@ class Flow(Effects):
         if place is None:
             return
         self.spans.act(self, Role("access", target), place, reads, resets=value is not None and _is_reset(value))
+        if isinstance(target, ast.Subscript) and value is not None:
+            made, keys = self.made_from(value), self.made_from(target.slice)
+            if made and made <= keys and not made & UNREPEATABLE:
+                self.spans.plan.facts[Role("access", target)] = Flag.MEMO
         if place.kind == "attr" and place.key in self.summary.properties:
             self.spans.act(self, Role("call", target), Place("call", place.base, place.key), reads)
 

@@ -16,6 +16,14 @@ REWRITING = {
     "random": frozenset({"shuffle"}),
 }
 ITEM_METHODS = {"__getitem__": 1, "__setitem__": 2, "__delitem__": 1}    # written out, with so many arguments
+# What these give is another thing each time.
+UNREPEATABLE = frozenset({
+    "next", "id", "object", "input", "open", "iter", "random", "randint", "randrange", "choice", "choices", "sample",
+    "uniform", "gauss", "uuid1", "uuid4", "token_hex", "token_bytes", "urandom", "getrandbits", "time", "time_ns",
+    "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "now", "utcnow", "today",
+    "get_ident", "get_native_id", "current_thread", "current_task", "getpid", "pop", "popleft", "popitem", "get_nowait",
+    "recv", "read", "readline", "send", "acquire", "__next__",
+})
 NAMESPACES = frozenset({"locals", "vars", "dir"})
 
 # What was read before one of these need not be read again after it: they wait for nobody.

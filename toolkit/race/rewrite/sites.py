@@ -34,14 +34,12 @@ class Plan:
         self.acts: dict[Role, Act] = {}
         self.reads: set[Role] = set()           # of all acts
         self.facts: dict[Role, Flag] = {}       # what else the flow knows of writes
-        self.entered: set[ast.AST] = set()      # functions and modules that hold two-site spans
 
-    def add(self, act: Role, partners: tuple[Role, ...], flags: Flag, frame: ast.AST) -> None:
+    def add(self, act: Role, partners: tuple[Role, ...], flags: Flag) -> None:
         """Record that the write depends on the partners, among others."""
         known = self.acts.get(act, Act((), Flag.NONE))
         self.acts[act] = Act(tuple({*known.partners, *partners}), known.flags | flags)
         self.reads.update(partners)
-        self.entered.add(frame)
 
     def getters(self) -> set[str]:
         """Return the names of functions whose calls are the first half of a span."""
@@ -81,6 +79,7 @@ class Sites:
         self.notes = notes
         self.function = "<module>"
         self.lines = (0, 0)        # of the statement's expressions, where a suppressing comment may stand
+        self.acting: set[str] = set()      # functions with writes that have partners
         self._infos: list[SiteInfo] = []
         self._roles: dict[Role, int] = {}
         self._acts: list[tuple[int, Act]] = []
@@ -92,6 +91,7 @@ class Sites:
         role = role or Role("access", node)
         if op != "reads" and (act := self.plan.acts.get(role)):
             self._acts.append((index, act))
+            self.acting.add(self.function)
             flags |= act.flags
         if op != "writes" and role in self.plan.reads:
             flags |= Flag.SPAN_READ

@@ -48,7 +48,7 @@ class Spans:
         if role.name == "call" and flags & Flag.GUARD:
             partners = {partner for partner in partners if partner.node is not role.node}
         if partners:
-            self.plan.add(role, tuple(sorted(partners, key=_position)), flags, frame.scope.own_frame.node)
+            self.plan.add(role, tuple(sorted(partners, key=_position)), flags)
 
     def _guards(self, frame: Effects, place: Place) -> tuple[set[Role], Flag]:
         """Return the tests that the write depends on: for each place the latest, which makes those before it idle."""

@@ -129,7 +129,7 @@ class Statements(Expressions):
             node.value = self.variable_op("update", self.expr(node.value), target, target.id, Flag.AUGMENTED)
             return node
         plan, read = self.sites.plan, Role("read", target)
-        plan.add(Role("access", target), (read,), Flag.VALUE, self.scope.own_frame.node)
+        plan.add(Role("access", target), (read,), Flag.VALUE)
         load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
         marker_node = self.read_of(load, target, read)
         value = self.expr(node.value)
@@ -294,18 +294,18 @@ class Statements(Expressions):
             node.args.kw_defaults = [default and self.expr(default) for default in node.args.kw_defaults]
         scope = self.table.scopes[node]
         state = self.enter(scope, self.init_function(node))
-        opening = self.opening(node)
+        at, opening = node.body[0], self.opening(node)
         static = self.static_attributes(node)
         docstring = 1 if ast.get_docstring(node, clean=False) is not None else 0
         body = self.block(node.body[docstring:])
-        node.body = [*node.body[:docstring], *opening, *static, *body]
+        node.body = [*node.body[:docstring], *opening, *self.entry(node, at), *static, *body]
         self.leave(state)
         return [node, *self.wrote(node, node.name)]
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def opening(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> list[ast.stmt]:
-        """Return what a frame starts with: its token, and that spans of its predecessor are over."""
+        """Return what gives a frame its token."""
         at = node.body[0]
         made: list[ast.stmt] = []
         if self.owns_cells():
@@ -313,9 +313,13 @@ class Statements(Expressions):
             self.tokens[self.scope] = name = f"{CELLS}{depth or ''}"
             token = ast.copy_location(ast.Name(name, ast.Store()), at)
             made.append(ast.copy_location(ast.Assign([token], call("token", at=at)), at))
-        if node in self.sites.plan.entered:
-            made.append(statement(call("enter", self.sites.add("enter", node, role=Role("enter", node)), at=at)))
         return made
+
+    def entry(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, at: ast.AST) -> list[ast.stmt]:
+        """Return what ends the spans of the frame's predecessor, where the frame has spans."""
+        if self.sites.function not in self.sites.acting:
+            return []
+        return [statement(call("enter", self.sites.add("enter", node, role=Role("enter", node)), at=at))]
 
     def owns_cells(self) -> bool:
         """Return whether closures share variables of this function that change."""
@@ -348,8 +352,9 @@ class Statements(Expressions):
         while start < len(node.body) and _is_future(node.body[start]):
             start += 1
         if start < len(node.body):
-            opening = self.opening(node)
-            node.body = [*node.body[:start], *opening, *self.block(node.body[start:])]
+            at, opening = node.body[0], self.opening(node)
+            body = self.block(node.body[start:])
+            node.body = [*node.body[:start], *opening, *self.entry(node, at), *body]
         return node
 
 
@@ -371,9 +376,10 @@ def _is_future(node: ast.stmt) -> bool:
 
 
 def _own_nodes(node: ast.AST) -> Iterable[ast.AST]:
-    """Yield what belongs to a function itself; functions inside take care of their own."""
+    """Yield what belongs to a function itself but `x += v`; functions inside take care of their own."""
     for child in ast.iter_child_nodes(node):
-        yield child
+        if not (isinstance(node, ast.AugAssign) and child is node.target):
+            yield child
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             yield from _own_nodes(child)
 
