@@ -199,6 +199,26 @@ def case_all_threads_at_once(w):
     assert (thing.n, len(table), len(line)) == (800, 800, 800)
 
 
+def case_recursion_to_its_limit(w):
+    """The program gets its own RecursionError, where it would have got it or a little before, and goes on."""
+    update, thing = w.site("update", "n", Flag.AUGMENTED, op="attr_update"), Thing()
+
+    def deeper(level):
+        w.attr_update(thing, update).n += 1
+        return deeper(level + 1)
+
+    def dive():
+        try:
+            deeper(0)
+        except RecursionError:
+            dive.done = True
+        w.attr_update(thing, update).n += 1
+
+    w.run(dive, dive)
+    assert dive.done
+    assert ("order", "update WRITE", "update WRITE") in w.pairs()
+
+
 def case_wrap_calls_around(w):
     calls = []
 

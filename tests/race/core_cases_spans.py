@@ -437,3 +437,21 @@ def case_global_augmented_with_a_call(w):
 
     w.run(add, add)
     assert ("span", "read>write WRITE", "write WRITE") in w.pairs()
+
+
+def case_own_write_uses_a_read_up(w):
+    """`while self.writing: wait()`, `self.writing = True`, later `self.writing = False`: no test decides the last."""
+    check = w.site("check", "n", CHECK)
+    act = w.site("act", "n", Flag.GUARD, partners=("check",), op="attr_write")
+    reset = w.site("reset", "n", Flag.GUARD, partners=("check",), op="attr_write")
+    thing, lock = Thing(), w.lock()
+
+    def work():
+        with lock:
+            w.attr_read(thing, check).n
+            w.attr_write(thing, act).n = 1
+        with lock:
+            w.attr_write(thing, reset).n = 0
+
+    w.run(work, work)
+    w.clean()

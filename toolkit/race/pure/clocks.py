@@ -91,9 +91,14 @@ class ThreadState:
 class Opened:
     """A read that a later write may depend on: what was past at it, and which locks were held in which acquisition."""
 
-    __slots__ = ("after", "before", "held", "presence")
+    __slots__ = ("after", "before", "held", "presence", "used")
 
     def __init__(self, state: ThreadState, *, presence: bool) -> None:
         self.before = self.after = Clock(state.order, state.hard)   # the item that it gets is handed over in between
         self.presence = presence     # whether there is something was asked, not what
+        self.used = -1               # serial of the thread's own next write there, after which nothing depends on it
         self.held = tuple(state.held)
+
+    def serves(self, serial: int) -> bool:
+        """Claim that the write of that serial may still depend on this read."""
+        return self.used in (-1, serial)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from toolkit.race.core import Place
 
 _DEEPEST = 100     # callers that are kept; a report has no use for more
-_OURS = __file__.rpartition("pure")[0]     # the folder of the race checker
+OURS = __file__.rpartition("pure")[0]     # the folder of the race checker
 
 
 class Contexts:
@@ -38,7 +38,7 @@ class Contexts:
     def places(self, number: int) -> tuple[Place, ...]:
         """Return path, line and function of each frame, innermost first, without our own."""
         return tuple((code.co_filename, _line(code, at), code.co_qualname) for code, at in self._stacks[number]
-                     if not code.co_filename.startswith(_OURS))
+                     if not code.co_filename.startswith(OURS))
 
 
 def _line(code: CodeType, at: int) -> int:

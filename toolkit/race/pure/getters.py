@@ -74,7 +74,7 @@ def close_writes(touch: Touch, since: int) -> None:
         counts = position > since and _from_outside(touch.site.flags, flags, location.part, access.kind)
         for number in (*touch.site.partners, touch.site.number) if counts else ():
             opened = opens.get((number, location))
-            if opened is not None:
+            if opened is not None and opened.serves(access.serial):
                 write = touch.access(access.kind, number)
                 write.time, write.serial, write.locks = access.time, access.serial, access.locks
                 write.presence = access.presence

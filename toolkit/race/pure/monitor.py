@@ -10,11 +10,11 @@ from __future__ import annotations
 from toolkit.race.core import NO_VALUE
 from toolkit.race.pure import detect, keys, shadow
 from toolkit.race.pure.clocks import Clock, ThreadState
-from toolkit.race.pure.contexts import Contexts
+from toolkit.race.pure.contexts import OURS, Contexts
 from toolkit.race.pure.ranges import Box
 from toolkit.race.pure.threads import Threads
 from toolkit.race.pure.touch import Touch
-from toolkit.race.pure.wrapping import guarded
+from toolkit.race.pure.wrapping import complain, guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,7 +123,12 @@ class Monitor:
         self._guarded(state, run)
 
     def _guarded(self, state: ThreadState, action: Callable[[], None]) -> None:
-        self.threads.guard.run(state, action)
+        try:
+            self.threads.guard.run(state, action)
+        except Exception as error:     # a note that fails must not make the program fail
+            if not _of_ours(error):
+                raise
+            complain()
         if self.table.trash:
             state.quiet += 1      # finalizers of what is let go of run here by our doing
             try:
@@ -225,3 +230,11 @@ class Monitor:
                     self._told.add(pair)
         finally:
             state.quiet -= 1
+
+
+def _of_ours(error: Exception) -> bool:
+    """Claim that our own code raised this, as near the recursion limit; not a signal handler that came in between."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_filename.startswith(OURS)

@@ -92,11 +92,20 @@ def arrive(touch: Touch, location: Location, access: Access) -> None:
     opens = state.opens.get(id(touch.frame), {})
     for number in (*touch.site.partners, touch.site.number):
         opened = opens.get((number, location))
-        if opened is not None:
+        if opened is not None and opened.serves(access.serial):
             write = touch.access(access.kind, number)
             write.presence = access.presence
             close(touch, location, write, opened, state.held)
+    _use_up(touch, location, access.serial)
     _keep(location.acts, (state.slot, access.kind, access.locks, access.presence), access)
+
+
+def _use_up(touch: Touch, location: Location, serial: int) -> None:
+    """Let no later write depend on what was read before this one, in any activation."""
+    for opens in touch.state.opens.values():
+        for (_, where), opened in opens.items():
+            if where is location and opened.used < 0:
+                opened.used = serial
 
 
 def close(touch: Touch, location: Location, write: Access, opened: Opened, held: Iterable[tuple[int, int]]) -> None:

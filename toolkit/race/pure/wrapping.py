@@ -78,13 +78,18 @@ def guarded(hook: Callable[..., Any] | None, *args: Any, **kwargs: Any) -> Any:
     try:
         return None if hook is None else hook(*args, **kwargs)
     except Exception:  # noqa: BLE001  as the docstring says
-        from os import environ
-
-        if environ.get("GILSCOPE_RACE_DEBUG"):
-            from traceback import print_exc
-
-            print_exc(file=stderr)
+        complain()
         return None
+
+
+def complain() -> None:
+    """Write the exception that is being handled to stderr, if somebody looks for our mistakes."""
+    from os import environ
+
+    if environ.get("GILSCOPE_RACE_DEBUG"):
+        from traceback import print_exc
+
+        print_exc(file=stderr)
 
 
 def patch(owner: Any, name: str, replacement: object) -> Callable[[], None] | None:
