@@ -60,7 +60,7 @@ class Naming:
             return Name(text, text)
         base = self.container(owner, sides, module)
         if part != "item":
-            return Name(f"the structure of {base}" if part == "structure" else base, base)
+            return Name(base, base)   # the kind of race says that it is about what the container holds
         if issubclass(type(owner), set | frozenset):
             return Name(f"{raw.show(key)} in {base}", base)
         return Name(f"{base}[{item_key(key)}]", base)
