@@ -41,6 +41,8 @@ class Probe:
         self.core, self.boxes, self.raced = core, {}, set()
         info = SiteInfo(__file__, 1, 0, 1, 1, "f", "attr_write", "value", "box.value", Flag.NONE, (), None)
         self.here = core.site(info, registry.add([info]))
+        reads = info._replace(op="attr_read")
+        self.reads = core.site(reads, registry.add([reads]))
         core.start(self.on_conflict)
 
     def __getattr__(self, name):
@@ -49,6 +51,9 @@ class Probe:
     def on_conflict(self, conflict):
         self.raced |= {name for name, box in self.boxes.items() if box is conflict[1]}
         return False
+
+    def read(self, owner):
+        self.core.ops["attr_read"](owner, self.reads)
 
     def write(self, name):
         self.core.ops["attr_write"](self.boxes.setdefault(name, Box()), self.here).value = 1

@@ -2,6 +2,8 @@
 
 import asyncio
 import concurrent.futures
+import io
+import logging
 import multiprocessing.dummy
 import multiprocessing.pool
 import threading
@@ -9,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.race.fake_core import FakeCore
 from tests.race.sync_layer import LIMIT, Unseen, level_in, run
 from tests.race.test_sync_primitives import in_turn
 from toolkit.race import sync
@@ -195,6 +198,32 @@ def test_task_that_asks_for_its_thread_comes_after_earlier_ones_there(core, pool
         pass
     pool.submit(lambda: (ask(), core.write("x"))).result(LIMIT)
     assert not core.raced
+
+
+def one_after_the_other(pool, *tasks):
+    """Run tasks in one worker, ordered by nothing but that."""
+    for task in tasks:
+        future = pool.submit(task)
+        while future._state != "FINISHED" or not pool._idle_semaphore._value:
+            pass
+    assert len(pool._threads) == 1
+
+
+def test_task_that_looks_for_its_threads_own_comes_after_earlier_ones_there(core, pool):
+    if isinstance(core, FakeCore):
+        pytest.skip("only real cores look at thread-locals")
+    local = threading.local()
+    one_after_the_other(pool, lambda: core.write("x"), lambda: (core.read(local), core.write("x")))
+    assert not core.raced
+
+
+def test_library_that_asks_for_its_thread_orders_nothing(core, pool):
+    if isinstance(core, FakeCore):
+        pytest.skip("its own frames are not told from a program's")
+    logger = logging.Logger("asks for thread and name")  # noqa: LOG001  known to nobody else
+    logger.addHandler(logging.StreamHandler(io.StringIO()))
+    one_after_the_other(pool, *[lambda: (logger.warning("line"), core.write("x"))] * 2)
+    assert core.raced == {"x"}
 
 
 def test_task_is_named_after_its_worker_and_placed_at_its_submission(core):

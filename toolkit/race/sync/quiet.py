@@ -62,6 +62,9 @@ class Quiet:
         self._muted.clear()
         self._lock._at_fork_reinit()  # noqa: SLF001  what locks offer to modules that survive a fork
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._lock.__reduce_ex__(protocol)      # says that locks cannot be pickled
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lock, name)
 
