@@ -158,7 +158,7 @@ def test_flags_say_what_stands_around():
 
 # The program's meaning.
 
-PROGRAMS = dict(part.split("\n", 1) for part in """
+TEXTS = """
 ### augmented targets once
 log = []
 def at(n):
@@ -361,7 +361,8 @@ result = sum([1]), len([2])
 ### setdefault names
 d = {}
 result = d.setdefault('a', []).append(1), d, getattr(d, 'no', 5), hasattr(d, 'pop')
-""".split("\n### ")[1:])
+"""
+PROGRAMS = dict(part.split("\n", 1) for part in TEXTS.split("\n### ")[1:])
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -6,6 +6,7 @@ The program's start pays for what is imported here, so the rewriter itself comes
 from __future__ import annotations
 
 import _thread
+import atexit
 import builtins
 import os
 from importlib.machinery import SourceFileLoader
@@ -145,11 +146,19 @@ def _put_ops(core: Core) -> Callable[[], None]:
     for place in places:
         place.update(named)
 
+    def retire() -> None:
+        from toolkit.race.retired import operations
+        for place in places:
+            place.update((OP_PREFIX + name, op) for name, op in operations().items() if OP_PREFIX + name in place)
+
     def undo() -> None:
+        atexit.unregister(retire)
         for place in places:
             for name in named:
                 place.pop(name, None)
 
+    if core.name != "C":    # Python's functions lose their modules' globals before the last finalizers run
+        atexit.register(retire)
     return undo
 
 
