@@ -10,9 +10,9 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from toolkit.race.rewrite.flow import analyse
+from toolkit.race.rewrite.functions import Rewriter
 from toolkit.race.rewrite.prune import Pruned
 from toolkit.race.rewrite.sites import Sites, Text, read_notes
-from toolkit.race.rewrite.statements import Statements
 from toolkit.race.rewrite.summary import Summary
 from toolkit.race.scopes import Table
 
@@ -41,7 +41,7 @@ def rewrite(source: bytes | str | ast.Module, path: str, *, cells: bool = True) 
     table, summary = Table(tree), Summary(tree)
     plan = analyse(table, summary)
     sites = Sites(path, Text(text), plan, read_notes(text) if text else {})
-    rewriter = Statements(table, sites, Pruned(tree, table, summary), cells=cells)
+    rewriter = Rewriter(table, sites, Pruned(tree, table, summary), cells=cells)
     return rewriter.module(tree), sites.finish()
 
 

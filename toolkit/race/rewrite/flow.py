@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from toolkit.race.rewrite.effects import NOTHING, Effects, Reads
+from toolkit.race.rewrite.effects import NOTHING, Reads
+from toolkit.race.rewrite.effects_calls import CallEffects
+from toolkit.race.rewrite.endings import exits, failing, is_reset
 from toolkit.race.rewrite.locations import Place, Read
 from toolkit.race.rewrite.names import SNAPSHOTS, UNREPEATABLE
 from toolkit.race.rewrite.sites import Plan, Role
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
     from toolkit.race.scopes import Table
 
 _LOOPS_TWICE = 2          # nested deeper, a loop's body is followed once
-_FRESH_CALLS = SNAPSHOTS | {"deque", "Counter", "defaultdict", "OrderedDict", "bytearray"}
-_LOOKUP_ERRORS = frozenset({"KeyError", "IndexError", "LookupError", "Exception", "BaseException"})
-_NAME_ERRORS = frozenset({"AttributeError", "NameError", "Exception", "BaseException"})
 
 
 def analyse(table: Table, summary: Summary) -> Plan:
@@ -39,7 +38,7 @@ def analyse(table: Table, summary: Summary) -> Plan:
     return plan
 
 
-class Flow(Effects):
+class Flow(CallEffects):
     """Follows statements."""
 
     depth = 0
@@ -102,7 +101,7 @@ class Flow(Effects):
         self.keep(target.value, reads)
         if place is None:
             return
-        self.spans.act(self, Role("access", target), place, reads, resets=value is not None and _is_reset(value))
+        self.spans.act(self, Role("access", target), place, reads, resets=value is not None and is_reset(value))
         if isinstance(target, ast.Subscript) and value is not None:
             made, keys = self.made_from(value), self.made_from(target.slice)
             if made and made <= keys and not made & UNREPEATABLE:
@@ -175,11 +174,11 @@ class Flow(Effects):
         after = self.state()
         self.restore(state)
         self.block(node.orelse, test)
-        if _exits(node.orelse):
+        if exits(node.orelse):
             self.restore(after)
-        elif not _exits(node.body):
+        elif not exits(node.body):
             self.merge(after)
-        if _exits(node.body) or _exits(node.orelse):
+        if exits(node.body) or exits(node.orelse):
             self.guards.append(test)
 
     def do_While(self, node: ast.While) -> None:
@@ -241,13 +240,13 @@ class Flow(Effects):
         self.run(node.orelse)
         after = self.state()
         failed = NOTHING
-        ends = _exits(node.body) or _exits(node.orelse)
+        ends = exits(node.body) or exits(node.orelse)
         for handler in node.handlers:
-            reason = _failing(handler, inside)
-            failed |= NOTHING if _exits(handler.body) else reason
+            reason = failing(handler, inside)
+            failed |= NOTHING if exits(handler.body) else reason
             self.restore(before)
             self.block(handler.body, reason)
-            if not _exits(handler.body):
+            if not exits(handler.body):
                 after = self.merged(after)
         self.restore(after)
         if ends and failed:
@@ -314,48 +313,3 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     State = tuple[dict[str, Reads], dict[str, str], dict[Place, Read]]
-
-
-def _exits(body: Sequence[ast.stmt]) -> bool:
-    """Return whether what follows the statements is never reached from their end."""
-    if not body:
-        return False
-    last = body[-1]
-    if isinstance(last, ast.Return | ast.Raise | ast.Continue | ast.Break):
-        return True
-    if isinstance(last, ast.If):
-        return _exits(last.body) and _exits(last.orelse)
-    if isinstance(last, ast.With | ast.AsyncWith):
-        return _exits(last.body)
-    if isinstance(last, ast.Try | ast.TryStar):
-        ends = _exits(last.body) or _exits(last.orelse)
-        return _exits(last.finalbody) or (ends and all(_exits(handler.body) for handler in last.handlers))
-    return (isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
-            and isinstance(last.value.func, ast.Attribute) and last.value.func.attr in ("exit", "_exit", "abort"))
-
-
-def _is_reset(value: ast.expr) -> bool:
-    """Return whether the value is empty or zero; None and False say something, as states do."""
-    if isinstance(value, ast.Constant):
-        return value.value is not None and not isinstance(value.value, bool) and not value.value
-    if isinstance(value, ast.List | ast.Tuple | ast.Set):
-        return not value.elts
-    if isinstance(value, ast.Dict):
-        return not value.keys
-    if not isinstance(value, ast.Call):
-        return False
-    name = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
-    return name in _FRESH_CALLS and all(isinstance(one, ast.Name) for one in value.args) and len(value.args) <= (
-        name == "defaultdict")
-
-
-def _failing(handler: ast.ExceptHandler, reads: Reads) -> Reads:
-    """Return the reads whose failure leads to the handler."""
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    names = {kind.id for kind in kinds if isinstance(kind, ast.Name)}
-    wanted: set[str] = set()
-    if handler.type is None or names & _LOOKUP_ERRORS:
-        wanted |= {"item", "size"}
-    if handler.type is None or names & _NAME_ERRORS:
-        wanted |= {"attr", "name"}
-    return frozenset(read for read in reads if read.place.kind in wanted)
