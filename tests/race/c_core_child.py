@@ -507,7 +507,8 @@ def main(name):
 
 SCENARIOS = {function.__name__: function for function in (
     address_reuse, reuse_under_another_tracer, crowd, come_and_go, unjoined, bounded_memory, no_leaks,
-    everything_at_once, fork, fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion, pieces_of_locks)}
+    everything_at_once, fork, fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion,
+    pieces_of_locks)}
 
 if __name__ == "__main__":
     main(sys.argv[1])

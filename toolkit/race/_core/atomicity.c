@@ -84,8 +84,8 @@ closed_add(Touch *touch, Closed *closed, int32_t partner, const Open *open, cons
     Thread *thread = touch->thread;
     uint32_t locks = 0, retaken = 0;
     if (n_held > 0) {
-        locks = lock_set_of(held, n_held, open->acquired, NULL);
-        retaken = open->locks != 0 ? lock_set_of(held, n_held, open->acquired, lock_set(open->locks)) : 0;
+        locks = lock_set_of(thread, held, n_held, open->acquired, NULL);
+        retaken = open->locks != 0 ? lock_set_of(thread, held, n_held, open->acquired, lock_set(open->locks)) : 0;
     }
     uint32_t where = where_with_span(thread, touch->where, partner, locks, retaken, open->presence);
     closed->bases[closed->n] = base_ref(open->base);
@@ -108,7 +108,8 @@ spans_closing(Touch *touch, Closed *closed)
     for (int32_t i = own ? -1 : 0; i < site->n_partners && closed->n < MOST_CLOSED; i++) {
         int32_t partner = i < 0 ? site->number : site->partners[i];
         Open *open = open_find(thread, frame, partner, touch->record, touch->key.word);
-        if (open != NULL && open->base != NULL) {
+        if (open != NULL && open->base != NULL
+            && open->own == own_writes(thread, touch->record, touch->key.word)->count) {
             closed_add(touch, closed, partner, open, thread->held, thread->n_held);
         }
     }
@@ -181,7 +182,7 @@ failed_check_against(Touch *touch, Access span, bool handed)
     }
     uint32_t wanted = site_flags(where->site) & REMOVES ? GUARDED_REMOVE : GUARDED_STORE;
     bool loads = (touch->kind == READ && !(touch->options & (LOOK | TAKE | OWN))) || touch->kind == WRITE;
-    if ((touch->site->flags & wanted || (handed && where->span_site == touch->site->number))
+    if ((touch->site->flags & wanted || (handed && where->span_site == touch->site->number && where->bits & CHANGES_PRESENCE))
         && apart(where->span_locks, touch->locks)
         && (where->bits & CHANGES_PRESENCE || !(touch->options & PRESENCE))
         && !past(touch->thread, NULL, span.epoch, share_lock(where->retaken, touch->locks))

@@ -99,6 +99,9 @@ def _load(path: str) -> ModuleType:
         exec_dynamic(module)
     except (ImportError, OSError) as error:
         raise UnavailableError(f"the compiled core cannot be loaded: {error}") from error
+    from toolkit.race.core import NO_VALUE
+
+    module._acquaint(NO_VALUE, revive, os.path.dirname(_FOLDER) + os.sep)
     module.__spec__ = spec
     sys.modules[NAME] = module
     return module

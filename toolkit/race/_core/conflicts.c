@@ -39,6 +39,15 @@ pairs_grow(void)
     free(old);
 }
 
+static void
+pairs_clear(void)
+{
+    spin_lock(&pairs_spin);
+    memset(pairs, 0, ((size_t)pairs_mask + 1) * sizeof(Pair));
+    n_pairs = 0;
+    spin_unlock(&pairs_spin);
+}
+
 static uint64_t
 pair_key(const Found *found)
 {

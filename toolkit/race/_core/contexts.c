@@ -113,7 +113,9 @@ hash_callers(PyThreadState *state)
     frame = frame != NULL ? frame->previous : NULL;
     for (int depth = 0; frame != NULL && depth < FARTHEST && turns.kept < DEEPEST; depth++, frame = frame->previous) {
         if (turns_keep(&turns, frame->executable)) {
-            hash = mix(hash ^ frame->executable, (uintptr_t)frame->instruction);
+            hash = (hash ^ frame->executable) + (uintptr_t)frame->instruction * UINT64_C(0x9E3779B97F4A7C15);
+            hash *= UINT64_C(0xD6E8FEB86659FD93);
+            hash ^= hash >> 29;
         }
     }
     return hash;

@@ -157,6 +157,7 @@ typedef struct {            /* an object's own clock, or a lock's */
     uint32_t origin;        /* context of the first acquisition */
     _Atomic(uint32_t) strayed;     /* releases of a lock by who did not hold it: its holder holds it no longer */
     PyObject *ref;          /* weak reference on free-threaded builds */
+    bool ignored;           /* 3.12: a thread holds it while it runs, and says so by other means */
     Spin spin;
 } Sync;
 
@@ -199,6 +200,7 @@ typedef struct {            /* one cache line */
 
 #define WHERE_CACHE 1024
 typedef struct { uint64_t hash; uint32_t where; } CachedWhere;
+#define SET_CACHE 64
 #define OBJECT_CACHE 128
 typedef struct { PyObject *object; Record *record; uint32_t serial; } CachedObject;
 #define TYPE_CACHE 128
@@ -224,8 +226,12 @@ typedef struct {            /* a read that a later write may depend on */
     Base *base;             /* what was past at the read; owned */
     uint32_t acquired;      /* locks held now whose serial is not higher were held then */
     uint32_t locks;         /* lock set held then */
+    uint32_t own;           /* how often the thread had written there */
     bool presence;          /* it asked whether there is something */
 } Open;
+
+#define OWN_WRITES 512
+typedef struct { Record *record; uint64_t key; uint32_t count; } OwnWrites;
 
 #define RING 16
 typedef struct {
@@ -234,7 +240,7 @@ typedef struct {
     uint64_t key, epoch;
     uint64_t position;
     Base *base;             /* what was past at a read; owned */
-    uint32_t serial, acquired, locks, where;
+    uint32_t serial, acquired, locks, where, own;
     bool presence;
     int n_held;
     HeldLock held[SET_UIDS];    /* innermost last */
@@ -248,6 +254,7 @@ typedef struct Thread {
     uint32_t uid;
     bool stale;             /* base is older than order and hard */
     bool automatic;         /* nobody announced it */
+    bool noted;             /* it has done something that was noted */
     _Atomic(bool) ended;
     _Atomic(bool) nudged;   /* its time has to advance: somebody took a moment of it */
     Base *base;
@@ -263,10 +270,12 @@ typedef struct Thread {
     HeldLock held[MAX_HELD];
     Cached cache[CACHE_SIZE];
     CachedWhere wheres[WHERE_CACHE];
+    CachedWhere sets[SET_CACHE];
     CachedObject objects[OBJECT_CACHE];
     CachedType types[TYPE_CACHE];
     Open opens[OPEN_BUCKETS][OPEN_WAYS];
     uint8_t open_next[OPEN_BUCKETS];
+    OwnWrites own_writes[OWN_WRITES];
     int recording;          /* begin() calls that wait for their reads() or writes() */
     uint64_t position;      /* accesses recorded so far */
     uint32_t n_recent[2];   /* reads, writes */
@@ -303,7 +312,7 @@ typedef struct {
     PyInterpreterState *interpreter;
     PyTypeObject *site_type;
     PyObject *on_conflict;
-    PyObject *no_value;
+    PyObject *no_value, *revive;
     PyObject *prefix;           /* of names that are ours */
     PyObject *folder;           /* of the race checker: its frames are no callers */
 } Core;

@@ -74,7 +74,8 @@ read_again(Thread *thread, const Recent *read, const Site *site)
     touch_tell(&touch);
     open_add(thread, (Open){
         .frame = activation(), .record = read->record, .key = read->key, .serial = read->serial, .site = site->number,
-        .base = base_ref(read->base), .acquired = read->acquired, .locks = read->locks, .presence = read->presence});
+        .base = base_ref(read->base), .acquired = read->acquired, .locks = read->locks, .own = read->own,
+        .presence = read->presence});
 }
 
 /* Claim that what the setter stores, or whether it does, was decided by its caller alone.  */
@@ -94,7 +95,7 @@ static void
 write_again(Thread *thread, const Recent *write, const Site *site, int32_t partner)
 {
     Open *open = open_find(thread, activation(), partner, write->record, write->key);
-    if (open == NULL || open->base == NULL) {
+    if (open == NULL || open->base == NULL || open->own != write->own) {
         return;
     }
     Where *inner = where_at(write->where);

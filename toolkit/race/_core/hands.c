@@ -249,6 +249,8 @@ take_value(Thread *thread, PyObject *container, PyObject *value, enum End end)
     if (record == NULL || record->hands == NULL || (end == STAYS && record->owner == thread->slot)) {
         return;
     }
+    Py_ssize_t length = end == STAYS ? 0 : PyObject_Length(container);
+    uint32_t most = length < 0 ? UINT32_MAX : (uint32_t)length + 1;
     spin_lock(&record->spin);
     Hands *hands = record->hands;
     Handed *item = hands_find(hands, (uintptr_t)value);
@@ -256,6 +258,9 @@ take_value(Thread *thread, PyObject *container, PyObject *value, enum End end)
         thread_join(thread, hands->unknown.base, hands->unknown.time, true);
     }
     else if (end == LEFT || end == RIGHT) {
+        while (item->n > most) {        /* the oldest of too many left it unseen */
+            handed_remove(item, 0);
+        }
         take_from_end(thread, item, end);
     }
     else {
@@ -270,6 +275,24 @@ take_value(Thread *thread, PyObject *container, PyObject *value, enum End end)
         hands_remove(hands, item);
     }
     spin_unlock(&record->spin);
+}
+
+/* Forget all insertions into the container.  */
+static void
+hands_clear(Thread *thread, PyObject *container)
+{
+    Record *record = record_of(thread, container, false);
+    if (record == NULL) {
+        return;
+    }
+    spin_lock(&record->spin);
+    for (uint32_t i = 0; i < record->n; i++) {
+        unhand(&record->cells[i]);
+    }
+    Hands *hands = record->hands;
+    record->hands = NULL;
+    spin_unlock(&record->spin);
+    hands_free(hands);
 }
 
 /* Come after every insertion into the container.  */

@@ -136,7 +136,7 @@ forget_lost_locks(Thread *thread)
 /* The set of the locks in acquisitions not younger than `acquired`; with `retaken`, of the others that are in that set
    as well.  */
 static uint32_t
-lock_set_of(const HeldLock *locks, int n, uint32_t acquired, const LockSet *retaken)
+lock_set_of(Thread *thread, const HeldLock *locks, int n, uint32_t acquired, const LockSet *retaken)
 {
     LockSet set;
     memset(&set, 0, sizeof(set));
@@ -154,8 +154,13 @@ lock_set_of(const HeldLock *locks, int n, uint32_t acquired, const LockSet *reta
     if (set.n == 0) {
         return 0;
     }
-    uint32_t number = table_intern(&lock_sets, &set, false);
-    return number == UINT32_MAX ? 0 : number;
+    uint64_t hash = hash_item(&set, sizeof(set));
+    CachedWhere *cached = &thread->sets[hash % SET_CACHE];
+    if (cached->hash != hash) {
+        uint32_t number = table_intern(&lock_sets, &set, false);
+        *cached = (CachedWhere){hash, number == UINT32_MAX ? 0 : number};
+    }
+    return cached->where;
 }
 
 static inline uint32_t
@@ -163,7 +168,7 @@ thread_lock_set(Thread *thread)
 {
     forget_lost_locks(thread);
     if (unlikely(!thread->lock_set_known)) {
-        thread->lock_set = lock_set_of(thread->held, thread->n_held, UINT32_MAX, NULL);
+        thread->lock_set = lock_set_of(thread, thread->held, thread->n_held, UINT32_MAX, NULL);
         thread->lock_set_known = true;
     }
     return thread->lock_set;

@@ -4,12 +4,8 @@
 static PyObject *
 site_reduce(PyObject *self, PyObject *Py_UNUSED(none))
 {
-    PyObject *module = PyImport_ImportModule("toolkit.race._core.build");
-    PyObject *revive = module != NULL ? PyObject_GetAttrString(module, "revive") : NULL;
-    PyObject *fields = revive != NULL ? PySequence_Tuple(((Site *)self)->info) : NULL;
-    PyObject *result = fields != NULL ? Py_BuildValue("O(Oi)", revive, fields, ((Site *)self)->number) : NULL;
-    Py_XDECREF(module);
-    Py_XDECREF(revive);
+    PyObject *fields = PySequence_Tuple(((Site *)self)->info);
+    PyObject *result = fields != NULL ? Py_BuildValue("O(Oi)", core.revive, fields, ((Site *)self)->number) : NULL;
     Py_XDECREF(fields);
     return result;
 }
@@ -235,13 +231,15 @@ api_thread_begin(PyObject *Py_UNUSED(module), PyObject *args)
         start = ((Clock *)clock)->moment;
     }
     Thread *outer = self_thread;
-    if (outer != NULL && atomic_load(&outer->ended)) {
-        pthread_mutex_lock(&registry);
-        thread_free(outer);
-        pthread_mutex_unlock(&registry);
+    Thread *replaced = NULL;
+    if (outer != NULL && (atomic_load(&outer->ended) || (outer->automatic && !outer->noted && outer->outer == NULL))) {
+        replaced = outer;       /* over, or nobody had announced it yet and it has done nothing */
         outer = NULL;
     }
     Thread *thread = thread_make(outer, false, known_start ? &start : NULL);
+    if (replaced != NULL) {
+        thread_replace(replaced, thread);
+    }
     return PyLong_FromUnsignedLong(thread->uid);
 }
 
@@ -417,7 +415,7 @@ api_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 }
 
 /* ---- start and stop ---------------------------------------------------------------------------------------------- */
-static int
+static void
 know_builtins(void)
 {
     PyObject *builtins = PyEval_GetBuiltins();
@@ -425,21 +423,33 @@ know_builtins(void)
     known.setattr = Py_XNewRef(PyDict_GetItemString(builtins, "setattr"));
     known.hasattr = Py_XNewRef(PyDict_GetItemString(builtins, "hasattr"));
     known.delattr = Py_XNewRef(PyDict_GetItemString(builtins, "delattr"));
-    PyObject *module = PyImport_ImportModule("toolkit.race.core");
-    core.no_value = module != NULL ? PyObject_GetAttrString(module, "NO_VALUE") : NULL;
-    Py_XDECREF(module);
-    return core.no_value == NULL ? -1 : 0;
+}
+
+/* What is the race checker's own in Python: it may go by another name where the program has a package `toolkit`.  */
+static PyObject *
+api_acquaint(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *no_value, *revive, *folder;
+    if (!PyArg_ParseTuple(args, "OOU:_acquaint", &no_value, &revive, &folder)) {
+        return NULL;
+    }
+    core.no_value = Py_NewRef(no_value);
+    core.revive = Py_NewRef(revive);
+    core.folder = Py_NewRef(folder);
+    Py_RETURN_NONE;
 }
 
 static PyObject *
 api_start(PyObject *Py_UNUSED(module), PyObject *handler)
 {
-    if (core.no_value == NULL && know_builtins() < 0) {
-        return NULL;
-    }
     if (!watch_deaths()) {
         return NULL;
     }
+    if (known.getattr == NULL) {
+        know_builtins();
+    }
+    shadow_clear();
+    pairs_clear();
     Py_XSETREF(core.on_conflict, Py_NewRef(handler));
     core.dead = false;
     core.debug = getenv("GILSCOPE_RACE_DEBUG") != NULL && getenv("GILSCOPE_RACE_DEBUG")[0] != '\0';
@@ -498,6 +508,31 @@ api_busy(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     return PyObject_CallNoArgs((PyObject *)busy_type);
 }
 
+/* alone(function, *args): the program's stack ends where `python script.py` ends it.  */
+static PyObject *
+api_alone(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
+{
+    if (n < 1) {
+        PyErr_SetString(PyExc_TypeError, "alone() needs a function");
+        return NULL;
+    }
+    PyThreadState *state = PyThreadState_Get();
+#if PY_VERSION_HEX >= 0x030D0000
+    struct _PyInterpreterFrame *below = state->current_frame;
+    state->current_frame = NULL;
+#else
+    struct _PyInterpreterFrame *below = state->cframe->current_frame;
+    state->cframe->current_frame = NULL;
+#endif
+    PyObject *result = PyObject_Vectorcall(args[0], args + 1, (size_t)(n - 1), NULL);
+#if PY_VERSION_HEX >= 0x030D0000
+    state->current_frame = below;
+#else
+    state->cframe->current_frame = below;
+#endif
+    return result;
+}
+
 /* ---- the module -------------------------------------------------------------------------------------------------- */
 #define OP(name, function) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, NULL}
 static PyMethodDef op_defs[] = {
@@ -533,6 +568,8 @@ static PyMethodDef api[] = {
     {"stack", api_stack, METH_O, "Return the callers that a context stands for, innermost first."},
     {"counts", api_counts, METH_NOARGS, "Return how often each pair of sites conflicted."},
     {"busy", api_busy, METH_NOARGS, "Return a context manager in which this thread's accesses are not noted."},
+    {"alone", (PyCFunction)(void (*)(void))api_alone, METH_FASTCALL, "Call a function with no frame below it."},
+    {"_acquaint", api_acquaint, METH_VARARGS, NULL},
     {"_at_exit", at_exit, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
@@ -619,6 +656,7 @@ core_exec(PyObject *module)
     init_process();
     core.interpreter = here;
     core.prefix = PyUnicode_InternFromString("gilscope:");
+    core.no_value = Py_NewRef(Py_None);     /* until _acquaint */
     core.raw_frames = raw_frames_agree() && getenv("GILSCOPE_RACE_PUBLIC_FRAMES") == NULL;
     if (core.prefix == NULL || names_init() < 0 || make_types(module) < 0 || make_ops(module) < 0
         || call_at_exit(module) < 0) {

@@ -21,7 +21,7 @@ is_fresh(const Touch *touch, const Cell *cell)
     case ITERATE:
         return cell->read == epoch;
     case WRITE:
-        if (cell->read != 0 && cell->read != epoch) {
+        if ((cell->read != 0 && cell->read != epoch) || publishes(touch)) {
             return false;
         }
         break;
@@ -114,7 +114,8 @@ recent_add(Thread *thread, int side, const Touch *touch)
         .position = thread->position++, .object = touch->object, .record = touch->record, .key = touch->key.word,
         .epoch = thread->epoch, .where = touch->where, .base = base_ref(touch->after), .locks = touch->locks,
         .serial = atomic_load_explicit(&touch->record->serial, memory_order_relaxed),
-        .acquired = thread->acquisitions, .presence = touch->options & PRESENCE};
+        .acquired = thread->acquisitions, .presence = touch->options & PRESENCE,
+        .own = own_writes(thread, touch->record, touch->key.word)->count};
     recent->n_held = thread->n_held < SET_UIDS ? thread->n_held : SET_UIDS;
     memcpy(recent->held, &thread->held[thread->n_held - recent->n_held], (size_t)recent->n_held * sizeof(HeldLock));
 }
@@ -130,6 +131,7 @@ remember_span(Touch *touch)
         open_add(thread, (Open){
             .frame = activation(), .record = touch->record, .key = touch->key.word, .site = touch->site->number,
             .base = base_ref(touch->after), .acquired = thread->acquisitions, .locks = touch->locks,
+            .own = own_writes(thread, touch->record, touch->key.word)->count,
             .serial = atomic_load_explicit(&touch->record->serial, memory_order_relaxed),
             .presence = touch->options & PRESENCE});
     }
@@ -146,10 +148,12 @@ modes_of(int kind, int options)
 
 /* Claim that the cache cannot know all that this would do.  */
 static inline bool
-uncached(int kind, const Site *site, int options)
+uncached(int kind, const Site *site, int options, bool held)
 {
     return kind == SIZE || options & (LOOK | HAND | OWN) || site->flags & OPENS_SLOWLY
-        || (site->flags & AUGMENTED && !(options & UPDATE));
+        || (site->flags & AUGMENTED && !(options & UPDATE))
+        || (kind == WRITE && (options & PRESENCE || published_by(site->flags, 0)))
+        || (kind == WRITE && held && !(options & UPDATE));
 }
 
 static Cached *
@@ -199,6 +203,9 @@ touch_finish(Touch *touch, uint64_t epoch, uint32_t cell, bool closed)
 {
     Thread *thread = touch->thread;
     remember_span(touch);
+    if (is_write(touch->kind)) {        /* uses up what was read before */
+        own_writes(thread, touch->record, touch->key.word)->count++;
+    }
     if (publishes(touch)) {
         thread_advance(thread);
     }
@@ -236,6 +243,7 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
         return;
     }
     touch_begin(thread);
+    thread->noted = true;
     Cached *cached = cache_place(thread, object, key.hash);
     uint32_t hint = UINT32_MAX;
     if (is_cached(cached, object, key)) {
@@ -298,17 +306,28 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
 /* Claim that nobody else has touched the object, and that this read began, or this write ended, a span here before,
    with nothing released, taken or learned since.  */
 static inline bool
-span_again(const Thread *thread, const Cached *cached, int kind, const Site *site, int options)
+span_again(Thread *thread, const Cached *cached, int kind, const Site *site, int options)
 {
     if (cached->learned != thread->learned || cached->record->owner != thread->slot
         || options & (HAND | OWN | UPDATE | UNHAND | QUIET) || site->flags & (POLL | AUGMENTED)) {
         return false;
     }
     if (is_write(kind)) {
-        return cached->closed == site->number && cached->modes & 1u << kind;
+        if (cached->closed != site->number || !(cached->modes & 1u << kind)) {
+            return false;
+        }
+        own_writes(thread, cached->record, cached->key)->count++;
+        return true;
     }
-    return cached->opened == site->number && cached->frame == frame_name()
-        && (options & LOOK || kind == SIZE || cached->modes & 1u << kind);
+    if (cached->opened != site->number || cached->frame != frame_name()
+        || !(options & LOOK || kind == SIZE || cached->modes & 1u << kind)) {
+        return false;
+    }
+    Open *open = open_find(thread, activation(), site->number, cached->record, cached->key);
+    if (open != NULL) {
+        open->own = own_writes(thread, cached->record, cached->key)->count;
+    }
+    return true;
 }
 
 /* Note what the calling thread is about to do, or has just done, to a location of `object`.  */
@@ -319,7 +338,7 @@ note(Thread *thread, PyObject *object, Key key, int kind, const Site *site, int 
     Cached *cached = cache_place(thread, object, key.hash);
     if (likely(cached->epoch == thread->epoch && thread->attention == 0 && is_cached(cached, object, key))) {
         uint32_t wanted = modes_of(kind, options);
-        if (uncached(kind, site, options)) {
+        if (uncached(kind, site, options, thread->n_held > 0)) {
             if (span_again(thread, cached, kind, site, options)) {
                 return;
             }
@@ -327,6 +346,9 @@ note(Thread *thread, PyObject *object, Key key, int kind, const Site *site, int 
         else if ((cached->modes & wanted) == wanted
                  && (!(options & TAKE)
                      || atomic_load_explicit(&cached->record->news, memory_order_relaxed) == cached->news)) {
+            if (is_write(kind)) {
+                own_writes(thread, cached->record, cached->key)->count++;
+            }
             return;
         }
     }

@@ -175,8 +175,8 @@ note_loaded_index(Thread *thread, PyObject *container, PyObject *key, PyObject *
     }
     else if (plain_index(key, &index)) {
         index += index < 0 ? PyObject_Length(container) : 0;
-        take_value(thread, container, value, STAYS);
         note(thread, container, key_int(index), READ, site, options, NULL, value);
+        take_value(thread, container, value, STAYS);
     }
 }
 

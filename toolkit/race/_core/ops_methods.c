@@ -97,8 +97,12 @@ act_pop_key(Thread *thread, PyObject *dict, const Site *site, PyObject *name, Py
     if (key == NULL) {
         return call_native(dict, name, args, n, kwnames);
     }
+    bool there = absent(dict, key) != 1;
+    if (there) {        /* first: the removal comes after the insertion, too */
+        note_item(thread, dict, key, READ, site, LOOK | TAKE | QUIET, NULL);
+    }
     note_item(thread, dict, key, ATOMIC, site, 0, NULL);
-    if (absent(dict, key) != 1) {
+    if (there) {
         note_structure(thread, dict, SHRINK, site, 0);
     }
     PyObject *value = call_native(dict, name, args, n, kwnames);
@@ -112,10 +116,6 @@ static PyObject *
 act_popitem(Thread *thread, PyObject *container, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
             PyObject *kwnames)
 {
-    if (PyObject_Length(container) > 0) {
-        note_structure(thread, container, SHRINK, site, 0);
-    }
-    PyErr_Clear();
     PyObject *result = call_native(container, name, args, n, kwnames);
     PyObject *key = result;
     if (result != NULL && PyDict_Check(container)) {
@@ -123,6 +123,7 @@ act_popitem(Thread *thread, PyObject *container, const Site *site, PyObject *nam
     }
     if (key != NULL) {
         note_item(thread, container, key, READ, site, LOOK | TAKE | UNHAND | QUIET, NULL);
+        note_structure(thread, container, SHRINK, site, 0);
     }
     return result;
 }
@@ -246,9 +247,12 @@ act_discard(Thread *thread, PyObject *set, const Site *site, PyObject *name, PyO
             PyObject *kwnames)
 {
     if (n == 1 && kwnames == NULL) {
-        note_item(thread, set, args[0], ATOMIC, site, 0, NULL);
-        if (absent(set, args[0]) != 1) {
+        bool there = absent(set, args[0]) != 1;
+        if (there) {
             note_item(thread, set, args[0], READ, site, LOOK | TAKE | QUIET, NULL);
+        }
+        note_item(thread, set, args[0], ATOMIC, site, 0, NULL);
+        if (there) {
             note_structure(thread, set, SHRINK, site, 0);
         }
     }
@@ -301,10 +305,6 @@ static PyObject *
 act_pop(Thread *thread, PyObject *sequence, const Site *site, PyObject *name, PyObject *const *args, Py_ssize_t n,
         PyObject *kwnames)
 {
-    if (PyObject_Length(sequence) > 0) {
-        note_structure(thread, sequence, SHRINK, site, 0);
-    }
-    PyErr_Clear();
     enum End end = end_of(site);
     if (n > 0) {
         end = PyLong_CheckExact(args[0]) && PyLong_AsLong(args[0]) == 0 ? LEFT : ANYWHERE;
@@ -312,7 +312,8 @@ act_pop(Thread *thread, PyObject *sequence, const Site *site, PyObject *name, Py
     }
     PyObject *value = call_native(sequence, name, args, n, kwnames);
     if (value != NULL) {
-        take_value(thread, sequence, value, end);
+        take_value(thread, sequence, value, end);       /* first: the removal comes after it, too */
+        note_structure(thread, sequence, SHRINK, site, 0);
     }
     return value;
 }
@@ -416,6 +417,9 @@ note_method(Thread *thread, PyObject *container, enum Family family, int kind, c
     note_structure(thread, container, kind == SNAPSHOT ? SIZE : kind, site, family == QUEUE ? UNORDERED : 0);
     if ((kind == SNAPSHOT && !(site->flags & SPAN_READ)) || (kind == SIZE && family != QUEUE && site->flags & POLL)) {
         take_all(thread, container);
+    }
+    if (strcmp(methods[site->method].name, "clear") == 0 && kind == SHRINK) {
+        hands_clear(thread, container);
     }
     if (kind == SNAPSHOT && strcmp(methods[site->method].name, "copy") == 0 && family != SET) {
         note_whole(thread, container, site, NULL);

@@ -10,7 +10,10 @@ static inline Thread *
 noting_thread(void)
 {
     if (!is_active()) {
-        return NULL;
+        /* A thread that nobody announced ends the time of the only one with its first operation.  */
+        if (likely(self_thread != NULL) || !atomic_load_explicit(&core.started, memory_order_relaxed)) {
+            return NULL;
+        }
     }
     Thread *thread = thread_get();
     return likely(thread->busy == 0) ? thread : NULL;

@@ -389,23 +389,47 @@ record_forget(const void *object)
     free(wholes);
 }
 
-/* Forget everything.  */
+/* Forget what was done to an object, but not what it orders as a lock: other threads may be about to use the record.  */
+static void
+record_empty(Record *record)
+{
+    spin_lock(&record->spin);
+    Cell *cells = record->cells;
+    uint32_t n = record->n;
+    Hands *hands = record->hands;
+    Wholes *wholes = record->wholes;
+    record->cells = NULL;
+    record->hands = NULL;
+    record->wholes = NULL;
+    record->n = record->capacity = 0;
+    record->boxes = 0;
+    if (record->sync == NULL) {
+        atomic_fetch_add_explicit(&record->serial, 1, memory_order_release);
+    }
+    spin_unlock(&record->spin);
+    cells_drop(cells, n);
+    hands_free(hands);
+    free(wholes);
+}
+
+/* Forget everything that was done so far.  */
 static void
 shadow_clear(void)
 {
     for (int i = 0; i < SHARDS; i++) {
-        for (;;) {
-            const void *some = NULL;
-            spin_lock(&shards[i].spin);
-            for (uint32_t b = 0; b <= shards[i].mask && some == NULL; b++) {
-                some = shards[i].buckets[b] != NULL ? shards[i].buckets[b]->object : NULL;
+        spin_lock(&shards[i].spin);
+        uint32_t n = 0;
+        Record **records = must(malloc((shards[i].n + 1) * sizeof(Record *)));
+        for (uint32_t b = 0; b <= shards[i].mask; b++) {
+            for (Record *record = shards[i].buckets[b]; record != NULL; record = record->next) {
+                records[n++] = record;
             }
-            spin_unlock(&shards[i].spin);
-            if (some == NULL) {
-                break;
-            }
-            record_forget(some);
         }
+        spin_unlock(&shards[i].spin);
+        for (uint32_t k = 0; k < n; k++) {
+            record_empty(records[k]);
+        }
+        free(records);
     }
 }
 

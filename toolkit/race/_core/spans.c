@@ -3,6 +3,17 @@
    After AVIO (Lu et al., ASPLOS 2006), held to what the rewriter's data flow says: only a write whose site names the
    read's as its partner closes a span.  Locks do not order here, they only exclude.  */
 
+/* How often the thread has written a location; counts of locations that share a place start anew.  */
+static inline OwnWrites *
+own_writes(Thread *thread, Record *record, uint64_t key)
+{
+    OwnWrites *own = &thread->own_writes[mix((uintptr_t)record, key) % OWN_WRITES];
+    if (own->record != record || own->key != key) {
+        *own = (OwnWrites){record, key, own->count};
+    }
+    return own;
+}
+
 static inline Open *
 open_bucket(Thread *thread, void *frame)
 {

@@ -221,6 +221,23 @@ uid_of(uint64_t epoch)
 }
 
 
+/* The OS thread goes on as another one, which holds what the first one held.  */
+static void
+thread_replace(Thread *thread, Thread *by)
+{
+    if (!atomic_load(&thread->ended)) {
+        memcpy(by->held, thread->held, sizeof(by->held));
+        by->n_held = thread->n_held;
+        by->acquisitions = thread->acquisitions;
+        by->muted = thread->muted;
+        by->busy = thread->busy;
+    }
+    pthread_mutex_lock(&registry);
+    retire(thread);
+    thread_free(thread);
+    pthread_mutex_unlock(&registry);
+}
+
 /* A logical thread touches what belongs to the real one: come after all that was done on that.  */
 static void
 thread_join_real(Thread *thread)

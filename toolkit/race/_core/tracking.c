@@ -2,10 +2,27 @@
 
    While nothing can be concurrent only who holds what is kept.  */
 
+/* In 3.12 every thread takes a lock at its start that the interpreter releases at its end.  */
+static bool
+is_life_lock(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return false;
+#else
+    PyFrameObject *frame = PyThreadState_GetFrame(thread_state());
+    PyCodeObject *code = frame != NULL ? PyFrame_GetCode(frame) : NULL;
+    bool life = code != NULL && PyUnicode_CompareWithASCIIString(code->co_name, "_set_tstate_lock") == 0;
+    Py_XDECREF(code);
+    Py_XDECREF(frame);
+    return life;
+#endif
+}
+
 static void
 lock_baptize(Thread *thread, Record *record, PyObject *lock)
 {
     Sync *sync = record->sync;
+    bool ignored = is_life_lock();
     uint32_t context = atomic_load(&core.started) ? context_now(0) : 0;
     PyObject *ref = NULL;
 #if FREE_THREADED
@@ -18,6 +35,7 @@ lock_baptize(Thread *thread, Record *record, PyObject *lock)
     if (sync->uid == 0) {
         sync->uid = atomic_fetch_add(&n_locks, 1) + 1;
         sync->origin = context;
+        sync->ignored = ignored;
         sync->ref = ref;
         ref = NULL;
         origins[sync->uid % ORIGINS] = (Origin){context, sync, lock};
@@ -70,6 +88,9 @@ lock_acquired(Thread *thread, PyObject *lock, bool reentrant, uint32_t count)
     }
     Record *record = lock_record(thread, lock);
     Sync *sync = record->sync;
+    if (unlikely(sync->ignored)) {
+        return;
+    }
     if (thread->n_held < MAX_HELD) {
         thread->held[thread->n_held++] = (HeldLock){
             .lock = lock, .record = record, .sync = sync, .uid = sync->uid, .serial = ++thread->acquisitions,
@@ -113,7 +134,7 @@ lock_releasing(Thread *thread, PyObject *lock, bool reentrant, bool (*locked)(Py
     if (at < 0) {
         atomic_fetch_add_explicit(&sync->strayed, 1, memory_order_relaxed);
     }
-    if (matters && is_active()) {
+    if (matters && is_active() && !sync->ignored) {
         sync_release(thread, sync);
     }
 }
