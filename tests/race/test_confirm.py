@@ -116,6 +116,19 @@ PROGRAMS = {
         for thread in threads:
             thread.join()
         """, "confirmed: the structure changed during iteration"),
+    "iteration of a view": ("""
+        seen = {"a": 1}
+        def grow():
+            seen["b"] = 2
+        def look():
+            for name, value in seen.items():
+                str(name)
+        threads = [threading.Thread(target=grow), threading.Thread(target=look)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        """, "confirmed: the structure changed during iteration"),
     "never at once": ("""
         import time
         class Box:

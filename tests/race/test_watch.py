@@ -124,6 +124,19 @@ def test_module_imported_in_the_block_works_on_after_it(run, tmp_path):
         """) == "True 1\nTrue\n"
 
 
+def test_function_that_is_not_what_its_file_says_stays_as_it_is(run):
+    assert run("""
+        with open(bank.__file__) as file:
+            text = file.read()
+        with open(bank.__file__, "w") as file:
+            file.write(text.replace("self.balance += 1", "self.balance += 100"))
+        account = Account()
+        with watch():
+            both(account.deposit)
+        print(account.balance)
+        """) == "2\n"
+
+
 def test_closure_made_in_the_block_works_on_after_it(run):
     assert run("""
         def counter():
