@@ -86,7 +86,7 @@ def _rewriter() -> tuple[tuple[str, int, int], ...]:
     """Return what tells versions of the rewriter apart: its files, with their sizes and times."""
     global _files  # noqa: PLW0603  looked at once per process
     if _files is None:
-        names = [os.path.join(_HERE, name) for name in ("site.py", "scopes.py")]
+        names = [os.path.join(_HERE, name) for name in ("site.py", "scopes.py", "scopes_walk.py")]
         names += [entry.path for entry in os.scandir(os.path.join(_HERE, "rewrite")) if entry.name.endswith(".py")]
         stats = [(name, os.stat(name)) for name in sorted(names)]
         _files = tuple((os.path.basename(name), stat.st_size, stat.st_mtime_ns) for name, stat in stats)
