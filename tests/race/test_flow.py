@@ -117,6 +117,22 @@ def test_the_test_inside_the_lock_is_the_partner():
     """) == ["k not in d@5 -> d[k]@6: GUARD|RECHECKED"]
 
 
+def test_comparing_what_was_seen_with_what_is_there_looks_again():
+    assert body("""
+        with lock:
+            head = self.q[0]
+        with lock:
+            if len(self.q) > 0 and self.q[0] is head:
+                self.q.popleft()
+    """) == ["self.q@5 self.q@5 -> self.q@6: GUARD|RECHECKED"]
+    assert body("""
+        seen = self.x
+        with lock:
+            if self.x == seen:
+                self.x = n
+    """) == ["self.x@4 -> self.x@5: GUARD|RECHECKED"]
+
+
 def test_the_test_outside_stays_the_partner_where_the_lock_holds_only_the_change():
     assert body("""
         if self.b >= n:

@@ -64,7 +64,12 @@ class Spans:
                     fresh.setdefault(read.place, set()).add(read)
                 elif read not in newer and min(_shared(one, frame) for one in newer) > _shared(read, frame):
                     rechecked = Flag.RECHECKED
-            found.update(fresh)
+            for seen, reads in fresh.items():
+                most = max(_shared(read, frame) for read in reads)
+                current = {read for read in reads if _shared(read, frame) == most}
+                if len(current) < len(reads):       # `if queue[0] is head` under the lock looks again, as a second test
+                    rechecked = Flag.RECHECKED
+                found[seen] = current
         return {read.role for reads in found.values() for read in reads}, rechecked
 
     def _feeds(self, read: Read, place: Place) -> bool:
