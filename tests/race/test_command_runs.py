@@ -37,9 +37,9 @@ RACY = """
     """
 CLEAN = "print('fine')\n"
 PATIENT = """
-    import signal, sys, time
+    import os, signal, sys, time
     def handler(number, frame):
-        print("got", number, flush=True)
+        os.write(1, f"got {number}\\n".encode())   # not print: the signal may come while it prints "ready"
         sys.exit(9)
     signal.signal(signal.SIGUSR1, handler)
     print("ready", flush=True)

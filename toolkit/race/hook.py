@@ -64,7 +64,7 @@ def install(core: Core, is_project: IsProject, on_unrewritable: Report | None = 
         is_project: Whether the module of this name and source path is rewritten, see `project_filter`.
         on_unrewritable: Called with the path and the reason for a module that runs as it is.
     """
-    take_ops_back = _put_ops(core)
+    take_ops_back = put_ops(core)
     loader: Any = SourceFileLoader.__mro__[2]      # importlib's SourceLoader, which has the methods
     original_get, original_exec = loader.get_code, SourceFileLoader.exec_module
 
@@ -140,7 +140,8 @@ def rewritten(source: bytes, path: str, core: Core, on_unrewritable: Report | No
 _building: set[int] = set()     # threads that rewrite; what they import meanwhile is for the rewriter
 
 
-def _put_ops(core: Core) -> Callable[[], None]:
+def put_ops(core: Core) -> Callable[[], None]:
+    """Let rewritten code find the core's operations, also in the last finalizers; return what takes them away."""
     named = {OP_PREFIX + name: op for name, op in core.ops.items()}
     places = _builtins()
     for place in places:

@@ -113,7 +113,7 @@ class Session:
             undo()
         self._undo.clear()
         if registry.sites:   # what was rewritten meanwhile may run on: modules, closures, threads
-            vars(builtins).update((OP_PREFIX + name, op) for name, op in self.core.ops.items())
+            hook.put_ops(self.core)
         vars(builtins).pop(CHECKING, None)
         Session.current = None
 
