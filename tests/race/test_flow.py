@@ -133,6 +133,29 @@ def test_comparing_what_was_seen_with_what_is_there_looks_again():
     """) == ["self.x@4 -> self.x@5: GUARD|RECHECKED"]
 
 
+def test_what_is_compared_again_under_the_lock_is_not_stale():
+    assert body("""
+        with lock:
+            head = self.q[0]
+        with lock:
+            if len(self.q) > 0 and self.q[0] is head:
+                self.q.popleft()
+    """) == ["self.q@5 self.q@5 -> self.q@6: GUARD|RECHECKED"]
+    assert body("""
+        old = self.n
+        new = n(old)
+        with lock:
+            if self.n == old:
+                self.n = new
+    """) == ["self.n@5 -> self.n@6: GUARD|RECHECKED"]
+    assert body("""
+        old = self.n
+        with lock:
+            if self.n < 3:
+                self.n = old + 1
+    """) == ["self.n@2 self.n@4 -> self.n@5: GUARD|VALUE"]
+
+
 def test_the_test_outside_stays_the_partner_where_the_lock_holds_only_the_change():
     assert body("""
         if self.b >= n:

@@ -40,37 +40,39 @@ class Spans:
             partners.add(taken.role)    # right whatever a guard outside saw: it takes what is there
             flags |= Flag.VALUE | Flag.RECHECKED
         else:
-            guards, rechecked = self._guards(frame, place)
+            guards, outdone = self._guards(frame, place)
+            # After `if self.n == old: self.n = new` under a lock nothing depends on the old read any more.
+            compared = [group & outdone for group in frame.guards if guards & group]
+            partners -= {read.role for reads in compared for read in reads}
+            flags = Flag.VALUE if partners else Flag.NONE
             if guards:
-                partners |= guards
-                flags |= Flag.GUARD | rechecked
+                partners |= {read.role for read in guards}
+                inside = any(_shared(read, frame) < max(_shared(one, frame) for one in guards) for read in outdone)
+                flags |= Flag.GUARD | (Flag.RECHECKED if inside else Flag.NONE)
         partners.discard(role)
         if role.name == "call" and flags & Flag.GUARD:
             partners = {partner for partner in partners if partner.node is not role.node}
         if partners:
             self.plan.add(role, tuple(sorted(partners, key=_position)), flags)
 
-    def _guards(self, frame: Effects, place: Place) -> tuple[set[Role], Flag]:
-        """Return the tests that the write depends on: for each place the latest, which makes those before it idle."""
+    def _guards(self, frame: Effects, place: Place) -> tuple[set[Read], set[Read]]:
+        """Return the tested reads that the write depends on, and those that they outdo.
+
+        For each place the latest test decides, and in it the reads nearest to the write: a test that looks again inside
+        of a lock makes one outside idle.
+        """
         found: dict[Place, set[Read]] = {}
-        rechecked = Flag.NONE
+        outdone: set[Read] = set()
         for group in reversed(frame.guards):
             fresh: dict[Place, set[Read]] = {}
             for read in group:
-                if not self._matches(read, place):
-                    continue
-                newer = found.get(read.place)
-                if newer is None:
+                if self._matches(read, place):
                     fresh.setdefault(read.place, set()).add(read)
-                elif read not in newer and min(_shared(one, frame) for one in newer) > _shared(read, frame):
-                    rechecked = Flag.RECHECKED
-            for seen, reads in fresh.items():
-                most = max(_shared(read, frame) for read in reads)
-                current = {read for read in reads if _shared(read, frame) == most}
-                if len(current) < len(reads):       # `if queue[0] is head` under the lock looks again, as a second test
-                    rechecked = Flag.RECHECKED
-                found[seen] = current
-        return {read.role for reads in found.values() for read in reads}, rechecked
+            for tested, reads in fresh.items():
+                nearest = max(_shared(read, frame) for read in reads)
+                kept = found.setdefault(tested, {read for read in reads if _shared(read, frame) == nearest})
+                outdone |= reads - kept
+        return set().union(*found.values()), outdone
 
     def _feeds(self, read: Read, place: Place) -> bool:
         """Return whether a value that depends on the read makes the write depend on it."""
