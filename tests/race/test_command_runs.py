@@ -81,6 +81,34 @@ def test_clean_program_leaves_no_trace(python, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
 
 
+POLLED = """
+    import threading
+    class Job:
+        done = False
+    job = Job()
+    def work():
+        job.done = True
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not job.done:
+        pass
+    thread.join()
+    """
+
+
+def test_notes_alone_are_told_when_asked_for(tmp_path):
+    done = race(tmp_path, POLLED)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    done = race(tmp_path, POLLED, "--notes")
+    assert (done.stdout, done.returncode) == ("", 0)
+    assert "Job.done" in done.stderr
+
+
+def test_person_is_told_that_a_clean_program_was_checked(tmp_path):
+    shown, code = on_a_terminal(tmp_path, "print('ready')\n", b"")
+    assert (code, "no race in what this run did" in shown) == (0, True)
+
+
 def test_race_in_a_forked_child_is_told(python, tmp_path):
     forks = textwrap.dedent(RACY).replace("\nmain()", textwrap.dedent("""
         import os
@@ -248,6 +276,11 @@ def test_termination_reaches_the_program_and_the_report_follows(tmp_path):
         assert process.returncode == 66
     assert "the program was ended by SIGTERM" in errors
     assert "Account.balance" in errors
+
+
+def test_end_is_noticed_where_children_are_ignored(tmp_path):
+    done = race(tmp_path, CLEAN, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert (done.stdout, done.stderr, done.returncode) == ("fine\n", "", 0)
 
 
 def test_program_does_not_outlive_gilscope(tmp_path):

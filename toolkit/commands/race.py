@@ -198,6 +198,8 @@ def _tell(args: Options, settings: Settings | Options, first: FirstRun) -> bool:
     asked = args.json or args.sarif or args.github or settings.suppressions
     says_so_itself = first.ended >= 0 or first.ended == child_process.INTERRUPTED   # whoever presses Ctrl-C knows it
     if says_so_itself and not asked and not child_process.has_records(first.spool):
+        if os.isatty(2):   # a script wants the program's own words alone, a person wants to know that it was checked
+            os.write(2, b"gilscope race: no race in what this run did\n")
         return False
     from toolkit.commands.race_report import tell
 

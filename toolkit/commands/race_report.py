@@ -31,7 +31,7 @@ def tell(args: Options, suppressions: Sequence[Suppression], first: FirstRun) ->
         _say(f"gilscope: the program was ended by {signal.Signals(-first.ended).name}")
     if args.json == "-":
         _say(formats_json.render(report))
-    else:
+    elif _is_worth_saying(args, report):
         color = not args.no_color and text.wants_colour(sys.stderr)
         _say(text.render(without_pytest(report), color=color, notes=args.notes))
     if args.json not in {None, "-"}:
@@ -41,6 +41,12 @@ def tell(args: Options, suppressions: Sequence[Suppression], first: FirstRun) ->
     if args.github and (commands := formats_github.render(report, notes=args.notes)):
         _say(commands)
     return bool(report.races)
+
+
+def _is_worth_saying(args: Options, report: RaceReport) -> bool:
+    """Return whether there is more to say than that all is well, or a person to hear that."""
+    remarks = report.unrewritten or report.unused_suppressions or report.unexplained_suppressions
+    return bool(report.races or remarks or (args.notes and report.notes)) or sys.stderr.isatty()
 
 
 def _confirmations(args: Options, report: RaceReport, first: FirstRun) -> dict[str, str]:

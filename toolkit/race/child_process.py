@@ -98,6 +98,8 @@ def words(spec: Spec, spool: str, entry: str) -> list[str]:
 def run(spec: Spec, spool: str, entry: str) -> int:
     """Run the program; return its exit code, or minus the signal that ended it."""
     command = words(spec, spool, entry)
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited; then nobody would tell of the child's end
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     waited = FORWARDED | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     try:
