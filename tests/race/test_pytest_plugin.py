@@ -238,6 +238,20 @@ def test_whole_run_is_checked_from_outside(tmp_path):
     assert "pluggy" not in done.stderr
 
 
+def test_pytest_says_nothing_of_an_installed_gilscope(tmp_path):
+    installed = tmp_path / "site" / "gilscope-0.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: gilscope\nVersion: 0\n")
+    (installed / "RECORD").write_text("toolkit/__init__.py,,\n")
+    (installed / "entry_points.txt").write_text("[pytest11]\ngilscope_race = toolkit.race.pytest_plugin\n")
+    (tmp_path / "test_it.py").write_text("def test():\n    pass\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "toolkit", "race", "-m", "pytest", "-q", "-p", "no:cacheprovider",
+         "-W", "error::pytest.PytestAssertRewriteWarning"], cwd=tmp_path, capture_output=True, text=True,
+        timeout=TIMEOUT, check=False, env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path / 'site'}"})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_workers_of_xdist_check_each_their_own(tmp_path):
     pytest.importorskip("xdist")
     shown, code = run(tmp_path, RACY + "\n    def test_clean(): pass\n", "-n2",
