@@ -18,25 +18,35 @@ NOT_HERE = {                                  # command's first words -> who run
 }
 
 
-def commands() -> list[str]:
-    """Return what stands after "$ " in README's console blocks, without comments."""
+def console_lines() -> list[str]:
+    """Return what stands after "$ " in README's console blocks."""
     blocks = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines() if line.startswith("$ ")]
-    return [re.sub(r"\s+#.*", "", line.removeprefix("$ ")) for line in lines]
+    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+def commands() -> list[str]:
+    """Return README's commands without comments."""
+    return [re.sub(r"\s+#.*", "", line) for line in console_lines()]
+
+
+# "exits with N" in a command's comment says what it exits with.
+EXITS = {re.sub(r"\s+#.*", "", line): int(found[1]) for line in console_lines()
+         if (found := re.search(r"#.*\bexits with (\d+)", line))}
 
 
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    found = {"gilscope": [sys.executable, "-m", "toolkit"], "python": [sys.executable]}
+    found = {"gilscope": [sys.executable, "-m", "toolkit"], "python": [sys.executable],
+             "pytest": [sys.executable, "-m", "pytest"]}
     return subprocess.run([*found[command[0]], *command[1:]], cwd=folder, capture_output=True, text=True, timeout=300,
                           check=False)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Return a folder with README's module in it and the labels that it names."""
+    """Return a folder with README's modules in it and the labels that it names."""
     folder = tmp_path_factory.mktemp("readme")
-    name, code = re.search(r"```python\n# (\w+\.py)\n(.*?)```", README, re.DOTALL).groups()
-    (folder / name).write_text(code)
+    for name, code in re.findall(r"```python\n# (\w+\.py)\n(.*?)```", README, re.DOTALL):
+        (folder / name).write_text(code)
     pair = json.loads(run(["gilscope", "builds", "--json"], folder).stdout)["default_pair"]
     if pair is None:
         pytest.skip("no GIL and free-threaded build of one version at hand")
@@ -54,12 +64,13 @@ def folder(tmp_path_factory) -> Path:
 def test_command_of_readme_works(command, folder):
     pair = (folder / "pair").read_text()
     words = [word.replace("3.13,3.13t", pair) for word in shlex.split(command)]
+    words = [pair.split(",")[1] if word == "3.13t" else word for word in words]
     words = [re.sub(r"LABEL/3\.13\.json", f"LABEL/{pair.split(',')[0]}.json", word) for word in words]
     if words[:2] == ["gilscope", "run"] and "--dry-run" not in words:
         words += ["--rounds", "2"] if "--resume" in words else LESS
     done = run(words, folder)
     # A gate may find something, or nothing to judge after one round.
-    allowed = {0, 1, 3} if "--fail-on" in words else {0}
+    allowed = {0, 1, 3} if "--fail-on" in words else {EXITS.get(command, 0)}
     assert done.returncode in allowed, done.stdout + done.stderr
     assert done.stdout.strip()
 
