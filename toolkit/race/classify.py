@@ -157,12 +157,15 @@ def judge(question: Question) -> Verdict:
     kind = span_kind(question) if question.sort == "span" else order_kind(question)
     if rule := benign(question, kind):
         return Verdict(kind, NOTE, rule)
-    locked = question.sort == "span" and _locked(question.first) and _locked(question.second)
+    first, second = question.first, question.second
+    locked = question.sort == "span" and _locked(first, second) and _locked(second, first)
     return Verdict(kind, VIOLATION if locked else RACE)
 
 
-def _locked(side: Side) -> bool:
+def _locked(side: Side, other: Side) -> bool:
     """Tell whether the access held a lock; what a getter or setter does inside is ordered, else it were told itself."""
+    if side.site.op in {"attr_update", "attr_proxy"} and side.site.key != other.site.key:
+        return True     # `x.level += 1` met a store to `_level`: level is a property
     return bool(side.locks) or side.site.op in {"reads", "writes"}
 
 
