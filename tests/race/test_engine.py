@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.race.engine_fakes import Program
-from toolkit.race import spool
+from tests.race.engine_fakes import FakeCore, Program
+from toolkit.race import engine_record, spool
+from toolkit.race.engine import Engine
 from toolkit.race.site import Flag, Kind
 
 SOURCE = """
@@ -246,8 +248,9 @@ def test_threads_that_meet_lose_no_race(program):
 
 CHILD = """
 import os, sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tests.race.engine_fakes import Program
+from tests.race.engine_fakes import FakeCore, Program
 from toolkit.race.site import Flag, Kind
 program = Program(Path(sys.argv[1]), "total += 1\\nother += 1\\n")
 program.site("one", "total", "total", "global_update", "total", Flag.AUGMENTED)
@@ -297,3 +300,17 @@ def test_the_engine_imports_little():
 ])
 def test_what_is_written_is_json(value):
     assert json.loads(spool.dumps(value)) == (list(value) if isinstance(value, tuple) else value)
+
+
+def test_threads_that_meet_their_first_conflicts_together_share_one_record(tmp_path, monkeypatch):
+    together = threading.Barrier(4)
+    made = engine_record.Recorder.__init__
+
+    def slowly(self, engine):
+        made(self, engine)
+        together.wait(10)     # nobody goes on before everybody has made one
+
+    monkeypatch.setattr(engine_record.Recorder, "__init__", slowly)
+    engine = Engine(FakeCore(), str(tmp_path), lambda _uid: ("", ()))
+    with ThreadPoolExecutor(4) as pool:
+        assert len({id(each) for each in pool.map(lambda _: engine.recorder(), range(4))}) == 1

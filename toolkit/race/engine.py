@@ -51,6 +51,7 @@ class Engine:
         self.section_name: str | None = None
         self._asked: dict[tuple[str | None, int, int], int] = {}
         self._recorder: Recorder | None = None
+        self._made: dict[str, Recorder] = {}
         self._finished = False
 
     def on_conflict(self, conflict: Conflict) -> bool:
@@ -82,7 +83,8 @@ class Engine:
         found = self._recorder
         if found is None:
             from toolkit.race.engine_record import Recorder
-            found = self._recorder = Recorder(self)
+            # Several threads may come here at once, and no lock may be taken: the first one's is everybody's.
+            found = self._recorder = self._made.setdefault("recorder", Recorder(self))
         return found
 
     @property
