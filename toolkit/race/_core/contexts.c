@@ -236,6 +236,16 @@ where_as(uint32_t number, int kind)
     return where == UINT32_MAX ? number : where;
 }
 
+/* The same access under other locks.  */
+static uint32_t
+where_under(uint32_t number, uint32_t locks)
+{
+    Where item = *where_at(number);
+    item.locks = locks;
+    uint32_t where = table_intern(&wheres, &item, true);
+    return where == UINT32_MAX ? number : where;
+}
+
 /* The same access as the end of a span.  */
 static uint32_t
 where_with_span(Thread *thread, uint32_t number, int32_t span_site, uint32_t locks, uint32_t retaken, bool presence)

@@ -104,6 +104,7 @@ write_again(Thread *thread, const Recent *write, const Site *site, int32_t partn
     Closed closed;
     closed.n = 0;
     touch.where = where_now(thread, site, (int)inner->kind, inner->bits & CHANGES_PRESENCE);
+    touch.where = where_under(touch.where, inner->locks);
     closed_add(&touch, &closed, partner, open, write->held, write->n_held);
     closed.spans[0].epoch = write->epoch;
     spin_lock(&write->record->spin);
