@@ -270,6 +270,7 @@ def everything_at_once(world):
     gets = world.site("get value", "", Flag.SPAN_READ, op="reads")
     sets = world.site("set value", "", Flag.VALUE, partners=("get value",), op="writes")
     whole = world.site("whole", "list", op="size")
+    clear = world.site("clear", "clear", op="method")
 
     def attempt(operation):
         with contextlib.suppress(IndexError, KeyError, RuntimeError):     # somebody else was there first
@@ -295,6 +296,9 @@ def everything_at_once(world):
                 world.writes(world.begin(), setattr(world.attr_update(thing, at["update"]), "n", value), sets)
             list(world.size(line, whole))
             world.item_write(number, table, f"key {number}", at["put"])
+            if number % 50 == 0:
+                world.method(queue, clear).clear()
+                world.method(table, clear).clear()
 
     together(world, *[work] * THREADS)
     told = world.pairs()

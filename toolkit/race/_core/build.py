@@ -101,7 +101,7 @@ def _load(path: str) -> ModuleType:
         raise UnavailableError(f"the compiled core cannot be loaded: {error}") from error
     from toolkit.race.core import NO_VALUE
 
-    module._acquaint(NO_VALUE, revive, os.path.dirname(_FOLDER) + os.sep)
+    module.acquaint(NO_VALUE, revive, os.path.dirname(_FOLDER) + os.sep)
     module.__spec__ = spec
     sys.modules[NAME] = module
     return module

@@ -281,8 +281,9 @@ loaded_type(const char *module, const char *name)
 static void
 know(PyTypeObject **place, const char *module, const char *name)
 {
-    if (*place == NULL) {
-        *place = (PyTypeObject *)Py_XNewRef((PyObject *)loaded_type(module, name));
+    if (__atomic_load_n(place, __ATOMIC_ACQUIRE) == NULL) {
+        PyObject *type = Py_XNewRef((PyObject *)loaded_type(module, name));     /* kept for good, at worst twice */
+        __atomic_store_n(place, (PyTypeObject *)type, __ATOMIC_RELEASE);
     }
 }
 

@@ -157,8 +157,8 @@ hands_keep_only(Hands *hands, PyObject *values)
 static void
 hands_prune(Record *record, PyObject *container)
 {
-    Hands *hands = record->hands;
     spin_lock(&record->spin);
+    Hands *hands = record->hands;
     bool many = hands != NULL && hands->n > hands->limit;
     uint32_t n = many ? hands->n : 0;
     spin_unlock(&record->spin);
@@ -171,28 +171,27 @@ hands_prune(Record *record, PyObject *container)
     PyErr_Clear();              /* a deque that another thread changes: the next time will do */
     PyErr_SetRaisedException(error);
     spin_lock(&record->spin);
-    if (values != NULL) {
+    hands = record->hands;      /* another thread may have cleared the container */
+    if (hands != NULL && hands->items != NULL && values != NULL) {
         hands_keep_only(hands, values);
     }
-    hands->limit = 2 * (hands->n > length ? hands->n : (uint32_t)length) + FEW_HANDS;
+    if (hands != NULL) {
+        hands->limit = 2 * (hands->n > length ? hands->n : (uint32_t)length) + FEW_HANDS;
+    }
     spin_unlock(&record->spin);
     Py_XDECREF(values);
 }
 
-static void
-hands_make(Record *record)
+/* Under the record's lock.  */
+static Hands *
+hands_need(Record *record)
 {
     if (record->hands == NULL) {
         Hands *fresh = must(calloc(1, sizeof(Hands)));
         fresh->limit = FEW_HANDS;
-        spin_lock(&record->spin);
-        if (record->hands == NULL) {
-            record->hands = fresh;
-            fresh = NULL;
-        }
-        spin_unlock(&record->spin);
-        free(fresh);
+        record->hands = fresh;
     }
+    return record->hands;
 }
 
 /* Before values are put into the container.  */
@@ -201,10 +200,10 @@ hand_values(Thread *thread, PyObject *container, PyObject *const *values, Py_ssi
 {
     Record *record = record_of(thread, container, true);
     hands_prune(record, container);
-    hands_make(record);
     spin_lock(&record->spin);
+    Hands *hands = hands_need(record);
     for (Py_ssize_t i = 0; i < n; i++) {
-        hands_put(record->hands, thread, values[i], end);
+        hands_put(hands, thread, values[i], end);
     }
     spin_unlock(&record->spin);
     thread_advance(thread);
@@ -215,9 +214,8 @@ static void
 hand_unknown(Thread *thread, PyObject *container)
 {
     Record *record = record_of(thread, container, true);
-    hands_make(record);
     spin_lock(&record->spin);
-    moment_add(&record->hands->unknown, thread);
+    moment_add(&hands_need(record)->unknown, thread);
     spin_unlock(&record->spin);
     atomic_fetch_add_explicit(&record->news, 1, memory_order_relaxed);
     thread_advance(thread);
@@ -253,8 +251,11 @@ take_value(Thread *thread, PyObject *container, PyObject *value, enum End end)
     uint32_t most = length < 0 ? UINT32_MAX : (uint32_t)length + 1;
     spin_lock(&record->spin);
     Hands *hands = record->hands;
-    Handed *item = hands_find(hands, (uintptr_t)value);
-    if (item == NULL) {
+    Handed *item = hands != NULL ? hands_find(hands, (uintptr_t)value) : NULL;
+    if (hands == NULL) {
+        /* another thread has cleared the container */
+    }
+    else if (item == NULL) {
         thread_join(thread, hands->unknown.base, hands->unknown.time, true);
     }
     else if (end == LEFT || end == RIGHT) {

@@ -427,10 +427,10 @@ know_builtins(void)
 
 /* What is the race checker's own in Python: it may go by another name where the program has a package `toolkit`.  */
 static PyObject *
-api_acquaint(PyObject *Py_UNUSED(module), PyObject *args)
+apiacquaint(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *no_value, *revive, *folder;
-    if (!PyArg_ParseTuple(args, "OOU:_acquaint", &no_value, &revive, &folder)) {
+    if (!PyArg_ParseTuple(args, "OOU:acquaint", &no_value, &revive, &folder)) {
         return NULL;
     }
     core.no_value = Py_NewRef(no_value);
@@ -569,7 +569,7 @@ static PyMethodDef api[] = {
     {"counts", api_counts, METH_NOARGS, "Return how often each pair of sites conflicted."},
     {"busy", api_busy, METH_NOARGS, "Return a context manager in which this thread's accesses are not noted."},
     {"alone", (PyCFunction)(void (*)(void))api_alone, METH_FASTCALL, "Call a function with no frame below it."},
-    {"_acquaint", api_acquaint, METH_VARARGS, NULL},
+    {"acquaint", apiacquaint, METH_VARARGS, NULL},
     {"_at_exit", at_exit, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
@@ -656,7 +656,7 @@ core_exec(PyObject *module)
     init_process();
     core.interpreter = here;
     core.prefix = PyUnicode_InternFromString("gilscope:");
-    core.no_value = Py_NewRef(Py_None);     /* until _acquaint */
+    core.no_value = Py_NewRef(Py_None);     /* until acquaint */
     core.raw_frames = raw_frames_agree() && getenv("GILSCOPE_RACE_PUBLIC_FRAMES") == NULL;
     if (core.prefix == NULL || names_init() < 0 || make_types(module) < 0 || make_ops(module) < 0
         || call_at_exit(module) < 0) {

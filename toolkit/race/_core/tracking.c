@@ -33,12 +33,13 @@ lock_baptize(Thread *thread, Record *record, PyObject *lock)
 #endif
     spin_lock(&record->spin);
     if (sync->uid == 0) {
-        sync->uid = atomic_fetch_add(&n_locks, 1) + 1;
+        uint32_t uid = atomic_fetch_add(&n_locks, 1) + 1;
         sync->origin = context;
         sync->ignored = ignored;
         sync->ref = ref;
         ref = NULL;
-        origins[sync->uid % ORIGINS] = (Origin){context, sync, lock};
+        origins[uid % ORIGINS] = (Origin){context, sync, lock};
+        sync->uid = uid;        /* last: who sees it sees the rest */
     }
     spin_unlock(&record->spin);
     Py_XDECREF(ref);
