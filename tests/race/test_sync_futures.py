@@ -164,6 +164,7 @@ def test_tasks_that_one_worker_happens_to_run_are_unordered(core, pool):
 
 
 def test_tasks_of_the_only_worker_are_in_order(core):
+    core.write("x")
     with ThreadPoolExecutor(1) as pool:
         for _ in range(3):
             pool.submit(core.write, "x")
@@ -177,15 +178,53 @@ def test_many_tasks_cost_the_core_no_thread_each(fake, pool):
     assert fake.thread_uid() < next(fake.uids) < 50
 
 
-def test_later_tasks_of_a_worker_come_after_its_first_ones(core):
+def test_later_tasks_of_a_worker_are_ordered_by_submission_and_end_likewise(core):
+    core.write("x")
     with ThreadPoolExecutor(2) as pool:
-        futures = [pool.submit(threading.local) for _ in range(100)]
-        held = meet()
-        futures += [pool.submit(lambda: (held(), core.write(core.thread_uid()))) for _ in range(2)]
-    for future in futures:
-        future.result()
-    for thread in range(100):
-        core.write(thread)
+        one_after_the_other(pool, *[lambda: core.write("first")] * 30, lambda: core.write("x"))
+    core.write("x")
+    core.write("first")
+    assert core.raced == {"first"}
+
+
+def test_worker_counts_as_the_librarys_code_between_tasks(fake):
+    with ThreadPoolExecutor(2) as pool:
+        one_after_the_other(pool, int)
+        assert [fake.threads[thread.ident].level for thread in pool._threads] == [1]
+
+
+def test_short_tasks_leave_some_for_other_workers(monkeypatch):
+    pauses = []
+    monkeypatch.setattr("toolkit.race.sync.layer.sleep", lambda seconds: pauses.append(threading.get_ident()))
+    undo = sync.install(FakeCore(), overlap=0.5)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            one_after_the_other(pool, *[threading.get_ident] * 10)
+            worker = next(iter(pool._threads)).ident
+    finally:
+        undo()
+    assert pauses == [worker] * 3
+
+
+def test_initializer_of_each_worker_comes_before_its_first_task(core):
+    local, both = threading.local(), meet()
+
+    def initialize():
+        local.name = object()
+        core.write(local.name)
+
+    with ThreadPoolExecutor(2, initializer=initialize) as pool:
+        for _ in range(2):
+            pool.submit(lambda: (both(), core.write(local.name)))
+    assert not core.raced
+
+
+def test_context_variables_tie_tasks_to_their_worker(core, pool):
+    import contextvars
+    if not hasattr(contextvars.ContextVar.get, "__wrapped__"):
+        pytest.skip("this core cannot patch C types")
+    variable = contextvars.ContextVar("variable", default=None)
+    one_after_the_other(pool, lambda: core.write("x"), lambda: (variable.get(), core.write("x")))
     assert not core.raced
 
 
@@ -298,10 +337,20 @@ def test_callbacks_come_after_what_made_the_future_done(core):
     assert levels == [0, 0]
 
 
-def test_setting_a_result_is_not_ordered_after_those_who_looked_before(core):
+@pytest.mark.parametrize("look", [concurrent.futures.Future.done, concurrent.futures.Future.running, repr],
+                         ids=["done", "running", "repr"])
+def test_those_who_look_at_a_future_are_unordered(core, look):
+    look = getattr(concurrent.futures.Future, look.__name__, look)
     future = concurrent.futures.Future()
-    in_turn(lambda: (core.write("x"), future.done(), future.running(), repr(future)),
-            lambda: (core.write("x"), future.set_result(1)))
+    in_turn(lambda: (core.write("x"), look(future)), lambda: (look(future), core.write("x"), future.set_result(1)))
+    assert core.raced == {"x"}
+
+
+def test_those_who_wait_for_one_future_are_unordered(core):
+    future = concurrent.futures.Future()
+    future.set_result(1)
+    in_turn(lambda: (core.write("x"), concurrent.futures.wait([future])),
+            lambda: (concurrent.futures.wait([future]), core.write("x")))
     assert core.raced == {"x"}
 
 

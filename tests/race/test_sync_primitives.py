@@ -429,6 +429,30 @@ def test_abort_orders_those_it_turns_away(core):
     run(lambda: barrier.wait(LIMIT), lambda: barrier.wait(LIMIT))
 
 
+def test_reset_orders_those_it_turns_away(core):
+    barrier = threading.Barrier(2)
+
+    def wait():
+        with pytest.raises(threading.BrokenBarrierError):
+            barrier.wait(LIMIT)
+        core.write("x")
+
+    def reset():
+        while not barrier.n_waiting:
+            pass
+        core.write("x")
+        barrier.reset()
+
+    run(wait, reset)
+    assert not core.raced
+
+
+def test_those_who_abort_a_barrier_are_unordered(core):
+    barrier = threading.Barrier(2)
+    in_turn(lambda: (core.write("x"), barrier.abort()), lambda: (barrier.abort(), core.write("x")))
+    assert core.raced == {"x"}
+
+
 def test_barrier_that_times_out_is_broken_as_before(core):
     barrier = threading.Barrier(2)
     with pytest.raises(threading.BrokenBarrierError):

@@ -93,10 +93,8 @@ class Executors:
             self._begun[get_ident()] = begun + 1
             self._left -= 1
             chain = self._begin(clock, lines, begun + 1)
-        else:
-            self._threads.link(last=True)
-            if clock is not None:
-                self._core.join(clock)
+        elif clock is not None:
+            self._core.join(clock)
         self._layer.pause()
         return level, chain
 

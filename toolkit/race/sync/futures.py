@@ -6,6 +6,7 @@ The conditions inside are muted, callbacks are not.
 from __future__ import annotations
 
 import sys
+from types import FunctionType
 
 from toolkit.race.sync.layer import like
 
@@ -78,7 +79,11 @@ def adds_callbacks(core: Core, original: Callable[..., Any]) -> Callable[..., An
     """Return an `add_done_callback` whose callbacks know what made the future done, also if it is already."""
 
     def add_done_callback(self: Any, fn: Callable[[Any], Any]) -> Any:
-        return original(self, core.wrap(fn, core.acquire, muted=False) if callable(fn) else fn)
+        # asyncio's own passes the future on to the loop, which asks it for its result in a callback to come.  Where the
+        # future is done already it runs here and now, and must not order what the loop does until then.
+        if not callable(fn) or (type(fn) is FunctionType and fn.__module__ == "asyncio.futures"):
+            return original(self, fn)
+        return original(self, core.wrap(fn, core.acquire, muted=False))
 
     return like(original, add_done_callback)
 

@@ -76,9 +76,9 @@ class Threads:
         worker = vars(sys.modules["threading"])["_active"].get(get_ident())
         self._remember(uid, Started(None, f"{getattr(worker, '_name', 'worker')}, task {number}", lines))
 
-    def link(self, *, last: bool = False) -> None:
-        """Order this thread after the tasks that its worker ran so far; `last`: there will be no more of them."""
-        chain = self.chains.pop(get_ident(), None) if last else self.chains.get(get_ident())
+    def link(self) -> None:
+        """Order this thread after the tasks that its worker ran so far."""
+        chain = self.chains.get(get_ident())
         if chain is not None:
             self._core.acquire(chain)
 
@@ -163,7 +163,8 @@ class Threads:
 
     def before_delete(self, _thread: Any) -> None:
         """Let those who no longer find the thread among the living know all it did."""
-        self.link(last=True)
+        self.link()
+        self.chains.pop(get_ident(), None)
         self._core.release(self._gone)
 
     # -- seeing the end --------------------------------------------------------------------------------------------
