@@ -22,6 +22,9 @@ from tests.race.expectations import Expectation, Found, Head, Place, disagreemen
 WHOLE = os.environ.get("GILSCOPE_RACE_CORPUS") == "all"
 SAMPLE = 8            # one of so many programs with the Python core
 AT_ONCE = 2           # processes
+# asyncio/executor_not_awaited is clean in one of forty runs (the task may end before asyncio asks to be told, and
+# is then taken for ordered).  No program without a race gets a second run.
+MORE_RUNS = 2
 
 
 @functools.cache
@@ -79,7 +82,13 @@ def test_program_gets_its_verdict(case, outcomes):
     if checked is None:
         pytest.skip(plain)
     assert not checked.problem, checked.problem + "\n" + checked.stderr
-    differing = list(disagreements(read_head(case[3]), checked.races, checked.notes))
+    head = read_head(case[3])
+    differing = list(disagreements(head, checked.races, checked.notes))
+    for _ in range(0 if head.clean else MORE_RUNS):
+        if not differing:
+            break
+        checked = run_checked(case[1], case[3], case[2])
+        differing = list(disagreements(head, checked.races, checked.notes))
     assert not differing, "\n".join(differing)
     assert checked.same_as(plain), (plain, checked.stdout, checked.code, checked.stderr)
     assert all(found.complete for found in checked.races), "a report without its variable or a stack"
