@@ -22,8 +22,8 @@ from tests.race.expectations import Expectation, Found, Head, Place, disagreemen
 WHOLE = os.environ.get("GILSCOPE_RACE_CORPUS") == "all"
 SAMPLE = 8            # one of so many programs with the Python core
 AT_ONCE = 2           # processes
-# asyncio/executor_not_awaited is clean in one of forty runs (the task may end before asyncio asks to be told, and
-# is then taken for ordered).  No program without a race gets a second run.
+# asyncio/executor_not_awaited is clean in one of forty runs: where the task ends before asyncio asks to be told, it is
+# taken for ordered, and why is not known.  No program without a race gets a second run.
 MORE_RUNS = 2
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from toolkit.race import naming_raw as raw
 from toolkit.race.naming import FIRST_ARGUMENTS, enclosing_class, unmangled
 
 if TYPE_CHECKING:
@@ -79,8 +78,3 @@ def _as_global(name: str, paths: tuple[str, ...]) -> str:
         file = paths[0].replace("\\", "/").rpartition("/")[2]
         return f"global {name} in {file}"
     return name
-
-
-def label_of(lock: Any) -> str | None:
-    """Return the type's name of an object that acts as a lock."""
-    return raw.class_name(type(lock)) if lock is not None else None
