@@ -1,0 +1,220 @@
+"""What a figure shows, as plain values: experiments make figures, `plots` draws them; nothing here does either.
+
+A value that is not there is NaN: it is drawn as a cross at the foot of the axis, never left out; say why in `note`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """How one axis reads.
+
+    Attributes:
+        title: What is measured, with its unit, as "requests per second (1/s)"; no unit where `seconds` is on.
+        log: Logarithmic.  What is not positive is drawn as a value that is missing.
+        ticks: Where there are marks, and what they say; empty: chosen by the values.
+        lo: Where the axis starts; None: chosen by the values (bars without `log` start at 0).
+        hi: Where it ends, likewise.
+        seconds: Values are seconds: the marks carry the unit themselves, as "10 us", "1 ms", "0.1 s".
+    """
+
+    title: str
+    log: bool = False
+    ticks: tuple[tuple[float, str], ...] = ()
+    lo: float | None = None
+    hi: float | None = None
+    seconds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line, or the bars of one colour.
+
+    Attributes:
+        name: In the legend; the same name has the same colour and marker in every panel of a figure.
+        x: Places on the x axis, ascending; for bars the index of the category, from 0.
+        y: One value each; NaN: missing.
+        lo: Lower ends of the values' intervals, as values of the axis, not as distances; empty: no intervals.
+        hi: Upper ends, likewise.  An end that is not finite is not drawn.
+        style: "history": what a source published, drawn grey, dashed and hollow.
+    """
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    lo: tuple[float, ...] = ()
+    hi: tuple[float, ...] = ()
+    style: Literal["measured", "history"] = "measured"
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y):
+            raise ValueError(f"series {self.name!r}: {len(self.x)} places for {len(self.y)} values")
+        if len(self.lo) != len(self.hi) or (self.lo and len(self.lo) != len(self.y)):
+            raise ValueError(f"series {self.name!r}: {len(self.lo)} lower and {len(self.hi)} upper ends of intervals "
+                             f"for {len(self.y)} values")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A reference line across a panel, at `value` of the axis named: "x" makes it upright, "y" level."""
+
+    value: float
+    label: str
+    axis: Literal["x", "y"] = "x"
+
+
+@dataclass(frozen=True, slots=True)
+class LinePanel:
+    """Lines in one frame; `title` may be empty where there is one panel."""
+
+    title: str
+    series: tuple[Series, ...]
+    rules: tuple[Rule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LineFigure:
+    """Values over something that varies; panels share both axes."""
+
+    name: str    # the files' name: "countdown-threads"
+    title: str
+    x: Axis
+    y: Axis
+    panels: tuple[LinePanel, ...]
+    note: str = ""   # small below the panels: the source, what crosses stand for
+
+
+@dataclass(frozen=True, slots=True)
+class BarPanel:
+    """Groups of bars, one group per category, one bar of each series in it."""
+
+    title: str
+    categories: tuple[str, ...]
+    series: tuple[Series, ...]   # Series.x: indices of categories
+    rules: tuple[Rule, ...] = ()   # those of axis "y" alone
+
+    def __post_init__(self) -> None:
+        for series in self.series:
+            if any(place not in range(len(self.categories)) for place in series.x):
+                raise ValueError(f"series {series.name!r}: a place that is no category's index")
+
+
+@dataclass(frozen=True, slots=True)
+class BarFigure:
+    """Values of a few things that have no order; panels share the y axis."""
+
+    name: str
+    title: str
+    y: Axis
+    panels: tuple[BarPanel, ...]
+    note: str = ""
+    x_title: str = ""   # what the categories are: "how the work is run"
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramPanel:
+    """How often values fell between two edges each."""
+
+    title: str
+    edges: tuple[float, ...]    # ascending, one more than counts
+    counts: tuple[float, ...]
+    rules: tuple[Rule, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.edges) != len(self.counts) + 1:
+            raise ValueError(f"{len(self.edges)} edges for {len(self.counts)} counts; it is one edge more")
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramFigure:
+    """Distributions, one a panel; panels share both axes.  A panel without counts says "no values"."""
+
+    name: str
+    title: str
+    x: Axis
+    y: Axis
+    panels: tuple[HistogramPanel, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatPanel:
+    """Values by row and column, each with what is printed on its cell ("23,100", "starved")."""
+
+    title: str
+    values: tuple[tuple[float, ...], ...]   # [row][column]; NaN: a cell without colour, hatched
+    shown: tuple[tuple[str, ...], ...]      # [row][column], short: some six characters
+
+    def __post_init__(self) -> None:
+        if [len(row) for row in self.values] != [len(row) for row in self.shown]:
+            raise ValueError("values and what is shown of them differ in rows or columns")
+
+
+@dataclass(frozen=True, slots=True)
+class HeatFigure:
+    """Values over two things that vary; panels share rows, columns and the scale of colours."""
+
+    name: str
+    title: str
+    rows: tuple[str, ...]       # from the top down
+    columns: tuple[str, ...]
+    x_title: str                # what the columns are, with its unit
+    y_title: str                # what the rows are, likewise
+    unit: str                   # what the values are, with their unit: "requests per second (1/s)"
+    log: bool                   # the scale of colours
+    panels: tuple[HeatPanel, ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for panel in self.panels:
+            if len(panel.values) != len(self.rows) or any(len(row) != len(self.columns) for row in panel.values):
+                raise ValueError(f"panel {panel.title!r} is not {len(self.rows)} rows of {len(self.columns)} columns")
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """What one thread did: stretches of time in a state, and moments."""
+
+    name: str
+    spans: tuple[tuple[float, float, str], ...]       # start, end, state
+    points: tuple[tuple[float, str], ...] = ()        # when, what: "request"
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinePanel:
+    """Lanes of one program below one another."""
+
+    title: str
+    lanes: tuple[Lane, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineFigure:
+    """Who did what when; panels stand below one another and share the x axis.
+
+    Every state a lane names stands in `states`; their order is that of the colours.
+    """
+
+    name: str
+    title: str
+    x: Axis
+    states: tuple[str, ...]
+    panels: tuple[TimelinePanel, ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        named = {state for panel in self.panels for lane in panel.lanes for _, _, state in lane.spans}
+        if unknown := named - set(self.states):
+            raise ValueError(f"states that the figure does not list: {', '.join(sorted(unknown))}")
+
+
+Figure = LineFigure | BarFigure | HistogramFigure | HeatFigure | TimelineFigure
+
+
+def seconds_axis(title: str, *, log: bool = False, lo: float | None = None, hi: float | None = None) -> Axis:
+    """Return an axis whose values are seconds and whose marks carry their units: "10 us", "1 ms", "0.1 s"."""
+    return Axis(title, log=log, lo=lo, hi=hi, seconds=True)
