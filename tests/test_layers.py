@@ -24,7 +24,7 @@ LAYERS = (
 BESIDE = {"toolkit.bootstrap": ("toolkit.builds", "toolkit.errors")}
 ONLY_IMPORTERS = dict.fromkeys(("workloads", "runners"), ("toolkit.measure", "toolkit.commands"))
 ONLY_PLACES = {"pyperf": ("toolkit.measure.child", "toolkit.store"), "rich": ("toolkit.report", "toolkit.commands"),
-               "shtab": ("toolkit.cli",)}
+               "shtab": ("toolkit.cli",), "matplotlib": ("toolkit.report.plots",)}
 
 
 def module_name(path):
