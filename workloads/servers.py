@@ -59,10 +59,14 @@ class Http(asyncio.Protocol):
         self.pending += data
         while b"\r\n\r\n" in self.pending:
             head, _, self.pending = self.pending.partition(b"\r\n\r\n")
-            response, keep = respond(head)
+            response, keep = self.respond(head)
             _answer(self.transport, response, self.latency, close=not keep)
         if len(self.pending) > MAX_REQUEST_BYTES:
             self.transport.abort()
+
+    def respond(self, head: bytes) -> tuple[bytes, bool]:
+        """Return the response to a request's head, and whether the connection stays open after it."""
+        return respond(head)
 
 
 def respond(head: bytes) -> tuple[bytes, bool]:

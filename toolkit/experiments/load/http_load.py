@@ -1,0 +1,231 @@
+"""An open-loop HTTP load generator as a helper process: `python -m toolkit.experiments.load.http_load`.
+
+Reads commands as JSON lines and answers each with one:
+
+    {"do": "warm", "address": "127.0.0.1:40001", "requests": 3, "limit": 10}   one after another, before any load
+    {"do": "load", "address": ..., "users": 24, "rate": 8, "seconds": 5, "timeout": 1, "most": 1000}
+
+Each user asks `rate` times a second, at times that are set beforehand and do not depend on the answers; users are
+spread evenly over the interval.  A request has a connection of its own.  It succeeds when the right merged answer
+(`http_answers`) with status 200 is complete within `timeout` seconds of the time it was *scheduled*.  The latency of
+one that fails counts as `timeout`, however soon it failed: no percentile gets better by refusing.  Never more than
+`most` are in flight; those whose time comes then are not sent and have failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, override
+
+from toolkit.experiments.load.http_answers import MERGED_PATH, merged
+from toolkit.experiments.load.http_lines import converse
+from toolkit.experiments.load.open_loop import Tally
+from toolkit.units import format_seconds
+
+HEAD_START = 0.02        # seconds from the command to the first request
+MOST_BYTES = 1 << 20     # an answer of ours has some 300
+BUSY_SHARE = 0.9         # of a core: a generator that uses more has no time left to be punctual
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What is asked of a service."""
+
+    address: str         # "host:port"
+    users: int
+    rate: float          # requests a second of each user
+    seconds: float       # for how long requests are scheduled
+    timeout: float       # seconds until a request has failed, from its scheduled time
+    most: int = 1000     # requests in flight
+
+    def times(self) -> list[float]:
+        """Return when each request is due, in seconds from the start, ascending."""
+        each = round(self.rate * self.seconds)
+        return sorted((turn + user / self.users) / self.rate for turn in range(each) for user in range(self.users))
+
+
+class Exchange(asyncio.Protocol):
+    """One request and its answer on one connection."""
+
+    def __init__(self, request: bytes) -> None:
+        """`answer` is done when the answer is complete, or with what went wrong."""
+        self._request = request
+        self._received = bytearray()
+        self.answer: asyncio.Future[tuple[int, bytes]] = asyncio.get_running_loop().create_future()
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.write(self._request)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if self.answer.done():
+            return
+        if len(self._received) > MOST_BYTES:
+            self.answer.set_exception(ConnectionError("the answer was too long"))
+        elif (found := parse(bytes(self._received))) is not None:
+            self.answer.set_result(found)
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(exc or ConnectionError("connection closed before the answer was complete"))
+
+
+def parse(received: bytes) -> tuple[int, bytes] | None:
+    """Return an answer's status and body, None while it is not complete; its length must be in its head.
+
+    A head that is none of HTTP's has status 0.
+    """
+    head, found, body = received.partition(b"\r\n\r\n")
+    if not found:
+        return None
+    first, *fields = head.decode("latin-1").split("\r\n")
+    words = first.split(" ")
+    named = {name.strip().lower(): value.strip() for name, _, value in (field.partition(":") for field in fields)}
+    length = named.get("content-length", "")
+    if not (first.startswith("HTTP/1.") and len(words) > 1 and words[1].isdecimal() and length.isdecimal()):
+        return 0, b""
+    return (int(words[1]), body[: int(length)]) if len(body) >= int(length) else None
+
+
+def judge(number: int, status: int, body: bytes) -> str:
+    """Return what is wrong with the answer for product `number`, "" when nothing is."""
+    if status == 0:
+        return "not an HTTP answer"
+    if status != 200:  # noqa: PLR2004 - HTTP's OK
+        return f"status {status}"
+    try:
+        right = json.loads(body) == _right(number)
+    except ValueError:
+        right = False
+    return "" if right else "wrong body"
+
+
+@lru_cache(maxsize=8192)
+def _right(number: int) -> dict[str, Any]:
+    return merged(number)
+
+
+async def ask(address: str, number: int) -> str:
+    """Ask the service for product `number` and return what is wrong with its answer, "" when nothing is.
+
+    Raises:
+        OSError: the connection failed.
+    """
+    host, _, port = address.rpartition(":")
+    request = f"GET {MERGED_PATH}{number} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode("ascii")
+    loop = asyncio.get_running_loop()
+    transport, exchange = await loop.create_connection(lambda: Exchange(request), host, int(port))
+    try:
+        return judge(number, *await exchange.answer)
+    finally:
+        transport.abort()
+        if exchange.answer.done() and not exchange.answer.cancelled():
+            exchange.answer.exception()   # looked at: one that nobody awaits any more is not worth a warning
+
+
+class Generator:
+    """Loads a service once."""
+
+    def __init__(self, load: Load) -> None:
+        """Nothing is sent yet."""
+        self._load = load
+        self._tally = Tally(load.users * load.rate)
+        self._failures: Counter[str] = Counter()
+        self._in_flight = 0
+        self._most_in_flight = 0
+
+    async def run(self) -> dict[str, Any]:
+        """Send every request at its time, wait until each is answered or has failed, and return what became of them."""
+        loop, times = asyncio.get_running_loop(), self._load.times()
+        cpu, start = time.process_time(), loop.time() + HEAD_START
+        async with asyncio.TaskGroup() as group:
+            for number, offset in enumerate(times):
+                # Also when it is late already: what was answered meanwhile must get its turn.
+                await asyncio.sleep(max(0.0, start + offset - loop.time()))
+                if self._in_flight >= self._load.most:
+                    self._tally.missed()
+                    self._failures[f"not sent: {self._load.most} were in flight"] += 1
+                else:
+                    self._in_flight += 1
+                    self._most_in_flight = max(self._most_in_flight, self._in_flight)
+                    group.create_task(self._one(number, start + offset))
+        return self._report(len(times), loop.time() - start, time.process_time() - cpu)
+
+    async def _one(self, number: int, due: float) -> None:
+        loop, limit = asyncio.get_running_loop(), due + self._load.timeout
+        self._tally.sent(due, loop.time())
+        try:
+            async with asyncio.timeout_at(limit):
+                problem = await ask(self._load.address, number)
+        except TimeoutError:
+            problem = f"no answer within {format_seconds(self._load.timeout)}"
+        except OSError as error:
+            problem = failure(error)
+        finally:
+            self._in_flight -= 1
+        if problem:
+            self._failures[problem] += 1
+            self._tally.gave_up(due, limit)
+        else:
+            self._tally.finished(due, loop.time())
+
+    def _report(self, scheduled: int, wall: float, cpu: float) -> dict[str, Any]:
+        report: dict[str, Any] = self._tally.report()
+        busy = "" if cpu < BUSY_SHARE * wall else f"the load generator used {cpu / wall:.0%} of a core"
+        return {
+            **report,
+            "saturated": report["saturated"] or busy,
+            "scheduled": scheduled,
+            "success": self._tally.answered / scheduled,
+            "failures": "; ".join(f"{count} x {what}" for what, count in self._failures.most_common()),
+            "in_flight": self._most_in_flight,
+            "seconds": wall,
+            "cpu": cpu,
+        }
+
+
+def failure(error: OSError) -> str:
+    """Return what went wrong with a connection, without its address, so that equal failures count together."""
+    return os.strerror(error.errno).lower() if error.errno else str(error)
+
+
+async def warm(address: str, requests: int, limit: float) -> dict[str, Any]:
+    """Ask one request after another, so that what a service does once is done before any load.
+
+    Raises:
+        TimeoutError: one was not answered within `limit` seconds.
+        OSError: a connection failed.
+        ValueError: an answer was wrong.
+    """
+    for number in range(requests):
+        async with asyncio.timeout(limit):
+            if problem := await ask(address, number):
+                raise ValueError(f"the service's answer to a first request: {problem}")
+    return {"requests": requests}
+
+
+async def answer(command: dict[str, Any]) -> dict[str, Any]:
+    """Do what `command` says."""
+    fields = dict(command)
+    if fields.pop("do") == "warm":
+        return await warm(**fields)
+    return await Generator(Load(**fields)).run()
+
+
+def main() -> None:
+    """Answer commands until standard input ends."""
+    asyncio.run(converse({"ready": True}, answer))
+
+
+if __name__ == "__main__":
+    main()
