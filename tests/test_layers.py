@@ -13,7 +13,8 @@ LAYERS = (
     ("toolkit.__main__",),
     ("toolkit.cli",),
     ("toolkit.commands",),
-    ("toolkit.measure", "toolkit.race", "toolkit.report", "toolkit.publish"),
+    ("toolkit.experiments", "toolkit.evaluate"),
+    ("toolkit.measure", "toolkit.gil", "toolkit.race", "toolkit.report", "toolkit.publish"),
     ("toolkit.store", "toolkit.table", "toolkit.builds"),
     ("toolkit.stats",),
     ("toolkit.model", "toolkit.units"),
@@ -22,8 +23,8 @@ LAYERS = (
 )
 # What runs before anything is installed stands beside the layers and knows only what needs no package.
 BESIDE = {"toolkit.bootstrap": ("toolkit.builds", "toolkit.errors")}
-ONLY_IMPORTERS = dict.fromkeys(("workloads", "runners"), ("toolkit.measure", "toolkit.commands"))
-ONLY_PLACES = {"pyperf": ("toolkit.measure.child", "toolkit.store"), "rich": ("toolkit.report", "toolkit.commands"),
+ONLY_IMPORTERS = dict.fromkeys(("workloads", "runners"), ("toolkit.measure", "toolkit.experiments", "toolkit.commands"))
+ONLY_PLACES = {"pyperf": ("toolkit.measure.frame", "toolkit.store"), "rich": ("toolkit.report", "toolkit.commands"),
                "shtab": ("toolkit.cli",), "matplotlib": ("toolkit.report.plots",)}
 
 

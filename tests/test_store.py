@@ -95,6 +95,8 @@ def test_every_observation_comes_back(observation, tmp_path_factory):
     Cell(workload="pkg.mod:func", runner="processes-spawn", workers=16, build="3.14", phase=Phase.STARTUP, twin=True),
     Cell(workload="primes", runner="asyncio", workers=1, build="3.14", task_seconds=1e-05),
     Cell(workload="primes", runner="asyncio", workers=1, build="3.14", task_seconds=0.25, twin=True),
+    Cell(workload="convoy", runner="threads", workers=0, build="3.14", twin=True,
+         parameters=(("interval", "5ms"), ("client", "other core"))),
 ])
 def test_cell_has_a_name_that_it_can_be_made_from(cell):
     assert Cell.parse(cell.name, "3.14") == cell
@@ -102,7 +104,7 @@ def test_cell_has_a_name_that_it_can_be_made_from(cell):
 
 @pytest.mark.parametrize("name", [
     "", "primes", "primes/threads", "primes/runner=threads", "primes/runner=threads/workers=two/phase=steady",
-    "primes/runner=threads/workers=2/phase=later", "primes/runner=threads/workers=2/phase=steady/colour=red",
+    "primes/runner=threads/workers=2/phase=later", "primes/runner=threads/workers=2/phase=steady/colour",
     "/runner=threads/workers=2/phase=steady", "primes/runner=threads/workers=2/phase=steady/task=longs",
 ])
 def test_other_names_are_no_cells(name):

@@ -58,6 +58,7 @@ class Cell:
     build: str                        # Build.label
     phase: Phase = Phase.STEADY
     task_seconds: float | None = None  # length of one task on the calibrating build; None: the workload's own
+    parameters: tuple[tuple[str, str], ...] = ()  # what an experiment varies beside: (("interval", "5ms"),)
     twin: bool = False                # the A/A arm: the same cell measured a second time
 
     @property
@@ -66,6 +67,7 @@ class Cell:
         parts = [self.workload, f"runner={self.runner}", f"workers={self.workers}", f"phase={self.phase}"]
         if self.task_seconds is not None:
             parts.append(f"task={self.task_seconds:g}s")
+        parts += [f"{key}={value}" for key, value in self.parameters]
         if self.twin:
             parts.append("twin=1")
         return "/".join(parts)
@@ -84,11 +86,11 @@ class Cell:
             cell = cls(
                 workload=workload, runner=keys.pop("runner"), workers=int(keys.pop("workers")), build=build,
                 phase=Phase(keys.pop("phase")), task_seconds=None if task is None else float(task.rstrip("s")),
-                twin=keys.pop("twin", "0") == "1",
+                twin=keys.pop("twin", "0") == "1", parameters=tuple(keys.items()),
             )
         except (KeyError, ValueError) as error:
             raise BadFileError(f"{name!r} is not the name of a gilscope cell ({error})") from error
-        if keys or not workload:
+        if not workload or cell.name != name:
             raise BadFileError(f"{name!r} is not the name of a gilscope cell")
         return cell
 
@@ -120,6 +122,7 @@ class Observation:
     gil_start: bool | None = None   # was the GIL on before the workload was imported; None before 3.13
     gil_end: bool | None = None     # and at its end
     gil_culprit: str | None = None  # the module whose import turned it on
+    metrics: tuple[tuple[str, float | str], ...] = ()  # what an experiment measured beside: (("p50", 0.005),)
 
     @property
     def wall_value(self) -> float:

@@ -52,7 +52,7 @@ def without_traces(run: Run) -> Run:
         builds=tuple(_without_paths(build) for build in run.builds),
         machine=dataclasses.replace(run.machine, hostname=""),
         failures=tuple(dataclasses.replace(failure, output="") for failure in run.failures),
-        options={**run.options, "paths": []},
+        options=run.options | ({"paths": []} if "paths" in run.options else {}),
     )
 
 

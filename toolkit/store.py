@@ -8,10 +8,12 @@ one step: a reader, or a crash, sees the old one or the new one.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import fcntl
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -27,7 +29,13 @@ FORMAT = "gilscope run"
 VERSION = 1
 RESULTS = Path("results")
 _PREFIX = "gilscope_"
+_METRIC = "gilscope_metric_"
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+
+
+def default_label() -> str:
+    """Return a label that no other run has: date, time, process."""
+    return datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S") + f"-{os.getpid()}"
 
 
 def label_path(label: str, results: Path = RESULTS) -> Path:
@@ -146,6 +154,20 @@ class Store:
         self._keep(cell, kept, observation)
         return observation
 
+    def keep_files(self, cell: Cell, files: Mapping[str, str]) -> None:
+        """Take over what a measured process left beside its values, by name; replaces what an earlier one left.
+
+        Raises:
+            ToolkitError: the disk is full or the folder gone.
+        """
+        for name, path in files.items():
+            kept = file_path(self.path, cell, name)
+            try:
+                kept.parent.mkdir(exist_ok=True)
+                shutil.move(path, kept)
+            except OSError as error:
+                raise ToolkitError(f"cannot keep {kept}: {error.strerror}") from error
+
     def _keep(self, cell: Cell, run: pyperf.Run, observation: Observation) -> None:
         self._runs.setdefault(cell, {})[observation.round] = run
         self._observations.setdefault(cell, {})[observation.round] = observation
@@ -194,6 +216,12 @@ class Store:
     def close(self) -> None:
         """Let another process write."""
         self._lock.close()
+
+
+def file_path(path: Path, cell: Cell, name: str) -> Path:
+    """Return where the run in `path` keeps the file `name` that a measured process of `cell` left."""
+    readable = re.sub(r"[^A-Za-z0-9._+=-]", "_", f"{cell.build}-{cell.name}")
+    return path / "files" / f"{readable}-{name}"
 
 
 def load_run(path: Path) -> Run:
@@ -307,7 +335,8 @@ def _read_suite(path: Path, build: Build) -> Iterable[tuple[Cell, pyperf.Run, Ob
 
 
 def _cell(fields: Mapping[str, Any]) -> Cell:
-    return Cell(**{**fields, "phase": Phase(fields["phase"])})
+    parameters = tuple((name, value) for name, value in fields.get("parameters", ()))
+    return Cell(**{**fields, "phase": Phase(fields["phase"]), "parameters": parameters})
 
 
 _OPTIONAL = ("rss_bytes", "pss_bytes", "gil_start", "gil_end", "gil_culprit")
@@ -324,6 +353,7 @@ def _observation(values: tuple[float, ...], details: Mapping[str, Any]) -> Obser
         evidence=Evidence(**{name: evidence.get(name) for name in _EVIDENCE}),
         starved=details["starved"],
         retakes=details.get("retakes", 0),
+        metrics=tuple(dict(details.get("metrics", {})).items()),
         **{name: details.get(name) for name in _OPTIONAL},
     )
 
@@ -338,17 +368,17 @@ def _to_metadata(observation: Observation) -> dict[str, str | int | float]:
         **{name: getattr(observation, name) for name in _OPTIONAL},
     }
     # pyperf takes str, int and float; what is not known is left out.
-    return {
+    known = {
         _PREFIX + name: ("yes" if value else "no") if isinstance(value, bool) else value
         for name, value in fields.items()
         if value is not None
     }
+    return known | {_METRIC + name: value for name, value in observation.metrics}
 
 
 def _from_metadata(run: pyperf.Run) -> Observation:
-    fields = {
-        name.removeprefix(_PREFIX): value for name, value in run.get_metadata().items() if name.startswith(_PREFIX)
-    }
+    metadata = run.get_metadata()
+    fields = {name.removeprefix(_PREFIX): value for name, value in metadata.items() if name.startswith(_PREFIX)}
     details: dict[str, Any] = {name: fields.get(name) for name in _OPTIONAL}
     for name in ("gil_start", "gil_end"):
         details[name] = None if details[name] is None else details[name] == "yes"
@@ -359,6 +389,9 @@ def _from_metadata(run: pyperf.Run) -> Observation:
         "cpu": [float(each) for each in str(fields.get("cpu", "")).split()],
         "evidence": {name: fields.get(name) for name in _EVIDENCE},
         "loops": run.get_total_loops(),
+        "metrics": {
+            name.removeprefix(_METRIC): value for name, value in metadata.items() if name.startswith(_METRIC)
+        },
     }
     return _observation(run.values, details)
 

@@ -17,6 +17,14 @@ def format_seconds(seconds: float) -> str:
     return f"{_three_digits(seconds / 1e-9)} ns"
 
 
+def format_minutes(seconds: float) -> str:
+    """Return how long something takes, for people who wait: "30 s", "25 min", "1 h 10 min"."""
+    if seconds < 90:  # noqa: PLR2004 - minutes are said where they are more than one
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
+
+
 def format_bytes(count: float) -> str:
     """Return `count` bytes in binary units, e.g. "1.2 MiB"."""
     for factor, unit in _BYTES:

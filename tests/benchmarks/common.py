@@ -27,5 +27,5 @@ def prepared(build: Build, workload: str, folder: Path) -> tuple[Build, str, dic
     """Return the build, its python, its processes' environment, and the units of `workload` it does in a second."""
     python = str(build_environment(build, needed_packages(build)).python)
     environment = child_environment(())
-    answer = run_child(python, question_spec(folder, workload=workload), environment, entry="rate")
+    answer = run_child(python, question_spec(folder, workload=workload), environment, function="rate")
     return build, python, environment, answer.fields["units_per_second"]

@@ -55,11 +55,11 @@ def make_spec(folder, user, *, runner="serial", workers=1, **changes):
     return ChildSpec(**fields | changes)
 
 
-def measure(spec, python=sys.executable, *, paths=(), entry="main", **environment):
+def measure(spec, python=sys.executable, *, paths=(), function="main", **environment):
     """Run the child, and pass only when nothing that it started is alive afterwards."""
     mark = uuid.uuid4().hex
     env = {**child_environment([USERCODE, *paths]), MARK: mark, **environment}
-    answer = run_child(python, spec, env, entry=entry)
+    answer = run_child(python, spec, env, function=function)
     assert not still_alive(mark)
     return answer
 

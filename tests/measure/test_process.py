@@ -97,7 +97,7 @@ def test_hang_before_the_first_pass_shows_where(tmp_path):
 
 def test_hang_while_being_described_shows_where(tmp_path):
     user = target("misbehaving:double", payloads="misbehaving:hang_while_making")
-    answer = measure(make_spec(tmp_path, user, progress_timeout=2.0), entry="describe")
+    answer = measure(make_spec(tmp_path, user, progress_timeout=2.0), function="describe")
     assert answer.kind == "hang"
     assert "in hang_while_making" in answer.output
 

@@ -1,7 +1,8 @@
-"""Tables of commands that print no report."""
+"""What commands print beside reports: tables, and lines that say how far they are."""
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,3 +19,8 @@ def printed() -> Iterator[Console]:
     with console.capture() as shown:
         yield console
     print(shown.get(), end="")
+
+
+def say(text: str) -> None:
+    """Print a line about what is being done, on standard error at once."""
+    print(text, file=sys.stderr, flush=True)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import datetime
-import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ import workloads.catalog
 from toolkit.builds.find import find_builds
 from toolkit.builds.pairing import compare_builds
 from toolkit.commands.options import counts, duration, durations, names, positive, share
+from toolkit.commands.printing import say
 from toolkit.commands.request import (
     PHASES,
     choose_builds,
@@ -26,7 +24,7 @@ from toolkit.commands.request import (
     refuse_beside_resume,
 )
 from toolkit.errors import BuildError, ToolkitError
-from toolkit.measure.machine import this_machine
+from toolkit.measure.machine import now, this_machine
 from toolkit.measure.noise import usable_cores
 from toolkit.measure.plan import BASELINE, Plan, expand
 from toolkit.measure.prepare import Prepared, child_environment, prepare, sized_tasks
@@ -37,7 +35,7 @@ from toolkit.model import Note, Run
 from toolkit.report import RENDERERS
 from toolkit.report.build import run_document
 from toolkit.report.progress import ProgressReporter
-from toolkit.store import Store, find_label
+from toolkit.store import Store, default_label, find_label
 
 FAILED_CELLS = 3
 
@@ -233,7 +231,7 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     if mismatches and args.strict:
         raise BuildError("the builds were not built alike: " + "; ".join(note.text for note in mismatches))
     paths = module_paths(args)
-    prepared = prepare(selection, builds, paths=paths, packages=args.packages, folder=folder, say=_say)
+    prepared = prepare(selection, builds, paths=paths, packages=args.packages, folder=folder, say=say)
     plan = expand(selection, prepared.subjects, builds, runners.catalog.RUNNERS, prepared.abilities)
     if args.dry_run:
         return _show_plan(plan, settings)
@@ -246,8 +244,8 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
         packages=tuple(args.packages),
     )
     new = Run(
-        label=args.label or _default_label(),
-        started=_now(),
+        label=args.label or default_label(),
+        started=now(),
         builds=builds,
         machine=this_machine(),
         seed=settings.seed,
@@ -263,7 +261,7 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     )
     store = Store.create(new.label)
     store.save(new)  # there to go on with, however soon this one ends
-    _say(f"{len(plan.cells)} cells, {settings.rounds} rounds, seed {settings.seed}, results in {store.path}")
+    say(f"{len(plan.cells)} cells, {settings.rounds} rounds, seed {settings.seed}, results in {store.path}")
     return _measure(new, request, store, prepared, folder, markdown=args.markdown)
 
 
@@ -288,12 +286,12 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
             paths=[Path(each) for each in request.paths],
             packages=request.packages,
             folder=folder,
-            say=_say,
+            say=say,
         )
     except BaseException:
         store.close()
         raise
-    _say(f"going on with {args.resume} after {so_far.rounds_done} of {rounds} rounds, seed {settings.seed}")
+    say(f"going on with {args.resume} after {so_far.rounds_done} of {rounds} rounds, seed {settings.seed}")
     so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
     return _measure(so_far, request, store, prepared, folder, markdown=args.markdown)
 
@@ -325,13 +323,13 @@ def _measure(new: Run, request: Request, store: Store, prepared: Prepared, folde
             )
             done = Scheduler(new, store, arms, request.settings, reporter).go()
     except KeyboardInterrupt:
-        _say(f"what was measured is kept: gilscope run --resume {new.label} goes on")
+        say(f"what was measured is kept: gilscope run --resume {new.label} goes on")
         raise
     finally:
         store.close()
     print(RENDERERS["markdown" if markdown else "terminal"](run_document(done)))
     if done.failures:
-        _say(f"{len(done.failures)} cells failed; their last output is in {store.path / 'run.json'}")
+        say(f"{len(done.failures)} cells failed; their last output is in {store.path / 'run.json'}")
         return FAILED_CELLS
     return 0
 
@@ -355,15 +353,3 @@ def _machine_notes() -> list[Note]:
     if usable_cores() == 1:
         return [Note(text="one core only: no model can show a speed-up of CPU work here")]
     return []
-
-
-def _default_label() -> str:
-    return datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S") + f"-{os.getpid()}"
-
-
-def _now() -> str:
-    return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -1,32 +1,39 @@
 """The measured process: one cell, one round.
 
-Started as `python -c "from toolkit.measure.child import main; main()" SPEC`.  It is the only module that drives
-pyperf's worker, which takes every value.  It is not started as a script: `spawn` would import a script again in each
-worker, and that import would be counted as the runner's start-up.  What it has to say goes into the files of its spec
-before the pool is closed, so that a crash in teardown costs nothing.
+Started as `python -c "from toolkit.measure.child import main; main()" SPEC`, not as a script: `spawn` would import a
+script again in each worker, and that import would be counted as the runner's start-up cost.  What it has to say goes
+into the files of its spec before the pool is closed, so that a crash in teardown costs nothing.
 """
 
 from __future__ import annotations
 
-import contextlib
-import faulthandler
 import importlib
-import json
 import os
 import sys
 import time
-import traceback
 from typing import TYPE_CHECKING, Any
 
 from toolkit.measure import lifeline
 from toolkit.measure.asking import ISOLATED
+from toolkit.measure.frame import (
+    StoppedError,
+    answered,
+    deliver,
+    describe_error,
+    gil_enabled,
+    refuse_wrong_gil,
+    report_progress,
+    set_alarm,
+    shown,
+    take_values,
+)
 from toolkit.measure.noise import Window, allowed_cpus, is_starved, usable_cores
 from toolkit.measure.spec import ChildSpec
 from toolkit.measure.subject import RefusedError, Subject, load
 from toolkit.measure.tree import cpu_seconds, descendants, memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from runners.base import Runner
 
@@ -34,34 +41,10 @@ if TYPE_CHECKING:
 SECONDS_TO_SIZE = 0.02  # of a task by which the others are sized: long enough to read past timer and scheduler
 
 
-class StoppedError(Exception):
-    """The cell cannot deliver; carries the answer's fields."""
-
-    def __init__(self, kind: str, reason: str) -> None:
-        super().__init__(reason)
-        self.answer = {"kind": kind, "reason": reason}
-
-
 def main() -> None:
     """Measure the cell in `sys.argv[1]` and leave the answer in its folder."""
     spec = ChildSpec.from_json(sys.argv[1])
-    lifeline.hold()
-    _set_alarm(spec)
-    _volunteer_for_the_oom_killer()
-    try:
-        answer = _measure(spec)
-    except StoppedError as stopped:
-        if stopped.__cause__ is not None:
-            _write_traceback(stopped.__cause__)
-        answer = stopped.answer
-    except RefusedError as refused:
-        answer = {"kind": "refused", "reason": str(refused)}
-    except BaseException as error:
-        if spec.answer_path.exists():  # the values are taken; what went wrong in closing the pool is a note on them
-            raise
-        answer = _describe(error)  # whatever the workload raises is the cell's result
-    if answer is not None:
-        _deliver(spec, answer)
+    answered(spec, lambda: _measure(spec))
 
 
 def wanted_cores(kind: str | None, workers: int, own_cores: float, *, parallel: bool) -> float:
@@ -81,7 +64,7 @@ def wanted_cores(kind: str | None, workers: int, own_cores: float, *, parallel: 
 def _measure(spec: ChildSpec) -> dict[str, Any] | None:
     gil_start = gil_enabled()
     runner = _runner(spec)
-    subject = load(spec)
+    subject = _load(spec)
     task = _task(runner, subject)
     if runner.name in ISOLATED:
         _import_here_first(subject)
@@ -91,7 +74,7 @@ def _measure(spec: ChildSpec) -> dict[str, Any] | None:
         clock = Clock(spec, lambda: _cycle(runner, spec, subject, task, subject.payloads[:1]))
         _values(spec, clock, seconds)
         # The workers are gone, so there is no memory of this model to speak of.
-        _deliver(spec, _answer(spec, subject, clock, runner, [gil_start, gil_enabled()]))
+        deliver(spec, _answer(spec, subject, clock, runner, [gil_start, gil_enabled()]))
         return None
     with runner.pool(spec.workers, subject.shared) as pool:
         report_progress(spec)
@@ -103,8 +86,15 @@ def _measure(spec: ChildSpec) -> dict[str, Any] | None:
         from runners._worker import gil_state
 
         states = [state for state, _pid in pool.map(gil_state, [None] * spec.workers)]
-        _deliver(spec, _answer(spec, subject, clock, runner, [gil_start, gil_enabled(), *states]))
+        deliver(spec, _answer(spec, subject, clock, runner, [gil_start, gil_enabled(), *states]))
     return None
+
+
+def _load(spec: ChildSpec) -> Subject:
+    try:
+        return load(spec)
+    except RefusedError as refused:
+        raise StoppedError("refused", str(refused)) from None
 
 
 def _runner(spec: ChildSpec) -> Runner:
@@ -190,38 +180,8 @@ class Clock:
 def _values(spec: ChildSpec, clock: Clock, seconds: float) -> None:
     """Take the values with pyperf's worker and write its file; one pass took `seconds`."""
     loops = 1 if spec.phase == "startup" else spec.loops or calibrated_loops(seconds, spec.min_seconds)
-    import pyperf
-
-    runner = pyperf.Runner()
-    part = spec.result_path.with_suffix(".part")
-    pipe = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    runner.parse_args(
-        [
-            "--worker",
-            "--pipe",
-            str(pipe),
-            "--worker-task",
-            "0",
-            "--loops",
-            str(loops),
-            "--values",
-            str(spec.values),
-            "--warmups",
-            str(spec.warmups),
-            *_affinity(),
-        ]
-    )
-    with _own_argv(spec):
-        runner.bench_time_func(spec.name, clock)
+    take_values(spec, clock, loops=loops, values=spec.values, warmups=spec.warmups)
     clock.evidence["loops"] = loops
-    part.rename(spec.result_path)
-
-
-def _affinity() -> list[str]:
-    """Keep pyperf from pinning to isolated CPUs: all threads would share one, as the kernel does not balance those."""
-    if not hasattr(os, "sched_getaffinity"):
-        return []
-    return ["--affinity", ",".join(map(str, sorted(os.sched_getaffinity(0))))]
 
 
 def _check(check: Callable[[Sequence[Any]], None], results: list[Any]) -> None:
@@ -233,7 +193,7 @@ def _check(check: Callable[[Sequence[Any]], None], results: list[Any]) -> None:
         raise StoppedError("wrong-result", str(wrong)) from None
     except Exception as error:
         # A user's check may be a plain assertion; where it failed is in the output.
-        raise StoppedError("wrong-result", f"the check refused the results: {_shown(error)}") from error
+        raise StoppedError("wrong-result", f"the check refused the results: {shown(error)}") from error
 
 
 def calibrated_loops(seconds: float, min_seconds: float) -> int:
@@ -244,27 +204,13 @@ def calibrated_loops(seconds: float, min_seconds: float) -> int:
     return loops
 
 
-@contextlib.contextmanager
-def _own_argv(spec: ChildSpec) -> Iterator[None]:
-    # pyperf records the command line as metadata; the spec in it would be noise in every file.
-    saved, sys.argv = sys.argv, [spec.name]
-    try:
-        yield
-    finally:
-        sys.argv = saved
-
-
 def _answer(
     spec: ChildSpec, subject: Subject, clock: Clock, runner: Runner, gil: Sequence[bool | None]
 ) -> dict[str, Any]:
     """Return what was measured; `gil` is its state at the start, then here and in the workers at the end."""
     gil_start, *states = gil
     on = None if all(state is None for state in states) else any(states)
-    if runner.gil is not None and on is not None and on is not runner.gil:
-        word = "on" if on else "off"
-        raise StoppedError(
-            "gil", f"{runner.name} needs the GIL {'on' if runner.gil else 'off'}; it was {word} at the end"
-        )
+    refuse_wrong_gil(runner.name, runner.gil, on)
     evidence = dict(clock.evidence)
     others = evidence.get("others_cores")
     own = evidence.pop("own_cores", 0.0) or 0.0
@@ -283,58 +229,11 @@ def _answer(
     }
 
 
-def gil_enabled() -> bool | None:
-    """Return whether the GIL is on in this process; None where the interpreter cannot tell (3.12: it always is)."""
-    ask = getattr(sys, "_is_gil_enabled", None)
-    return None if ask is None else bool(ask())
-
-
-def report_progress(spec: ChildSpec) -> None:
-    """Say that a pass has ended, and set the alarm that dumps every thread's stack when the next one does not."""
-    with spec.progress_path.open("ab") as file:
-        file.write(b".")
-    _set_alarm(spec)
-
-
-def _set_alarm(spec: ChildSpec) -> None:
-    faulthandler.dump_traceback_later(spec.progress_timeout, exit=False)
-
-
-def _describe(error: BaseException) -> dict[str, Any]:
-    _write_traceback(error)
-    if isinstance(error, SystemExit):
-        return {"kind": "exit", "reason": f"the task called sys.exit({error.code!r})"}
-    if isinstance(error, MemoryError):
-        return {"kind": "exception", "reason": "out of memory (MemoryError)"}
-    return {"kind": "exception", "reason": _shown(error)}
-
-
-def _write_traceback(error: BaseException) -> None:
-    sys.stderr.write("".join(traceback.format_exception(error)))
-
-
-def _shown(error: BaseException) -> str:
-    message = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {message[0]}" if message else type(error).__name__
-
-
-def _deliver(spec: ChildSpec, answer: dict[str, Any]) -> None:
-    part = spec.answer_path.with_suffix(".part")
-    part.write_text(json.dumps(answer))
-    part.rename(spec.answer_path)
-
-
-def _volunteer_for_the_oom_killer() -> None:
-    # If memory runs out, the measured process must go, not the scheduler with everybody's values.
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("500")
-
-
 def describe() -> None:
     """Load the subject of `sys.argv[1]` without measuring it and leave what it is, or why it is refused."""
     spec = ChildSpec.from_json(sys.argv[1])
     lifeline.hold()
-    _set_alarm(spec)
+    set_alarm(spec)
     try:
         subject = load(spec)
         answer: dict[str, Any] = {
@@ -347,8 +246,8 @@ def describe() -> None:
     except RefusedError as refused:
         answer = {"kind": "refused", "reason": str(refused)}
     except BaseException as error:  # noqa: BLE001 - the user's module may raise anything
-        answer = _describe(error)
-    _deliver(spec, answer)
+        answer = describe_error(error)
+    deliver(spec, answer)
 
 
 def rate() -> None:
@@ -366,7 +265,7 @@ def rate() -> None:
             units *= 2
         else:
             best = seconds
-    _deliver(spec, {"kind": "rate", "units_per_second": units / best})
+    deliver(spec, {"kind": "rate", "units_per_second": units / best})
 
 
 def _seconds(task: Callable[..., Any], payload: Any) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 import platform
 import socket
@@ -23,6 +24,11 @@ def this_machine() -> Machine:
         autogroup=_autogroup(),
         hostname=socket.gethostname(),
     )
+
+
+def now() -> str:
+    """Return the time as ISO 8601, with its zone."""
+    return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 def _cpu_model() -> str:

@@ -98,7 +98,7 @@ def prepare(
             free_threaded=build.free_threaded,
             modules=[module for subject in subjects for module in (*subject.requires, *subject.async_requires)],
         )
-        abilities[build.label] = _with_installer_reasons(found, missing[build.label])
+        abilities[build.label] = with_installer_reasons(found, missing[build.label])
     notes = tuple(Note(text=sentence) for sentence in version_mismatches(abilities))
     return Prepared(
         builds=tuple(builds),
@@ -121,7 +121,7 @@ def workload_packages(chosen: Sequence[Workload]) -> list[str]:
     return list(dict.fromkeys(package for workload in chosen for package in workload.packages))
 
 
-def _with_installer_reasons(found: Abilities, missing: Mapping[str, str]) -> Abilities:
+def with_installer_reasons(found: Abilities, missing: Mapping[str, str]) -> Abilities:
     """Say why a module is missing where the installer knows it better than the import."""
     by_name = {re.split(r"[^A-Za-z0-9_-]", text, maxsplit=1)[0]: why for text, why in missing.items()}
     modules = {
@@ -171,7 +171,7 @@ def look_at(target: UserTarget, python: str, environment: Mapping[str, str], fol
     Raises:
         ToolkitError: it cannot be imported, or cannot travel to a worker.
     """
-    answer = run_child(python, question_spec(folder, user=target), environment, entry="describe")
+    answer = run_child(python, question_spec(folder, user=target), environment, function="describe")
     if answer.kind != "described":
         detail = f"\n{answer.output}" if answer.kind != "refused" and answer.output else ""
         raise ToolkitError(f"cannot measure {target.function}: {answer.reason}{detail}")
@@ -222,7 +222,7 @@ def sized_tasks(selection: Selection, prepared: Prepared, folder: Path) -> dict[
             prepared.pythons[first],
             question_spec(folder, workload=subject.name),
             prepared.environments[first],
-            entry="rate",
+            function="rate",
         )
         if answer.kind != "rate":
             raise ToolkitError(f"cannot size the tasks of {subject.name}: {answer.reason}\n{answer.output}")

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from toolkit.measure.spec import ChildSpec
+    from toolkit.measure.spec import Spec
 
-ENTRY = "from toolkit.measure.child import {entry}; {entry}()"
+ENTRY = "from {module} import {function}; {function}()"
 MAX_OUTPUT_BYTES = 64 * 2**20  # a workload that prints in a loop must not fill the disk
 TEARDOWN_SECONDS = 10.0  # to end after the answer; subinterpreters may hold threads that do not
 LAST_LINES = 80  # a worker's traceback stands before the one of the process that waited for it
@@ -42,7 +42,7 @@ class Answer:
     note: str | None = None  # something odd after the answer was delivered
 
 
-def run_child(python: str, spec: ChildSpec, env: Mapping[str, str], *, entry: str = "main") -> Answer:
+def run_child(python: str, spec: Spec, env: Mapping[str, str], *, function: str = "main") -> Answer:
     """Start `python` with `spec`, wait for it to end, and return its answer.
 
     Raises:
@@ -54,7 +54,7 @@ def run_child(python: str, spec: ChildSpec, env: Mapping[str, str], *, entry: st
     with spec.output_path.open("wb") as output:
         try:
             process = subprocess.Popen(
-                [python, "-P", "-c", ENTRY.format(entry=entry), spec.to_json()],
+                [python, "-P", "-c", ENTRY.format(module=spec.entry, function=function), spec.to_json()],
                 env=dict(env),
                 cwd=Path.cwd(),
                 stdin=subprocess.PIPE,
@@ -73,7 +73,7 @@ def run_child(python: str, spec: ChildSpec, env: Mapping[str, str], *, entry: st
     return _read_answer(process.returncode, ended, spec, oom_killed=_oom_kills() > oom_kills)
 
 
-def _watch(process: subprocess.Popen[bytes], spec: ChildSpec) -> str:
+def _watch(process: subprocess.Popen[bytes], spec: Spec) -> str:
     """Wait for the end of `process`; return "" or why it has to be killed: "hang", "flood", "teardown"."""
     progress, progressed = -1, time.monotonic()
     delivered: float | None = None
@@ -136,7 +136,7 @@ def _session_members(session: int) -> list[int]:
     return members
 
 
-def _read_answer(returncode: int, ended: str, spec: ChildSpec, *, oom_killed: bool) -> Answer:
+def _read_answer(returncode: int, ended: str, spec: Spec, *, oom_killed: bool) -> Answer:
     output = last_lines(spec.output_path)
     fields: dict[str, Any] = {}
     with contextlib.suppress(FileNotFoundError):
@@ -155,7 +155,7 @@ def _read_answer(returncode: int, ended: str, spec: ChildSpec, *, oom_killed: bo
     return Answer(kind=kind, reason=reason, fields=fields, output=output)
 
 
-def _cause(returncode: int, ended: str, spec: ChildSpec, *, oom_killed: bool) -> tuple[str, str]:
+def _cause(returncode: int, ended: str, spec: Spec, *, oom_killed: bool) -> tuple[str, str]:
     """Return the failure's kind and one line, for a process that left no answer."""
     if ended == "hang":
         return "hang", (

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from toolkit.measure.plan import BASELINE
 from toolkit.measure.process import Answer, run_child
-from toolkit.measure.spec import ChildSpec, UserTarget
+from toolkit.measure.spec import ChildSpec, Spec, UserTarget
 from toolkit.model import Cell, Failure, Note, Observation, Run, Skip
 from toolkit.stats.paired import compare_paired
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
     from pathlib import Path
 
     from toolkit.store import Store
@@ -45,17 +45,66 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """One measured process before its start."""
+
+    python: str
+    spec: Spec
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Arms:
-    """What the measured processes are started with."""
+    """What the measured processes of the main job are started with."""
 
     pythons: Mapping[str, str]  # build label -> python to start
-    environments: Mapping[str, Mapping[str, str]]  # build label -> environment variables
+    environments: Mapping[str, dict[str, str]]  # build label -> environment variables
     free_threaded: frozenset[str]  # labels of free-threaded builds
     size: str
     user: UserTarget | None
     units: Mapping[tuple[str, float], tuple[int, int]]  # (workload, task seconds) -> (units per task, tasks)
     services: tuple[int, ...]
     folder: Path  # for the files of the process being measured
+
+    def start(self, cell: Cell, settings: Settings, loops: int) -> Start:
+        """Return how the measured process of `cell` is started."""
+        units, tasks = (None, None)
+        if cell.task_seconds is not None:
+            units, tasks = self.units[cell.workload, cell.task_seconds]
+        spec = ChildSpec(
+            name=cell.name,
+            workload=cell.workload,
+            user=self.user,
+            size=self.size,
+            runner=cell.runner,
+            workers=cell.workers,
+            phase=cell.phase,
+            task_units=units,
+            tasks=tasks,
+            values=settings.values,
+            warmups=settings.warmups,
+            loops=loops,
+            min_seconds=settings.min_seconds,
+            progress_timeout=settings.timeout,
+            services=self.services,
+            folder=str(self.folder),
+        )
+        environment = self.environments[cell.build] | gil_control(cell, self.free_threaded)
+        return Start(python=self.pythons[cell.build], spec=spec, environment=environment)
+
+
+def gil_control(cell: Cell, free_threaded: Container[str]) -> dict[str, str]:
+    """Return the variable that makes `cell` the control, threads with the GIL on a build of `free_threaded`."""
+    if cell.runner == "threads" and cell.build in free_threaded:
+        return {"PYTHON_GIL": "1"}  # -X gil would not reach workers
+    return {}
+
+
+class Starts(Protocol):
+    """Says how the measured process of a cell is started: what a scheduler has to know of what it measures."""
+
+    def start(self, cell: Cell, settings: Settings, loops: int) -> Start:
+        """Return how to start it; `loops` of the cell's first process, 0 before that one."""
 
 
 class Reporter(Protocol):
@@ -81,7 +130,7 @@ class Scheduler:
         self,
         run: Run,
         store: Store,
-        arms: Arms,
+        arms: Starts,
         settings: Settings,
         reporter: Reporter,
         measure: Callable[..., Answer] = run_child,
@@ -204,8 +253,8 @@ class Scheduler:
     def _take(self, cell: Cell, index: int, retakes: int, better_than: Observation | None = None) -> Observation | None:
         """Measure `cell` in a fresh process; return what is kept of it, None when it failed."""
         self._reporter.arm_begins(cell)
-        spec = self._spec(cell)
-        answer = self._measure(self._arms.pythons[cell.build], spec, self._environment(cell))
+        start = self._arms.start(cell, self._settings, self._loops.get(_untwinned(cell), 0))
+        answer = self._measure(start.python, start.spec, start.environment)
         if answer.kind == "unavailable":
             self._skips.append(Skip(cell=cell, reason=answer.reason))
             return None
@@ -220,42 +269,14 @@ class Scheduler:
         details = {**answer.fields, "round": index, "retakes": retakes}
         if better_than is not None and not _less_disturbed(details, better_than):
             return better_than
-        observation = self._store.add(cell, spec.result_path, details)
+        observation = self._store.add(cell, start.spec.result_path, details)
+        self._store.keep_files(cell, answer.fields.get("files", {}))
         self._loops.setdefault(_untwinned(cell), observation.loops)
         return observation
 
     def _add_note(self, text: str) -> None:
         if all(note.text != text for note in self._notes):
             self._notes.append(Note(text=text))
-
-    def _spec(self, cell: Cell) -> ChildSpec:
-        units, tasks = (None, None)
-        if cell.task_seconds is not None:
-            units, tasks = self._arms.units[cell.workload, cell.task_seconds]
-        return ChildSpec(
-            name=cell.name,
-            workload=cell.workload,
-            user=self._arms.user,
-            size=self._arms.size,
-            runner=cell.runner,
-            workers=cell.workers,
-            phase=cell.phase,
-            task_units=units,
-            tasks=tasks,
-            values=self._settings.values,
-            warmups=self._settings.warmups,
-            loops=self._loops.get(_untwinned(cell), 0),
-            min_seconds=self._settings.min_seconds,
-            progress_timeout=self._settings.timeout,
-            services=self._arms.services,
-            folder=str(self._arms.folder),
-        )
-
-    def _environment(self, cell: Cell) -> dict[str, str]:
-        environment = dict(self._arms.environments[cell.build])
-        if cell.runner == "threads" and cell.build in self._arms.free_threaded:
-            environment["PYTHON_GIL"] = "1"  # the control; -X gil would not reach workers
-        return environment
 
     def _seconds_left(self, index: int, measured: int, arms: int, began: float) -> float | None:
         """Estimate the rest from earlier rounds, or from this one's first arms; cut by the budget."""

@@ -5,53 +5,22 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UserTarget:
-    """The user's own function as a workload; every name is "package.module:attribute"."""
+class Spec:
+    """What every measured process is told, whatever it measures."""
 
-    function: str
-    payloads: str | None = None  # a callable or a sequence
-    payload: str | None = None  # or one Python literal ...
-    tasks: int = 0  # ... this many times
-    check: str | None = None  # called with the list of results; raises to refuse them
-    async_function: str | None = None  # the form that asyncio awaits
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildSpec:
-    """One measured process: one cell, one round."""
+    entry: ClassVar[str]  # the module whose functions such a process can be started with
 
     name: str  # the pyperf benchmark's name
-    workload: str  # a name in workloads.catalog; the target's name when `user` is set
-    user: UserTarget | None
-    size: str
-    runner: str
-    workers: int
-    phase: str
-    task_units: int | None  # units of work per task, for --task-length
-    tasks: int | None  # number of such tasks
-    values: int  # pyperf values
-    warmups: int  # pyperf warm-ups, after the one checked pass
-    loops: int  # 0: find the number that makes a value at least `min_seconds` long
-    min_seconds: float
-    progress_timeout: float  # seconds without a finished pass after which stacks are dumped
-    services: tuple[int, ...]  # process ids of loopback servers: their CPU time is the measurement's own
+    progress_timeout: float  # seconds without progress after which stacks are dumped and the process is killed
     folder: str  # where the answer goes
 
     def to_json(self) -> str:
         """Return the form that travels on the command line."""
         return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> ChildSpec:
-        """Return the spec `to_json` was made from."""
-        fields: dict[str, Any] = json.loads(text)
-        user = fields.pop("user")
-        services = tuple(fields.pop("services"))
-        return cls(user=None if user is None else UserTarget(**user), services=services, **fields)
 
     @property
     def result_path(self) -> Path:
@@ -72,3 +41,44 @@ class ChildSpec:
     def output_path(self) -> Path:
         """What the measured process and its workers print."""
         return Path(self.folder, "output")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserTarget:
+    """The user's own function as a workload; every name is "package.module:attribute"."""
+
+    function: str
+    payloads: str | None = None  # a callable or a sequence
+    payload: str | None = None  # or one Python literal ...
+    tasks: int = 0  # ... this many times
+    check: str | None = None  # called with the list of results; raises to refuse them
+    async_function: str | None = None  # the form that asyncio awaits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildSpec(Spec):
+    """One measured process of the main job: one cell, one round."""
+
+    entry: ClassVar[str] = "toolkit.measure.child"
+
+    workload: str  # a name in workloads.catalog; the target's name when `user` is set
+    user: UserTarget | None
+    size: str
+    runner: str
+    workers: int
+    phase: str
+    task_units: int | None  # units of work per task, for --task-length
+    tasks: int | None  # number of such tasks
+    values: int  # pyperf values
+    warmups: int  # pyperf warm-ups, after the one checked pass
+    loops: int  # 0: find the number that makes a value at least `min_seconds` long
+    min_seconds: float
+    services: tuple[int, ...]  # process ids of loopback servers: their CPU time is the measurement's own
+
+    @classmethod
+    def from_json(cls, text: str) -> ChildSpec:
+        """Return the spec `to_json` was made from."""
+        fields: dict[str, Any] = json.loads(text)
+        user = fields.pop("user")
+        services = tuple(fields.pop("services"))
+        return cls(user=None if user is None else UserTarget(**user), services=services, **fields)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 def run_document(run: Run) -> Document:
     """Return the report of one run: what was measured, each workload's table, and what it says in words."""
-    sections: list[Section] = [Heading(f"gilscope {run.label}", 1), _about(run), _builds(run.builds)]
+    sections: list[Section] = [Heading(f"gilscope {run.label}", 1), about(run), builds_table(run.builds)]
     sections += [Banner(note.text) for note in run.notes]
     for table in build_tables(run):
         sections += _workload(table)
@@ -71,7 +71,8 @@ def comparison_document(
     return Document(tuple(sections))
 
 
-def _about(run: Run) -> Lines:
+def about(run: Run) -> Lines:
+    """Return where and how the run was made."""
     machine = run.machine
     memory = "" if machine.memory_bytes is None else f", {format_bytes(machine.memory_bytes)}"
     return Lines("", (
@@ -80,7 +81,8 @@ def _about(run: Run) -> Lines:
     ))
 
 
-def _builds(builds: Sequence[Build]) -> Table:
+def builds_table(builds: Sequence[Build]) -> Table:
+    """Return what was measured, with all that makes builds unlike."""
     titles = ("build", "version", "GIL", "compiler", "options", "executable")
     return Table(
         title="Builds", columns=tuple(Column(title=title, align="left", key=title == "build") for title in titles),

@@ -52,7 +52,16 @@ class Size:
     count: float
 
 
-Value = Duration | Ratio | Inflation | Cost | Share | Size | str
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """Any other number with its unit and spread: 23,100/s ±4 %."""
+
+    value: float
+    unit: str                     # "/s", " MiB": with its space where it has one
+    spread: float | None = None   # half the interval as a share of the value
+
+
+Value = Quantity | Duration | Ratio | Inflation | Cost | Share | Size | str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import re
 from math import floor, log10
 from typing import TYPE_CHECKING, assert_never
 
-from toolkit.report.document import Cost, Duration, Entry, Inflation, Ratio, Share, Size, Value
+from toolkit.report.document import Cost, Duration, Entry, Inflation, Quantity, Ratio, Share, Size, Value
 from toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ def value_text(value: Value) -> str:  # noqa: PLR0911 - one wording per kind of 
             return value
         case Duration():
             return duration_text(value)
+        case Quantity():
+            return quantity_text(value)
         case Ratio():
             return ratio_text(value.comparison)
         case Inflation():
@@ -58,6 +60,22 @@ def duration_text(value: Duration) -> str:
     if value.spread is None:
         return format_seconds(value.seconds)
     return f"{format_seconds(value.seconds)} ±{percent_text(value.spread, digits=0)}"
+
+
+def quantity_text(value: Quantity) -> str:
+    """Return "23,100/s ±4 %", with three significant digits."""
+    spread = "" if value.spread is None else f" ±{percent_text(value.spread, digits=0)}"
+    return f"{number_text(value.value)}{value.unit}{spread}"
+
+
+def number_text(number: float) -> str:
+    """Return a number with three significant digits and thousands separated: "23,100", "0.0412"; 0 as "0"."""
+    if number == 0:
+        return "0"
+    exponent = floor(log10(abs(float(f"{number:.2e}"))))
+    rounded = round(number, 2 - exponent)
+    whole = float(number).is_integer() and abs(number) < 1000  # noqa: PLR2004 - three digits: a count needs no zeros
+    return f"{rounded:,.0f}" if whole else f"{rounded:,.{max(0, 2 - exponent)}f}"
 
 
 def ratio_text(comparison: Comparison) -> str:

@@ -1,0 +1,32 @@
+"""The experiments there are, in the order in which they are shown and run."""
+
+from __future__ import annotations
+
+import importlib
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from toolkit.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from toolkit.experiments.base import Experiment
+
+# By name: where its class is.  Imported when asked for.
+EXPERIMENTS = {
+    "countdown": "toolkit.experiments.countdown:Countdown",
+}
+
+
+def find(name: str) -> Experiment:
+    """Return the experiment `name`.
+
+    Raises:
+        UnknownNameError: there is none of that name.
+    """
+    if name not in EXPERIMENTS:
+        close = get_close_matches(name, EXPERIMENTS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise UnknownNameError(f"unknown experiment {name!r}{hint}; `gilscope experiment list` shows all")
+    module, _, attribute = EXPERIMENTS[name].partition(":")
+    found: Experiment = getattr(importlib.import_module(module), attribute)()
+    return found

@@ -1,0 +1,52 @@
+"""The measured process of an experiment: one cell, one round; its program takes one value.
+
+Started as `python -c "from toolkit.experiments.child import main; main()" SPEC` in the build being measured.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from toolkit.experiments.trial import Trial, TrialSpec
+from toolkit.measure.frame import answered, gil_enabled, refuse_wrong_gil, take_values
+from toolkit.measure.noise import is_starved
+
+if TYPE_CHECKING:
+    from toolkit.experiments.trial import Taken
+
+PROGRAMS = "toolkit.experiments.programs"
+
+
+def main() -> None:
+    """Measure the cell in `sys.argv[1]` and leave the answer in its folder."""
+    spec = TrialSpec(**json.loads(sys.argv[1]))
+    answered(spec, lambda: _measure(spec))
+
+
+def _measure(spec: TrialSpec) -> dict[str, Any]:
+    gil_start = gil_enabled()
+    trial = Trial(spec)
+    # Before any thread of the program runs: an import turns the GIL on for all that follows.
+    program = importlib.import_module(f"{PROGRAMS}.{spec.program}")
+    taken: Taken = program.measure(trial)
+    gil_end = gil_enabled()
+    refuse_wrong_gil(spec.model, spec.gil, gil_end)
+    evidence = dict(trial.evidence)
+    evidence.pop("own_cores", None)
+    # pyperf is imported now, so that its memory and its threads are not the program's.
+    take_values(spec, lambda _loops: taken.seconds, loops=1)
+    return {
+        "kind": "measured",
+        "cpu": [] if taken.cpu is None else [taken.cpu],
+        "loops": 1,
+        "evidence": evidence,
+        "starved": is_starved(taken.wanted_cores, evidence.get("others_cores"), trial.cores, trial.allowed),
+        "gil_start": gil_start,
+        "gil_end": gil_end,
+        "metrics": taken.metrics,
+        "files": taken.files,
+        "metadata": {"gilscope_switch_interval": sys.getswitchinterval(), "gilscope_cores": trial.cores},
+    }

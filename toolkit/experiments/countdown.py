@@ -1,0 +1,194 @@
+"""`countdown`: CPU work in threads against the same work one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, override
+
+from toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
+from toolkit.report.document import Column, Entry, Ratio, Table
+from toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series
+from toolkit.report.footnotes import Footnotes
+from toolkit.report.wording import ratio_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolkit.experiments.base import Setting
+    from toolkit.experiments.results import Results
+    from toolkit.measure.plan import Plan
+    from toolkit.model import Build, Cell
+    from toolkit.report.document import Section, Value
+    from toolkit.report.figure import Figure
+
+THREADS = (1, 2, 4, 8)
+
+BEAZLEY = Source(
+    title="Inside the Python GIL", author="David Beazley", year=2009, url="http://www.dabeaz.com/python/GIL.pdf",
+    headline="24.6 s sequential, 45.5 s with 2 threads, 38.0 s with one core off (100,000,000 decrements)",
+)
+SKVORTSOV = Source(
+    title="Python behind the scenes #13: the GIL and its effects on Python multithreading", author="Victor Skvortsov",
+    year=2021, url="https://tenthousandmeters.com/blog/"
+    "python-behind-the-scenes-13-the-gil-and-its-effects-on-python-multithreading/",
+    headline="6.52 to 6.59 s for 1 to 8 threads",
+)
+# Ratios of wall times, sequential = 1, by number of threads, as the sources give the times.
+THEN: dict[str, dict[int, float | None]] = {
+    "2009: Python 2.6": {1: None, 2: 45.5 / 24.6, 4: None, 8: None},
+    "2021: Python 3.9": {1: 1.0, 2: 1.0, 4: 1.0, 8: 1.0},
+}
+
+
+class Countdown(Experiment):
+    """Beazley's first measurement."""
+
+    name = "countdown"
+    title = "Countdown: threads against one after the other"
+    summary = "100,000,000 decrements in 1, 2, 4 and 8 threads against the same work without threads"
+    sources = (BEAZLEY, SKVORTSOV)
+    claim = (
+        "Beazley showed in 2009 that two threads took nearly twice as long as doing the same work one after the other, "
+        "and that switching a core off helped. In 2021 threads cost nothing any more, and gained nothing either."
+    )
+    program = "countdown"
+    levels = {  # noqa: RUF012 - never changed
+        Effort.SMOKE: Level(rounds=1, seconds=4, scales={"count": 200_000, "most": 2}),
+        Effort.QUICK: Level(rounds=5, seconds=30, scales={"count": 8_000_000, "most": 8}),
+        Effort.FULL: Level(rounds=12, seconds=1500, scales={"count": 100_000_000, "most": 8}),
+    }
+
+    @override
+    def plan(self, setting: Setting) -> Plan:
+        def cells() -> Iterator[tuple[Cell, str | None]]:
+            for build in setting.builds:
+                yield self.cell(build, "serial", 1), None
+                for model in setting.threads(build, control=setting.full()):
+                    for count in THREADS:
+                        if count <= setting.scales["most"]:
+                            yield self.cell(build, model, count), setting.runner_reason(build, model)
+
+        return sorted_out(cells())
+
+    @override
+    def sections(self, results: Results) -> tuple[Section, ...]:
+        return (_seconds(results), _ratios(results))
+
+    @override
+    def findings(self, results: Results) -> tuple[str, ...]:
+        return tuple(sentence for build in results.builds for sentence in _findings(results, build))
+
+    @override
+    def figures(self, results: Results) -> tuple[Figure, ...]:
+        panels = [_panel(results, build) for build in results.builds]
+        return (
+            LineFigure(
+                name="countdown", title="Countdown: time in threads relative to the same work without threads",
+                x=Axis("threads", log=True, ticks=tuple((float(n), str(n)) for n in THREADS)),
+                y=Axis("time in threads / sequential (1 = no gain, lower is better)", lo=0.0),
+                panels=tuple(panel for panel in panels if panel.series),
+            ),
+        )
+
+
+def _rows(results: Results, build: Build) -> list[tuple[str, int]]:
+    return list(dict.fromkeys((cell.runner, cell.workers) for cell in results.cells(build=build.label)))
+
+
+def _lines(results: Results) -> list[tuple[str, int]]:
+    return list(dict.fromkeys(row for build in results.builds for row in _rows(results, build)))
+
+
+def _seconds(results: Results) -> Table:
+    notes = Footnotes()
+    columns = [Column(title="model", key=True, align="left"), Column(title="threads", key=True)]
+    columns += [Column(title=build.label) for build in results.builds]
+    rows = [
+        (
+            Entry(model),
+            Entry("-" if model == "serial" else str(count)),
+            *(
+                results.entry(_find(results, build, model, count), results.duration, notes)
+                for build in results.builds
+            ),
+        )
+        for model, count in _lines(results)
+    ]
+    return Table(title="Wall time of the whole count", columns=tuple(columns), rows=tuple(rows),
+                 footnotes=notes.texts())
+
+
+def _find(results: Results, build: Build, model: str, count: int) -> Cell | None:
+    return results.find(build=build.label, runner=model, workers=count)
+
+
+def _ratios(results: Results) -> Table:
+    """Return how many times faster threads are than no threads, beside what the sources had."""
+    notes = Footnotes()
+    columns = [Column(title="model", key=True, align="left"), Column(title="threads", key=True)]
+    columns += [Column(title=build.label, group="now") for build in results.builds]
+    columns += [Column(title=when.partition(": ")[2], group=when.partition(": ")[0]) for when in THEN]
+    rows = []
+    for model, count in _lines(results):
+        if model == "serial":
+            continue
+
+        def shown(cell: Cell) -> Value | None:
+            serial = results.find(build=cell.build, runner="serial", workers=1)
+            found = results.compare(serial, cell)
+            return None if found is None else Ratio(found)
+
+        now = (results.entry(_find(results, build, model, count), shown, notes) for build in results.builds)
+        then = (_historical(each.get(count)) if model == "threads" else Entry() for each in THEN.values())
+        rows.append((Entry(model), Entry(str(count)), *now, *then))
+    return Table(title="Speed-up: sequential / threads", columns=tuple(columns), rows=tuple(rows),
+                 footnotes=notes.texts())
+
+
+def _historical(ratio: float | None) -> Entry:
+    return Entry("-" if ratio is None else f"{ratio_number(1 / ratio)}x")
+
+
+def _findings(results: Results, build: Build) -> Iterator[str]:
+    serial = results.find(build=build.label, runner="serial", workers=1)
+    model = "free-threaded" if build.free_threaded else "threads"
+    two = results.compare(serial, _find(results, build, model, 2))
+    if two is None or two.verdict() == "unknown":
+        return
+    number = f"{ratio_number(two.ratio)}x [{ratio_number(two.lo)}, {ratio_number(two.hi)}]"
+    if build.free_threaded:
+        yield (
+            f"{build.label}: two threads do the work {number} as fast as one after the other: without the GIL they "
+            "run at the same time, and the claims of 2009 and 2021 no longer hold."
+        )
+    elif two.hi < 1 / 1.5:
+        yield f"{build.label}: two threads are {number} as fast as none: the penalty of 2009 is seen here."
+    else:
+        yield (
+            f"{build.label}: two threads do the work {number} as fast as none; 2009's penalty (0.54x) is gone since "
+            "3.2, where a waiting thread asks for the GIL after the switch interval, instead of every thread "
+            "signalling the others every 100 ticks. They still gain nothing: one of them holds the GIL at any time."
+        )
+
+
+def _panel(results: Results, build: Build) -> LinePanel:
+    serial = results.find(build=build.label, runner="serial", workers=1)
+    series = []
+    for model in dict.fromkeys(model for model, _count in _rows(results, build) if model != "serial"):
+        found = [(count, results.compare(serial, _find(results, build, model, count))) for count in THREADS]
+        known = [(count, each) for count, each in found if each is not None]
+        if known:
+            series.append(
+                Series(
+                    model,
+                    tuple(float(count) for count, _ in known),
+                    tuple(1 / each.ratio for _, each in known),
+                    lo=tuple(1 / each.hi for _, each in known),
+                    hi=tuple(1 / each.lo for _, each in known),
+                )
+            )
+    if series and not build.free_threaded:
+        for when, ratios in THEN.items():
+            known_then = [(float(count), ratio) for count, ratio in ratios.items() if ratio is not None]
+            series.append(Series(when, tuple(x for x, _ in known_then), tuple(y for _, y in known_then),
+                                 style="history"))
+    return LinePanel(build.label, tuple(series), rules=(Rule(1.0, "sequential", "y"),))

@@ -1,0 +1,71 @@
+"""An experiment's stored run as a document and as pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.errors import ToolkitError
+from toolkit.experiments import catalog
+from toolkit.experiments.base import Effort
+from toolkit.experiments.results import Results
+from toolkit.report import plots
+from toolkit.report.build import about, builds_table
+from toolkit.report.document import Banner, Document, Heading, Lines
+from toolkit.report.sentences import floor_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from toolkit.experiments.base import Experiment, Source
+    from toolkit.model import Run
+    from toolkit.report.document import Section
+
+SMOKE = "--smoke: everything is tiny and was done once; the numbers say that it works here and nothing else"
+
+
+def experiment_of(run: Run) -> Experiment:
+    """Return the experiment that `run` is one of.
+
+    Raises:
+        ToolkitError: it is none.
+    """
+    name = run.options.get("experiment")
+    if not isinstance(name, str):
+        raise ToolkitError(f"{run.label} is no experiment's run: `gilscope report {run.label}` shows it")
+    return catalog.find(name)
+
+
+def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Sequence[Path] = ()) -> Document:
+    """Return the report of a run of `experiment` that is stored in `folder`.
+
+    Args:
+        experiment: What was run.
+        run: What was measured of it.
+        folder: Where its values and files are; None: nowhere.
+        pictures: Files of its figures, to be named.
+    """
+    results = Results(run, folder)
+    sections: list[Section] = [Heading(experiment.title, 1), about(run), builds_table(run.builds)]
+    sections += [Banner(note.text) for note in run.notes]
+    if run.options.get("effort") == Effort.SMOKE:
+        sections.append(Banner(SMOKE))
+    sections.append(Lines("Then", (experiment.claim, *map(_source_line, experiment.sources))))
+    sections += experiment.sections(results)
+    findings = () if run.options.get("effort") == Effort.SMOKE else experiment.findings(results)
+    if findings:
+        sections.append(Lines("Now", findings))
+    sections.append(Lines("", (floor_line(results.floors()),)))
+    if pictures:
+        sections.append(Lines("Figures", tuple(str(path) for path in pictures)))
+    return Document(tuple(sections))
+
+
+def _source_line(source: Source) -> str:
+    where = f", {source.url}" if source.url else ""
+    return f'{source.author}, {source.year}, "{source.title}"{where}: {source.headline}'
+
+
+def draw(experiment: Experiment, run: Run, folder: Path) -> list[Path]:
+    """Draw the figures of a run that is stored in `folder` there, and return the files, SVG and PNG of each."""
+    return [path for figure in experiment.figures(Results(run, folder)) for path in plots.draw(figure, folder)]
