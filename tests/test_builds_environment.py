@@ -57,7 +57,7 @@ def installer(monkeypatch):
             return [words[-1] for words in self.commands]
 
     fake = Fake()
-    monkeypatch.setattr(environment, "_run", fake.run)
+    monkeypatch.setattr(environment, "run_installer", fake.run)
     monkeypatch.setattr(environment, "uv_command", lambda: "uv")
     return fake
 

@@ -124,7 +124,7 @@ def _make_links(folder: Path, place: Path) -> None:
 def _as_it_is(build: Build, wanted: Sequence[str]) -> Environment:
     root = Path(build.executable).parent.parent
     present = {
-        _normal(path.name.split("-")[0])
+        normalized(path.name.split("-")[0])
         for pattern in ("*.dist-info", "*.egg-info")
         for path in root.glob(f"lib/python3.*/site-packages/{pattern}")
     }
@@ -145,11 +145,13 @@ def _folder(build: Build) -> Path:
     return cache_dir() / "environments" / f"{build.version}{'t' if build.free_threaded else ''}-{digest}"
 
 
-def _python(folder: Path) -> Path:
+def python_of(folder: Path) -> Path:
+    """Return the interpreter of the environment in `folder`."""
     return folder / "bin" / "python"
 
 
-def _identity(build: Build) -> str:
+def identity(build: Build) -> str:
+    """Return what changes when the interpreter is replaced by another one."""
     status = Path(build.base_executable).stat()
     return f"{build.base_executable}|{status.st_mtime_ns}|{status.st_size}"
 
@@ -162,7 +164,7 @@ def _ready(folder: Path, build: Build, wanted: Sequence[str]) -> Environment | N
     late = time.time() - RETRY_SECONDS
     missing = {text: why for text, (when, why) in stamp.failed.items() if when > late and text in wanted}
     if all(text in stamp.installed or text in missing for text in wanted):
-        return Environment(python=_python(folder), missing=missing)
+        return Environment(python=python_of(folder), missing=missing)
     return None
 
 
@@ -172,7 +174,7 @@ def _read_stamp(folder: Path, build: Build) -> Stamp | None:
         fields = json.loads((folder / STAMP).read_text())
         stamp = Stamp(base=fields["base"], installed=list(fields["installed"]),
                       failed={text: (float(when), str(why)) for text, (when, why) in fields["failed"].items()})
-        return stamp if stamp.base == _identity(build) and os.access(_python(folder), os.X_OK) else None
+        return stamp if stamp.base == identity(build) and os.access(python_of(folder), os.X_OK) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -188,8 +190,8 @@ def _install(folder: Path, build: Build, wanted: Sequence[str], say: Callable[[s
     if stamp is None:
         say(f"{build.label}: make an environment")
         shutil.rmtree(folder, ignore_errors=True)
-        _create(folder, build)
-        stamp = Stamp(base=_identity(build))
+        create(folder, build)
+        stamp = Stamp(base=identity(build))
     todo = [text for text in wanted if text not in stamp.installed]
     if todo:
         say(f"{build.label}: install {', '.join(todo)}")
@@ -198,18 +200,23 @@ def _install(folder: Path, build: Build, wanted: Sequence[str], say: Callable[[s
     stamp.installed += [text for text in todo if text not in failed]
     stamp.failed = {text: (now, why) for text, why in failed.items()}
     _write_stamp(folder, stamp)
-    return Environment(python=_python(folder), missing=failed)
+    return Environment(python=python_of(folder), missing=failed)
 
 
-def _create(folder: Path, build: Build) -> None:
+def create(folder: Path, build: Build) -> None:
+    """Make an empty environment of `build`, by uv where there is one.
+
+    Raises:
+        BuildError: It cannot be made.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     if uv := uv_command():
-        problem = _run([uv, "venv", "--quiet", "--no-config", "--python", build.base_executable, folder])
+        problem = run_installer([uv, "venv", "--quiet", "--no-config", "--python", build.base_executable, folder])
     else:
-        problem = _run([build.base_executable, "-I", "-m", "venv", folder])
+        problem = run_installer([build.base_executable, "-I", "-m", "venv", folder])
         if problem and _host_pip():
             # No ensurepip: built without zlib, or cut off by the distribution.  Our own pip can stand in.
-            problem = _run([build.base_executable, "-I", "-m", "venv", "--clear", "--without-pip", folder])
+            problem = run_installer([build.base_executable, "-I", "-m", "venv", "--clear", "--without-pip", folder])
     if problem:
         raise BuildError(f"cannot make an environment for {build.label}:\n{problem}")
 
@@ -231,27 +238,28 @@ def _install_one(folder: Path, text: str) -> str:
     options = ["--no-deps"] if _name(text) in WITHOUT_DEPENDENCIES else []
     reason = _install_wheels(folder, [*options, text])
     if not reason or _name(text) in WHEELS_ONLY:
-        return _shortened(reason)
-    if _run([*_installer(folder), *options, text], NO_COMPILERS):
-        return _shortened(reason)
+        return shortened(reason)
+    if run_installer([*installer(folder), *options, text], NO_COMPILERS):
+        return shortened(reason)
     return ""
 
 
 def _install_wheels(folder: Path, arguments: Sequence[str]) -> str:
-    return _run([*_installer(folder), "--only-binary", ":all:", *arguments])
+    return run_installer([*installer(folder), "--only-binary", ":all:", *arguments])
 
 
-def _installer(folder: Path) -> list[str | Path]:
+def installer(folder: Path) -> list[str | Path]:
+    """Return the command that installs into the environment in `folder`, without what to install."""
     if uv := uv_command():
-        return [uv, "pip", "install", "--quiet", "--no-config", "--python", _python(folder)]
-    pip: list[str | Path] = [sys.executable, "-I", "-m", "pip", "--python", _python(folder)]
+        return [uv, "pip", "install", "--quiet", "--no-config", "--python", python_of(folder)]
+    pip: list[str | Path] = [sys.executable, "-I", "-m", "pip", "--python", python_of(folder)]
     # The pip a Python comes with works with that Python; an older one may not.
-    if _python(folder).with_name("pip").exists():
-        pip = [_python(folder), "-I", "-m", "pip"]
+    if python_of(folder).with_name("pip").exists():
+        pip = [python_of(folder), "-I", "-m", "pip"]
     return [*pip, "install", "--quiet", "--disable-pip-version-check", "--no-input"]
 
 
-def _run(command: Sequence[str | Path], extra: dict[str, str] | None = None) -> str:
+def run_installer(command: Sequence[str | Path], extra: dict[str, str] | None = None) -> str:
     """Run an installer's command; return its last lines when it fails, "" when it does not."""
     # An activated environment must not turn the installer's mind from the one that is named.
     inherited = {name: value for name, value in os.environ.items()
@@ -270,7 +278,7 @@ def _run(command: Sequence[str | Path], extra: dict[str, str] | None = None) -> 
     return "\n".join(lines[-12:])
 
 
-def _shortened(reason: str) -> str:
+def shortened(reason: str) -> str:
     """Return an installer's complaint in one line of at most 300 characters."""
     if re.search(r"no matching distribution|no wheels|has no usable wheels|no pre-built wheels", reason, re.IGNORECASE):
         return "no wheel for this build"
@@ -286,8 +294,9 @@ def _host_pip() -> bool:
 
 def _name(requirement: str) -> str:
     match = re.match(r"[A-Za-z0-9._-]+", requirement.strip())
-    return _normal(match[0]) if match else requirement
+    return normalized(match[0]) if match else requirement
 
 
-def _normal(name: str) -> str:
+def normalized(name: str) -> str:
+    """Return the name of a distribution as indices compare it.  Source: PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
