@@ -1,0 +1,201 @@
+"""The client of the echo servers: a process on gilscope's own python, so it costs the same for every build.
+
+Reads one command per line from its standard input and answers each with one line, both JSON:
+
+    {"do": "connect", "port": 40001, "connections": 2}   open connections and warm them, before any load
+    {"do": "closed", "seconds": 1, "least": 30, "bound": 10}   each request after the last reply: requests a second
+    {"do": "open", "rate": 500, "seconds": 1, "least": 30, "bound": 10}   requests at their times: latencies
+
+Each loop uses up one connection.  `seconds` is how long it lasts, longer while it has fewer than `least` requests; it
+sends none after `bound` seconds, and waits for replies `PATIENCE_SECONDS` longer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import select
+import socket
+import sys
+import threading
+from array import array
+from collections import deque
+from contextlib import contextmanager, suppress
+from time import perf_counter
+
+from toolkit.experiments.load.open_loop import Tally, schedule
+from toolkit.stats.latency import LogHistogram, percentiles
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+REQUEST = b"0"
+CHUNK = 4096
+WARM_REQUESTS = 50
+CONNECT_SECONDS = 30.0
+PATIENCE_SECONDS = 5.0        # for the last replies
+MOST_REQUESTS = 2_000_000     # of one loop: what it keeps in memory, 8 bytes each
+MOST_IN_FLIGHT = 10_000       # of an open loop: bytes that lie in the two sockets' buffers
+SPIN_SECONDS = 150e-6         # before a request is due, an open loop watches the clock: a sleeper wakes too late
+PR_SET_TIMERSLACK = 29        # linux/prctl.h
+
+
+class Client:
+    """The connections that are ready for use."""
+
+    def __init__(self) -> None:
+        self._connections: list[socket.socket] = []
+
+    def connect(self, port: int, connections: int) -> dict[str, float | str]:
+        """Open connections and send some requests over each, one after another."""
+        for _ in range(connections):
+            connection = socket.create_connection(("127.0.0.1", port), CONNECT_SECONDS)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for _ in range(WARM_REQUESTS):
+                connection.sendall(REQUEST)
+                if not connection.recv(CHUNK):
+                    raise ConnectionError("the server closed a connection while it was warmed")
+            connection.settimeout(None)
+            self._connections.append(connection)
+        return {"connections": len(self._connections)}
+
+    def closed(self, seconds: float, least: int, bound: float) -> dict[str, float | str]:
+        """Run a closed loop over the next connection and return its numbers."""
+        with self._connections.pop() as connection:
+            return closed_loop(connection, seconds=seconds, least=least, bound=bound)
+
+    def open(self, rate: float, seconds: float, least: int, bound: float) -> dict[str, float | str]:
+        """Run an open loop over the next connection and return its numbers."""
+        with self._connections.pop() as connection:
+            return open_loop(connection, rate=rate, seconds=seconds, least=least, bound=bound)
+
+    def answer(self, command: Mapping[str, Any]) -> dict[str, float | str]:
+        """Do what `command` says; whatever goes wrong is an answer, too."""
+        words = dict(command)
+        actions: dict[str, Callable[..., dict[str, float | str]]] = {
+            "connect": self.connect, "closed": self.closed, "open": self.open,
+        }
+        try:
+            return actions[words.pop("do")](**words)
+        except Exception as error:  # noqa: BLE001 - told to the measured process, which fails the cell with it
+            return {"error": f"{type(error).__name__}: {error}"}
+
+
+def closed_loop(connection: socket.socket, *, seconds: float, least: int, bound: float) -> dict[str, float | str]:
+    """Send each request when the last is answered; return how many that were and how long they took."""
+    times = array("d")
+    send, receive, keep, now = connection.sendall, connection.recv, times.append, perf_counter
+    with _shut_after(connection, bound + PATIENCE_SECONDS), suppress(ConnectionError):
+        start = last = now()
+        while True:
+            send(REQUEST)
+            if not receive(CHUNK):
+                break   # our patience has ended
+            moment = now()
+            keep(moment - last)
+            last = moment
+            if moment - start >= seconds and (len(times) >= least or moment - start >= bound):
+                break
+            if len(times) >= MOST_REQUESTS:
+                break
+    unanswered = last - start < seconds or (len(times) < least and last - start < bound)
+    return _closed_report(times, (now() if unanswered else last) - start, unanswered=unanswered)
+
+
+def _closed_report(times: array[float], seconds: float, *, unanswered: bool) -> dict[str, float | str]:
+    # A request that was waited for in vain took its time: leaving it out would make a server that hangs look fast.
+    counts: dict[str, float | str] = {
+        "requests": len(times), "seconds": seconds, "rate": len(times) / seconds, "unanswered": int(unanswered),
+    }
+    if not times:
+        return counts
+    found = percentiles(times)
+    return {**counts, "p50": found.p50, "p90": found.p90, "p99": found.p99, "max": found.max,
+            "histogram": LogHistogram(times).encode()}
+
+
+@contextmanager
+def _shut_after(connection: socket.socket, seconds: float) -> Iterator[None]:
+    """End the connection when the block takes longer: its blocked recv() returns, at no cost per request."""
+    def shut() -> None:
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, shut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+def open_loop(
+    connection: socket.socket, *, rate: float, seconds: float, least: int, bound: float,
+) -> dict[str, float | str]:
+    """Send requests at their scheduled times, `rate` a second; return the latencies counted from those times."""
+    connection.settimeout(0)
+    tally = Tally(rate)
+    in_flight: deque[float] = deque()
+    start = perf_counter()
+    last = start + min(bound, max(seconds, least / rate))
+    end = start + bound + PATIENCE_SECONDS
+    times = schedule(rate, start)
+    due = next(times)
+    while True:
+        now = perf_counter()
+        while due <= now and due < last:
+            _send(connection, tally, in_flight, due)
+            due = next(times)
+        if (due >= last and not in_flight) or now >= end:
+            break
+        _receive(connection, tally, in_flight, (due - SPIN_SECONDS if due < last else end) - perf_counter())
+    now = perf_counter()
+    for scheduled in in_flight:
+        tally.gave_up(scheduled, now)
+    return tally.report()
+
+
+def _send(connection: socket.socket, tally: Tally, in_flight: deque[float], due: float) -> None:
+    if len(in_flight) >= MOST_IN_FLIGHT:
+        tally.missed()
+        return
+    tally.sent(due, perf_counter())
+    in_flight.append(due)
+    connection.send(REQUEST)  # one byte: it fits into the buffer, whatever the server does
+
+
+def _receive(connection: socket.socket, tally: Tally, in_flight: deque[float], wait: float) -> None:
+    """Take the replies that are there within `wait` seconds; they come in the order of the requests."""
+    if not select.select([connection], [], [], max(0.0, wait))[0]:
+        return
+    replies = len(connection.recv(CHUNK))
+    if not replies:
+        raise ConnectionError("the server closed the connection")
+    now = perf_counter()
+    for _ in range(replies):
+        tally.finished(in_flight.popleft(), now)
+
+
+def wake_in_time() -> None:
+    """Ask Linux not to be up to 50 us late in waking this process; elsewhere it stays as it is."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
+
+
+def main() -> None:
+    """Answer commands until the standard input ends."""
+    wake_in_time()
+    gc.disable()   # it lives for seconds, and makes no cycles
+    client = Client()
+    print(json.dumps({"ready": True}), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(client.answer(json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The accounting of an open loop: requests are sent when their time has come, whatever is answered.
+
+Latencies count from the time a request was *scheduled*.  Counting from when it was sent would hide what the server's
+own slowness kept the generator from sending ("coordinated omission"; Gil Tene, "How NOT to Measure Latency", 2013).
+What sends and receives is left to others: they tell a `Tally`.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+from toolkit.stats.latency import LogHistogram, percentiles
+from toolkit.units import format_seconds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LAG_SHARE = 0.1     # of the median latency: what the generator may be late itself, at its 99th percentile
+KEPT_SHARE = 0.98   # of the requests scheduled: what must have been sent
+
+
+def schedule(rate: float, start: float) -> Iterator[float]:
+    """Give the times at which requests are due, `rate` a second from `start` on, without end."""
+    index = 0
+    while True:
+        yield start + index / rate
+        index += 1
+
+
+class Tally:
+    """What became of the requests of one open loop."""
+
+    def __init__(self, rate: float) -> None:
+        """`rate`: requests scheduled a second."""
+        self.rate = rate
+        self._latencies = array("d")   # seconds, of every request sent; of one without answer, as long as was waited
+        self._lags = array("d")        # seconds between a request's time and its sending
+        self._unanswered = 0
+        self._unsent = 0
+
+    @property
+    def answered(self) -> int:
+        """How many requests were answered so far."""
+        return len(self._latencies) - self._unanswered
+
+    def sent(self, scheduled: float, now: float) -> None:
+        """Count a request that is sent now."""
+        self._lags.append(now - scheduled)
+
+    def finished(self, scheduled: float, now: float) -> None:
+        """Count an answer that is complete now."""
+        self._latencies.append(now - scheduled)
+
+    def gave_up(self, scheduled: float, now: float) -> None:
+        """Count a request that was sent and not answered: it has taken that long at least."""
+        self.finished(scheduled, now)
+        self._unanswered += 1
+
+    def missed(self) -> None:
+        """Count a request whose time came and that was not sent, since too many were in flight."""
+        self._unsent += 1
+
+    def report(self) -> dict[str, float | str]:
+        """Return the loop's numbers under the names that metrics have; times in seconds.
+
+        Without a request sent there are only the counts.
+        """
+        counts: dict[str, float | str] = {
+            "rate": self.rate, "sent": len(self._lags), "requests": self.answered, "unanswered": self._unanswered}
+        if not self._latencies:
+            return {**counts, "saturated": "no request was sent"}
+        latency, lag = percentiles(self._latencies), percentiles(self._lags)
+        return {
+            **counts, "p50": latency.p50, "p90": latency.p90, "p99": latency.p99, "max": latency.max,
+            "lag_p50": lag.p50, "lag_p99": lag.p99, "histogram": LogHistogram(self._latencies).encode(),
+            "saturated": self._saturated(latency.p50, lag.p99),
+        }
+
+    def _saturated(self, median_latency: float, late: float) -> str:
+        """Return why these latencies are the generator's as much as the server's; "" when they are not."""
+        wanted = len(self._lags) + self._unsent
+        if len(self._lags) < KEPT_SHARE * wanted:
+            return f"the load generator sent {len(self._lags)} of {wanted} requests: too many were unanswered"
+        if late > LAG_SHARE * median_latency:
+            return (f"the load generator itself was up to {format_seconds(late)} late (99th percentile), "
+                    f"beside a median latency of {format_seconds(median_latency)}")
+        return ""
