@@ -65,9 +65,10 @@ def find_label(label: str, results: Path = RESULTS) -> Path:
 
 
 def labels(results: Path = RESULTS) -> list[str]:
-    """Return the labels under `results`, the oldest first."""
-    found = sorted(results.glob("*/run.json"), key=lambda path: path.stat().st_mtime)
-    return [path.parent.name for path in found]
+    """Return the labels under `results`, the oldest first; of experiments "LABEL/EXPERIMENT"."""
+    everything = [*results.glob("*/run.json"), *results.glob("*/*/run.json")]
+    found = sorted(everything, key=lambda path: path.stat().st_mtime)
+    return [path.parent.relative_to(results).as_posix() for path in found]
 
 
 class Store:

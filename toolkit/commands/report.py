@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolkit.experiments.report import document, draw, experiment_of
 from toolkit.publish import publish
-from toolkit.report import RENDERERS
+from toolkit.report import RENDERERS, plots
 from toolkit.report.build import run_document
 from toolkit.store import find_label, labels, load_run
 
 if TYPE_CHECKING:
     import argparse
+
+    from toolkit.model import Run
+    from toolkit.report.document import Document
 
 
 def add_parser(commands: Any) -> None:
@@ -48,10 +52,17 @@ def run(args: argparse.Namespace) -> int:
         return 0
     path = find_label(args.label)
     if args.publish is None:
-        print(RENDERERS[args.format](run_document(load_run(path))))
+        print(RENDERERS[args.format](_document(load_run(path), path)))
         return 0
-    document = run_document(publish(path, args.publish))
+    published = publish(path, args.publish)
+    if "experiment" in published.options and plots.unavailable() is None:
+        draw(experiment_of(published), published, args.publish)
+    report = _document(published, args.publish)
     for name, renderer in (("report.md", "markdown"), ("report.txt", "terminal")):
-        (args.publish / name).write_text(RENDERERS[renderer](document) + "\n")
+        (args.publish / name).write_text(RENDERERS[renderer](report) + "\n")
     print(f"published in {args.publish}")
     return 0
+
+
+def _document(run: Run, path: Path) -> Document:
+    return document(experiment_of(run), run, path) if "experiment" in run.options else run_document(run)

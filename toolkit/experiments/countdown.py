@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from toolkit.report.figure import Figure
 
 THREADS = (1, 2, 4, 8)
+PENALTY = 0.7  # speed-up of two threads below which 2009's 0.54x is said to be back
 
 BEAZLEY = Source(
     title="Inside the Python GIL", author="David Beazley", year=2009, url="http://www.dabeaz.com/python/GIL.pdf",
@@ -155,12 +156,14 @@ def _findings(results: Results, build: Build) -> Iterator[str]:
     if two is None or two.verdict() == "unknown":
         return
     number = f"{ratio_number(two.ratio)}x [{ratio_number(two.lo)}, {ratio_number(two.hi)}]"
-    if build.free_threaded:
+    if build.free_threaded and two.verdict() == "faster":
         yield (
             f"{build.label}: two threads do the work {number} as fast as one after the other: without the GIL they "
             "run at the same time, and the claims of 2009 and 2021 no longer hold."
         )
-    elif two.hi < 1 / 1.5:
+    elif build.free_threaded:
+        yield f"{build.label}: two threads are {number} as fast as none: they gain nothing here, though without a GIL."
+    elif two.hi < PENALTY:
         yield f"{build.label}: two threads are {number} as fast as none: the penalty of 2009 is seen here."
     else:
         yield (

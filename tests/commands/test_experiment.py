@@ -1,0 +1,135 @@
+"""`gilscope experiment`: what may be asked, and that what was begun goes on; measured for real with one build."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+import pytest
+
+from tests.conformance.builds import ROOT
+from tests.measure.children import MARK, still_alive
+from toolkit import cli
+from toolkit.experiments import catalog
+from toolkit.experiments.base import Effort
+from toolkit.store import load_run
+
+LIMIT = 120.0
+HOST = ("--build", f"host={sys.executable}")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Work in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(capsys, *words):
+    """Return what is said of a command line that is refused."""
+    assert cli.main(["experiment", *words]) == 2
+    return capsys.readouterr().err
+
+
+def test_unknown_experiment_has_a_hint(folder, capsys):
+    assert "did you mean 'countdown'" in refused(capsys, "run", "contdown")
+
+
+def test_no_name_says_where_they_are_listed(folder, capsys):
+    assert "gilscope experiment list" in refused(capsys, "run")
+
+
+def test_taken_label_is_refused_before_anything_is_made(folder, capsys):
+    (folder / "results" / "mine").mkdir(parents=True)
+    assert "--resume mine" in refused(capsys, "run", "countdown", "--label", "mine")
+
+
+def test_resume_of_nothing_lists_what_there_is(folder, capsys):
+    (folder / "results" / "mine").mkdir(parents=True)
+    (folder / "results" / "mine" / "experiments.json").write_text("{}")
+    assert "there: mine" in refused(capsys, "run", "--resume", "yours")
+
+
+def test_damaged_request_is_named(folder, capsys):
+    (folder / "results" / "mine").mkdir(parents=True)
+    (folder / "results" / "mine" / "experiments.json").write_text('{"builds": []}')
+    assert "experiments.json was edited" in refused(capsys, "run", "--resume", "mine")
+
+
+def test_what_is_fixed_is_refused_beside_resume(folder, capsys):
+    said = refused(capsys, "run", "countdown", "--quick", "--resume", "mine")
+    assert "NAME, --quick or --smoke cannot be changed" in said
+
+
+def test_list_names_every_experiment_with_source_and_time(capsys):
+    assert cli.main(["experiment", "list", "--json"]) == 0
+    found = {each["name"]: each for each in json.loads(capsys.readouterr().out)}
+    assert list(found) == list(catalog.EXPERIMENTS)
+    for each in found.values():
+        assert each["sources"]
+        assert each["seconds"][Effort.QUICK] < each["seconds"][Effort.FULL]
+
+
+def test_quick_experiments_fit_into_ten_minutes_together():
+    assert sum(catalog.find(name).levels[Effort.QUICK].seconds for name in catalog.EXPERIMENTS) <= 540
+
+
+def start(folder, *words, **environment):
+    """Start the command in `folder`, as a user does."""
+    inherited = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "toolkit", "experiment", *words], cwd=folder, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, start_new_session=True,
+        env={**inherited, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder), **environment})
+
+
+def call(folder, *words):
+    with start(folder, *words) as started:
+        out, err = started.communicate(timeout=LIMIT)
+    assert started.returncode == 0, err
+    return out, err
+
+
+def test_dry_run_measures_nothing(folder):
+    out, _ = call(folder, "run", "countdown", "--smoke", "--dry-run", *HOST)
+    assert "countdown/runner=threads/workers=2/phase=steady" in out
+    assert not (folder / "results").exists()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_what_was_killed_goes_on(how, folder):
+    mark = uuid.uuid4().hex
+    with start(folder, "run", "countdown", "--smoke", "--rounds", "40", "--label", "k", *HOST, **{MARK: mark}) as going:
+        stored = folder / "results" / "k" / "countdown" / "run.json"
+        deadline = time.monotonic() + LIMIT
+        while not (stored.exists() and json.loads(stored.read_text())["rounds_done"]):
+            assert going.poll() is None, going.stderr.read()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)   # polled: another process's file
+        os.kill(going.pid, how)
+        _, err = going.communicate(timeout=LIMIT)
+    assert not still_alive(mark)
+    if how is signal.SIGINT:
+        assert "gilscope experiment run --resume k goes on" in err
+    before = load_run(stored.parent).rounds_done
+    assert 0 < before < 40
+    out, _ = call(folder, "run", "--resume", "k", "--budget", "2s", "--no-figures")
+    after = load_run(stored.parent)
+    assert after.rounds_done > before
+    assert "Wall time of the whole count" in out
+
+
+def test_finished_ones_are_shown_again_not_measured_again(folder):
+    call(folder, "run", "countdown", "--smoke", "--label", "done", "--no-figures", *HOST)
+    stored = folder / "results" / "done" / "countdown" / "run.json"
+    before = stored.read_bytes()
+    resumed, _ = call(folder, "run", "--resume", "done", "--no-figures")
+    shown, _ = call(folder, "show", "done/countdown", "--no-figures")
+    markdown, _ = call(folder, "show", "done", "--no-figures", "--markdown")
+    assert stored.read_bytes() == before
+    assert resumed == shown
+    assert "| model" in markdown
+    assert (stored.parent / "report.md").read_text().strip() == markdown.strip()
