@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # By name: where its class is.  Imported when asked for.
 EXPERIMENTS = {
     "countdown": "toolkit.experiments.countdown:Countdown",
+    "switch-interval": "toolkit.experiments.switch_interval:SwitchInterval",
     "hashing": "toolkit.experiments.hashing:Hashing",
 }
 
