@@ -25,7 +25,7 @@ LAYERS = (
 BESIDE = {"toolkit.bootstrap": ("toolkit.builds", "toolkit.errors")}
 ONLY_IMPORTERS = dict.fromkeys(("workloads", "runners"), ("toolkit.measure", "toolkit.experiments", "toolkit.commands"))
 ONLY_PLACES = {"pyperf": ("toolkit.measure.frame", "toolkit.store"), "rich": ("toolkit.report", "toolkit.commands"),
-               "shtab": ("toolkit.cli",), "matplotlib": ("toolkit.report.plots",)}
+               "shtab": ("toolkit.cli",), "matplotlib": ("toolkit.report.plots",), "psutil": ("toolkit.experiments.programs.pinning",)}
 
 
 def module_name(path):
