@@ -16,6 +16,7 @@ EXPERIMENTS = {
     "countdown": "toolkit.experiments.countdown:Countdown",
     "switch-interval": "toolkit.experiments.switch_interval:SwitchInterval",
     "hashing": "toolkit.experiments.hashing:Hashing",
+    "signals": "toolkit.experiments.signals:Signals",
 }
 
 

@@ -33,38 +33,47 @@ BESIDE = frozenset({"beside-calls", "beside-releasing-calls"})
 BLOCKED = BESIDE | {"join", "lock", "event", "queue", "sleep", "select"}   # the main thread sleeps in the kernel
 CALLS = BESIDE | {"calls", "releasing-calls", "same-list"}
 AT_ONCE = "lock-at-once"   # the signal comes while the wait for a lock begins
+AT_ONCE_LIMIT = 0.5        # seconds: what is not seen then is not seen later either, and every signal may be such a one
 
 
 def measure(trial: Trial) -> Taken:
-    """Send `attempts` signals to one process; the value is the median time until one is handled.
+    """Send `attempts` signals to one process, one after the other; the value is the median time until one is handled.
 
-    A signal that is not handled within `limit` seconds counts as that long and is the last one: what was not
-    interrupted once has not become interruptible.
+    A signal that is not handled within `limit` seconds counts as that long, and is followed by a second one.
     """
-    doing, limit = trial.parameters["main"], trial.number("limit")
     if os.name != "posix":
         trial.stop("one process can send another a Ctrl-C of its own on POSIX systems alone")
-    taken: list[float] = []
+    limit = min(trial.number("limit"), AT_ONCE_LIMIT) if _doing(trial) == AT_ONCE else trial.number("limit")
     with _target(trial) as target, trial.measuring() as clock:
-        for attempt, delay in enumerate(_delays(trial), 1):
-            target.await_begin(attempt)
-            if doing != AT_ONCE:
-                time.sleep(SETTLE_SECONDS)
-            if doing in BLOCKED:
-                target.await_sleep()
-            time.sleep(delay)
-            taken.append(target.interrupt(attempt, limit))
-            trial.progress()
-            if taken[-1] >= limit:
-                break
+        taken = list(_interrupt(trial, target, limit))
     late = sum(seconds >= limit for seconds in taken)
     return Taken(
         seconds=median(taken), cpu=clock.cpu,
-        metrics={"max": max(taken), "attempts": len(taken), "late": late, "limit": limit,
-                 "call": trial.number("call"),
-                 "all": " ".join(f"{seconds:.6f}" for seconds in taken)},
+        metrics={
+            "best": min(taken), "worst": max(taken), "signals": len(taken), "late": late, "limit": limit,
+            "call": trial.number("call"), "all": " ".join(f"{seconds:.6f}" for seconds in taken),
+        },
         wanted_cores=_wanted_cores(trial.count("cpu")),
     )
+
+
+def _interrupt(trial: Trial, target: Target, limit: float) -> Iterator[float]:
+    """Yield how long each signal took; end when even a second one was not handled."""
+    for attempt, delay in enumerate(_delays(trial), 1):
+        target.await_begin(attempt)
+        if _doing(trial) != AT_ONCE:
+            time.sleep(SETTLE_SECONDS)
+        if _doing(trial) in BLOCKED:
+            target.await_sleep()
+        time.sleep(delay)
+        yield (took := target.interrupt(attempt, limit))
+        trial.progress()
+        if took >= limit and target.interrupt(attempt, limit) >= limit:
+            return
+
+
+def _doing(trial: Trial) -> str:
+    return trial.parameters["main"]
 
 
 def _wanted_cores(cpu_threads: int) -> float:
@@ -81,8 +90,7 @@ def _delays(trial: Trial) -> list[float]:
     """
     numbers = random.Random(" ".join(map(str, sorted(trial.parameters.items()))))
     attempts = trial.count("attempts")
-    doing = trial.parameters["main"]
-    span = trial.number("call") if doing in CALLS else 2 * sys.getswitchinterval()
+    span = trial.number("call") if _doing(trial) in CALLS else 2 * sys.getswitchinterval()
     delays = [span * (place + numbers.random()) / attempts for place in range(attempts)]
     numbers.shuffle(delays)
     return delays
@@ -154,7 +162,7 @@ def _target(trial: Trial) -> Iterator[Target]:
         page = mmap.mmap(file.fileno(), 0)
     process = sibling(
         os.path.abspath(signals_target.__file__),
-        path, trial.parameters["main"], str(trial.count("cpu")), str(attempts), str(trial.number("call")), stdin=-1,
+        path, _doing(trial), str(trial.count("cpu")), str(attempts), str(trial.number("call")), stdin=-1,
     )
     target = Target(trial, process, page)
     try:
