@@ -1,0 +1,59 @@
+"""Distributions: how often values fell between two edges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.report.plots.frame import Scale, set_title, thin_marks
+from toolkit.report.plots.palette import COLOURS, FAINT
+from toolkit.report.plots.rules import add_rules, head_room
+from toolkit.report.plots.sheet import Sheet, column_count, row_height
+from toolkit.report.plots.style import LEGEND, points
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolkit.report.figure import HistogramFigure, HistogramPanel
+
+
+def compose(figure: HistogramFigure) -> Sheet:
+    """Return the figure laid out."""
+    x = Scale.over(figure.x, _edges(figure), count=8)
+    counts = [count for panel in figure.panels for count in panel.counts if count > 0]
+    # The least count is to be seen on a logarithmic axis too: it stands upon half of it.
+    y = Scale.over(figure.y, [*counts, min(counts, default=1) / 2] if figure.y.log else counts, count=5, zero=True)
+    columns = column_count(len(figure.panels), [14.0 * len(x.marks) + sum(7 * len(text) for _, text in x.marks) / 2])
+    sheet = Sheet(title=figure.title, note=figure.note, panels=len(figure.panels), columns=columns,
+                  height=row_height(len(figure.panels), columns))
+    head_room(sheet, [panel.rules for panel in figure.panels], y)
+    for index, panel in enumerate(figure.panels):
+        _panel(sheet, index, panel, x, y)
+    sheet.arrange()
+    return sheet
+
+
+def _panel(sheet: Sheet, index: int, panel: HistogramPanel, x: Scale, y: Scale) -> None:
+    axes = sheet.axes[index]
+    x.apply(axes, "x", labelled=sheet.is_bottom(index))
+    y.apply(axes, "y", labelled=sheet.is_left(index))
+    foot = y.lo if y.axis.log else 0.0
+    if sum(panel.counts) > 0:
+        heights = [max(count, foot) for count in panel.counts]
+        axes.stairs(heights, panel.edges, baseline=foot, fill=True, facecolor=COLOURS[0], edgecolor=COLOURS[0],
+                    linewidth=0.8, zorder=2)
+    else:
+        axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center", va="center", color=FAINT,
+                  fontsize=points(LEGEND))
+    set_title(sheet, index, panel.title)
+    if sheet.is_bottom(index):
+        thin_marks(sheet, axes)
+    add_rules(sheet, index, panel.rules)
+
+
+def _edges(figure: HistogramFigure) -> Iterator[float]:
+    """Return the edges around what was counted, of all panels, and the rules."""
+    for panel in figure.panels:
+        counted = [i for i, count in enumerate(panel.counts) if count > 0]
+        if counted:
+            yield from (panel.edges[counted[0]], panel.edges[counted[-1] + 1])
+        yield from (rule.value for rule in panel.rules if rule.axis == "x")
