@@ -2,7 +2,7 @@
 
 Reads commands as JSON lines and answers each with one:
 
-    {"do": "warm", "address": "127.0.0.1:40001", "requests": 3, "limit": 10}   one after another, before any load
+    {"do": "warm", "address": "127.0.0.1:40001", "requests": 3, "each": 10}   one after another, before any load
     {"do": "load", "address": ..., "users": 24, "rate": 8, "seconds": 5, "timeout": 1, "most": 1000}
 
 Each user asks `rate` times a second, at times that are set beforehand and do not depend on the answers; users are
@@ -199,16 +199,16 @@ def failure(error: OSError) -> str:
     return os.strerror(error.errno).lower() if error.errno else str(error)
 
 
-async def warm(address: str, requests: int, limit: float) -> dict[str, Any]:
+async def warm(address: str, requests: int, each: float) -> dict[str, Any]:
     """Ask one request after another, so that what a service does once is done before any load.
 
     Raises:
-        TimeoutError: one was not answered within `limit` seconds.
+        TimeoutError: one was not answered within `each` seconds.
         OSError: a connection failed.
         ValueError: an answer was wrong.
     """
     for number in range(requests):
-        async with asyncio.timeout(limit):
+        async with asyncio.timeout(each):
             if problem := await ask(address, number):
                 raise ValueError(f"the service's answer to a first request: {problem}")
     return {"requests": requests}

@@ -1,0 +1,88 @@
+"""Load a service that asks five back ends for every request and merges what they answer.
+
+The service runs in this process, on the build being measured; back ends and load generator are helper processes,
+started and warm before any load.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import TYPE_CHECKING, Any
+
+from toolkit.experiments.programs.web import (
+    BACKENDS_MODULE,
+    REQUEST_SECONDS,
+    gil_on,
+    refuse_turned_on,
+    thread_count,
+    used_cores,
+)
+from toolkit.experiments.trial import Taken
+from toolkit.measure.tree import memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+
+    from toolkit.experiments.trial import Clock, Trial
+
+    Service = Callable[[Mapping[str, str], int], AbstractContextManager[int]]
+
+# model -> module, its function, what it imports before any load
+SERVICES = {
+    "sync": ("aggregator_blocking", "sync", ("requests",)),
+    "threads": ("aggregator_blocking", "threads", ("requests",)),
+    "free-threaded": ("aggregator_blocking", "threads", ("requests",)),
+    "gevent": ("aggregator_blocking", "greenlets", ("gevent",)),  # which must be there before requests is
+    "tornado": ("aggregator_loops", "tornado", ("tornado.web", "tornado.httpclient")),
+    "asyncio": ("aggregator_loops", "aiohttp", ("aiohttp.web",)),
+}
+WARM_REQUESTS = 2
+COPIED = ("p50", "p90", "p99", "max", "lag_p99", "success", "failures", "scheduled", "requests", "in_flight",
+          "histogram", "saturated")
+
+
+def measure(trial: Trial) -> Taken:
+    """Return the median seconds until an answer under `users` x `rate` requests a second, a failed one as `limit`."""
+    was_on = gil_on()
+    serve = service(trial.model)
+    backends = trial.helper(BACKENDS_MODULE, "backends", str(trial.number("latency")))
+    with backends as back, trial.helper("toolkit.experiments.load.http_load") as load:
+        with serve(back.ready["addresses"], trial.workers) as port:
+            address = f"127.0.0.1:{port}"
+            load.ask(limit=2 * REQUEST_SECONDS, do="warm", address=address, requests=WARM_REQUESTS,
+                     each=REQUEST_SECONDS)
+            back.ask(limit=REQUEST_SECONDS, do="forget")
+            trial.progress()
+            seconds, limit = trial.number("seconds"), trial.number("limit")
+            with trial.measuring() as clock:
+                report = load.ask(
+                    limit=seconds + limit + REQUEST_SECONDS, do="load", address=address,
+                    users=trial.count("users"), rate=trial.number("rate"), seconds=seconds, timeout=limit)
+            threads, (resident, proportional) = thread_count(), memory([os.getpid()])
+        told = back.ask(limit=REQUEST_SECONDS, do="tell")
+    refuse_turned_on(trial, was_on=was_on)
+    metrics = _metrics(report, told, clock) | {"threads": threads}
+    if resident is not None and proportional is not None:
+        metrics |= {"rss": resident, "pss": proportional}
+    most = trial.cores if trial.model == "free-threaded" else 1
+    return Taken(seconds=report["p50"], cpu=clock.cpu, metrics=metrics, wanted_cores=used_cores(clock, most))
+
+
+def service(model: str) -> Service:
+    """Return how the model `model` serves, with its libraries imported."""
+    module, function, libraries = SERVICES[model]
+    for library in libraries:
+        importlib.import_module(library)
+    found: Service = getattr(importlib.import_module(f"toolkit.experiments.programs.{module}"), function)
+    return found
+
+
+def _metrics(report: Mapping[str, Any], told: Mapping[str, Any], clock: Clock) -> dict[str, float | str]:
+    metrics: dict[str, float | str] = {name: report[name] for name in COPIED}
+    metrics |= {"cores": clock.cpu / clock.wall, "load_cores": report["cpu"] / clock.wall,
+                "backend_cores": told["cpu"] / clock.wall, "backend_late": told["late"]}
+    if report["requests"]:
+        metrics["cpu_per_answer"] = clock.cpu / report["requests"]
+    return metrics
