@@ -1,0 +1,218 @@
+"""A stored run as an experiment reads it: numbers, reasons, and what a helper or a program that fails becomes."""
+
+import dataclasses
+import sys
+
+import pytest
+
+from runners.catalog import RUNNERS
+from tests.fakes import RunMaker, make_build
+from toolkit.errors import ToolkitError, UnknownNameError
+from toolkit.experiments import catalog
+from toolkit.experiments.base import Effort, Setting, sorted_out
+from toolkit.experiments.report import document, experiment_of
+from toolkit.experiments.results import Results
+from toolkit.experiments.running import Asked, wanted_gil
+from toolkit.experiments.trial import Trial, TrialSpec
+from toolkit.measure.frame import StoppedError
+from toolkit.measure.probe import Abilities
+from toolkit.model import Cell
+from toolkit.report.document import Duration, Quantity
+from toolkit.report.footnotes import Footnotes
+from toolkit.report.terminal import render
+from toolkit.report.wording import entry_text, value_text
+
+
+def cell(workers=1, runner="serial", build="3.14", **parameters):
+    return Cell(workload="convoy", runner=runner, workers=workers, build=build, parameters=tuple(parameters.items()))
+
+
+@pytest.fixture
+def maker():
+    return RunMaker(rounds=8)
+
+
+def results_of(maker):
+    return Results(maker.run(("3.14", "3.14t")))
+
+
+def test_cells_are_found_by_their_parameters(maker):
+    for interval in ("5ms", "1ms"):
+        maker.measure(cell(2, "threads", interval=interval, client="near"), 1.0)
+    maker.measure(cell(2, "threads", interval="5ms"), 1.0)
+    results = results_of(maker)
+    assert len(results.cells(interval="5ms")) == 2
+    assert results.find(build="3.14", runner="threads", workers=2, interval="5ms") == cell(2, "threads", interval="5ms")
+    assert results.find(build="3.14", runner="threads", workers=2, interval="2ms") is None
+
+
+def test_metrics_leave_starved_rounds_out_and_tell_texts_from_numbers(maker):
+    maker.measure(cell(), 1.0, starved=3, p50=0.005, histogram="3:1")
+    results = results_of(maker)
+    assert results.metrics(cell(), "p50") == dict.fromkeys(range(3, 8), 0.005)
+    assert results.texts(cell(), "histogram") == ["3:1"] * 5
+    assert results.metric(cell(), "histogram") is None
+    assert results.metric(cell(), "p99") is None
+
+
+def test_cell_that_is_starved_has_no_number_but_a_reason(maker):
+    maker.measure(cell(2, "threads"), 1.0, starved=5)
+    results = results_of(maker)
+    footnotes = Footnotes()
+    entry = results.entry(cell(2, "threads"), results.duration, footnotes)
+    assert entry_text(entry) == "starved¹"
+    assert "cores" in footnotes.texts()[0]
+    assert results.value(cell(2, "threads")) is None
+    assert results.compare(cell(2, "threads"), cell(2, "threads")) is None
+
+
+def test_skipped_failed_and_unplanned_cells_say_so(maker):
+    maker.measure(cell(), 1.0)
+    maker.skip(cell(2), "no gevent")
+    maker.fail(cell(4), "crash", "killed by SIGSEGV")
+    results = results_of(maker)
+    footnotes = Footnotes()
+    shown = [entry_text(results.entry(each, results.duration, footnotes)) for each in (cell(2), cell(4), None)]
+    assert shown == ["skipped¹", "failed²", ""]
+    assert footnotes.texts() == ("no gevent", "round 0: crash: killed by SIGSEGV")
+
+
+def test_rate_is_one_over_the_value(maker):
+    maker.noise = 0.0
+    maker.machine = [1.0] * 8
+    maker.measure(cell(), 0.005)
+    assert results_of(maker).rate(cell()) == Quantity(pytest.approx(200.0), "/s", 0.0)
+
+
+def test_one_value_has_no_spread():
+    maker = RunMaker(rounds=1)
+    maker.measure(cell(), 2.0)
+    assert results_of(maker).duration(cell()).spread is None
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (Quantity(23144, "/s", 0.04), "23,100/s ±4 %"), (Quantity(0.04123, " MiB"), "0.0412 MiB"), (Quantity(0, ""), "0"),
+    (Quantity(7, "/s"), "7/s"), (Quantity(7.5, "/s"), "7.50/s"), (Quantity(999.9, "/s"), "1,000/s"),
+    (Duration(0.0051), "5.10 ms"),
+])
+def test_quantities_have_three_digits(value, text):
+    assert value_text(value) == text
+
+
+def test_first_measured_cell_gets_the_twin():
+    plan = sorted_out([(cell(1), "cannot"), (cell(2), None), (cell(4), None)])
+    assert plan.cells == (cell(2), cell(4), dataclasses.replace(cell(2), twin=True))
+    assert [skip.reason for skip in plan.skips] == ["cannot"]
+
+
+def test_request_survives_json():
+    asked = Asked(experiment="countdown", effort="quick", rounds=3, budget=30.0, timeout=60.0, seed=1)
+    assert Asked.from_options(asked.to_options()) == asked
+
+
+def test_main_jobs_run_is_no_experiment(maker):
+    with pytest.raises(ToolkitError, match="gilscope report"):
+        experiment_of(maker.run(("3.14",)))
+
+
+@pytest.mark.parametrize(("model", "state"), [("threads", True), ("free-threaded", False), ("serial", None)])
+def test_models_say_what_the_gil_must_be(model, state):
+    assert wanted_gil(model) is state
+
+
+def planned(name, effort, **reasons):
+    """Return the experiment and its plan for a GIL and a free-threaded build that can do everything but `reasons`."""
+    experiment = catalog.find(name)
+    builds = (make_build("3.14"), make_build("3.14t"))
+    modules = {package.module: reasons.get(package.module) for package in experiment.packages}
+    able = Abilities(runners=dict.fromkeys(runner.name for runner in RUNNERS), modules=modules, isolated=modules)
+    setting = Setting(builds=builds, abilities={build.label: able for build in builds}, cores=2, effort=effort,
+                      scales=experiment.levels[effort].scales)
+    return experiment, experiment.plan(setting)
+
+
+ALL = pytest.mark.parametrize("name", catalog.EXPERIMENTS)
+
+
+@ALL
+@pytest.mark.parametrize("effort", Effort)
+def test_plans_have_each_cell_once_an_arm_measured_twice_and_names_that_survive(name, effort):
+    _, plan = planned(name, effort)
+    everything = [*plan.cells, *(skip.cell for skip in plan.skips)]
+    assert len(set(everything)) == len(everything)
+    assert any(cell.twin for cell in plan.cells)
+    assert all(Cell.parse(cell.name, cell.build) == cell for cell in everything)
+    assert {cell.build for cell in plan.cells} == {"3.14", "3.14t"}
+
+
+@ALL
+def test_each_can_be_reported_when_nothing_was_measured(name, maker):
+    experiment, plan = planned(name, Effort.QUICK)
+    for each in plan.cells:
+        maker.skip(each, "nothing works here")
+    run = maker.run(("3.14", "3.14t"), options={"experiment": name, "effort": "quick"})
+    assert "nothing works here" in render(document(experiment, run, None))
+    assert experiment.findings(Results(run)) == ()
+    experiment.figures(Results(run))
+
+
+@ALL
+def test_each_can_be_reported_when_every_cell_has_a_value_and_nothing_else(name, maker):
+    experiment, plan = planned(name, Effort.QUICK)
+    for number, each in enumerate(plan.cells, 1):
+        maker.measure(each, number / 100)
+    run = maker.run(("3.14", "3.14t"), options={"experiment": name, "effort": "quick"})
+    assert render(document(experiment, run, None))
+    experiment.figures(Results(run))
+
+
+@ALL
+def test_missing_packages_cost_their_cells_alone(name):
+    experiment = catalog.find(name)
+    if not experiment.packages:
+        pytest.skip(f"{name} needs no package")
+    _, plan = planned(name, Effort.QUICK, **{each.module: f"no {each.module}" for each in experiment.packages})
+    assert {f"no {each.module}" for each in experiment.packages} <= {skip.reason for skip in plan.skips}
+
+
+def test_unknown_experiment_is_named():
+    with pytest.raises(UnknownNameError, match="convoi"):
+        catalog.find("convoi")
+
+
+def make_trial(folder):
+    return Trial(TrialSpec(
+        name="t", progress_timeout=60.0, folder=str(folder), program="countdown", build="current", model="serial",
+        workers=1, gil=None, parameters={"interval": "5ms", "depth": "3"}, scales={"count": 7}, host=sys.executable))
+
+
+def test_numbers_come_from_parameters_and_scales(tmp_path):
+    trial = make_trial(tmp_path)
+    assert [trial.number("interval"), trial.count("depth"), trial.count("count")] == [0.005, 3, 7]
+    with pytest.raises(KeyError):
+        trial.number("width")
+
+
+@pytest.mark.parametrize(("module", "said"), [
+    ("toolkit.no_such_module", "the helper process toolkit.no_such_module ended"), ("this", "said 'The Zen of Python"),
+])
+def test_helper_that_does_not_get_ready_is_an_error_with_its_words(module, said, tmp_path):
+    with pytest.raises(StoppedError, match=said), make_trial(tmp_path).helper(module):
+        pytest.fail("it is ready")
+
+
+def test_helper_is_gone_when_the_block_is_left(tmp_path):
+    with make_trial(tmp_path).helper("toolkit.experiments.load.echo_client") as helper:
+        assert helper.ready
+        process = helper._process
+    assert process.returncode is not None
+
+
+def test_evidence_covers_all_blocks_and_counts_helpers_as_ours(tmp_path):
+    trial = make_trial(tmp_path)
+    for _ in range(2):
+        with trial.measuring() as clock:
+            sum(range(3_000_000))
+    assert clock.cpu > 0
+    assert clock.wall > 0
+    assert set(trial.evidence) >= {"others_cores", "steal", "pressure"}
