@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
@@ -67,23 +67,26 @@ def set_title(sheet: Sheet, index: int, title: str) -> None:
 
 
 def thin_marks(sheet: Sheet, axes: Any) -> None:
-    """Have every second mark of the x axis say nothing, and again, until no two texts touch."""
+    """Have a mark of the x axis say nothing where its text would touch the one before."""
     texts = [label.get_text() for label in axes.get_xticklabels()]
 
     def fit() -> None:
         places = [axes.transData.transform((place, 1))[0] for place in axes.get_xticks()]
         widths = [sheet.width_of(text, TICK) for text in texts]
-        step = 1
-        while step < len(texts) and not _apart(places[::step], widths[::step]):
-            step += 1
-        axes.set_xticklabels([text if i % step == 0 else "" for i, text in enumerate(texts)])
+        end = -math.inf
+        kept = []
+        for text, place, width in zip(texts, places, widths, strict=True):
+            fits = place - width / 2 > end
+            kept.append(text if fits else "")
+            end = place + width / 2 + 6 if fits else end
+        axes.set_xticklabels(kept)
 
     sheet.on_fit(fit)
 
 
-def _apart(places: Sequence[float], widths: Sequence[float]) -> bool:
-    ends = [(place - width / 2, place + width / 2) for place, width in zip(places, widths, strict=True)]
-    return all(right + 5 <= left for (_, right), (left, _) in pairwise(ends))
+def room_for_marks(scale: Scale) -> float:
+    """Return how many pixels the marks of an x axis take when every second one says something."""
+    return sum(14 + 7 * len(text) for _, text in scale.marks) / 2
 
 
 def fit_categories(sheet: Sheet, axes: Any, names: Sequence[str]) -> None:

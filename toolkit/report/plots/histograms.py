@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.report.plots.frame import Scale, set_title, thin_marks
+from toolkit.report.plots.frame import Scale, room_for_marks, set_title, thin_marks
 from toolkit.report.plots.palette import COLOURS, FAINT
 from toolkit.report.plots.rules import add_rules, head_room
 from toolkit.report.plots.sheet import Sheet, column_count, row_height
@@ -22,7 +22,7 @@ def compose(figure: HistogramFigure) -> Sheet:
     counts = [count for panel in figure.panels for count in panel.counts if count > 0]
     # The least count is to be seen on a logarithmic axis too: it stands upon half of it.
     y = Scale.over(figure.y, [*counts, min(counts, default=1) / 2] if figure.y.log else counts, count=5, zero=True)
-    columns = column_count(len(figure.panels), [14.0 * len(x.marks) + sum(7 * len(text) for _, text in x.marks) / 2])
+    columns = column_count(len(figure.panels), [room_for_marks(x)])
     sheet = Sheet(title=figure.title, note=figure.note, panels=len(figure.panels), columns=columns,
                   height=row_height(len(figure.panels), columns))
     head_room(sheet, [panel.rules for panel in figure.panels], y)

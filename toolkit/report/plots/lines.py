@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
-from toolkit.report.plots.frame import Scale, set_title, thin_marks
+from toolkit.report.plots.frame import Scale, room_for_marks, set_title, thin_marks
 from toolkit.report.plots.palette import FAINT, Look, looks
 from toolkit.report.plots.rules import add_rules, head_room
 from toolkit.report.plots.sheet import Sheet, column_count, row_height
@@ -27,8 +27,7 @@ def compose(figure: LineFigure) -> Sheet:
     """Return the figure laid out."""
     x = Scale.over(figure.x, _xs(figure), count=8, places=list(_xs(figure)))
     y = Scale.over(figure.y, _ys(figure), count=6, zero=True)
-    needed = 14.0 * len(x.marks) + sum(7 * len(text) for _, text in x.marks)
-    columns = column_count(len(figure.panels), [needed])
+    columns = column_count(len(figure.panels), [room_for_marks(x)])
     sheet = Sheet(title=figure.title, note=figure.note, panels=len(figure.panels), columns=columns,
                   height=row_height(len(figure.panels), columns))
     known = looks(series for panel in figure.panels for series in panel.series)
