@@ -16,7 +16,9 @@ EXPERIMENTS = {
     "countdown": "toolkit.experiments.countdown:Countdown",
     "switch-interval": "toolkit.experiments.switch_interval:SwitchInterval",
     "hashing": "toolkit.experiments.hashing:Hashing",
+    "affinity": "toolkit.experiments.affinity:Affinity",
     "signals": "toolkit.experiments.signals:Signals",
+    "convoy": "toolkit.experiments.convoy:Convoy",
 }
 
 

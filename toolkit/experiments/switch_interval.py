@@ -267,7 +267,7 @@ def _findings(results: Results, build: Build) -> Iterator[str]:
         return results.compare(_serial(results, build), cell)
 
     usual, short = against_none(interval=DEFAULT), against_none(interval=SHORTEST)
-    if usual is None or short is None:
+    if usual is None or short is None or "unknown" in {usual.verdict(), short.verdict()}:
         return
     if build.free_threaded:
         yield _free_threaded(build, most, usual, short)
