@@ -33,7 +33,7 @@ OWN_PACKAGES = ("toolkit", "workloads", "runners")
 # pyperf asks for psutil, which has no wheels for several builds; pyperf does without it.
 WITHOUT_DEPENDENCIES = {"pyperf"}
 # Compiling these takes minutes and depends on what the machine has: only their wheels count.
-WHEELS_ONLY = {"numpy"}
+WHEELS_ONLY = {"numpy", "gevent"}
 # A source distribution may be built as long as it compiles nothing.
 NO_COMPILERS = {"CC": "false", "CXX": "false", "CARGO": "false", "RUSTC": "false"}
 RETRY_SECONDS = 3600.0    # a package without a wheel may get one; asking at every start would cost seconds

@@ -1,0 +1,28 @@
+"""The libraries that experiments measure: what is installed into the builds' environments, and what to say without it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.experiments.base import Package
+
+if TYPE_CHECKING:
+    from toolkit.experiments.base import Setting
+    from toolkit.model import Build
+
+REQUESTS = Package(requirement="requests>=2.32", module="requests")
+AIOHTTP = Package(requirement="aiohttp>=3.13", module="aiohttp")
+TORNADO = Package(requirement="tornado>=6.5", module="tornado")
+GEVENT = Package(requirement="gevent>=25.4", module="gevent")
+NO_GREENLETS = "gevent takes part on builds with a GIL: it has no wheels for the others, and its threads are one"
+
+
+def missing(setting: Setting, build: Build, *packages: Package) -> str | None:
+    """Return why `build` lacks one of the packages and how to get it, None when it has them all."""
+    for package in packages:
+        if package is GEVENT and build.free_threaded:
+            return NO_GREENLETS
+        if reason := setting.module_reason(build, package.module):
+            return (f"{reason}; take a build that {package.module} has a wheel for, or install '{package.requirement}' "
+                    "into the environment of this one")
+    return None
