@@ -1,0 +1,73 @@
+"""Compile C sources into a shared library, under a lock, put into its place whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.builds.places import locked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_TIMEOUT = 120.0
+_TOLD = 2000       # characters of a compiler's message that a reason quotes
+
+
+class CompileError(Exception):
+    """A library that cannot be had here; the message says why."""
+
+
+def c_compiler() -> list[str]:
+    """Return the words of the C compiler: $CC, the one that this Python was built with, or cc.
+
+    Raises:
+        CompileError: there is none.
+    """
+    wanted = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
+    command = shlex.split(wanted)
+    if shutil.which(command[0]) is None:
+        command = ["cc"]
+    if shutil.which(command[0]) is None:
+        raise CompileError(f"there is no C compiler ({wanted} is not on PATH)")
+    return command
+
+
+def compile_library(
+    command: Sequence[str], sources: Sequence[str], target: Path, on_compile: Callable[[], object] | None = None
+) -> None:
+    """Compile `sources` to `target` unless another process has just done it.
+
+    Args:
+        command: The compiler with all its options but the files.
+        sources: Paths of the C files.
+        target: The library.
+        on_compile: Called before a compilation, which takes some seconds.
+
+    Raises:
+        CompileError: the compiler failed or took too long.
+        OSError: the library cannot be written.
+    """
+    with locked(target.with_name("lock"), lambda: None):
+        if target.exists():
+            return
+        if on_compile is not None:
+            on_compile()
+        handle, name = tempfile.mkstemp(".so", dir=target.parent)
+        os.close(handle)
+        try:
+            done = subprocess.run([*command, *sources, "-o", name], capture_output=True, text=True,
+                                  timeout=_TIMEOUT, check=False)
+            if done.returncode:
+                raise CompileError(f"{command[0]} failed:\n{done.stderr.strip()[:_TOLD]}")
+            Path(name).replace(target)
+        except subprocess.TimeoutExpired as error:
+            raise CompileError(f"{command[0]} did not finish within {_TIMEOUT:.0f} s") from error
+        finally:
+            Path(name).unlink(missing_ok=True)

@@ -1,0 +1,110 @@
+/* The process's file: made, mapped, closed, and made again in a forked child. */
+#include "shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int recording;
+uint32_t generation;
+struct mapping *map;
+
+static void fill_names(struct header *header)
+{
+    ssize_t length = readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);
+    if (length < 0)
+        header->executable[0] = 0;
+    int command = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    if (command >= 0) {
+        length = read(command, header->command, sizeof header->command - 1);
+        if (length < 0)
+            header->command[0] = 0;
+        close(command);
+    }
+}
+
+/* Measure what our own work costs, in picoseconds: the report says how much of it a run had. */
+static void calibrate(struct header *header)
+{
+    enum { TIMES = 200 };
+    static struct slot idle;
+    uint64_t begin = now();
+    for (int i = 0; i < TIMES - 1; i++)
+        now();
+    uint64_t clocks = now() - begin;
+    header->clock_ps = clocks * 1000 / TIMES;
+    struct span span = {.kind = HOLD};
+    begin = now();
+    for (int i = 0; i < TIMES; i++) {
+        span.begin = now();
+        span.end = now();
+        add_total(&idle.totals[HOLD], span.begin, span.end);
+        __asm__ volatile("" : : "r"(&span), "r"(&idle) : "memory");
+    }
+    header->pair_ps = (now() - begin) * 1000 / TIMES;
+}
+
+int open_file(const char *folder, uint32_t flags)
+{
+    char path[4096];
+    uint64_t start = now();
+    int written = snprintf(path, sizeof path, "%s/%d-%llu.gil", folder, (int)getpid(), (unsigned long long)start);
+    if (written < 0 || (size_t)written >= sizeof path)
+        return ENAMETOOLONG;
+    int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0)
+        return errno;
+    struct mapping *fresh = MAP_FAILED;
+    /* What is certainly written gets its blocks now: on a full disk a later write would be a SIGBUS. */
+    size_t sure = sizeof(struct mapping) - sizeof fresh->chunks;
+    int failed = posix_fallocate(file, 0, (off_t)sure);
+    if (!failed && ftruncate(file, sizeof(struct mapping)) == 0)
+        fresh = mmap(NULL, sizeof(struct mapping), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    if (fresh == MAP_FAILED) {
+        int error = failed ? failed : errno;
+        close(file);
+        unlink(path);
+        return error;
+    }
+    struct header *header = &fresh->header;
+    struct timespec real;
+    clock_gettime(CLOCK_REALTIME, &real);
+    header->format = FORMAT;
+    header->pid = (uint32_t)getpid();
+    header->parent = (uint32_t)getppid();
+    header->python = python_version;
+    header->flags = flags | (free_threaded ? FREE_THREADED : 0) | (sites_known ? SITES_KNOWN : 0);
+    header->start_real = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
+    fill_names(header);
+    calibrate(header);
+    header->start = now();
+    memcpy(header->magic, "gilscope", 8);
+    close(file);
+    map = fresh;
+    generation++;
+    __atomic_store_n(&recording, 1, __ATOMIC_RELEASE);
+    return 0;
+}
+
+void close_file(void)
+{
+    if (!recording)
+        return;
+    end_thread();
+    __atomic_store_n(&recording, 0, __ATOMIC_RELEASE);
+    map->header.end = now();
+    map->header.flags |= ENDED;
+    /* It stays mapped: a thread may be in the middle of writing to it. */
+}
+
+void forget_file(void)
+{
+    recording = 0;
+    if (map != NULL)
+        munmap(map, sizeof(struct mapping));
+    map = NULL;
+}

@@ -1,0 +1,230 @@
+/* The C library's functions that the shim stands in front of, and what each tells about the GIL.
+
+   The GIL is a flag under a mutex and a condition variable (take_gil and drop_gil in ceval_gil.c).  A thread that has to
+   wait calls pthread_cond_timedwait, again and again; one that has it unlocks the mutex; one that gives it away signals
+   the condition variable and unlocks.  The main interpreter's lies in _PyRuntime; that of an interpreter with a GIL of
+   its own lies in the heap, and is known by pthread_cond_init having been called from the same place. */
+#include "shim.h"
+
+#include <errno.h>
+
+static struct gil gils[GILS_MAX];
+static uint32_t gil_count;
+static uint64_t gil_bits;       /* a bit for each mutex, by its address: most others are told apart by it */
+static const void *init_caller; /* the place that makes GILs */
+
+static uint64_t bit_of(const void *mutex)
+{
+    return (uint64_t)1 << ((uint64_t)mutex * 0x9E3779B97F4A7C15u >> 58);
+}
+
+static struct gil *gil_of_mutex(const pthread_mutex_t *mutex)
+{
+    if (mutex == gils[0].mutex)
+        return &gils[0];
+    if (likely(gil_count < 2) || !(gil_bits & bit_of(mutex)))
+        return NULL;
+    for (uint32_t i = 1; i < gil_count; i++)
+        if (gils[i].mutex == mutex)
+            return &gils[i];
+    return NULL;
+}
+
+static struct gil *gil_of_cond(const pthread_cond_t *cond, int switching)
+{
+    for (uint32_t i = 0; i < gil_count; i++)
+        if ((switching ? gils[i].switch_cond : gils[i].cond) == cond)
+            return &gils[i];
+    return NULL;
+}
+
+/* A GIL's members follow each other: cond, mutex, switch_cond, switch_mutex. */
+static void add_gil(pthread_cond_t *cond)
+{
+    uint32_t number = 0;
+    while (number < gil_count && gils[number].cond != NULL && gils[number].cond != cond)
+        number++;
+    if (number == GILS_MAX) {
+        if (map != NULL)
+            __atomic_fetch_add(&map->header.gils_lost, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    pthread_mutex_t *mutex = (pthread_mutex_t *)(cond + 1);
+    gils[number] = (struct gil){.cond = cond, .mutex = mutex, .switch_cond = (pthread_cond_t *)(mutex + 1)};
+    gil_bits |= bit_of(mutex);
+    if (number == gil_count)
+        __atomic_store_n(&gil_count, number + 1, __ATOMIC_RELEASE);
+}
+
+static int within_runtime(const void *address)
+{
+    return (const char *)address >= runtime && (const char *)address < runtime_end;
+}
+
+EXPORT int pthread_cond_init(pthread_cond_t *restrict cond, const pthread_condattr_t *restrict attributes)
+{
+    if (unlikely(real.cond_init == NULL))
+        find_real();
+    if (python && from_python(CALLER)) {
+        const char *after_main = gils[0].cond ? (const char *)gils[0].switch_cond : NULL;
+        if (within_runtime(cond) && (const char *)cond != after_main) {
+            init_caller = CALLER;
+            if (gils[0].cond == NULL || gils[0].cond == cond)
+                add_gil(cond);
+        } else if (!within_runtime(cond) && CALLER == init_caller && gil_of_cond(cond, 1) == NULL)
+            add_gil(cond);
+    }
+    return real.cond_init(cond, attributes);
+}
+
+EXPORT int pthread_cond_destroy(pthread_cond_t *cond)
+{
+    if (unlikely(real.cond_destroy == NULL))
+        find_real();
+    struct gil *gil = python && gil_count > 1 ? gil_of_cond(cond, 0) : NULL;
+    if (gil != NULL && gil != &gils[0])
+        *gil = (struct gil){0};
+    return real.cond_destroy(cond);
+}
+
+static void begin_wait(struct slot *slot, struct gil *gil)
+{
+    self.waiting = (struct span){.begin = now(), .kind = WAIT, .gil = (uint8_t)(gil - gils), .other = (uint16_t)gil->holder};
+    self.waiting.site = sample(slot, ON_NOTHING, 0);
+    self.gil = gil;
+    slot->gil = self.waiting.gil;
+    slot->since = self.waiting.begin;
+    slot->state = WAIT;
+}
+
+EXPORT int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
+                                  const struct timespec *restrict until)
+{
+    if (unlikely(real.cond_timedwait == NULL))
+        find_real();
+    struct gil *gil = recording ? gil_of_mutex(mutex) : NULL;
+    struct slot *slot = gil != NULL && gil->cond == cond ? own_slot(1) : NULL;
+    if (slot == NULL)
+        return real.cond_timedwait(cond, mutex, until);
+    if (slot->state != WAIT || self.gil != gil)
+        begin_wait(slot, gil);
+    int result = real.cond_timedwait(cond, mutex, until);
+    if (self.slot != slot || !recording)
+        return result;
+    self.wait_end = now();
+    self.waiting.attempts += self.waiting.attempts != UINT16_MAX;
+    self.waiting.timeouts += result == ETIMEDOUT && self.waiting.timeouts != UINT16_MAX;
+    slot->attempts++;
+    slot->timeouts += result == ETIMEDOUT;
+    return result;
+}
+
+static void end_wait(struct slot *slot)
+{
+    struct span *wait = &self.waiting;
+    wait->end = self.wait_end > wait->begin ? self.wait_end : wait->begin;
+    record(slot, wait);
+    uint64_t lasted = wait->end - wait->begin;
+    unsigned bucket = lasted ? 63 - (unsigned)__builtin_clzll(lasted) : 0;
+    slot->histogram[bucket < HISTOGRAM ? bucket : HISTOGRAM - 1]++;
+    if (wait->site)
+        add_total_shared(&map->sites[wait->site].waited, wait->begin, wait->end);
+    slot->since = wait->end;
+}
+
+/* The mutex of a GIL is unlocked: at the end of take_gil, or at the end of drop_gil. */
+static void on_unlock(struct gil *gil)
+{
+    struct slot *slot = own_slot(1);
+    if (slot == NULL)
+        return;
+    if (self.releasing) {
+        self.releasing = 0;
+        return;
+    }
+    if (slot->state == HOLD)
+        return;
+    if (slot->state == WAIT && self.gil == gil)
+        end_wait(slot);
+    else {
+        slot->acquired_free++;
+        slot->since = now();
+    }
+    uint32_t me = self.number + 1;
+    slot->flags |= PYTHON;
+    slot->acquired++;
+    slot->handovers += gil->last != 0 && gil->last != me;
+    gil->holder = gil->last = me;
+    self.gil = gil;
+    slot->gil = (uint32_t)(gil - gils);
+    slot->state = HOLD;
+}
+
+EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+    if (unlikely(real.mutex_unlock == NULL))
+        find_real();
+    if (recording) {
+        struct gil *gil = gil_of_mutex(mutex);
+        if (unlikely(gil != NULL))
+            on_unlock(gil);
+    }
+    return real.mutex_unlock(mutex);
+}
+
+EXPORT int pthread_cond_signal(pthread_cond_t *cond)
+{
+    if (unlikely(real.cond_signal == NULL))
+        find_real();
+    struct gil *gil = NULL;
+    if (recording)
+        gil = cond == gils[0].cond ? &gils[0] : gil_count > 1 ? gil_of_cond(cond, 0) : NULL;
+    struct slot *slot = gil != NULL ? own_slot(1) : NULL;
+    if (slot == NULL)
+        return real.cond_signal(cond);
+    if (slot->state == HOLD) {
+        struct span hold = {.begin = slot->since, .end = now(), .kind = HOLD, .gil = (uint8_t)slot->gil};
+        record(slot, &hold);
+    }
+    slot->state = 0;
+    gil->holder = 0;
+    self.releasing = 1;
+    return real.cond_signal(cond);
+}
+
+/* drop_gil waits here after a request until another thread has the GIL: without it the same thread might take it again. */
+EXPORT int pthread_cond_wait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex)
+{
+    if (unlikely(real.cond_wait == NULL))
+        find_real();
+    struct slot *slot = recording && python && from_python(CALLER) && gil_of_cond(cond, 1) ? own_slot(1) : NULL;
+    if (slot == NULL)
+        return real.cond_wait(cond, mutex);
+    struct span span = {.begin = now(), .kind = SWITCH, .gil = (uint8_t)slot->gil};
+    slot->since = span.begin;
+    slot->state = SWITCH;
+    int result = real.cond_wait(cond, mutex);
+    span.end = now();
+    if (recording && self.slot == slot) {
+        slot->state = 0;
+        record(slot, &span);
+    }
+    return result;
+}
+
+void forget_holders(void)
+{
+    for (uint32_t i = 0; i < gil_count; i++)
+        gils[i].holder = gils[i].last = 0;
+}
+
+void hold_from_now(void)
+{
+    struct slot *slot = own_slot(1);
+    if (slot == NULL || gil_count == 0 || free_threaded)     /* a free-threaded build may have it off */
+        return;
+    self.gil = &gils[0];
+    gils[0].holder = gils[0].last = self.number + 1;
+    slot->since = now();
+    slot->state = HOLD;
+}

@@ -1,0 +1,84 @@
+/* Loading: the real functions, whether this is a Python at all, and when to begin. */
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct real real;
+int python;
+static const char *folder;      /* of the environment: recording begins with the process */
+
+/* The newest version: dlsym gives the oldest of the pthread_cond functions, with another layout, on some systems. */
+static void *next(const char *name, const char *version)
+{
+    void *found = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
+    return found ? found : dlsym(RTLD_NEXT, name);
+}
+
+void find_real(void)
+{
+    real.cond_init = next("pthread_cond_init", "GLIBC_2.3.2");
+    real.cond_destroy = next("pthread_cond_destroy", "GLIBC_2.3.2");
+    real.cond_timedwait = next("pthread_cond_timedwait", "GLIBC_2.3.2");
+    real.cond_wait = next("pthread_cond_wait", "GLIBC_2.3.2");
+    real.cond_signal = next("pthread_cond_signal", "GLIBC_2.3.2");
+    real.create = next("pthread_create", NULL);
+    real.setname = next("pthread_setname_np", NULL);
+    real.sem_wait = next("sem_wait", NULL);
+    real.sem_timedwait = next("sem_timedwait", NULL);
+    real.sem_clockwait = next("sem_clockwait", NULL);
+    real.sem_trywait = next("sem_trywait", NULL);
+    real.mutex_unlock = next("pthread_mutex_unlock", NULL);
+}
+
+/* A forked child must not write to its parent's file: it makes its own, or records nothing. */
+static void in_child(void)
+{
+    int recorded = recording;
+    forget_file();
+    forget_holders();
+    if (recorded && folder != NULL && open_file(folder, FORKED) == 0)
+        hold_from_now();
+}
+
+/* Begin to record into a new file in `path`; the calling thread holds the GIL.  Returns 0 or an errno. */
+EXPORT int gilscope_gil_start(const char *path)
+{
+    if (!python)
+        return ENOSYS;
+    if (recording)
+        return EALREADY;
+    forget_holders();
+    int error = open_file(path, 0);
+    if (error == 0)
+        hold_from_now();
+    return error;
+}
+
+/* Stop recording, as at the process's end. */
+EXPORT void gilscope_gil_stop(void)
+{
+    close_file();
+}
+
+__attribute__((constructor)) static void load(void)
+{
+    find_real();
+    if (!find_python())
+        return;
+    register_thread_end();
+    python = 1;
+    pthread_atfork(NULL, NULL, in_child);
+    folder = getenv("GILSCOPE_GIL");
+    if (folder != NULL && folder[0] == '/')
+        open_file(folder, 0);
+    else
+        folder = NULL;
+}
+
+__attribute__((destructor)) static void unload(void)
+{
+    close_file();
+}

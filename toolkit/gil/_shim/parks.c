@@ -1,0 +1,122 @@
+/* What the interpreter parks threads on, semaphores, and the threads themselves: when they start, their names. */
+#include "shim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void begin_park(struct slot *slot, struct span *span, const sem_t *semaphore)
+{
+    uint64_t type;
+    *span = (struct span){.begin = now(), .kind = PARK};
+    enum reason reason = park_reason(semaphore, &type);
+    span->site = sample(slot, reason, type);
+    slot->since = span->begin;
+    slot->state = PARK;
+}
+
+static void end_park(struct slot *slot, struct span *span)
+{
+    if (!recording || self.slot != slot)
+        return;
+    span->end = now();
+    slot->state = 0;
+    record(slot, span);
+    if (span->site)
+        add_total_shared(&map->sites[span->site].parked, span->begin, span->end);
+}
+
+/* Give the thread's slot when it is about to be parked: the semaphore is the interpreter's, and cannot be had at once. */
+static struct slot *parking(sem_t *semaphore, const void *caller, int *taken)
+{
+    if (!recording || !python || !from_python(caller))
+        return NULL;
+    int before = errno;
+    *taken = real.sem_trywait(semaphore) == 0;
+    errno = before;
+    return *taken ? NULL : own_slot(1);
+}
+
+EXPORT int sem_wait(sem_t *semaphore)
+{
+    if (unlikely(real.sem_wait == NULL))
+        find_real();
+    int taken = 0;
+    struct slot *slot = parking(semaphore, CALLER, &taken);
+    if (slot == NULL)
+        return taken ? 0 : real.sem_wait(semaphore);
+    struct span span;
+    begin_park(slot, &span, semaphore);
+    int result = real.sem_wait(semaphore), error = errno;
+    end_park(slot, &span);
+    errno = error;
+    return result;
+}
+
+EXPORT int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restrict until)
+{
+    if (unlikely(real.sem_timedwait == NULL))
+        find_real();
+    int taken = 0;
+    struct slot *slot = parking(semaphore, CALLER, &taken);
+    if (slot == NULL)
+        return taken ? 0 : real.sem_timedwait(semaphore, until);
+    struct span span;
+    begin_park(slot, &span, semaphore);
+    int result = real.sem_timedwait(semaphore, until), error = errno;
+    end_park(slot, &span);
+    errno = error;
+    return result;
+}
+
+EXPORT int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, const struct timespec *restrict until)
+{
+    if (unlikely(real.sem_clockwait == NULL))
+        find_real();
+    int taken = 0;
+    struct slot *slot = parking(semaphore, CALLER, &taken);
+    if (slot == NULL)
+        return taken ? 0 : real.sem_clockwait(semaphore, clock, until);
+    struct span span;
+    begin_park(slot, &span, semaphore);
+    int result = real.sem_clockwait(semaphore, clock, until), error = errno;
+    end_park(slot, &span);
+    errno = error;
+    return result;
+}
+
+struct beginning { void *(*function)(void *); void *argument; };
+
+static void *begin_thread(void *raw)
+{
+    struct beginning beginning = *(struct beginning *)raw;
+    free(raw);
+    if (recording)
+        own_slot(1);
+    return beginning.function(beginning.argument);
+}
+
+EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
+                          void *(*function)(void *), void *restrict argument)
+{
+    if (unlikely(real.create == NULL))
+        find_real();
+    struct beginning *beginning = recording && python && from_python(CALLER) ? malloc(sizeof *beginning) : NULL;
+    if (beginning == NULL)
+        return real.create(thread, attributes, function, argument);
+    *beginning = (struct beginning){function, argument};
+    int result = real.create(thread, attributes, begin_thread, beginning);
+    if (result != 0)
+        free(beginning);
+    return result;
+}
+
+EXPORT int pthread_setname_np(pthread_t thread, const char *name)
+{
+    if (unlikely(real.setname == NULL))
+        find_real();
+    int result = real.setname(thread, name);
+    if (result == 0 && recording && self.slot != NULL && pthread_equal(thread, pthread_self()))
+        strncpy(self.slot->name, name, sizeof self.slot->name - 1);
+    return result;
+}

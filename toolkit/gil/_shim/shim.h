@@ -1,0 +1,195 @@
+/* The preloaded shim: what its parts share, and the layout of the file that toolkit/gil/records.py reads.
+
+   One file per process, mapped into it and written in place: a process that is killed leaves what it has.  Every
+   thread writes to its own slot and its own chunks, so nothing here takes a lock. */
+#ifndef GILSCOPE_SHIM_H
+#define GILSCOPE_SHIM_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdint.h>
+#include <time.h>
+
+#define FORMAT 1                /* raise it with every change below */
+#define SITES_MAX 512
+#define SLOTS_MAX 2048
+#define CHUNKS_MAX 8192         /* 64 MiB */
+#define CHUNKS_PER_THREAD 64    /* then a thread overwrites its own oldest ones: 16,320 spans are kept */
+#define SPANS_PER_CHUNK 255
+#define HISTOGRAM 40            /* waits by power of two of their nanoseconds: bucket b holds [2^b, 2^(b+1)) */
+#define GILS_MAX 128
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+enum kind { WAIT = 1, HOLD = 2, SWITCH = 3, PARK = 4, KINDS = 5 };
+/* What a parked thread waits for.  ON_OBJECT: the mutex in an object's header, a critical section. */
+enum reason { ON_NOTHING, ON_OBJECT, ON_LOCK, ON_WORLD, ON_RAW, ON_OTHER };
+enum flags { FREE_THREADED = 1, SITES_KNOWN = 2, ENDED = 4, FORKED = 8, NO_GIL_FOUND = 16 };
+enum slot_flags { PYTHON = 1, SLOT_ENDED = 2, MAIN = 4 };
+
+struct span {                   /* 32 bytes */
+    uint64_t begin, end;        /* ns, CLOCK_MONOTONIC */
+    uint32_t site;              /* 0: not known */
+    uint16_t attempts, timeouts;
+    uint16_t other;             /* WAIT: 1 + the slot that held the GIL when it began, 0: not known */
+    uint8_t kind, gil;
+    uint32_t reserved;
+};
+
+struct chunk {                  /* 8 KiB */
+    uint32_t slot, count;
+    uint64_t sequence;          /* of its first span among the thread's */
+    uint64_t reserved[2];
+    struct span spans[SPANS_PER_CHUNK];
+};
+
+struct total { uint64_t count, sum, longest, longest_begin; };
+
+struct slot {                   /* one thread; 1024 bytes */
+    uint32_t tid, flags;
+    uint64_t start, end;
+    char name[16], entry[128];
+    uint32_t state, gil;        /* enum kind: in which a killed thread was, since when */
+    uint64_t since;
+    struct total totals[KINDS];
+    uint64_t attempts, timeouts, handovers, acquired_free, acquired, woke, spans, spans_lost, clocks, samples,
+        sample_ns;
+    uint64_t cpu_ns, runqueue_ns, voluntary, involuntary;
+    uint64_t cpu_start, runqueue_start, voluntary_start, involuntary_start;
+    uint32_t histogram[HISTOGRAM];
+    char padding[1024 - 8 - 16 - 144 - 16 - 32 * KINDS - 19 * 8 - 4 * HISTOGRAM];
+};
+
+struct site {                   /* one place that waited, for one reason; 512 bytes */
+    uint32_t ready, line;
+    uint64_t code, instruction, object;
+    uint32_t reason, reserved;
+    struct total waited, parked;
+    char file[224], function[88], on[40];
+    char padding[512 - 40 - 64 - 352];
+};
+
+struct header {                 /* one page */
+    char magic[8];
+    uint32_t format, pid, parent, python, flags, slots_used, slots_lost, sites_lost, gils_lost, chunks_used;
+    uint64_t start, start_real, end;
+    uint64_t clock_ps, pair_ps; /* one reading of the clock; one hold recorded */
+    char executable[256], command[1024];
+};
+
+struct mapping {                /* the file, chunk by chunk */
+    struct header header;
+    char padding[4096 - sizeof(struct header)];
+    struct site sites[SITES_MAX];
+    struct slot slots[SLOTS_MAX];
+    struct chunk chunks[CHUNKS_MAX];
+};
+
+_Static_assert(sizeof(struct span) == 32, "span");
+_Static_assert(sizeof(struct chunk) == 8192, "chunk");
+_Static_assert(sizeof(struct slot) == 1024, "slot");
+_Static_assert(sizeof(struct site) == 512, "site");
+
+struct gil {
+    pthread_cond_t *cond, *switch_cond;
+    pthread_mutex_t *mutex;
+    uint32_t holder;            /* 1 + slot; 0: nobody that we know */
+    uint32_t last;              /* likewise: who held it last */
+};
+
+struct self {                   /* what a thread keeps of its own */
+    struct slot *slot;          /* NULL: none yet, or none left */
+    uint32_t number;            /* of the slot */
+    int gone;                   /* no slot was left, or the thread has ended */
+    uint32_t generation;        /* of the recording that the slot belongs to */
+    int releasing;              /* between the signal and the unlock of drop_gil() */
+    struct gil *gil;            /* waited for or held */
+    uint64_t wait_end;
+    struct span waiting;        /* the wait that has begun */
+    struct chunk *chunk;
+    uint16_t own[CHUNKS_PER_THREAD];
+    uint32_t owned, current;
+};
+
+extern int recording;
+extern uint32_t generation;
+extern struct mapping *map;
+extern __thread struct self self;
+
+static inline uint64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+#define EXPORT __attribute__((visibility("default")))
+#define CALLER __builtin_return_address(0)
+
+/* load.c */
+extern struct real {
+    int (*cond_init)(pthread_cond_t *, const pthread_condattr_t *);
+    int (*cond_destroy)(pthread_cond_t *);
+    int (*cond_timedwait)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+    int (*cond_wait)(pthread_cond_t *, pthread_mutex_t *);
+    int (*cond_signal)(pthread_cond_t *);
+    int (*mutex_unlock)(pthread_mutex_t *);
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    int (*setname)(pthread_t, const char *);
+    int (*sem_wait)(sem_t *);
+    int (*sem_timedwait)(sem_t *, const struct timespec *);
+    int (*sem_clockwait)(sem_t *, clockid_t, const struct timespec *);
+    int (*sem_trywait)(sem_t *);
+} real;
+extern int python;              /* whether this is a Python that we know */
+void find_real(void);
+
+/* hooks.c */
+void forget_holders(void);
+void hold_from_now(void);
+
+/* file.c */
+int open_file(const char *folder, uint32_t flags);
+void close_file(void);
+void forget_file(void);
+
+/* slots.c */
+struct slot *own_slot(int python);
+void end_thread(void);
+void register_thread_end(void);
+void record(struct slot *slot, const struct span *span);
+void add_total(struct total *total, uint64_t begin, uint64_t end);
+void add_total_shared(struct total *total, uint64_t begin, uint64_t end);
+
+/* python.c */
+/* Offsets in bytes.  3.13 and later tell them in _PyRuntime; 3.12's do not change any more. */
+struct offsets {
+    uint64_t state_frame, state_size, previous, executable, instruction, owner, tlbc_index;
+    uint64_t filename, qualname, linetable, firstlineno, bytecode, tlbc, type, type_name, length, text, bytes;
+    unsigned last_owner;        /* frames owned by the interpreter itself come after it */
+};
+
+extern struct offsets at;
+extern const char *runtime, *runtime_end;
+extern uint32_t python_version;
+extern int free_threaded, sites_known;
+int find_python(void);
+int from_python(const void *caller);
+int peek(uint64_t address, void *into, unsigned long size);
+uint64_t own_thread_state(void);
+
+/* frames.c */
+struct place { uint64_t code, instruction; };
+int own_place(struct place *place);
+int own_entry(char *into, unsigned long size);
+void describe(struct place place, struct site *site);
+
+/* sites.c */
+uint32_t sample(struct slot *slot, enum reason reason, uint64_t object);
+enum reason park_reason(const sem_t *semaphore, uint64_t *object);
+
+#endif

@@ -1,0 +1,280 @@
+"""Read what the shim has recorded: one file per process, into plain values.
+
+The layout is that of `_shim/shim.h`.  A file is readable at any time, also when its process was killed.  Nanoseconds
+of CLOCK_MONOTONIC become seconds since the process's recording began.
+"""
+
+from __future__ import annotations
+
+import operator
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+SUFFIX = ".gil"
+FORMAT = 1
+PAGE = 4096
+SITES, SITE = 512, 512
+SLOTS, SLOT = 2048, 1024
+CHUNKS, CHUNK, SPANS = 8192, 8192, 255
+HISTOGRAM = 40
+_SLOTS_AT = PAGE + SITES * SITE
+_CHUNKS_AT = _SLOTS_AT + SLOTS * SLOT
+_HEADER = struct.Struct("=8s10I5Q256s1024s")
+_SITE = struct.Struct("=2I3Q2I8Q224s88s40s")
+_SLOT = struct.Struct(f"=2I2Q16s128s2IQ20Q19Q{HISTOGRAM}I")
+_CHUNK = struct.Struct("=2IQ16x")
+_SPAN = struct.Struct("=2QI3H2BI")
+_FREE_THREADED, _SITES_KNOWN, _ENDED, _FORKED = 1, 2, 4, 8
+_PYTHON, _SLOT_ENDED, _MAIN = 1, 2, 4
+
+
+class BadRecordError(Exception):
+    """A file that the shim did not write, or another version of it."""
+
+
+class Kind(IntEnum):
+    """What a span of a thread's time is."""
+
+    WAIT = 1     # for the GIL
+    HOLD = 2     # has the GIL
+    SWITCH = 3   # has given the GIL away on request and waits until another thread has it
+    PARK = 4     # parked by the interpreter on a mutex, a lock or an event
+
+
+class Reason(IntEnum):
+    """What a parked thread waits for."""
+
+    NOTHING = 0  # it waits for the GIL
+    OBJECT = 1   # the mutex in an object's header: a critical section of a free-threaded build
+    LOCK = 2     # a threading.Lock or RLock
+    WORLD = 3    # all threads are stopped, by the garbage collector for instance
+    RAW = 4      # a lock inside the interpreter
+    OTHER = 5    # an event, a queue, the end of another thread
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Spans of one kind, added up.  Seconds."""
+
+    count: int
+    seconds: float
+    longest: float
+    longest_at: float    # when it began
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One stretch of a thread's time."""
+
+    kind: Kind
+    begin: float
+    end: float
+    site: int            # index of Process.sites; 0: not known
+    attempts: int        # WAIT: how often it tried
+    timeouts: int        # WAIT: how often it asked for the GIL after waiting the switch interval in vain
+    holder: int | None   # WAIT: the number of the thread that had the GIL when the wait began
+    gil: int             # 0: the main interpreter's
+
+    @property
+    def seconds(self) -> float:
+        """How long it lasted."""
+        return self.end - self.begin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """One place in the program that waited, for one reason."""
+
+    file: str
+    line: int
+    function: str
+    reason: Reason
+    on: str              # the type of the object parked on: "list"
+    waited: Total        # for the GIL
+    parked: Total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thread:
+    """One thread that the interpreter started or that used it."""
+
+    number: int          # of its slot, in order of appearance
+    tid: int
+    name: str            # as the operating system has it: Python's own name from 3.14 on
+    entry: str           # the outermost function of the program that it ran; "" when it was never seen waiting
+    main: bool
+    ended: bool          # False: it was still there when the recording ended, or the process was killed
+    start: float
+    end: float           # the recording's end when it had not ended
+    totals: dict[Kind, Total]
+    attempts: int        # tries of all waits; more than the waits are failed ones
+    timeouts: int
+    handovers: int       # times it got the GIL after another thread had it
+    acquired: int        # times it got the GIL
+    acquired_free: int   # of these, without waiting
+    histogram: tuple[int, ...]  # waits for the GIL by power of two of their nanoseconds
+    cpu: float | None    # CPU seconds; None when the thread's end was not seen
+    run_queue: float | None     # seconds it was ready and had no CPU, likewise
+    voluntary: int | None       # context switches, likewise
+    involuntary: int | None
+    spans: tuple[Span, ...]     # the latest, in order of time
+    spans_lost: int      # older ones that were overwritten; the totals have them
+    unfinished: tuple[Kind, float] | None  # what a killed process's thread was in, since when
+
+    @property
+    def seconds(self) -> float:
+        """How long it was there."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """What one process left."""
+
+    pid: int
+    parent: int
+    version: str
+    free_threaded: bool
+    sites_known: bool    # False: this version's frames cannot be read
+    ended: bool          # False: it was killed, or is still there
+    forked: bool
+    started: float       # seconds since the epoch
+    seconds: float       # how long it was recorded
+    executable: str
+    command: tuple[str, ...]
+    threads: tuple[Thread, ...]
+    sites: tuple[Site | None, ...]
+    threads_lost: int
+    sites_lost: int
+    gils_lost: int
+    clock_cost: float    # seconds per reading of the clock
+    hold_cost: float     # seconds per hold recorded: two readings and their sums
+
+
+def read_folder(folder: str | Path) -> list[Process]:
+    """Return what every process left in `folder`, in order of their start.
+
+    Raises:
+        BadRecordError: A file is not the shim's.
+    """
+    found = (read(path) for path in Path(folder).glob(f"*{SUFFIX}"))
+    return sorted(found, key=lambda process: (process.started, process.pid))
+
+
+def read(path: str | Path) -> Process:
+    """Return what the process that wrote `path` left.
+
+    Raises:
+        BadRecordError: The file is not the shim's.
+    """
+    with Path(path).open("rb") as file:
+        fixed = file.read(_CHUNKS_AT)
+        if len(fixed) < _CHUNKS_AT or not fixed.startswith(b"gilscope"):
+            raise BadRecordError(f"{path} was not written by gilscope's shim, or its process was killed at its start")
+        header = _HEADER.unpack_from(fixed)
+        if header[1] != FORMAT:
+            raise BadRecordError(f"{path} has format {header[1]}, this gilscope reads {FORMAT}")
+        chunks = file.read(min(header[10], CHUNKS) * CHUNK)
+    return _process(header, fixed, chunks)
+
+
+def _process(header: tuple[Any, ...], fixed: bytes, chunks: bytes) -> Process:
+    (_, _, pid, parent, python, flags, used, lost, sites_lost, gils_lost, _, start, real, end, clock, pair,
+     executable, command) = header
+    spans = _spans(chunks, start)
+    last = end or _latest(fixed, chunks, used, start)
+    threads = tuple(_thread(fixed, number, start, last, spans.get(number, []))
+                    for number in range(min(used, SLOTS)))
+    return Process(
+        pid=pid, parent=parent, version=f"{python >> 24}.{python >> 16 & 255}.{python >> 8 & 255}",
+        free_threaded=bool(flags & _FREE_THREADED), sites_known=bool(flags & _SITES_KNOWN),
+        ended=bool(flags & _ENDED), forked=bool(flags & _FORKED), started=real / 1e9, seconds=(last - start) / 1e9,
+        executable=_text(executable), command=tuple(_words(command)),
+        threads=tuple(thread for thread in threads if thread is not None), sites=tuple(_sites(fixed, start)),
+        threads_lost=lost, sites_lost=sites_lost, gils_lost=gils_lost, clock_cost=clock / 1e12, hold_cost=pair / 1e12,
+    )
+
+
+def _latest(fixed: bytes, chunks: bytes, used: int, start: int) -> int:
+    """Return the last moment that a killed process has left a trace of."""
+    latest = start
+    for number in range(min(used, SLOTS)):
+        fields = _SLOT.unpack_from(fixed, _SLOTS_AT + number * SLOT)
+        latest = max(latest, fields[2], fields[3], fields[8])
+    for chunk, count, _ in _chunks(chunks):
+        if count:
+            latest = max(latest, _SPAN.unpack_from(chunks, chunk + _CHUNK.size + (count - 1) * _SPAN.size)[1])
+    return latest
+
+
+def _chunks(chunks: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield each chunk's offset, the number of its spans, and its slot."""
+    for offset in range(0, len(chunks) - CHUNK + 1, CHUNK):
+        slot, count, _ = _CHUNK.unpack_from(chunks, offset)
+        yield offset, min(count, SPANS), slot
+
+
+def _spans(chunks: bytes, start: int) -> dict[int, list[Span]]:
+    found: dict[int, list[Span]] = {}
+    for offset, count, slot in _chunks(chunks):
+        first = offset + _CHUNK.size
+        for begin, end, site, attempts, timeouts, other, kind, gil, _ in _SPAN.iter_unpack(
+            chunks[first : first + count * _SPAN.size]
+        ):
+            span = Span(Kind(kind), (begin - start) / 1e9, (end - start) / 1e9, site, attempts, timeouts,
+                        other - 1 if other else None, gil)
+            found.setdefault(slot, []).append(span)
+    for each in found.values():
+        each.sort(key=lambda span: (span.begin, span.end))
+    return found
+
+
+def _thread(fixed: bytes, number: int, start: int, last: int, spans: list[Span]) -> Thread | None:
+    (tid, flags, born, died, name, entry, state, _, since, *rest) = _SLOT.unpack_from(fixed, _SLOTS_AT + number * SLOT)
+    if not flags & _PYTHON or not born:
+        return None
+    totals, numbers, histogram = rest[:20], rest[20:39], rest[39:]
+    (attempts, timeouts, handovers, free, acquired, _, _, spans_lost, _, _, _, *usage) = numbers
+    ended = bool(flags & _SLOT_ENDED)
+    cpu, run_queue, voluntary, involuntary = map(operator.sub, usage[:4], usage[4:])
+    return Thread(
+        number=number, tid=tid, name=_text(name), entry=_text(entry), main=bool(flags & _MAIN), ended=ended,
+        start=(born - start) / 1e9, end=((died if ended else last) - start) / 1e9,
+        totals={kind: _total(totals[4 * kind : 4 * kind + 4], start) for kind in Kind},
+        attempts=attempts, timeouts=timeouts, handovers=handovers, acquired=acquired, acquired_free=free,
+        histogram=tuple(histogram), cpu=cpu / 1e9 if ended else None, run_queue=run_queue / 1e9 if ended else None,
+        voluntary=voluntary if ended else None, involuntary=involuntary if ended else None,
+        spans=tuple(spans), spans_lost=spans_lost,
+        unfinished=None if ended or not state else (Kind(state), (since - start) / 1e9),
+    )
+
+
+def _sites(fixed: bytes, start: int) -> Iterator[Site | None]:
+    for number in range(SITES):
+        fields = _SITE.unpack_from(fixed, PAGE + number * SITE)
+        if fields[0] != 2:  # noqa: PLR2004  2: written whole
+            yield None
+            continue
+        file, function, on = (_text(each) for each in fields[15:])
+        yield Site(file=file, line=fields[1], function=function, reason=Reason(fields[5]), on=on,
+                   waited=_total(fields[7:11], start), parked=_total(fields[11:15], start))
+
+
+def _total(fields: tuple[int, ...] | list[int], start: int) -> Total:
+    count, total, longest, begin = fields
+    return Total(count, total / 1e9, longest / 1e9, (begin - start) / 1e9 if count else 0.0)
+
+
+def _text(raw: bytes) -> str:
+    return raw.partition(b"\0")[0].decode(errors="replace")
+
+
+def _words(raw: bytes) -> list[str]:
+    return [word.decode(errors="replace") for word in raw.rstrip(b"\0").split(b"\0")]
