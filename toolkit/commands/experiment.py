@@ -112,7 +112,7 @@ def show_list(args: argparse.Namespace) -> int:
         for each in found
     ]
     sources = [
-        f'{each.name}: {source.author}, {source.year}, "{source.title}": {source.headline}'
+        f"{each.name}: {source.cited()}: {source.headline}"
         for each in found for source in each.sources
     ]
     print(RENDERERS["terminal"](Document((

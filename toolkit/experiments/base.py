@@ -46,9 +46,13 @@ class Source:
 
     title: str
     author: str
-    year: int
+    year: int        # 0: not known
     headline: str    # what it measured, in its own numbers
     url: str = ""
+
+    def cited(self) -> str:
+        """Return it as a reference: 'David Beazley, 2009, "Inside the Python GIL"'."""
+        return ", ".join(each for each in (self.author, str(self.year or ""), f'"{self.title}"') if each)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,9 +17,6 @@ from toolkit.measure.noise import is_starved
 if TYPE_CHECKING:
     from toolkit.experiments.trial import Taken
 
-PROGRAMS = "toolkit.experiments.programs"
-
-
 def main() -> None:
     """Measure the cell in `sys.argv[1]` and leave the answer in its folder."""
     spec = TrialSpec(**json.loads(sys.argv[1]))
@@ -30,7 +27,7 @@ def _measure(spec: TrialSpec) -> dict[str, Any]:
     gil_start = gil_enabled()
     trial = Trial(spec)
     # Before any thread of the program runs: an import turns the GIL on for all that follows.
-    program = importlib.import_module(f"{PROGRAMS}.{spec.program}")
+    program = importlib.import_module(spec.program)
     taken: Taken = program.measure(trial)
     gil_end = gil_enabled()
     refuse_wrong_gil(spec.model, spec.gil, gil_end)

@@ -63,7 +63,7 @@ def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Se
 
 def _source_line(source: Source) -> str:
     where = f", {source.url}" if source.url else ""
-    return f'{source.author}, {source.year}, "{source.title}"{where}: {source.headline}'
+    return f"{source.cited()}{where}: {source.headline}"
 
 
 def draw(experiment: Experiment, run: Run, folder: Path) -> list[Path]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from toolkit.model import Build, Cell
 
 BASELINE = "serial"
+PROGRAMS = "toolkit.experiments.programs"
 RETAKES = 2
 
 
@@ -117,7 +118,7 @@ class Trials:
             name=cell.name,
             progress_timeout=settings.timeout,
             folder=str(self.folder),
-            program=self.experiment.program,
+            program=f"{PROGRAMS}.{self.experiment.program}",
             build=cell.build,
             model=cell.runner,
             workers=cell.workers,

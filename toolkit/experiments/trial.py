@@ -28,7 +28,7 @@ class TrialSpec(Spec):
 
     entry: ClassVar[str] = "toolkit.experiments.child"
 
-    program: str  # module below toolkit.experiments.programs
+    program: str  # module with the `measure` to run
     build: str
     model: str  # Cell.runner
     workers: int
