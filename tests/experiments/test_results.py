@@ -172,7 +172,9 @@ def test_missing_packages_cost_their_cells_alone(name):
     if not experiment.packages:
         pytest.skip(f"{name} needs no package")
     _, plan = planned(name, Effort.QUICK, **{each.module: f"no {each.module}" for each in experiment.packages})
-    assert {f"no {each.module}" for each in experiment.packages} <= {skip.reason for skip in plan.skips}
+    # Some are done without, as psutil is on Linux.
+    assert any(f"no {each.module}" in skip.reason for each in experiment.packages for skip in plan.skips)
+    assert all(Cell.parse(cell.name, cell.build) == cell for cell in plan.cells)
 
 
 def test_unknown_experiment_is_named():
