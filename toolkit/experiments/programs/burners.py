@@ -235,6 +235,7 @@ class SubinterpreterBurner(PipeBurner):
 
     @override
     def _reason(self) -> str:
+        self._may_close.set()
         self._thread.join(1.0)
         return "" if self._error is None else f": {self._error}"
 
@@ -242,7 +243,7 @@ class SubinterpreterBurner(PipeBurner):
         try:
             interpreter = _interpreters.create()
             try:
-                interpreter.exec(f"{_interpreters.PRELUDE}{ELSEWHERE}\nburn({told}, {said})")
+                interpreter.exec(f"import sys\n{_interpreters.PRELUDE}{ELSEWHERE}\nburn({told}, {said})")
             finally:
                 os.close(said)   # who waits for a word sees the end
                 self._may_close.wait(STOP_SECONDS)   # 3.12 may crash when one ends while others burn

@@ -1,0 +1,123 @@
+"""What `convoy` and `convoy-interval` share: rates, latencies and modes of an echo server's cells, for tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from toolkit.experiments.countdown import SKVORTSOV
+from toolkit.experiments.results import middle, shown_duration
+from toolkit.report.document import Entry
+from toolkit.report.wording import number_text
+from toolkit.stats.latency import LogHistogram, Mode, modes
+from toolkit.units import format_seconds
+
+if TYPE_CHECKING:
+    from toolkit.experiments.results import Results
+    from toolkit.model import Build, Cell
+    from toolkit.report.document import Duration
+    from toolkit.report.footnotes import Footnotes
+
+ARTICLE = replace(
+    SKVORTSOV, headline="30,000 requests/s, 100 beside one CPU thread, 20,000 beside a CPU process (CPython 3.9, macOS)"
+)
+FEW = 100   # requests: with fewer, the 99th percentile is the longest
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """The cells of one build whose CPU work runs in the same place."""
+
+    build: Build
+    model: str
+
+    @property
+    def title(self) -> str:
+        """How the arm is called over a panel or in a row."""
+        if self.model == "threads" and self.build.free_threaded:
+            return f"{self.build.label}, GIL on"
+        return self.build.label
+
+
+def thread_arms(results: Results) -> list[Arm]:
+    """Return every way in which threads ran, the builds' own and the controls, in the order of the builds."""
+    return [
+        Arm(build, model) for build in results.builds for model in own_first(build)
+        if results.cells(build=build.label, runner=model)
+    ]
+
+
+def own_first(build: Build) -> tuple[str, ...]:
+    """Return the names under which threads may run in `build`, with what it is made for first."""
+    return ("free-threaded", "threads") if build.free_threaded else ("threads",)
+
+
+def histogram(results: Results, cell: Cell | None, name: str = "histogram") -> LogHistogram:
+    """Return the requests of all rounds in one histogram: the open loop's, or the closed one's by its name."""
+    merged = LogHistogram()
+    for text in results.texts(cell, name):
+        merged.merge(LogHistogram.decode(text))
+    return merged
+
+
+def rate_modes(results: Results, cell: Cell | None) -> list[Mode]:
+    """Return the modes of the closed loop's requests, with their shares of the time."""
+    return modes(histogram(results, cell, "closed_histogram"), by_time=True)
+
+
+def latency_modes(results: Results, cell: Cell | None) -> list[Mode]:
+    """Return the modes of the open loop's latencies; its requests are spread evenly over the time."""
+    return modes(histogram(results, cell))
+
+
+def modes_text(found: list[Mode]) -> str:
+    """Return "13.2 us (40 %) and 5.31 ms (60 %)"; "one" of one."""
+    if len(found) < 2:  # noqa: PLR2004 - one mode, or no requests
+        return "one" if found else "-"
+    *first, last = [f"{format_seconds(mode.center)} ({mode.share * 100:.0f} %)" for mode in found]
+    return f"{', '.join(first)} and {last}"
+
+
+def latency(results: Results, cell: Cell, name: str) -> Duration | None:
+    """Return the percentile `name` of the open loop with its spread over the rounds."""
+    return shown_duration(results.metric(cell, name))
+
+
+def longest(results: Results, cell: Cell) -> str | None:
+    """Return the longest latency of all rounds."""
+    found = results.metrics(cell, "max")
+    return format_seconds(max(found.values())) if found else None
+
+
+def offered(results: Results, cell: Cell) -> str | None:
+    """Return the load of the open loop."""
+    rate = middle(results.metrics(cell, "rate"))
+    return None if rate is None else f"{number_text(rate)}/s"
+
+
+def rate_entry(results: Results, cell: Cell | None, notes: Footnotes) -> Entry:
+    """Return requests a second, with a footnote where a mean says little: two modes."""
+    entry = results.entry(cell, results.rate, notes)
+    found = rate_modes(results, cell)
+    if len(found) < 2:  # noqa: PLR2004 - likewise
+        return entry
+    said = f"two modes, {modes_text(found)} of the time: the mean stands for neither"
+    if cell is not None and cell.runner == "threads":
+        said += "; in the fast one the CPU thread comes too late to take the GIL back, as when its core is busy"
+    return Entry(entry.value, entry.marks + notes.marks([said]))
+
+
+def latency_marks(results: Results, cell: Cell, notes: Footnotes) -> tuple[int, ...]:
+    """Return footnotes for what makes a cell's latencies doubtful: few requests, no answers, a late generator."""
+    said = []
+    sent = results.metrics(cell, "sent")
+    if sent and sum(sent.values()) < FEW:
+        said.append(f"{number_text(sum(sent.values()))} requests in all rounds: too few for a 99th percentile")
+    lost = sum(results.metrics(cell, "unanswered").values())
+    if lost:
+        said.append(f"{number_text(lost)} requests had no answer when the loop ended; they count with the time they "
+                    "had waited")
+    texts = results.texts(cell, "saturated")
+    if texts:
+        said.append(f"saturated in {len(texts)} of {len(sent)} rounds: {texts[-1]}")
+    return notes.marks(said)
