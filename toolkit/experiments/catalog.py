@@ -19,6 +19,7 @@ EXPERIMENTS = {
     "affinity": "toolkit.experiments.affinity:Affinity",
     "signals": "toolkit.experiments.signals:Signals",
     "convoy": "toolkit.experiments.convoy:Convoy",
+    "downloads": "toolkit.experiments.downloads:Downloads",
 }
 
 

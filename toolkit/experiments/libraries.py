@@ -1,4 +1,4 @@
-"""The libraries that experiments measure: what is installed into the builds' environments, and what to say without it."""
+"""The libraries that experiments measure, and what to say where one of them is missing."""
 
 from __future__ import annotations
 

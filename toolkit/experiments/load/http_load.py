@@ -21,12 +21,17 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import median
 from typing import Any, override
 
 from toolkit.experiments.load.http_answers import MERGED_PATH, merged
 from toolkit.experiments.load.http_lines import converse
 from toolkit.experiments.load.open_loop import Tally
 from toolkit.units import format_seconds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 HEAD_START = 0.02        # seconds from the command to the first request
 MOST_BYTES = 1 << 20     # an answer of ours has some 300
@@ -141,6 +146,7 @@ class Generator:
         self._load = load
         self._tally = Tally(load.users * load.rate)
         self._failures: Counter[str] = Counter()
+        self._latencies: list[tuple[float, float]] = []   # scheduled, seconds
         self._in_flight = 0
         self._most_in_flight = 0
 
@@ -173,11 +179,13 @@ class Generator:
             problem = failure(error)
         finally:
             self._in_flight -= 1
+        now = limit if problem else loop.time()
+        self._latencies.append((due, now - due))
         if problem:
             self._failures[problem] += 1
-            self._tally.gave_up(due, limit)
+            self._tally.gave_up(due, now)
         else:
-            self._tally.finished(due, loop.time())
+            self._tally.finished(due, now)
 
     def _report(self, scheduled: int, wall: float, cpu: float) -> dict[str, Any]:
         report: dict[str, Any] = self._tally.report()
@@ -189,9 +197,23 @@ class Generator:
             "success": self._tally.answered / scheduled,
             "failures": "; ".join(f"{count} x {what}" for what, count in self._failures.most_common()),
             "in_flight": self._most_in_flight,
+            "growth": growth(self._latencies),
             "seconds": wall,
             "cpu": cpu,
         }
+
+
+def growth(latencies: Sequence[tuple[float, float]]) -> float:
+    """Return the median latency of the last third of the requests over that of the first third.
+
+    Well over 1, a service falls behind: it would fail more the longer the load lasts.
+
+    Args:
+        latencies: (scheduled, seconds), in any order.
+    """
+    ordered = [seconds for _, seconds in sorted(latencies)]
+    third = len(ordered) // 3
+    return median(ordered[-third:]) / median(ordered[:third]) if third else 1.0
 
 
 def failure(error: OSError) -> str:

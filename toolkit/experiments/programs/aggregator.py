@@ -40,7 +40,7 @@ SERVICES = {
 }
 WARM_REQUESTS = 2
 COPIED = ("p50", "p90", "p99", "max", "lag_p99", "success", "failures", "scheduled", "requests", "in_flight",
-          "histogram", "saturated")
+          "growth", "histogram", "saturated")
 
 
 def measure(trial: Trial) -> Taken:
