@@ -18,6 +18,7 @@ EXPERIMENTS = {
     "hashing": "toolkit.experiments.hashing:Hashing",
     "affinity": "toolkit.experiments.affinity:Affinity",
     "signals": "toolkit.experiments.signals:Signals",
+    "lost-updates": "toolkit.experiments.lost_updates:LostUpdates",
     "convoy": "toolkit.experiments.convoy:Convoy",
     "downloads": "toolkit.experiments.downloads:Downloads",
 }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 from typing import TYPE_CHECKING, override
 
 from toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
 from toolkit.report.document import Column, Entry, Table
-from toolkit.report.figure import BarFigure, BarPanel, Rule, Series, seconds_axis
+from toolkit.report.figure import Axis, BarFigure, BarPanel, LineFigure, LinePanel, Rule, Series, seconds_axis
 from toolkit.report.footnotes import Footnotes
 from toolkit.units import format_seconds
 
@@ -29,6 +30,9 @@ THEN = "2009: Python 2.6"
 SWITCH_INTERVAL = 0.005   # seconds, the default, which the measured processes keep
 AT_ONCE = "lock-at-once"
 SHORT = 0.2   # below this share of another wait, one is not of its kind
+
+NOTE = ("Bars and points: median over rounds of each process's median; lines: the fastest and the slowest of all, "
+        "those not handled in time with the limit.")
 
 # What the main thread does, as the tables say it.
 WAITING = {
@@ -93,17 +97,14 @@ class Signals(Experiment):
     def figures(self, results: Results) -> tuple[Figure, ...]:
         panels = [
             _panel(results, WAITING, "the main thread ... (CPU threads beside it)"),
-            _panel(results, CALLING, f"one C call of about {_call_text(results)}"),
+            _panel(results, CALLING, f"one C call of about {_call_text(results)}; the main thread ..."),
         ]
-        return tuple(
-            BarFigure(
-                name=name, title="From Ctrl-C to KeyboardInterrupt", y=seconds_axis("time", log=True), panels=(panel,),
-                note="Bars: median over rounds of each process's median; lines: the fastest and the slowest of all. "
-                "A line that ends at the limit stands for signals that were not handled until then.",
-            )
+        bars = tuple(
+            BarFigure(name=name, title="From Ctrl-C to KeyboardInterrupt", y=_axis(), panels=(panel,), note=NOTE)
             for name, panel in zip(("signals", "signals-c-calls"), panels, strict=True)
             if panel.series
         )
+        return (*bars, *_by_threads(results))
 
 
 def _grid(effort: Effort) -> list[tuple[str, int]]:
@@ -262,8 +263,8 @@ def _on_calls(results: Results, arm: Arm) -> Iterator[str]:
     if own is None or beside is None or own.late or beside.late:
         return
     call = _call_text(results)
-    text = (f"{arm.title}: a C call of {call} that looks for no signals keeps Ctrl-C waiting to its end: "
-            f"{format_seconds(own.typical)}, slowest {format_seconds(own.worst)}.")
+    text = (f"{arm.title}: a C call of {call} that looks for no signals keeps Ctrl-C waiting to its end, from "
+            f"moments all over it {format_seconds(own.typical)}, slowest {format_seconds(own.worst)}.")
     text += f" In another thread, the same call costs {format_seconds(beside.typical)}"
     if beside.typical > SHORT * own.typical:
         text += ", as it holds the GIL" if arm.model != "free-threaded" else ""
@@ -275,18 +276,48 @@ def _on_calls(results: Results, arm: Arm) -> Iterator[str]:
     yield f"{text}."
 
 
+def _axis() -> Axis:
+    return seconds_axis("time", log=True, lo=1e-5)
+
+
+def _pictured(rows: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return the rows that a picture has room for: each with the most CPU threads, and one without."""
+    most = {doing: max(count for other, count in rows if other == doing) for doing, _ in rows}
+    return [row for row in rows if row[1] == most[row[0]] or row == ("join", 0)]
+
+
 def _panel(results: Results, doings: dict[str, str], title: str) -> BarPanel:
-    rows = _rows(results, doings)
-    series = []
-    for arm in _arms(results):
-        found = [_times(results, _find(results, arm, *row)) for row in rows]
-        if any(each is not None for each in found):
-            series.append(Series(
-                arm.title, tuple(map(float, range(len(rows)))), tuple(_or_nan(each, "typical") for each in found),
-                lo=tuple(_or_nan(each, "best") for each in found), hi=tuple(_or_nan(each, "worst") for each in found),
-            ))
-    return BarPanel(title, tuple(_category(doings, *row) for row in rows), tuple(series),
-                    rules=(Rule(SWITCH_INTERVAL, f"switch interval {format_seconds(SWITCH_INTERVAL)}", "y"),))
+    rows = _pictured(_rows(results, doings))
+    series = [_series(arm, [(float(place), _times(results, _find(results, arm, *row)))
+                            for place, row in enumerate(rows)]) for arm in _arms(results)]
+    rule = Rule(SWITCH_INTERVAL, f"switch interval {format_seconds(SWITCH_INTERVAL)}", "y")
+    return BarPanel(title, tuple(_category(doings, *row) for row in rows),
+                    tuple(each for each in series if not all(map(isnan, each.y))),
+                    rules=(rule,) if doings is WAITING else ())
+
+
+def _by_threads(results: Results) -> tuple[Figure, ...]:
+    """Return how it grows with the number of CPU threads, where there are enough numbers of them."""
+    counts = sorted({count for doing, count in _rows(results, WAITING) if doing == "join"})
+    if len(counts) < 3:  # noqa: PLR2004 - two points are in the other picture
+        return ()
+    series = [_series(arm, [(float(count), _times(results, _find(results, arm, "join", count))) for count in counts])
+              for arm in _arms(results)]
+    return (
+        LineFigure(
+            name="signals-threads", title="From Ctrl-C to KeyboardInterrupt in a main thread that joins another",
+            x=Axis("CPU threads", ticks=tuple((float(count), str(count)) for count in counts)), y=_axis(),
+            panels=(LinePanel("", tuple(series)),), note=NOTE,
+        ),
+    )
+
+
+def _series(arm: Arm, points: list[tuple[float, Times | None]]) -> Series:
+    found = [times for _, times in points]
+    return Series(
+        arm.title, tuple(x for x, _ in points), tuple(_or_nan(each, "typical") for each in found),
+        lo=tuple(_or_nan(each, "best") for each in found), hi=tuple(_or_nan(each, "worst") for each in found),
+    )
 
 
 def _or_nan(times: Times | None, name: str) -> float:
