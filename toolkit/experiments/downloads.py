@@ -11,7 +11,6 @@ from toolkit.experiments.downloads_claims import (
     findings,
     knee_text,
     latencies_of,
-    name_in,
     over_pool,
     pool_times,
     rows_of,
@@ -39,7 +38,6 @@ BULLDOGJOB = Source(
     headline="400 pages: threads stop gaining near 20, asyncio is about twice as fast",
 )
 POOLS = ("threads", "free-threaded")
-LOOPS = ("loops", "free-threaded-loops")
 WORKERS = (2, 5, 10, 20, 50, 100)
 LATENCIES = ("20ms", "100ms")   # the source does not say its servers'; where threads stop gaining depends on it
 # Requests at a time by effort and model; what few of them do is the same for all models, so a quick look leaves it out.
@@ -77,7 +75,7 @@ class Downloads(Experiment):
             for build in setting.builds
             for latency in planned
             for model in _models(setting, build)
-            for workers in GRID[setting.effort]["pool" if model in POOLS else "loops" if model in LOOPS else model]
+            for workers in GRID[setting.effort]["pool" if model in POOLS else model]
         )
 
     @override
@@ -119,8 +117,7 @@ class Downloads(Experiment):
 
 
 def _models(setting: Setting, build: Build) -> list[str]:
-    loops = "free-threaded-loops" if build.free_threaded else "loops"
-    return [*setting.threads(build, control=setting.full()), "asyncio", loops]
+    return [*setting.threads(build, control=setting.full()), "asyncio", "loops"]
 
 
 def _reason(setting: Setting, build: Build, model: str) -> str | None:
@@ -200,9 +197,9 @@ def _claims(results: Results) -> Table:
 
 
 def _against_pool(results: Results, build: Build, model: str, latency: str, notes: Footnotes) -> Entry:
-    cell = best_cell(results, build, name_in(build, model), latency)
+    cell = best_cell(results, build, model, latency)
     if cell is None:
-        missed = results.cells(build=build.label, runner=name_in(build, model), latency=latency)
+        missed = results.cells(build=build.label, runner=model, latency=latency)
         return results.entry(missed[0] if missed else None, lambda _: None, notes)
     found = over_pool(results, build, model, latency)
     return Entry("-") if found is None else Entry(Ratio(found))

@@ -38,15 +38,10 @@ def pool_of(build: Build) -> str:
     return "free-threaded" if build.free_threaded else "threads"
 
 
-def name_in(build: Build, model: str) -> str:
-    """Return the name that a model has in a build."""
-    return "free-threaded-loops" if model == "loops" and build.free_threaded else model
-
-
 def over_pool(results: Results, build: Build, model: str, latency: str) -> Comparison | None:
     """Return how many times faster a model is than the build's pool of threads, each with the workers it is best at."""
     pool = best_cell(results, build, pool_of(build), latency)
-    return None if pool is None else results.compare(pool, best_cell(results, build, name_in(build, model), latency))
+    return None if pool is None else results.compare(pool, best_cell(results, build, model, latency))
 
 
 def best_cell(results: Results, build: Build, model: str, latency: str) -> Cell | None:

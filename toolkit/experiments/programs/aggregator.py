@@ -45,7 +45,7 @@ COPIED = ("p50", "p90", "p99", "max", "lag_p99", "success", "failures", "schedul
 
 def measure(trial: Trial) -> Taken:
     """Return the median seconds until an answer under `users` x `rate` requests a second, a failed one as `limit`."""
-    was_on = gil_on()
+    was_on, others = gil_on(), thread_count() - 1
     serve = service(trial.model)
     backends = trial.helper(BACKENDS_MODULE, "backends", str(trial.number("latency")))
     with backends as back, trial.helper("toolkit.experiments.load.http_load") as load:
@@ -60,7 +60,7 @@ def measure(trial: Trial) -> Taken:
                 report = load.ask(
                     limit=seconds + limit + REQUEST_SECONDS, do="load", address=address,
                     users=trial.count("users"), rate=trial.number("rate"), seconds=seconds, timeout=limit)
-            threads, (resident, proportional) = thread_count(), memory([os.getpid()])
+            threads, (resident, proportional) = thread_count() - others, memory([os.getpid()])
         told = back.ask(limit=REQUEST_SECONDS, do="tell")
     refuse_turned_on(trial, was_on=was_on)
     metrics = _metrics(report, told, clock) | {"threads": threads}

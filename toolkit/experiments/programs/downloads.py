@@ -53,17 +53,18 @@ class Fetched:
 def measure(trial: Trial) -> Taken:
     """Return the wall seconds of fetching `pages` pages of the latency "latency", `trial.workers` at a time."""
     was_on = gil_on()
-    fetch = {"asyncio": _one_loop, "loops": _loops, "free-threaded-loops": _loops}.get(trial.model, _threads)
+    fetch = {"asyncio": _one_loop, "loops": _loops}.get(trial.model, _threads)
     paths = [pages.path(number, WORDS) for number in range(trial.count("pages"))]
     with trial.helper(BACKENDS_MODULE, "pages", str(trial.number("latency"))) as server:
         _import(trial.model)
-        before = memory([os.getpid()])[1]
+        before, threads = memory([os.getpid()])[1], thread_count()
         server.ask(limit=REQUEST_SECONDS, do="forget")
         fetched = fetch(trial, f"http://{server.ready['addresses']['pages']}", paths)
         told = server.ask(limit=REQUEST_SECONDS, do="tell")
     refuse_turned_on(trial, was_on=was_on)
     if fetched.bodies != [pages.page(number, WORDS) for number in range(len(paths))]:
         trial.stop("pages are missing or not the right ones", "wrong-result")
+    fetched.threads -= threads - 1   # besides this one, those there were before are the frame's
     return _taken(fetched, before, told)
 
 
