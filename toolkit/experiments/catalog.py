@@ -20,7 +20,9 @@ EXPERIMENTS = {
     "signals": "toolkit.experiments.signals:Signals",
     "lost-updates": "toolkit.experiments.lost_updates:LostUpdates",
     "convoy": "toolkit.experiments.convoy:Convoy",
+    "convoy-interval": "toolkit.experiments.convoy_interval:ConvoyInterval",
     "downloads": "toolkit.experiments.downloads:Downloads",
+    "channels": "toolkit.experiments.channels:Channels",
 }
 
 
