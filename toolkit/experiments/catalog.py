@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "convoy": "toolkit.experiments.convoy:Convoy",
     "convoy-interval": "toolkit.experiments.convoy_interval:ConvoyInterval",
     "downloads": "toolkit.experiments.downloads:Downloads",
+    "aggregator": "toolkit.experiments.aggregator:Aggregator",
     "channels": "toolkit.experiments.channels:Channels",
 }
 
