@@ -17,6 +17,7 @@ from toolkit.experiments.convoy_cells import (
     offered,
     own_first,
     rate_entry,
+    rate_modes,
     thread_arms,
 )
 from toolkit.experiments.results import middle
@@ -49,7 +50,7 @@ THEN = {
     ("processes", 1): 20_000, ("processes", 2): 20_000, ("processes", 4): 20_000,
 }
 WHEN = "2021: 3.9"
-PLACES = {"threads": "threads", "free-threaded": "threads, no GIL", "processes": "processes",
+PLACES = {"threads": "threads, GIL", "free-threaded": "threads, no GIL", "processes": "processes",
           "subinterpreters": "subinterpreters"}
 
 
@@ -102,6 +103,8 @@ class Convoy(Experiment):
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
+        if not any(results.value(cell) for cell in results.cells()):
+            return ()
         return (_bars(results), _histograms(results))
 
 
@@ -137,17 +140,17 @@ def _rates(results: Results) -> Table:
 def _latencies(results: Results, build: Build) -> Table:
     """Return the latencies of one build, counted from the time a request was due."""
     notes = Footnotes()
-    names = ("p50", "p90", "p99")
+    names = ("p50", "p90", "p99", "lag_p99")
     columns = [Column(title="CPU work in", key=True, align="left"), Column(title="workers", key=True),
-               Column(title="load"), *(Column(title=name) for name in names), Column(title="max"),
-               Column(title="modes", align="left")]
+               Column(title="load"), Column(title="p50"), Column(title="p90"), Column(title="p99"),
+               Column(title="late"), Column(title="max"), Column(title="modes", align="left")]
     rows = []
     for cell in results.cells(build=build.label):
         marks = () if results.absence(cell) else latency_marks(results, cell, notes)
         load = results.entry(cell, partial(offered, results), notes)
         rows.append((
             Entry(PLACES[cell.runner]), Entry(str(cell.workers)), Entry(load.value, load.marks + marks),
-            *(Entry() if results.absence(cell) else Entry(latency(results, cell, name) or "-") for name in names),
+            *(Entry("" if results.absence(cell) else latency(results, cell, name) or "-") for name in names),
             Entry(longest(results, cell) or ""),
             Entry("" if results.absence(cell) else modes_text(latency_modes(results, cell))),
         ))
@@ -162,15 +165,15 @@ def _findings(results: Results, build: Build) -> Iterator[str]:
     if before is None or after is None or p50 is None:
         return
     change = f"{build.label}: {number_text(before)} requests/s alone, {number_text(after)} beside one CPU thread"
-    found = latency_modes(results, one)
+    found = rate_modes(results, one)
     if build.free_threaded and after < before / 10:
         yield f"{change}, p50 {format_seconds(p50)}: there is no GIL to wait for; the server did not get its core."
     elif build.free_threaded:
         yield (f"{change}, p50 {format_seconds(p50)}: without a GIL there is nothing to wait for, and the convoy of "
                "2021 is gone. Alone the server may even be slower, as idle cores sleep between two requests.")
     elif len(found) > 1:
-        yield (f"{change}, in two modes: {modes_text(found)}. In the slow one every request waits for the GIL; in the "
-               "fast one the CPU thread wakes too late to take it back.")
+        yield (f"{change}, in two modes: {modes_text(found)} of the time. In the slow one every request waits for the "
+               "GIL; in the fast one the CPU thread wakes too late to take it back.")
     elif after < before / 10:
         yield (f"{change}, {number_text(before / after)}x fewer, p50 {format_seconds(p50)}, which is "
                f"{p50 / INTERVAL:.1f} switch intervals of 5 ms: the convoy of 2021 (30,000 to 100) is still here, as "
@@ -195,39 +198,35 @@ def _rate(results: Results, cell: Cell | None) -> float | None:
 
 
 def _bars(results: Results) -> BarFigure:
-    panels = [_bar_panel(results, build) for build in results.builds]
     return BarFigure(
         name="convoy", title="Echo server beside CPU work: requests per second",
-        y=Axis("requests per second (1/s)", log=True), x_title="CPU workers beside the server",
-        panels=tuple(panel for panel in panels if panel.series),
+        y=Axis("requests per second (1/s)", log=True, lo=1.0), x_title="CPU workers beside the server",
+        panels=tuple(_bar_panel(results, build) for build in results.builds),
         note="Closed loop, one client. A cross is a cell without a number: the table says why.",
     )
 
 
 def _bar_panel(results: Results, build: Build) -> BarPanel:
-    cells = results.cells(build=build.label)
-    counts = sorted({cell.workers for cell in cells})
-    series = []
-    for model in dict.fromkeys(cell.runner for cell in cells):
-        own = [cell for cell in cells if cell.runner == model]
-        values = [results.value(cell) for cell in own]
-        series.append(Series(
-            _series_name(build, model), tuple(float(counts.index(cell.workers)) for cell in own),
-            tuple(float("nan") if each is None else 1 / each.center for each in values),
-            lo=tuple(float("nan") if each is None else 1 / each.hi for each in values),
-            hi=tuple(float("nan") if each is None else 1 / each.lo for each in values)))
+    counts = sorted({cell.workers for cell in results.cells(build=build.label)})
+    series = [
+        _bars_of(results, cells, counts)
+        for model in PLACES if (cells := results.cells(build=build.label, runner=model))
+    ]
+    rules: tuple[Rule, ...] = ()
     if not build.free_threaded:
-        series += [_history(model, counts) for model in ("threads", "processes")]
-    return BarPanel(build.label, tuple(map(str, counts)), tuple(series))
+        then = [(float(place), float(THEN["threads", count])) for place, count in enumerate(counts)]
+        series.append(Series("threads, 2021", tuple(x for x, _ in then), tuple(y for _, y in then), style="history"))
+        rules = (Rule(THEN["processes", 1], "2021, beside processes", "y"),)
+    return BarPanel(build.label, tuple(map(str, counts)), tuple(series), rules)
 
 
-def _series_name(build: Build, model: str) -> str:
-    return "threads, GIL on" if build.free_threaded and model == "threads" else PLACES[model]
-
-
-def _history(model: str, counts: list[int]) -> Series:
-    known = [(float(place), float(THEN[model, count])) for place, count in enumerate(counts) if (model, count) in THEN]
-    return Series(f"{model}, 2021", tuple(x for x, _ in known), tuple(y for _, y in known), style="history")
+def _bars_of(results: Results, cells: list[Cell], counts: list[int]) -> Series:
+    values, nan = [results.value(cell) for cell in cells], float("nan")
+    return Series(
+        PLACES[cells[0].runner], tuple(float(counts.index(cell.workers)) for cell in cells),
+        tuple(nan if each is None else 1 / each.center for each in values),
+        lo=tuple(nan if each is None else 1 / each.hi for each in values),
+        hi=tuple(nan if each is None else 1 / each.lo for each in values))
 
 
 def _histograms(results: Results) -> HistogramFigure:
@@ -237,14 +236,14 @@ def _histograms(results: Results) -> HistogramFigure:
     edges = tuple(edge(index) for index in range(low, high + 1))
     panels = [
         HistogramPanel(
-            f"{arm.title}: one CPU thread beside", edges,
+            arm.title, edges,
             tuple(100 * count / (each.count or 1) for count in each.counts[low:high]),
             rules=(Rule(INTERVAL, "switch interval 5 ms"),))
         for arm, each in found
     ]
     return HistogramFigure(
         name="convoy-latency", title="Echo server beside one CPU thread: how long requests take",
-        x=seconds_axis("latency, from the time a request was due", log=True), y=Axis("share of requests (%)"),
+        x=seconds_axis("latency", log=True), y=Axis("share of requests (%)"),
         panels=tuple(panels),
-        note="Open loop. Two humps are two modes: with the GIL a request waits a switch interval, or finds it free.",
+        note="Open loop, from the time a request was due. Two humps are two modes: with the GIL a request waits a switch interval, or finds it free.",
     )

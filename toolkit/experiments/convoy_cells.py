@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolkit.experiments.countdown import SKVORTSOV
+from toolkit.experiments.load.open_loop import LATE_BEGINS
 from toolkit.experiments.results import middle, shown_duration
 from toolkit.report.document import Entry
 from toolkit.report.wording import number_text
-from toolkit.stats.latency import LogHistogram, Mode, modes
+from toolkit.stats.latency import APART, LogHistogram, Mode, modes
 from toolkit.units import format_seconds
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 ARTICLE = replace(
     SKVORTSOV, headline="30,000 requests/s, 100 beside one CPU thread, 20,000 beside a CPU process (CPython 3.9, macOS)"
 )
+LATE = ("saturated: the load generator itself was late, at its 99th percentile by more than 10 % of p50; latencies "
+        "contain that")
 FEW = 100   # requests: with fewer, the 99th percentile is the longest
 
 
@@ -96,15 +99,21 @@ def offered(results: Results, cell: Cell) -> str | None:
 
 
 def rate_entry(results: Results, cell: Cell | None, notes: Footnotes) -> Entry:
-    """Return requests a second, with a footnote where a mean says little: two modes."""
+    """Return requests a second, with a footnote where a mean says little."""
     entry = results.entry(cell, results.rate, notes)
+    doubt = rate_doubt(results, cell)
+    return entry if doubt is None else Entry(entry.value, entry.marks + notes.marks([doubt]))
+
+
+def rate_doubt(results: Results, cell: Cell | None) -> str | None:
+    """Return why the requests a second of a cell are an average of two things, or None."""
     found = rate_modes(results, cell)
-    if len(found) < 2:  # noqa: PLR2004 - likewise
-        return entry
-    said = f"two modes, {modes_text(found)} of the time: the mean stands for neither"
-    if cell is not None and cell.runner == "threads":
-        said += "; in the fast one the CPU thread comes too late to take the GIL back, as when its core is busy"
-    return Entry(entry.value, entry.marks + notes.marks([said]))
+    if len(found) > 1:
+        return f"two modes, {modes_text(found)} of the time: the mean says nothing of either"
+    mean, typical = middle(results.values(cell)), middle(results.metrics(cell, "closed_typical"))
+    if mean is not None and typical is not None and typical > APART * mean:
+        return f"half of the time a request took {format_seconds(typical)} or longer: the mean is that of fast bursts"
+    return None
 
 
 def latency_marks(results: Results, cell: Cell, notes: Footnotes) -> tuple[int, ...]:
@@ -117,7 +126,5 @@ def latency_marks(results: Results, cell: Cell, notes: Footnotes) -> tuple[int, 
     if lost:
         said.append(f"{number_text(lost)} requests had no answer when the loop ended; they count with the time they "
                     "had waited")
-    texts = results.texts(cell, "saturated")
-    if texts:
-        said.append(f"saturated in {len(texts)} of {len(sent)} rounds: {texts[-1]}")
+    said += [LATE if text.startswith(LATE_BEGINS) else text for text in results.texts(cell, "saturated")]
     return notes.marks(said)

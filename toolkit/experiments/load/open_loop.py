@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 LAG_SHARE = 0.1     # of the median latency: what the generator may be late itself, at its 99th percentile
 KEPT_SHARE = 0.98   # of the requests scheduled: what must have been sent
 
+LATE_BEGINS = "the load generator itself was"   # with this begins one of the reasons for saturation
+
 
 def schedule(rate: float, start: float) -> Iterator[float]:
     """Give the times at which requests are due, `rate` a second from `start` on, without end."""
@@ -83,6 +85,6 @@ class Tally:
         if len(self._lags) < KEPT_SHARE * wanted:
             return f"the load generator sent {len(self._lags)} of {wanted} requests: too many were unanswered"
         if late > LAG_SHARE * median_latency:
-            return (f"the load generator itself was up to {format_seconds(late)} late (99th percentile), "
+            return (f"{LATE_BEGINS} up to {format_seconds(late)} late (99th percentile), "
                     f"beside a median latency of {format_seconds(median_latency)}")
         return ""

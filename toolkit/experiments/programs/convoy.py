@@ -1,7 +1,7 @@
 """An echo server beside CPU work, asked by a client in a process of its own.
 
-First a closed loop: how many requests a second.  Then an open loop at half of that rate: how long one takes, counted
-from the time it was due.
+First a closed loop: how many requests a second.  Then an open loop at half of what the server does at most times: how
+long a request takes, counted from the time it was due.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.experiments.programs.burners import burning
 from toolkit.experiments.programs.echo import serving
+from toolkit.experiments.programs.switch_interval import set_timer_slack
 from toolkit.experiments.trial import Taken
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 CLIENT = "toolkit.experiments.load.echo_client"
 BURNERS = {"free-threaded": "threads"}   # by model where the names differ
-LOAD_SHARE = 0.5        # of what the closed loop reached: at all of it, requests would only queue
+LOAD_SHARE = 0.5        # of one request after the other: at all of it, requests would only queue
 ANSWER_SECONDS = 15.0   # beyond a loop's bound: the client's patience, and the turns that this process waits for
 MODERATE = 5e-3         # the default switch interval, for what happens around the loops
 
@@ -28,8 +29,13 @@ def measure(trial: Trial) -> Taken:
     """Return the seconds per request of the closed loop, with the latencies of the open loop in the metrics.
 
     `trial.workers` is the number of burners beside the server, `trial.model` where they burn.  With the parameter
-    "interval" the loops run under that switch interval.
+    "interval" the loops run under that switch interval, with "slack" under that timer slack of Linux.
+
+    Raises:
+        StoppedError: the system does not let us have that slack.
     """
+    if "slack" in trial.parameters:
+        set_timer_slack(trial)
     kind = BURNERS.get(trial.model, trial.model)
     with serving() as port, trial.helper(CLIENT) as client, burning(kind, trial.workers) as burners:
         client.ask(limit=ANSWER_SECONDS + 30, do="connect", port=port, connections=2)
@@ -68,7 +74,7 @@ def _loops(trial: Trial, client: Helper, burners: Burners) -> tuple[dict[str, An
         closed = client.ask(limit=bound + ANSWER_SECONDS, do="closed", seconds=trial.number("closed"), least=least,
                             bound=bound)
         if closed["requests"]:
-            rate = min(trial.number("rate"), LOAD_SHARE * closed["rate"])
+            rate = min(trial.number("rate"), LOAD_SHARE / closed["typical"])
             paced = client.ask(limit=bound + ANSWER_SECONDS, do="open", rate=rate, seconds=trial.number("open"),
                                least=least, bound=bound)
         sys.setswitchinterval(MODERATE)
