@@ -1,0 +1,124 @@
+"""What a project's files say of it, by the conventions of packaging tools; damaged ones are named."""
+
+import pytest
+
+from toolkit.errors import BadFileError, ToolkitError
+from toolkit.evaluate.project import PYTEST, find_project, requirement_lines
+
+PEP_621 = """
+[project]
+name = "svc"
+dependencies = ["aiohttp>=3", "lxml"]
+[project.optional-dependencies]
+test = ["hypothesis"]
+[dependency-groups]
+tests = ["pytest", {include-group = "lint"}]
+lint = ["ruff", {include-group = "tests"}]
+[tool.pytest.ini_options]
+"""
+POETRY = """
+[tool.poetry]
+name = "svc"
+[tool.poetry.dependencies]
+python = "^3.12"
+caret = "^1.2.3"
+zero = "^0.2.3"
+tilde = "~1.2"
+exact = "1.4"
+ranged = ">=1,<2"
+any = "*"
+local = { path = "../local" }
+extra = { version = "^2", extras = ["fast"] }
+[tool.poetry.group.test.dependencies]
+pytest = "*"
+"""
+
+
+def write(folder, **files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def test_pep_621_project_with_groups_that_include_each_other(tmp_path):
+    write(tmp_path, **{"pyproject.toml": PEP_621, "src/svc/__init__.py": "", "uv.lock": ""})
+    found = find_project(tmp_path)
+    assert found.name == "svc"
+    assert found.requirements == ("aiohttp>=3", "lxml")
+    assert set(found.test_requirements) == {"hypothesis", "pytest", "ruff"}
+    assert found.modules == ("svc",)
+    assert found.sources == (tmp_path / "src",)
+    assert found.lock == tmp_path / "uv.lock"
+    assert found.tests == PYTEST
+    assert found.installable
+    assert "requirements: [project] of pyproject.toml" in found.found
+
+
+def test_poetrys_ranges_become_everybodys(tmp_path):
+    found = find_project(write(tmp_path, **{"pyproject.toml": POETRY}))
+    assert found.requirements == (
+        "caret>=1.2.3,<2", "zero>=0.2.3,<0.3", "tilde>=1.2,<1.3", "exact==1.4", "ranged>=1,<2", "any",
+        "extra[fast]>=2,<3")
+    assert found.test_requirements == ("pytest",)
+
+
+def test_setup_cfg_comes_before_requirements_txt(tmp_path):
+    write(tmp_path, **{"setup.cfg": "[options]\ninstall_requires =\n  lxml\n  orjson\n", "requirements.txt": "six",
+                       "app.py": ""})
+    assert find_project(tmp_path).requirements == ("lxml", "orjson")
+
+
+def test_requirements_file_with_includes_options_and_hashes(tmp_path):
+    write(tmp_path, **{
+        "requirements.txt": "-r base.txt\n--pre\nlxml==6.0 \\\n  --hash=sha256:aa # why\n-e .\n",
+        "base.txt": "-r requirements.txt\nsix==1.17  # old\n"})
+    assert requirement_lines(tmp_path / "requirements.txt") == ("six==1.17", "lxml==6.0")
+    assert find_project(tmp_path).lock == tmp_path / "requirements.txt"
+
+
+def test_unpinned_requirements_are_no_lock(tmp_path):
+    found = find_project(write(tmp_path, **{"requirements.txt": "lxml==6.0\nsix\n"}))
+    assert found.lock is None
+    assert any("lock: none" in each for each in found.found)
+
+
+def test_flat_project_without_metadata(tmp_path):
+    write(tmp_path, **{"app.py": "", "setup.py": "", "conftest.py": "", "tests/test_app.py": "", "_own.py": ""})
+    found = find_project(tmp_path)
+    assert found.modules == ("app",)
+    assert found.tests == PYTEST
+    assert found.requirements == ()
+
+
+def test_named_tests_and_lock_are_taken_as_they_are(tmp_path):
+    write(tmp_path, **{"app.py": "", "other.lock": ""})
+    found = find_project(tmp_path, lock=tmp_path / "other.lock", tests="python -m unittest 'a b'")
+    assert (found.lock, found.tests) == (tmp_path / "other.lock", ("python", "-m", "unittest", "a b"))
+
+
+@pytest.mark.parametrize(("files", "options", "said"), [
+    ({}, {}, "is it a project's root"),
+    ({"pyproject.toml": "[project"}, {}, "pyproject.toml cannot be read"),
+    ({"pyproject.toml": '[project]\ndependencies = ["lxml ??"]'}, {}, r"'lxml \?\?' is not a requirement"),
+    ({"app.py": ""}, {"tests": "pytest '"}, "--tests"),
+    ({"setup.cfg": "install_requires = x"}, {}, "setup.cfg cannot be read"),
+])
+def test_mistakes_are_named(tmp_path, files, options, said):
+    write(tmp_path, **files)
+    with pytest.raises(ToolkitError, match=said):
+        find_project(tmp_path, **options)
+
+
+def test_missing_lock_and_folder_are_named(tmp_path):
+    write(tmp_path, **{"app.py": ""})
+    with pytest.raises(ToolkitError, match="there is no such file"):
+        find_project(tmp_path, lock=tmp_path / "uv.lock")
+    with pytest.raises(ToolkitError, match="is not a folder"):
+        find_project(tmp_path / "app.py")
+
+
+def test_requirements_that_include_nothing_are_named(tmp_path):
+    with pytest.raises(BadFileError, match=r"base\.txt cannot be read"):
+        find_project(write(tmp_path, **{"requirements.txt": "-r base.txt"}))
