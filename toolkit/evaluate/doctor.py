@@ -1,0 +1,233 @@
+"""Ask everything about the packages of a request on each build, and judge it: install, slots, imports, interpreters.
+
+Which process runs when is decided here; what it means is decided in `judge`.
+"""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from toolkit.builds.install import usable_cores
+from toolkit.builds.pairing import minor_of
+from toolkit.evaluate import judge as judging
+from toolkit.evaluate.imports import LIMIT, Wanted, import_run, interpreter_runs
+from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
+from toolkit.evaluate.scratch import name_of, prepare
+from toolkit.evaluate.slots import read_extensions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from toolkit.evaluate.facts import Distribution, ImportRun
+    from toolkit.evaluate.scratch import Request, Scratch
+    from toolkit.model import Build
+
+# What packages import most, for a control run after a crash that left no list of its own.
+USUAL_STDLIB = ("asyncio", "collections", "ctypes", "datetime", "decimal", "hashlib", "json", "logging", "pickle",
+                "random", "re", "socket", "ssl", "struct", "subprocess", "tempfile", "threading", "typing", "zlib")
+MOST_SWEPT = 150   # modules of a package; the first ones show what the others would
+NOT_A_CONTROL = {"antigravity", "idlelib", "this", "turtledemo", "__main__"}   # importing them does something
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How thoroughly, and how long."""
+
+    limit: float = LIMIT            # seconds for the imports of one distribution
+    interpreters: bool = False      # try interpreters of their own, too
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One distribution on one build."""
+
+    name: str
+    version: str                    # "" when it is not there
+    requested: bool                 # named by the user, not only needed by what was
+    seen: Seen
+    verdict: Verdict
+    interpreters: InterpreterStatus
+    interpreter_reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildReport:
+    """Everything found on one build."""
+
+    build: Build
+    reference: Build | None         # its twin with a GIL; None: none is at hand, so lost C code cannot be told
+    findings: tuple[Finding, ...]   # by name; without pure dependencies that have no C code anywhere
+    others: int                     # how many those are
+    twins: tuple[str, ...] = ()     # pure Python here and on the reference, compiled on another build
+    unowned: tuple[str, ...] = ()   # modules that turned the GIL on and belong to no distribution
+
+    @property
+    def blocked(self) -> bool:
+        """Whether anything stands in the way."""
+        return bool(self.unowned) or any(finding.verdict.status.blocks for finding in self.findings)
+
+
+def diagnose(
+    request: Request, builds: Sequence[Build], at_hand: Sequence[Build], options: Options | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[BuildReport, ...]:
+    """Return what the packages of `request` do on each of `builds`.
+
+    Args:
+        request: What to install.
+        builds: Asked about, in the order of the result.
+        at_hand: Where the twins with a GIL are looked for.
+        options: How thoroughly.
+        say: Is told about every step.
+
+    Raises:
+        BuildError: An environment cannot be made.
+    """
+    options = options or Options()
+    twins = {build.label: reference_of(build, at_hand) for build in builds}
+    involved = {build.label: build for build in [*builds, *filter(None, twins.values())]}
+    scratches = prepare(request, list(involved.values()), say)
+    requested = {name_of(text) for text in request.requirements}
+    compiled = {(each.name, each.version) for scratch in scratches.values() for each in scratch.distributions
+                if each.extensions}
+    reference_runs: dict[str, dict[str, ImportRun]] = {}
+    reports = []
+    for build in builds:
+        twin = twins[build.label]
+        scratch = scratches.get(build.label)
+        if scratch is None:
+            continue
+        there = scratches.get(twin.label) if twin else None
+        if twin and there and twin.label not in reference_runs:
+            say(f"{twin.label}: import {len(_worth(there, None, requested))} packages, to compare with")
+            reference_runs[twin.label] = _runs(there, _worth(there, None, requested), options)
+        known = reference_runs.get(twin.label, {}) if twin else {}
+        say(f"{build.label}: look at {len(_worth(scratch, there, requested))} packages")
+        reports.append(_report(_Place(build, twin, scratch, there, known, compiled, requested, options)))
+    return tuple(reports)
+
+
+def reference_of(build: Build, at_hand: Iterable[Build]) -> Build | None:
+    """Return the build with a GIL that has the same minor version, the same version if there is one."""
+    same = [each for each in at_hand if not each.free_threaded and minor_of(each) == minor_of(build)]
+    return min(same, key=lambda each: (each.version != build.version, each.debug), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One build with all that is at hand to look at it."""
+
+    build: Build
+    twin: Build | None
+    scratch: Scratch
+    there: Scratch | None           # the twin's environment
+    known: dict[str, ImportRun]     # the twin's runs
+    compiled: set[tuple[str, str]]  # name and version of what has C code on any build
+    requested: set[str]
+    options: Options
+
+
+def _worth(scratch: Scratch, there: Scratch | None, requested: set[str]) -> list[str]:
+    """Return the names of what is worth a process: whatever has C code on either build, and what was asked for."""
+    names = {each.name for each in scratch.distributions if each.extensions or each.name in requested}
+    return sorted(names | {each.name for each in (there.distributions if there else ()) if each.extensions})
+
+
+def _runs(scratch: Scratch, names: Sequence[str], options: Options) -> dict[str, ImportRun]:
+    by_name = {each.name: each for each in scratch.distributions}
+
+    def run(name: str) -> ImportRun:
+        found = by_name[name]
+        return import_run(scratch.python, _wanted(found), limit=options.limit)
+
+    return _all_at_once(run, [name for name in names if name in by_name])
+
+
+def _all_at_once[T](function: Callable[[str], T], names: Sequence[str]) -> dict[str, T]:
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        return dict(zip(names, pool.map(function, names), strict=True))
+
+
+def _wanted(found: Distribution) -> Wanted:
+    return Wanted(roots=found.modules, sweep=found.inner[:MOST_SWEPT] if found.extensions else (),
+                  extensions=tuple(name for name, _ in found.extensions))
+
+
+def _report(place: _Place) -> BuildReport:
+    by_name = {each.name: each for each in place.scratch.distributions}
+    there = {each.name: each for each in place.there.distributions} if place.there else {}
+    names = sorted({*_worth(place.scratch, place.there, place.requested), *place.scratch.missing})
+    files = [file for each in place.scratch.distributions for file in each.extensions]
+    told = {extension.file: extension for extension in read_extensions(place.scratch.python, files)}
+    runs = _runs(place.scratch, names, place.options)
+
+    def look(name: str) -> Finding:
+        found = by_name.get(name)
+        seen = Seen(
+            distribution=found, free_threaded=place.build.free_threaded, run=runs.get(name),
+            missing=place.scratch.missing.get(name, "it was not installed"),
+            extensions=tuple(told[file] for _, file in found.extensions) if found else (),
+            reference=place.known.get(name), reference_distribution=there.get(name))
+        return _finding(place, name, _asked_more(place, seen))
+
+    findings = tuple(_all_at_once(look, names).values())
+    return BuildReport(build=place.build, reference=place.twin, findings=findings,
+                       others=len(by_name) - sum(name in by_name for name in names),
+                       twins=_twins(place, names), unowned=_unowned(runs.values(), place.scratch.distributions))
+
+
+def _asked_more(place: _Place, seen: Seen) -> Seen:
+    """Return `seen` with the runs that what was seen calls for: the GIL forced off, a control, interpreters."""
+    run = seen.run
+    if seen.distribution is None or run is None:
+        return seen
+    python, wanted, limit = place.scratch.python, _wanted(seen.distribution), place.options.limit
+    flipped = bool(run.gil_on) and place.build.free_threaded
+    if flipped:
+        seen = replace(seen, forced=import_run(python, wanted, limit=limit, force_off=True))
+    stdlib = Wanted(roots=_control_modules(seen))
+    if run.kind in {"crash", "hang"} or flipped:
+        seen = replace(seen, control=import_run(python, stdlib, limit=limit))
+    if place.options.interpreters and run.kind == "done":
+        runs = interpreter_runs(python, wanted, limit=limit)
+        control = interpreter_runs(python, stdlib, limit=limit) if runs[-1].kind in {"crash", "hang"} else ()
+        seen = replace(seen, interpreters=runs, interpreters_control=control)
+    return seen
+
+
+def _control_modules(seen: Seen) -> tuple[str, ...]:
+    """Return the standard library's modules that the package's import loaded, here or on the twin."""
+    names = next((run.stdlib for run in (seen.run, seen.reference) if run and run.stdlib), USUAL_STDLIB)
+    return tuple(name for name in names if name.partition(".")[0] not in NOT_A_CONTROL)
+
+
+def _finding(place: _Place, name: str, seen: Seen) -> Finding:
+    interpreters, reasons = judging.judge_interpreters(seen)
+    verdict = judging.judge(seen)
+    if verdict.status is Status.FAILS and (needed := _missing_needs(place, seen)):
+        verdict = replace(verdict, reasons=(*verdict.reasons, f"it needs {needed}, which is not there"))
+    return Finding(
+        name=name, version=seen.distribution.version if seen.distribution else "", requested=name in place.requested,
+        seen=seen, verdict=verdict, interpreters=interpreters, interpreter_reasons=reasons)
+
+
+def _missing_needs(place: _Place, seen: Seen) -> str:
+    assert seen.distribution is not None
+    return ", ".join(name for name in seen.distribution.requires if name in place.scratch.missing)
+
+
+def _twins(place: _Place, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(each.name for each in place.scratch.distributions
+                 if (each.name, each.version) in place.compiled and (each.name not in names or not each.extensions)
+                 and not any(there.name == each.name and there.extensions
+                             for there in (place.there.distributions if place.there else ())))
+
+
+def _unowned(runs: Iterable[ImportRun], distributions: Sequence[Distribution]) -> tuple[str, ...]:
+    """Return modules that need the GIL and came with no distribution: the interpreter's own, or a stray file."""
+    return tuple(sorted({load.name for run in runs for load in run.loads if load.gil == "used" and load.error is None
+                         and not any(judging.owns(each, load) for each in distributions)
+                         and not re.search(r"__mypyc$", load.name)}))

@@ -1,0 +1,238 @@
+"""From what was seen to what it is called: one distribution on one build.  Pure: nothing here starts or reads anything.
+
+The order of the checks is the order of what a user must deal with first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load
+
+# mypyc names the module of a whole package after a hash of its sources.
+_MYPYC = re.compile(r"\b[0-9a-f]{20}__mypyc$")
+
+
+class Status(StrEnum):
+    """What a distribution is on a build."""
+
+    READY = "ready"              # everything it loads does without the GIL, and it has all its C code
+    PURE = "pure Python"         # on the build with the GIL, too
+    GIL = "turns the GIL on"
+    LOST = "loses its C code"
+    NO_WHEEL = "no wheel"
+    CRASH = "crashes"
+    HANG = "hangs"
+    FAILS = "cannot be imported"
+    UNKNOWN = "unknown"          # an extension file that cannot be read and was not loaded: never called ready
+    INTERPRETER = "interpreter at fault"   # the standard library alone does the same
+
+    @property
+    def blocks(self) -> bool:
+        """Whether a program that needs the distribution is held up by it."""
+        return self in {Status.GIL, Status.LOST, Status.NO_WHEEL, Status.CRASH, Status.HANG, Status.FAILS}
+
+
+class InterpreterStatus(StrEnum):
+    """What a distribution does in interpreters that have their own GIL."""
+
+    OK = "ok"
+    LOST = "loses its C code"
+    FAILS = "ImportError"
+    CRASH = "crashes"
+    HANG = "hangs"
+    UNKNOWN = "not known"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """All that is known of one distribution on one build."""
+
+    distribution: Distribution | None        # None: could not be installed
+    missing: str = ""                        # why not
+    free_threaded: bool = True               # the build; on others the GIL is on whatever a module needs
+    extensions: tuple[Extension, ...] = ()
+    run: ImportRun | None = None             # as a program imports it
+    forced: ImportRun | None = None          # with the GIL forced off, when it was turned on
+    reference: ImportRun | None = None       # on the build of the same minor version that has a GIL
+    reference_distribution: Distribution | None = None
+    control: ImportRun | None = None         # the standard library alone, when something broke
+    interpreters: tuple[ImportRun, ...] = ()
+    interpreters_control: tuple[ImportRun, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What it is called, and why: one sentence each."""
+
+    status: Status
+    reasons: tuple[str, ...] = ()
+
+
+def judge(seen: Seen) -> Verdict:
+    """Return what the distribution is on its build."""
+    if seen.distribution is None:
+        return Verdict(status=Status.NO_WHEEL, reasons=(seen.missing,))
+    run = seen.run
+    if run and run.kind in {"crash", "hang", "exit", "starting"}:
+        return _broken(seen, run)
+    if failed := _failed(seen):
+        return Verdict(status=Status.FAILS, reasons=failed)
+    if culprits := gil_users(seen):
+        return _gil(seen, culprits)
+    return _whole(seen)
+
+
+def _whole(seen: Seen) -> Verdict:
+    """Judge what imports and leaves the GIL off."""
+    if lost := lost_modules(seen):
+        return Verdict(status=Status.LOST, reasons=tuple(_lost_reason(seen, name) for name in lost))
+    if unknown := _unknown(seen):
+        return Verdict(status=Status.UNKNOWN, reasons=unknown)
+    has_code = seen.extensions or (seen.reference_distribution and seen.reference_distribution.extensions)
+    return Verdict(status=Status.READY if has_code else Status.PURE)
+
+
+def gil_users(seen: Seen) -> dict[str, str]:
+    """Return the distribution's modules that need the GIL, and how that is known: "import", "hook" or both."""
+    if not seen.free_threaded:
+        return {}
+    by_import = {load.name for run in (seen.run, seen.forced) if run for load in run.loads
+                 if load.gil == "used" and load.error is None and owns(seen.distribution, load)}
+    by_hook = {extension.name for extension in seen.extensions if extension.gil == "used"}
+    return {name: " and ".join(how for how, names in (("hook", by_hook), ("import", by_import)) if name in names)
+            for name in sorted(by_hook | by_import)}
+
+
+def lost_modules(seen: Seen) -> tuple[str, ...]:
+    """Return the extension modules that were loaded on the build with the GIL but not here."""
+    if seen.reference is None or seen.run is None or seen.reference_distribution is None:
+        return ()
+    owned = {name for name, _ in seen.reference_distribution.extensions}
+    here = {_comparable(name) for name in seen.run.loaded}
+    return tuple(sorted(name for name in seen.reference.loaded & owned if _comparable(name) not in here))
+
+
+def judge_interpreters(seen: Seen) -> tuple[InterpreterStatus, tuple[str, ...]]:
+    """Return what the distribution does in interpreters of their own, and why.
+
+    What the standard library alone does, too, is not held against it.
+    """
+    if not seen.interpreters or seen.run is None:
+        return InterpreterStatus.UNKNOWN, ()
+    first, last = seen.interpreters[0], seen.interpreters[-1]
+    if last.kind in {"crash", "hang"} and not _control_same(last.kind, seen.interpreters_control):
+        status = InterpreterStatus.CRASH if last.kind == "crash" else InterpreterStatus.HANG
+        return status, (f"{last.reason} in interpreter {len(seen.interpreters)}{_while(last)}",)
+    if first.kind != "done" and not first.imported and not first.failed:
+        return InterpreterStatus.UNKNOWN, (f"{first.reason or 'no answer'}; the standard library alone does the same",)
+    if failed := _failing_modules(seen, first):
+        return InterpreterStatus.FAILS, failed
+    return _interpreters_lost(seen, first)
+
+
+def _failing_modules(seen: Seen, first: ImportRun) -> tuple[str, ...]:
+    """Return the modules that fail when the package does: one that a program imports, or most of those inside.
+
+    One that fails alone may belong to a back end that is not in use.
+    """
+    if seen.distribution is None or seen.run is None:
+        return ()
+    failed = {name: error for name, error in first.failed if name in seen.run.imported}
+    roots = [name for name in seen.distribution.modules if name in failed]
+    inner = [name for name in seen.distribution.inner if name in seen.run.imported]
+    inner_failed = [name for name in inner if name in failed]
+    if not roots and len(inner_failed) * 2 <= len(inner):
+        return ()
+    return tuple(f"{name}: {failed[name]}" for name in roots or inner_failed)
+
+
+def _interpreters_lost(seen: Seen, first: ImportRun) -> tuple[InterpreterStatus, tuple[str, ...]]:
+    assert seen.run is not None
+    owned = [load for load in seen.run.loads if load.error is None and owns(seen.distribution, load)]
+    lost = [load for load in owned if load.name not in first.loaded]
+    if not lost:
+        return InterpreterStatus.OK, ()
+    errors = {load.name: load.error for load in first.loads if load.error}
+    reasons = tuple(f"{load.name}: {errors.get(load.name) or 'not loaded'}" for load in lost)
+    # Where no module of the package goes on without it, who needs it gets the error.
+    replaced = {load.name for load in first.loads if load.swallowed} | (
+        {load.name for load in lost} - {load.name for load in first.loads})
+    return (InterpreterStatus.FAILS if replaced.isdisjoint(load.name for load in lost) else InterpreterStatus.LOST,
+            reasons)
+
+
+def _broken(seen: Seen, run: ImportRun) -> Verdict:
+    reason = run.reason + _while(run)
+    if seen.control and seen.control.kind == run.kind:
+        return Verdict(status=Status.INTERPRETER, reasons=(
+            f"{reason}; importing the standard library's modules alone does the same",))
+    if seen.reference and seen.reference.kind == run.kind:
+        reason += "; on the build with the GIL, too"
+    status = {"crash": Status.CRASH, "hang": Status.HANG}.get(run.kind, Status.FAILS)
+    return Verdict(status=status, reasons=(reason,))
+
+
+def _while(run: ImportRun) -> str:
+    if run.during == "ending":
+        return " while ending"
+    return f" while importing {run.during}" if run.during else ""
+
+
+def _failed(seen: Seen) -> tuple[str, ...]:
+    """Return the roots that fail here and not on the build with the GIL, or that are all there is."""
+    if not seen.run or not seen.distribution:
+        return ()
+    elsewhere = {name for name, _ in seen.reference.failed} if seen.reference else set()
+    roots = set(seen.distribution.modules)
+    failed = {name: error for name, error in seen.run.failed if name in roots}
+    new = tuple(f"{name}: {error}" for name, error in failed.items() if name not in elsewhere)
+    if new or set(failed) != roots or not failed:
+        return new if seen.reference or set(failed) == roots else ()
+    return tuple(f"{name}: {error}; on the build with the GIL, too" for name, error in failed.items())
+
+
+def _gil(seen: Seen, culprits: dict[str, str]) -> Verdict:
+    if seen.control and seen.control.gil_on and not any("hook" in how for how in culprits.values()):
+        return Verdict(status=Status.INTERPRETER, reasons=("the standard library alone turns the GIL on",))
+    return Verdict(status=Status.GIL, reasons=tuple(f"{name} needs the GIL (seen by {how})"
+                                                    for name, how in culprits.items()))
+
+
+def _lost_reason(seen: Seen, name: str) -> str:
+    assert seen.run is not None
+    errors = {load.name: load.error for load in seen.run.loads if load.error} | dict(seen.run.failed)
+    if name in errors:
+        return f"{name}: {errors[name]}"
+    has_file = seen.distribution and any(_comparable(each) == _comparable(name)
+                                         for each, _ in seen.distribution.extensions)
+    return f"{name}: its file is there but was not loaded" if has_file else f"{name}: not in the wheel of this build"
+
+
+def _unknown(seen: Seen) -> tuple[str, ...]:
+    """Return why extension files that were neither read nor loaded keep the distribution from being called ready."""
+    loaded = seen.run.loaded if seen.run else frozenset()
+    failed_there = {name for name, _ in seen.reference.failed} if seen.reference else set()
+    # What can be imported nowhere, as a library is missing, is nobody's loss.
+    return tuple(f"{extension.name}: {extension.problem}" for extension in seen.extensions
+                 if extension.problem and extension.name not in loaded and extension.name not in failed_there)
+
+
+def owns(distribution: Distribution | None, load: Load) -> bool:
+    """Return whether what was loaded belongs to the distribution."""
+    return distribution is not None and any(load.name == name or load.file == file
+                                            for name, file in distribution.extensions)
+
+
+def _comparable(name: str) -> str:
+    return _MYPYC.sub("__mypyc", name)
+
+
+def _control_same(kind: str, control: Sequence[ImportRun]) -> bool:
+    return bool(control) and control[-1].kind == kind

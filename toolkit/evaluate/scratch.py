@@ -1,0 +1,182 @@
+"""Environments that hold the packages under test, one per build and request, made once and kept below the cache folder.
+
+The versions are chosen once, on the newest released build with a GIL, as its wheels are the most complete; every other
+build gets the same ones.  A resolver that is left alone goes back to versions from before there was a compiled half.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from toolkit.builds.environment import create, identity, installer, normalized, python_of, run_installer, shortened
+from toolkit.builds.inspection import version_key
+from toolkit.builds.places import cache_dir, locked, uv_command
+from toolkit.evaluate.distributions import installed, site_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from toolkit.evaluate.facts import Distribution
+    from toolkit.model import Build
+
+STAMP = "gilscope-scratch.json"
+AT_ONCE = 2                     # installers; each is busy with one core, the disk and the network
+FRESH_SECONDS = 24 * 3600.0     # a new wheel may be out tomorrow
+# What an installer says of a requirement without a wheel: pip, then uv.
+_MISSING = re.compile(r"(?:No matching distribution found for|Because(?: only)?) ([A-Za-z0-9][\w.-]*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to install."""
+
+    requirements: tuple[str, ...]
+    sdists: bool = False            # build from source what has no wheel
+    offline: bool = False           # take what was made before, however old, and make nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scratch:
+    """One build's environment with what could be installed."""
+
+    folder: Path
+    distributions: tuple[Distribution, ...]
+    missing: dict[str, str] = field(default_factory=dict)   # distribution -> why it is not there
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return python_of(self.folder)
+
+
+def prepare(
+    request: Request, builds: Sequence[Build], say: Callable[[str], None] = lambda _: None,
+) -> dict[str, Scratch]:
+    """Return an environment for each build, by its label, all with the same versions.
+
+    A build without one is left out when the request is offline.
+
+    Raises:
+        BuildError: An environment cannot be made.
+    """
+    first, *others = sorted(builds, key=_chooses)
+    chosen = _scratch(request, first, (), say)
+    pins = [f"{each.name}=={each.version}" for each in chosen.distributions] if chosen else []
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        rest = pool.map(lambda build: _scratch(request, build, pins, say), others)
+        made = zip([first, *others], [chosen, *rest], strict=True)
+        return {build.label: scratch for build, scratch in made if scratch}
+
+
+def _chooses(build: Build) -> tuple[object, ...]:
+    """Return what orders builds by how good their choice of versions is."""
+    released = re.fullmatch(r"[\d.]+\+?", build.version) is not None   # 3.14.7+: after 3.14.7; 3.15.0rc1: before 3.15
+    return (build.free_threaded, not released, [-int(part) for part in version_key(build.version)])
+
+
+def _scratch(request: Request, build: Build, pins: Sequence[str], say: Callable[[str], None]) -> Scratch | None:
+    folder = _folder(request, build)
+    if (ready := _ready(folder, build, request)) or request.offline:
+        return ready
+    with locked(folder.with_suffix(".lock"), lambda: say(f"{build.label}: waiting for its environment")):
+        if ready := _ready(folder, build, request):
+            return ready
+        say(f"{build.label}: install {_few(request.requirements)}")
+        shutil.rmtree(folder, ignore_errors=True)
+        create(folder, build)
+        missing = _install(folder, request, pins)
+        _write_stamp(folder, build, request, missing)
+        return _loaded(folder, build, missing)
+
+
+def _folder(request: Request, build: Build) -> Path:
+    wanted = json.dumps([sorted(request.requirements), request.sdists, build.base_executable])
+    digest = hashlib.sha256(wanted.encode()).hexdigest()[:16]
+    return cache_dir() / "scratch" / f"{build.version}{'t' if build.free_threaded else ''}-{digest}"
+
+
+def _ready(folder: Path, build: Build, request: Request) -> Scratch | None:
+    try:
+        stamp = json.loads((folder / STAMP).read_text())
+        missing = {str(name): str(why) for name, why in stamp["missing"].items()}
+        late = not request.offline and float(stamp["made"]) < time.time() - FRESH_SECONDS
+        if stamp["base"] != identity(build) or late or not os.access(python_of(folder), os.X_OK):
+            return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None   # none yet, damaged or from another version: made again
+    return _loaded(folder, build, missing)
+
+
+def _loaded(folder: Path, build: Build, missing: dict[str, str]) -> Scratch:
+    return Scratch(folder=folder, distributions=installed(site_folders(folder), build), missing=missing)
+
+
+def _write_stamp(folder: Path, build: Build, request: Request, missing: dict[str, str]) -> None:
+    stamp = {"base": identity(build), "made": time.time(), "missing": missing, "request": asdict(request)}
+    fresh = folder / f"{STAMP}.new"
+    fresh.write_text(json.dumps(stamp, indent=1))
+    fresh.replace(folder / STAMP)
+
+
+def _install(folder: Path, request: Request, pins: Sequence[str]) -> dict[str, str]:
+    """Install what can be had; return what cannot, with the reason."""
+    options = [] if request.sdists else ["--only-binary", ":all:"]
+    if not uv_command():
+        options.append("--no-compile")   # most modules are never imported; the others are compiled then
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
+        constraints.write("\n".join(pins))
+        constraints.flush()
+        limits = [*options, "--constraint", constraints.name] if pins else options
+        if not pins:
+            return _install_rest(folder, request.requirements, options)
+        reason = run_installer([*installer(folder), *limits, *request.requirements])
+        if not reason:
+            return {}
+        # The resolver gives up at the first thing that is missing; the other build has told what there is to install.
+        pinned = {text.partition("==")[0] for text in pins}
+        missing = _install_rest(folder, pins, [*options, "--no-deps"])
+        return missing | _install_rest(
+            folder, [text for text in request.requirements if name_of(text) not in pinned], limits)
+
+
+def _install_rest(folder: Path, requirements: Sequence[str], options: Sequence[str]) -> dict[str, str]:
+    """Install together what goes in; each failure names one that is missing, which is left out of the next try."""
+    missing: dict[str, str] = {}
+    todo = {name_of(text): text for text in requirements}
+    while todo:
+        reason = run_installer([*installer(folder), *options, *todo.values()])
+        if not reason:
+            return missing
+        names = [normalized(match.rstrip(".-")) for match in _MISSING.findall(reason)]
+        name = next((name for name in names if name in todo), None)
+        if name is None:   # something that one of them needs
+            return missing | _one_by_one(folder, todo.values(), options)
+        missing[name] = shortened(reason)
+        del todo[name]
+    return missing
+
+
+def _one_by_one(folder: Path, requirements: Iterable[str], options: Sequence[str]) -> dict[str, str]:
+    return {name_of(text): shortened(reason) for text in requirements
+            if (reason := run_installer([*installer(folder), *options, text]))}
+
+
+def name_of(requirement: str) -> str:
+    """Return the distribution that a requirement like "lxml[html]>=6" asks for."""
+    match = re.match(r"[A-Za-z0-9][\w.-]*", requirement.strip())
+    return normalized(match[0]) if match else requirement
+
+
+def _few(requirements: Sequence[str], most: int = 6) -> str:
+    more = f" and {len(requirements) - most} more" if len(requirements) > most else ""
+    return ", ".join(requirements[:most]) + more
