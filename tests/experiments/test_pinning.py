@@ -199,6 +199,7 @@ class WindowsProcess:
 
     cpus = (0, 1, 2, 3)
     refuses = False
+    forgets = False
 
     def __init__(self, number):
         assert number == os.getpid()
@@ -208,7 +209,8 @@ class WindowsProcess:
             return list(type(self).cpus)
         if self.refuses:
             raise PermissionError(errno.EACCES, "Access is denied")
-        type(self).cpus = tuple(cpus)
+        if not self.forgets:
+            type(self).cpus = tuple(cpus)
         return None
 
 
@@ -236,6 +238,12 @@ def test_windows_is_pinned_by_psutil_as_a_whole(windows):
 def test_refusal_of_the_system_is_an_error_of_ours(windows):
     windows.refuses = True
     with pytest.raises(pinning.PinningError, match="Access is denied"), pinning.pinned([2]):
+        pytest.fail("it is pinned")
+
+
+def test_pinning_that_did_nothing_is_noticed(windows):
+    windows.forgets = True
+    with pytest.raises(pinning.PinningError, match="was to run on CPU 2, but runs on 0,1,2,3"), pinning.pinned([2]):
         pytest.fail("it is pinned")
 
 
