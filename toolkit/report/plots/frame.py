@@ -92,12 +92,14 @@ def room_for_marks(scale: Scale) -> float:
 def fit_categories(sheet: Sheet, axes: Any, names: Sequence[str]) -> None:
     """Name places 0, 1, ... of the x axis, in lines as wide as a place; slanted where a word is wider."""
     axes.set_xticks(range(len(names)), names)
+    slanted = False
 
     def fit() -> None:
+        nonlocal slanted   # once it is so, it stays: slanted names leave more room, and would turn back for ever
         lo, hi = axes.get_xlim()
         room = axes.get_window_extent().width / (hi - lo) - 6
         lines = [sheet.wrapped(name, room, TICK) for name in names]
-        slanted = any(sheet.width_of(text, TICK) > room for text in lines)
+        slanted = slanted or any(sheet.width_of(text, TICK) > room for text in lines)
         axes.set_xticks(range(len(names)), names if slanted else lines)
         for label in axes.get_xticklabels():
             label.set(rotation=35 if slanted else 0, ha="right" if slanted else "center", rotation_mode="anchor",

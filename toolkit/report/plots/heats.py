@@ -11,10 +11,10 @@ from matplotlib.colors import LogNorm, Normalize, to_hex
 from matplotlib.patches import Rectangle
 
 from toolkit.report.figure import Axis
-from toolkit.report.plots.frame import fit_categories, set_title
+from toolkit.report.plots.frame import fit_categories, set_title, thin_marks, widest_word
 from toolkit.report.plots.palette import FRAME, TEXT, luminance
-from toolkit.report.plots.sheet import Sheet, column_count
-from toolkit.report.plots.style import PANEL, TICK, points
+from toolkit.report.plots.sheet import PAD, Sheet, column_count
+from toolkit.report.plots.style import AXIS, TICK, WIDTH, points
 from toolkit.report.plots.ticks import marks
 
 if TYPE_CHECKING:
@@ -28,10 +28,7 @@ HALF = 0.3   # brightness from which dark text is read more easily than white
 
 def compose(figure: HeatFigure) -> Sheet:
     """Return the figure laid out."""
-    measuring = Sheet(title="", note="", panels=1, columns=1, height=100)
-    cell = max((measuring.width_of(text, TICK) for panel in figure.panels for row in panel.shown for text in row),
-               default=0.0)
-    columns = column_count(len(figure.panels), [(cell + 10) * len(figure.columns)])
+    columns = column_count(len(figure.panels), [_needed(figure)])
     sheet = Sheet(title=figure.title, note=figure.note, panels=len(figure.panels), columns=columns,
                   height=ROW * len(figure.rows))
     norm = _norm(figure)
@@ -40,6 +37,15 @@ def compose(figure: HeatFigure) -> Sheet:
     _scale_of_colours(sheet, figure, norm)
     sheet.arrange()
     return sheet
+
+
+def _needed(figure: HeatFigure) -> float:
+    """Return how many pixels a panel takes: its cells, and what its rows' names take beyond a mark's usual width."""
+    measuring = Sheet(title="", note="", panels=1, columns=1, height=100)
+    shown = [text for panel in figure.panels for row in panel.shown for text in row]
+    cell = max((measuring.width_of(text, TICK) for text in shown), default=0.0)
+    names = max((measuring.width_of(name, TICK) for name in figure.rows), default=0.0)
+    return (max(cell, widest_word(measuring, figure.columns)) + 10) * len(figure.columns) + max(names - 60, 0)
 
 
 def _norm(figure: HeatFigure) -> Any:
@@ -88,4 +94,6 @@ def _scale_of_colours(sheet: Sheet, figure: HeatFigure, norm: Any) -> None:
     bar.set_ticks([value for value, _ in found], labels=[text for _, text in found])
     bar.ax.minorticks_off()
     bar.outline.set(edgecolor=FRAME, linewidth=0.6)
-    sheet.strip.set_title(figure.unit, fontsize=points(PANEL - 1), fontweight="normal", loc="left")
+    sheet.strip.set_title(sheet.wrapped(figure.unit, WIDTH - 2 * PAD, AXIS), fontsize=points(AXIS),
+                          fontweight="normal", loc="left")
+    thin_marks(sheet, sheet.strip)

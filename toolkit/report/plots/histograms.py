@@ -20,6 +20,7 @@ def compose(figure: HistogramFigure) -> Sheet:
     """Return the figure laid out."""
     x = Scale.over(figure.x, _edges(figure), count=8)
     counts = [count for panel in figure.panels for count in panel.counts if count > 0]
+    counts += [rule.value for panel in figure.panels for rule in panel.rules if rule.axis == "y"]
     # The least count is to be seen on a logarithmic axis too: it stands upon half of it.
     y = Scale.over(figure.y, [*counts, min(counts, default=1) / 2] if figure.y.log else counts, count=5, zero=True)
     columns = column_count(len(figure.panels), [room_for_marks(x)])

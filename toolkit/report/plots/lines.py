@@ -25,7 +25,8 @@ MISSING = "no value"
 
 def compose(figure: LineFigure) -> Sheet:
     """Return the figure laid out."""
-    x = Scale.over(figure.x, _xs(figure), count=8, places=list(_xs(figure)))
+    x = Scale.over(figure.x, _xs(figure), count=8, places=[
+        place for panel in figure.panels for series in panel.series for place in series.x])
     y = Scale.over(figure.y, _ys(figure), count=6, zero=True)
     columns = column_count(len(figure.panels), [room_for_marks(x)])
     sheet = Sheet(title=figure.title, note=figure.note, panels=len(figure.panels), columns=columns,
@@ -109,7 +110,7 @@ def _xs(figure: LineFigure) -> Iterator[float]:
     for panel in figure.panels:
         for series in panel.series:
             yield from series.x
-        yield from (rule.value for rule in panel.rules if rule.axis == "x" and not panel.series)
+        yield from (rule.value for rule in panel.rules if rule.axis == "x")
 
 
 def _ys(figure: LineFigure) -> Iterator[float]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from toolkit.report.plots.palette import FAINT
-from toolkit.report.plots.style import NOTE, points
+from toolkit.report.plots.style import DPI, NOTE, points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,25 +27,33 @@ MANY = 10**6
 def add_rules(sheet: Sheet, index: int, rules: Sequence[Rule]) -> None:
     """Draw the lines; labels of upright ones stand above the values, which make room for them."""
     axes = sheet.axes[index]
-    upright = [rule for rule in rules if rule.axis == "x"]
-    lines = [axes.axvline(rule.value, **LINE) for rule in upright]
-    labels = [axes.annotate(rule.label, (rule.value, 1), xycoords=axes.get_xaxis_transform(), xytext=(0, 0),
-                            textcoords="offset points", va="top", **LABEL) for rule in upright]
-    for label in labels:
-        label.set_in_layout(False)   # they stay in the frame
-    for rule in rules:
-        if rule.axis == "y":
-            axes.axhline(rule.value, **LINE)
-            _label_level(sheet, axes, rule)
+    upright = [(rule, axes.axvline(rule.value, **LINE), _label(axes, rule)) for rule in rules if rule.axis == "x"]
+    level = [(rule, _label(axes, rule)) for rule in rules if rule.axis == "y"]
+    for rule, _ in level:
+        axes.axhline(rule.value, **LINE)
 
     def fit() -> None:
-        box = axes.get_window_extent()
-        rows = _stack(sheet, axes, upright, labels)
-        for line, label, row in zip(lines, labels, rows, strict=True):
-            line.set_ydata([0, 1 - row * ROW / box.height])
-            label.xy = (label.xy[0], 1 - row * ROW / box.height)
+        height = axes.get_window_extent().height
+        rows = _stack(sheet, axes, [(rule, label) for rule, _, label in upright])
+        for (_, line, label), row in zip(upright, rows, strict=True):
+            line.set_ydata([0, 1 - row * ROW / height])
+            label.xy = (label.xy[0], 1 - row * ROW / height)
+        taken = [label.get_window_extent(sheet.renderer()) for _, _, label in upright]
+        for rule, label in level:
+            _put_level(sheet, axes, rule, label, taken)
+            taken.append(label.get_window_extent(sheet.renderer()))
 
     sheet.on_fit(fit)
+
+
+def _label(axes: Any, rule: Rule) -> Any:
+    upright = rule.axis == "x"
+    label = axes.annotate(
+        rule.label, (rule.value, 1) if upright else (1, rule.value), xytext=(0, 0), textcoords="offset points",
+        xycoords=axes.get_xaxis_transform() if upright else axes.get_yaxis_transform(), va="top", **LABEL,
+    )
+    label.set_in_layout(False)   # it stays in the frame
+    return label
 
 
 def head_room(sheet: Sheet, rules: Sequence[Sequence[Rule]], y: Scale) -> None:
@@ -65,50 +73,46 @@ def head_room(sheet: Sheet, rules: Sequence[Sequence[Rule]], y: Scale) -> None:
     sheet.on_fit(fit)
 
 
-def _stack(sheet: Sheet, axes: Any, rules: Sequence[Rule], labels: Sequence[Any]) -> list[int]:
+def _stack(sheet: Sheet, axes: Any, labelled: Sequence[tuple[Rule, Any]]) -> list[int]:
     """Put each label right of its line, or left where it would leave the frame; return its row from the top."""
     box = axes.get_window_extent()
     taken: list[list[tuple[float, float]]] = []
     rows = []
-    for rule, label in zip(rules, labels, strict=True):
+    for rule, label in labelled:
         place = axes.transData.transform((rule.value, 1))[0]
         width = sheet.width_of(rule.label, NOTE) + 8
         right = place + width <= box.x1 or place - width < box.x0
-        start = place if right else place - width
+        # Where it fits on neither side it is moved along, over its line.
+        start = max(min(place, box.x1 - width), box.x0) if right else place - width
         row = next((i for i, spans in enumerate(taken) if all(start + width <= a or b <= start for a, b in spans)),
                    len(taken))
         taken += [[]] * (row == len(taken))
         taken[row] = [*taken[row], (start, start + width)]
         rows.append(row)
-        label.set(ha="left" if right else "right", x=3 if right else -3)
+        label.set(ha="left", x=(start - place + 4) * 72 / DPI)
     return rows
 
 
-def _label_level(sheet: Sheet, axes: Any, rule: Rule) -> None:
-    """Label a level line where the fewest values lie, above or below it."""
-    label = axes.annotate(rule.label, (1, rule.value), xycoords=axes.get_yaxis_transform(), xytext=(0, 0),
-                          textcoords="offset points", **LABEL)
-    label.set_in_layout(False)
+def _put_level(sheet: Sheet, axes: Any, rule: Rule, label: Any, taken: Sequence[Any]) -> None:
+    """Put a label of a level line above or below it, where no other label and the fewest values lie."""
+    box = axes.get_window_extent()
+    level = axes.transData.transform((axes.get_xlim()[0], rule.value))[1]
     width = sheet.width_of(rule.label, NOTE) + 8
+    spots = _drawn(axes)
 
-    def fit() -> None:
-        box = axes.get_window_extent()
-        level = axes.transData.transform((axes.get_xlim()[0], rule.value))[1]
-        spots = _drawn(axes)
+    def crowd(place: tuple[float, str]) -> int:
+        share, side = place
+        left = box.x0 + share * (box.width - width)
+        foot = level + 1 if side == "bottom" else level - ROW
+        outside = foot < box.y0 or foot + ROW > box.y1
+        upon = any(left < other.x1 and other.x0 < left + width and foot < other.y1 and other.y0 < foot + ROW
+                   for other in taken)
+        values = sum(left - 4 <= x <= left + width + 4 and foot - 2 <= y <= foot + ROW for x, y in spots)
+        return values + MANY * outside + MANY * upon
 
-        def crowd(place: tuple[float, str]) -> int:
-            share, side = place
-            left = box.x0 + share * (box.width - width)
-            foot = level + 1 if side == "bottom" else level - ROW
-            if foot < box.y0 or foot + ROW > box.y1:
-                return MANY
-            return sum(left - 4 <= x <= left + width + 4 and foot - 2 <= y <= foot + ROW for x, y in spots)
-
-        share, side = min(((share, side) for share in SHARES for side in ("bottom", "top")), key=crowd)
-        label.xy = ((share * (box.width - width) + 4) / box.width, rule.value)
-        label.set(ha="left", va=side, y=2 if side == "bottom" else -2)
-
-    sheet.on_fit(fit)
+    share, side = min(((share, side) for share in SHARES for side in ("bottom", "top")), key=crowd)
+    label.xy = ((share * (box.width - width) + 4) / box.width, rule.value)
+    label.set(ha="left", va=side, y=2 if side == "bottom" else -2)
 
 
 def _drawn(axes: Any) -> list[tuple[float, float]]:

@@ -110,7 +110,9 @@ def _number(value: float, top: float) -> str:
             return f"{value / size:.4g}{letter}"
     if abs(value) >= 1000:  # noqa: PLR2004 -- where thousands begin
         return f"{value:,.0f}"
-    return f"{0.0 if abs(value) < 1e-12 else value:.4g}"  # noqa: PLR2004 -- what is left of 0 after adding steps
+    if abs(value) < 1e-12:  # noqa: PLR2004 -- what is left of 0 after adding steps
+        return "0"
+    return f"{value:.4g}".replace("e-0", "e-")
 
 
 def _unit(top: float) -> float:

@@ -1,0 +1,279 @@
+"""Figures as they are drawn: what stands in them, that one can read it, and that the same figure gives the same file.
+
+Golden files hold an SVG's texts and how many things of each kind it has, not its bytes: these differ by version.
+"""
+
+import math
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from tests.report.figures import FIGURES
+from toolkit.report import plots
+from toolkit.report.figure import Axis, BarPanel, HeatPanel, HistogramPanel, Lane, Series, TimelinePanel
+from toolkit.report.plots import palette
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+NEEDS = pytest.mark.skipif(plots.unavailable() is not None, reason=str(plots.unavailable()))
+EVERY = pytest.mark.parametrize("name", FIGURES)
+TEXT = "{http://www.w3.org/2000/svg}text"
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """Each figure's SVG and PNG, drawn when they are first asked for."""
+    folder, found = tmp_path_factory.mktemp("figures"), {}
+
+    def files(name):
+        if name not in found:
+            found[name] = plots.draw(FIGURES[name](), folder)
+        return found[name]
+
+    return files
+
+
+@pytest.fixture(scope="module")
+def sheets():
+    """Each figure laid out, with its texts as (text, box, turned), when it is first asked for."""
+    found = {}
+
+    def sheet(name):
+        if name not in found:
+            from toolkit.report.plots import style
+            with style.settings(name):
+                composed = plots.compose(FIGURES[name]())
+                found[name] = composed, texts_of(composed)
+        return found[name]
+
+    return sheet
+
+
+def texts_of(sheet):
+    from matplotlib.text import Text
+    sheet.figure.draw(sheet.renderer())
+    return [text for text in sheet.figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+
+
+def overlap(one, other):
+    wide = min(one.x1, other.x1) - max(one.x0, other.x0)
+    high = min(one.y1, other.y1) - max(one.y0, other.y0)
+    return wide > 1 and high > 2   # boxes have some air above and below their letters
+
+
+def svg_texts(path):
+    return [" ".join("".join(node.itertext()).split()) for node in ET.parse(path).iter(TEXT)]
+
+
+@NEEDS
+@EVERY
+def test_no_text_lies_upon_another(sheets, name):
+    sheet, texts = sheets(name)
+    boxes = [(text.get_text(), text.get_window_extent(sheet.renderer())) for text in texts]
+    assert [(a, b) for (a, one), (b, other) in combinations(boxes, 2) if overlap(one, other)] == []
+
+
+@NEEDS
+@EVERY
+def test_texts_are_on_the_page_and_large_enough(sheets, name):
+    sheet, texts = sheets(name)
+    width, height = sheet.figure.get_size_inches() * 96
+    for text in texts:
+        box = text.get_window_extent(sheet.renderer())
+        assert -1 < box.x0 < box.x1 < width + 1, text
+        assert -1 < box.y0 < box.y1 < height + 1, text
+        assert text.get_fontsize() * 96 / 72 >= 9, text
+
+
+@NEEDS
+@EVERY
+def test_legend_covers_no_panel(sheets, name):
+    sheet, _ = sheets(name)
+    for legend in sheet.figure.legends:
+        box = legend.get_window_extent(sheet.renderer())
+        assert not any(overlap(box, axes.get_window_extent()) for axes in sheet.axes)
+
+
+@NEEDS
+@EVERY
+def test_panels_do_not_shrink_away(sheets, name):
+    sheet, _ = sheets(name)
+    for axes in sheet.axes:
+        assert axes.get_window_extent().width >= 180
+        assert axes.get_window_extent().height >= 40
+
+
+@NEEDS
+@EVERY
+def test_both_files_are_800_pixels_wide(drawn, name):
+    svg, png = drawn(name)
+    assert png.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(png.read_bytes()[16:20], "big") == 800
+    root = ET.parse(svg).getroot()
+    assert root.get("width") == "600pt"   # of 1/72 inch, where a browser's pixel is 1/96
+    assert (svg.name, png.name) == (f"{FIGURES[name]().name}.svg", f"{FIGURES[name]().name}.png")
+
+
+@NEEDS
+@EVERY
+def test_text_is_text_and_names_a_font_to_fall_back_on(drawn, name):
+    found = list(ET.parse(drawn(name)[0]).iter(TEXT))
+    assert found
+    assert all("sans-serif" in node.get("style") for node in found)
+
+
+@NEEDS
+@EVERY
+def test_axes_and_series_are_named(drawn, name):
+    figure = FIGURES[name]()
+    said = " ".join(svg_texts(drawn(name)[0]))
+    words = [figure.title, *(panel.title for panel in figure.panels)]
+    words += [axis.title for axis in (getattr(figure, "x", None), getattr(figure, "y", None)) if isinstance(axis, Axis)]
+    words += [getattr(figure, key, "") for key in ("note", "x_title", "y_title", "unit")]
+    names = {series.name for panel in figure.panels for series in getattr(panel, "series", ())}
+    words += names if len(names) > 1 else []
+    words += [rule.label for panel in figure.panels for rule in getattr(panel, "rules", ())]
+    words += [*getattr(figure, "states", ()), *getattr(figure, "rows", ()), *getattr(figure, "columns", ())]
+    assert [each for each in words if " ".join(each.split()) not in said] == []
+
+
+@NEEDS
+@EVERY
+def test_figure_against_its_golden_file(drawn, name):
+    root = ET.parse(drawn(name)[0]).getroot()
+    kinds = Counter(re.sub(r"_\d+$", "", node.get("id", "")) for node in root.iter())
+    counts = [f"{kinds[kind]} {kind}" for kind in ("axes", "legend", "patch", "LineCollection", "PolyCollection")]
+    text = "\n".join([*counts, "", *svg_texts(drawn(name)[0])]) + "\n"
+    path = GOLDEN / f"figure-{name}.txt"
+    if os.environ.get("GILSCOPE_GOLDEN") == "write":
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@NEEDS
+def test_the_same_figure_gives_the_same_bytes(tmp_path):
+    import matplotlib
+    once = plots.draw(FIGURES["lines"](), tmp_path / "a")
+    with matplotlib.rc_context({"svg.hashsalt": "another", "font.size": 30, "svg.fonttype": "path"}):
+        before = dict(matplotlib.rcParams)
+        again = plots.draw(FIGURES["lines"](), tmp_path / "b")
+        assert dict(matplotlib.rcParams) == before, "a user's settings are put back"
+    assert [path.read_bytes() for path in once] == [path.read_bytes() for path in again]
+
+
+@NEEDS
+def test_a_value_that_is_missing_is_marked_and_explained(drawn, sheets):
+    crosses = [line for line in sheets("lines")[0].axes[0].get_lines() if line.get_marker() == "x"]
+    assert [list(line.get_xdata()) for line in crosses] == [[4.0]]   # the control's NaN at 4 threads
+    assert "no value" in svg_texts(drawn("lines")[0])
+    assert "no value" not in svg_texts(drawn("log_lines")[0])
+
+
+@NEEDS
+def test_values_missing_at_one_place_stand_side_by_side():
+    from toolkit.report.plots import style
+    gone = tuple(Series(name, (1.0, 2.0), (1.0, math.nan)) for name in "abc")
+    figure = FIGURES["lines"]()
+    with style.settings("missing"):
+        sheet = plots.compose(replace(figure, panels=(replace(figure.panels[0], series=gone),)))
+        boxes = [line.get_window_extent(sheet.renderer())
+                 for line in sheet.axes[0].get_lines() if line.get_marker() == "x"]
+    assert len(boxes) == 3
+    assert len({round(box.x0) for box in boxes}) == 3
+
+
+@NEEDS
+def test_what_was_published_looks_different(sheets):
+    legend = sheets("lines")[0].figure.legends[0]
+    lines = {text.get_text(): line for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True)}
+    history, now = lines["Beazley 2009, Python 2.6"], lines["3.14 threads"]
+    assert (history.get_color(), history.get_markerfacecolor()) == (palette.HISTORY, "white")
+    assert (now.get_linestyle(), history.get_linestyle()) == ("-", "--")
+    assert now.get_markerfacecolor() == now.get_color() == palette.COLOURS[0]
+
+
+@NEEDS
+def test_a_series_looks_the_same_in_every_panel(sheets):
+    for axes in sheets("log_lines")[0].axes:
+        assert [line.get_color() for line in axes.get_lines() if line.get_marker() == "D"] == [palette.COLOURS[3]]
+
+
+@NEEDS
+def test_what_lies_beyond_the_ends_asked_for_is_shown_all_the_same():
+    from toolkit.report.plots import style
+    figure = FIGURES["lines"]()
+    with style.settings("ends"):
+        axes = plots.compose(replace(figure, y=replace(figure.y, lo=1.0, hi=2.0))).axes[0]
+    assert axes.get_ylim()[0] <= 0.652
+    assert axes.get_ylim()[1] >= 4.55
+
+
+@NEEDS
+def test_bars_start_at_zero(sheets):
+    assert sheets("bars")[0].axes[0].get_ylim()[0] == 0
+
+
+@NEEDS
+def test_many_values_have_a_band(sheets):
+    from matplotlib.collections import PolyCollection
+    assert [type(each) for each in sheets("band")[0].axes[0].collections if isinstance(each, PolyCollection)]
+    assert not [each for each in sheets("lines")[0].axes[0].collections if isinstance(each, PolyCollection)]
+
+
+@NEEDS
+def test_an_unfinished_file_replaces_nothing(tmp_path, monkeypatch):
+    from toolkit.report.plots.sheet import Sheet
+    svg, _ = plots.draw(FIGURES["band"](), tmp_path)
+    before = svg.read_bytes()
+
+    def half(_sheet, path, *_):
+        path.write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Sheet, "save", half)
+    with pytest.raises(OSError, match="disk full"):
+        plots.draw(FIGURES["band"](), tmp_path)
+    assert svg.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["band.png", "band.svg"]
+
+
+@NEEDS
+def test_figure_without_panels_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="no panels"):
+        plots.draw(replace(FIGURES["lines"](), panels=()), tmp_path)
+
+
+@NEEDS
+def test_pyplot_is_never_loaded_and_matplotlib_only_to_draw(tmp_path):
+    code = ("import sys; from toolkit.report import plots; assert 'matplotlib' not in sys.modules\n"
+            "from tests.report.figures import bars; plots.draw(bars(), __import__('pathlib').Path(sys.argv[1]))\n"
+            "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules")
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=60, cwd=Path(__file__).parents[2])
+
+
+def test_without_matplotlib_it_is_said_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert "pip install 'gilscope[experiments]'" in plots.unavailable()
+
+
+@pytest.mark.parametrize("make", [
+    lambda: Series("a", (1.0,), (1.0, 2.0)),
+    lambda: Series("a", (1.0, 2.0), (1.0, 2.0), (1.0,), (1.0,)),
+    lambda: Series("a", (1.0,), (1.0,), (1.0,)),
+    lambda: BarPanel("", ("one",), (Series("a", (1.0,), (1.0,)),)),
+    lambda: HistogramPanel("", (1.0, 2.0), (1.0, 2.0)),
+    lambda: HeatPanel("", ((1.0, 2.0),), (("1",),)),
+    lambda: replace(FIGURES["heats"](), rows=("one",)),
+    lambda: replace(FIGURES["timelines"](), panels=(TimelinePanel("", (Lane("a", ((0.0, 1.0, "sleeps"),)),)),)),
+])
+def test_parts_that_do_not_fit_together_are_refused_where_they_are_made(make):
+    with pytest.raises(ValueError):
+        make()
