@@ -1,0 +1,133 @@
+"""`channels`: message passing between threads, interpreters and processes, PEP 554's model beside the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, override
+
+from toolkit.experiments import channels_cells as cells
+from toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
+from toolkit.experiments.channels_cells import FAN_IN, LARGEST, PING_PONG, SMALLEST
+from toolkit.experiments.channels_report import figures, tables
+from toolkit.report.wording import number_text, ratio_number
+from toolkit.units import format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolkit.experiments.base import Setting
+    from toolkit.experiments.results import Results
+    from toolkit.measure.plan import Plan
+    from toolkit.model import Build, Cell
+    from toolkit.report.document import Section
+    from toolkit.report.figure import Figure
+
+POLL_SHARE = 0.25   # of the time between two looks: a message that takes longer than this waited for a look
+
+PEP_554 = Source(
+    title="PEP 554 - Multiple Interpreters in the Stdlib", author="Eric Snow", year=2017,
+    url="https://peps.python.org/pep-0554/",
+    headline="no numbers: interpreters that share nothing and pass messages, so that CSP can be built on them",
+)
+SKVORTSOV = Source(
+    title="Python behind the scenes #13: the GIL and its effects on Python multithreading", author="Victor Skvortsov",
+    year=2021, url="https://tenthousandmeters.com/blog/"
+    "python-behind-the-scenes-13-the-gil-and-its-effects-on-python-multithreading/",
+    headline="no numbers: many GILs, one per interpreter, are likelier than none",
+)
+
+
+class Channels(Experiment):
+    """What was announced and could not be measured then."""
+
+    name = "channels"
+    title = "Channels: message passing between threads, interpreters and processes"
+    summary = "ping-pong, a ring and many-to-one between threads, own-GIL interpreters and processes, by message size"
+    sources = (PEP_554, SKVORTSOV)
+    claim = (
+        "PEP 554 was to give Python interpreters that share nothing and communicate by messages alone, as Go's and "
+        "Clojure's processes do. In 2021 all of them still shared one GIL, and the article expected many GILs rather "
+        "than none."
+    )
+    program = "channels"
+    levels = {  # noqa: RUF012 - never changed
+        Effort.SMOKE: Level(rounds=1, seconds=12, scales={"seconds": 0.01}),
+        Effort.QUICK: Level(rounds=3, seconds=35, scales={"seconds": 0.1}),
+        Effort.FULL: Level(rounds=5, seconds=1800, scales={"seconds": 0.3}),
+    }
+
+    @override
+    def plan(self, setting: Setting) -> Plan:
+        def candidates() -> Iterator[tuple[Cell, str | None]]:
+            for build in setting.builds:
+                for shape, size, way in cells.grid(setting):
+                    if runner := cells.runner_of(build, way):
+                        cell = self.cell(build, runner, shape.workers, **cells.parameters(shape, size, way))
+                        yield cell, cells.reason(setting, build, way)
+
+        return sorted_out(candidates())
+
+    @override
+    def sections(self, results: Results) -> tuple[Section, ...]:
+        return tables(results)
+
+    @override
+    def findings(self, results: Results) -> tuple[str, ...]:
+        found = [sentence for build in results.builds
+                 for sentence in (_polling(results, build), _shared(results, build), _queued(results, build))]
+        return tuple(sentence for sentence in found if sentence)
+
+    @override
+    def figures(self, results: Results) -> tuple[Figure, ...]:
+        return figures(results)
+
+
+def _polling(results: Results, build: Build) -> str | None:
+    """Say what a message between interpreters takes, and whether that is the queue's sleeping."""
+    polled, pipe = (cells.find(results, build, PING_PONG, SMALLEST, way) for way in (cells.CROSSING, cells.PIPE))
+    value, interval = results.value(polled), results.metric(polled, "poll")
+    if value is None or interval is None:
+        return None
+    sentence = (f"{build.label}: a message of {SMALLEST} bytes takes {format_seconds(value.center)} from one "
+                "interpreter to another through their queue")
+    if not _waits(results, polled):
+        return f"{sentence}, less than the {format_seconds(interval.center)} that its get() sleeps between two looks."
+    sentence += f", whose get() does not wait for it but looks every {format_seconds(interval.center)}"
+    gain = results.compare(polled, pipe)
+    if gain is None or gain.verdict() != "faster":
+        return f"{sentence}."
+    return (f"{sentence}; through an os.pipe between the same interpreters it is {ratio_number(gain.ratio)} times as "
+            "fast: what is slow is the polling, not the interpreters.")
+
+
+def _waits(results: Results, cell: Cell | None) -> bool:
+    """Return whether a message through the interpreters' queue mostly waits for the next look at it."""
+    value, interval = results.value(cell), results.metric(cell, "poll")
+    return value is not None and interval is not None and value.center >= POLL_SHARE * interval.center
+
+
+def _shared(results: Results, build: Build) -> str | None:
+    """Say what sharing memory instead of copying it gains between interpreters."""
+    copied, view = (cells.find(results, build, PING_PONG, LARGEST, way) for way in (cells.CROSSING, cells.VIEW))
+    gain = results.compare(copied, view)
+    if gain is None or gain.verdict() == "unknown":
+        return None
+    start = f"{build.label}: 1 MiB between interpreters as a memoryview, whose memory is shared,"
+    if gain.verdict() == "same":
+        why = ": both wait for the next look at the queue" if _waits(results, copied) else ""
+        return f"{start} was not seen to arrive sooner or later than as bytes, which are copied{why}."
+    return f"{start} arrives {ratio_number(gain.ratio)} times as fast as bytes, which are copied."
+
+
+def _queued(results: Results, build: Build) -> str | None:
+    """Say how many messages get through where the receiver hardly ever has to wait for one."""
+    if (size := next(iter(cells.sizes(results, FAN_IN)), None)) is None:
+        return None
+    found = {name: cells.find(results, build, FAN_IN, size, way) for name, way in (
+        ("threads", cells.SIMPLE), ("interpreters", cells.CROSSING), ("processes", cells.PROCESS_QUEUE))}
+    rates = {name: results.rate(cell) for name, cell in found.items() if cell is not None}
+    if rates.get("interpreters") is None:
+        return None
+    said = ", ".join(f"{number_text(rate.value)}/s between {name}" for name, rate in rates.items() if rate is not None)
+    end = "" if _waits(results, found["interpreters"]) else "; a look at the interpreters' queue finds something then"
+    return (f"{build.label}: {FAN_IN.workers} senders to one receiver get {said} through queues, {size} bytes "
+            f"each{end}.")

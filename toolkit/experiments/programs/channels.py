@@ -1,0 +1,298 @@
+"""Message passing between threads, interpreters or processes: a token through a ring, or many to one.
+
+The main one takes part: it is the first of the ring, or it receives what all others send.  Ping-pong is a ring of two.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import time
+from collections import deque
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from runners import _interpreters
+from toolkit.experiments.programs import channels_ends as ends
+from toolkit.experiments.programs.channels_workers import WorkerFailedError, crew
+from toolkit.experiments.trial import Taken
+from toolkit.stats.latency import percentiles
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from toolkit.experiments.programs.channels_workers import Crew
+    from toolkit.experiments.trial import Clock, Trial
+
+LEAST_LAPS = 8            # of a ring, in the measured stretch
+MOST = 1_000_000          # laps or messages of one sender at a time
+MOST_BYTES = 64 << 20     # that may wait in a channel without a bound
+STOP = bytes((ends.STOP, 0, 0))
+GROWTH = 8                # at most, from one stretch of the calibration to the next
+
+
+class WrongMessageError(Exception):
+    """What was received is not what was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """One stretch of exchanged messages."""
+
+    number: int                    # of laps, or of messages of each sender
+    seconds: float
+    laps: tuple[float, ...] = ()   # seconds of each lap of a ring
+
+
+def measure(trial: Trial) -> Taken:
+    """Return the wall seconds per message, from one end of a channel to the other.
+
+    Parameters of the cell: "pattern" ("ring", "ping-pong", "fan-in"), "channel", "form" ("bytes", "memoryview"),
+    "bytes", the length of a message.  `workers` counts everybody in a ring, of a fan-in the senders.
+    """
+    try:
+        return _fan_in(trial) if trial.parameters["pattern"] == "fan-in" else _ring(trial)
+    except WorkerFailedError as error:
+        trial.stop(str(error), "exception")
+    except WrongMessageError as error:
+        trial.stop(str(error), "wrong-result")
+
+
+def _ring(trial: Trial) -> Taken:
+    members = trial.workers
+    with ExitStack() as stack:
+        links, addresses, context = _open(trial, members, stack)
+        roles = [_role(trial, "forward", addresses[place - 1], addresses[place], place) for place in range(1, members)]
+        channel = trial.parameters["channel"]
+        send, receive = ends.sender(channel, links[0]), ends.receiver(channel, links[-1])
+        alarm = ends.sender(channel, links[-1])
+        with crew(trial.model, roles, alarm, context) as workers:
+            try:
+                token = Token(trial, send, receive)
+                taken, clock = _calibrated(trial, token.laps)
+                token.check_order(members)
+                token.check_content()
+            finally:
+                # To each of them: whoever would pass it on may be what failed.
+                for link in links[:-1]:
+                    ends.sender(channel, link)(STOP)
+            _check_counts(workers.counts(), dict.fromkeys(range(1, members), token.count))
+    hops = members * taken.number
+    found = percentiles(taken.laps)
+    return Taken(
+        seconds=clock.wall / hops, cpu=clock.cpu / hops,
+        metrics={"messages": hops, "lap_p50": found.p50, "lap_p99": found.p99, "lap_max": found.max, **_polling(trial)},
+    )
+
+
+class Token:
+    """What goes around a ring, seen from the main one."""
+
+    def __init__(self, trial: Trial, send: ends.Send, receive: ends.Receive) -> None:
+        """The workers are ready."""
+        self.count = 0
+        self._size = trial.count("bytes")
+        self._messages = [ends.message(0, turn, self._size) for turn in range(ends.TURNS)]
+        self._shared = trial.parameters["form"] == "memoryview"
+        self._send, self._receive = send, receive
+
+    def laps(self, number: int) -> Stretch:
+        """Send so many messages around, one after the other."""
+        send, receive, size, messages = self._send, self._receive, self._size, self._formed()
+        clock, times = time.perf_counter, []
+        begin = before = clock()
+        for turn in range(number):
+            send(messages[turn % ends.TURNS])
+            received = receive()
+            if received[2] != turn % ends.TURNS or len(received) != size or received[0] != ends.DATA:
+                _received(received)
+                raise WrongMessageError(f"lap {turn}: another message than the one sent came back")
+            now = clock()
+            times.append(now - before)
+            before = now
+        self.count += number
+        return Stretch(number, before - begin, tuple(times))
+
+    def check_order(self, members: int) -> None:
+        """Refuse a ring in which a token does not pass every member in order."""
+        self._send(bytes((ends.TRACE,)))
+        places = list(bytes(_received(self._receive()))[1:])
+        if places != list(range(1, members)):
+            raise WrongMessageError(f"the token passed {places}, not 1 to {members - 1}")
+
+    def check_content(self) -> None:
+        """Refuse a ring that changes a message."""
+        for sent, formed in zip(self._messages, self._formed(), strict=True):
+            self._send(formed)
+            if bytes(_received(self._receive())) != sent:
+                raise WrongMessageError("a message came back changed")
+            self.count += 1
+
+    def _formed(self) -> list[bytes] | list[memoryview]:
+        return [memoryview(each) for each in self._messages] if self._shared else self._messages
+
+
+def _fan_in(trial: Trial) -> Taken:
+    senders, size, channel = trial.workers, trial.count("bytes"), trial.parameters["channel"]
+    merged = channel in {"os.pipe", "multiprocessing.Pipe"}  # a pipe has one sender: a large message is not one write
+    most = max(1, MOST_BYTES // (senders * size))
+    with ExitStack() as stack:
+        links, addresses, context = _open(trial, senders if merged else 1, stack)
+        roles = [_role(trial, "produce", None, addresses[place - 1 if merged else 0], place)
+                 for place in range(1, senders + 1)]
+        receive = stack.enter_context(_any_of(channel, links)) if merged else ends.receiver(channel, links[0])
+        with crew(trial.model, roles, ends.sender(channel, links[0]), context) as workers:
+            inbox = Inbox(workers, receive, senders, size, most)
+            taken, clock = _calibrated(trial, inbox.messages)
+            inbox.check_content()
+            workers.order(0)
+            _check_counts(workers.counts(), dict.fromkeys(range(1, senders + 1), inbox.count))
+    number = senders * taken.number
+    parallel = trial.model != "threads"
+    return Taken(
+        seconds=clock.wall / number, cpu=clock.cpu / number, wanted_cores=2.0 if parallel else 1.0,
+        metrics={"messages": number, **_polling(trial)},
+    )
+
+
+class Inbox:
+    """Where the messages of all senders come in."""
+
+    def __init__(self, workers: Crew, receive: ends.Receive, senders: int, size: int, most: int) -> None:
+        """Not more than `most` messages of each sender are ordered at a time: what waits needs memory."""
+        self.count = 0
+        self._workers, self._receive, self._senders, self._size, self._most = workers, receive, senders, size, most
+
+    def messages(self, number: int) -> Stretch:
+        """Receive `number` messages of each sender, in each sender's order."""
+        begin = time.perf_counter()
+        left = number
+        while left:
+            batch = min(left, self._most)
+            self._workers.order(batch)
+            self._take(batch)
+            left -= batch
+        self.count += number
+        return Stretch(number, time.perf_counter() - begin)
+
+    def _take(self, batch: int) -> None:
+        receive, size, turns = self._receive, self._size, [0] * (self._senders + 1)
+        for _ in range(batch * self._senders):
+            received = receive()
+            place = received[1]
+            if received[0] != ends.DATA or received[2] != turns[place] % ends.TURNS or len(received) != size:
+                _received(received)
+                raise WrongMessageError(f"sender {place}: a message is missing, or came out of order")
+            turns[place] += 1
+        if turns[1:] != [batch] * self._senders:
+            raise WrongMessageError(f"{turns[1:]} messages from each sender instead of {batch}")
+
+    def check_content(self) -> None:
+        """Refuse a channel that changes a message."""
+        self._workers.order(ends.TURNS)
+        for _ in range(ends.TURNS * self._senders):
+            received = bytes(_received(self._receive()))
+            if received != ends.message(received[1], received[2], self._size):
+                raise WrongMessageError("a message came in changed")
+        self.count += ends.TURNS
+
+
+def _calibrated(trial: Trial, run: Callable[[int], Stretch]) -> tuple[Stretch, Clock]:
+    """Find how many laps take about as long as the scale "seconds" says, then measure so many."""
+    target, number = trial.scales["seconds"], 1
+    while True:
+        seconds = run(number).seconds
+        trial.progress()
+        wanted = max(LEAST_LAPS, min(MOST, round(number * target / max(seconds, 1e-6))))
+        if seconds >= target / 5 or wanted <= number * 2:
+            break
+        number = min(wanted, number * GROWTH)
+    with trial.measuring() as clock:
+        taken = run(wanted)
+    return taken, clock
+
+
+def _open(trial: Trial, number: int, stack: ExitStack) -> tuple[list[Any], list[Any], Any]:
+    """Return so many channels, what of each travels to a worker, and the context of multiprocessing if it is needed."""
+    context: Any = None
+    if trial.model.startswith("processes-"):
+        import multiprocessing
+
+        context = multiprocessing.get_context(trial.model.removeprefix("processes-"))
+        if trial.model == "processes-forkserver":
+            context.set_forkserver_preload([])
+    if trial.model == "subinterpreters":
+        _interpreters.prepare_main()
+    links = [_channel(trial.parameters["channel"], context, stack) for _ in range(number)]
+    addresses = [link.id if trial.parameters["channel"] == "interpreters.Queue" else link for link in links]
+    return links, addresses, context
+
+
+def _channel(channel: str, context: Any, stack: ExitStack) -> Any:
+    import queue
+
+    if channel == "SimpleQueue":
+        return queue.SimpleQueue()
+    if channel == "queue.Queue":
+        return queue.Queue()
+    if channel == "interpreters.Queue":
+        return ends.interpreters_module().create_queue()
+    if channel == "multiprocessing.Queue":
+        opened = context.Queue()
+        stack.callback(opened.close)
+        return opened
+    if channel == "multiprocessing.Pipe":
+        connections = context.Pipe(duplex=False)
+        for each in connections:
+            stack.callback(each.close)
+        return connections
+    descriptors = os.pipe()
+    for descriptor in descriptors:
+        stack.callback(os.close, descriptor)
+    return descriptors
+
+
+def _role(trial: Trial, role: str, inbound: Any, outbound: Any, place: int) -> dict[str, Any]:
+    return {
+        "role": role, "channel": trial.parameters["channel"], "inbound": inbound, "outbound": outbound,
+        "place": place, "size": trial.count("bytes"), "form": trial.parameters["form"],
+    }
+
+
+@contextmanager
+def _any_of(channel: str, links: list[Any]) -> Iterator[ends.Receive]:
+    """Return a function that waits for the next message on any of several pipes; the ready ones take turns."""
+    ready: deque[ends.Receive] = deque()
+    with selectors.DefaultSelector() as selector:
+        for link in links:
+            selector.register(link[0], selectors.EVENT_READ, ends.receiver(channel, link))
+
+        def receive() -> Any:
+            while not ready:
+                ready.extend(key.data for key, _ in selector.select())
+            return ready.popleft()()
+
+        yield receive
+
+
+def _received(received: Any) -> Any:
+    if received[0] == ends.ALARM:
+        raise WorkerFailedError(bytes(received)[1:].decode(errors="replace"))
+    return received
+
+
+def _check_counts(found: dict[int, int], expected: dict[int, int]) -> None:
+    if found != expected:
+        raise WrongMessageError(f"the workers handled {found} messages, by place, instead of {expected}")
+
+
+def _polling(trial: Trial) -> dict[str, float | str]:
+    """Return how long the queue's own get() sleeps between two looks, as its signature says."""
+    if trial.parameters["channel"] != "interpreters.Queue":
+        return {}
+    import inspect
+
+    parameter = inspect.signature(ends.interpreters_module().Queue.get).parameters.get("_delay")
+    return {} if parameter is None else {"poll": float(parameter.default)}

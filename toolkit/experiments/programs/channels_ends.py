@@ -1,0 +1,129 @@
+"""What runs in a worker of `channels`, a thread, an interpreter or a process: the ends of channels, and the roles.
+
+Every worker interpreter imports this afresh: it imports little.
+
+A message is bytes-like: its kind, the place of its sender, its turn, then a pattern that a receiver can check.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+
+from runners import _worker
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Send = Callable[[Any], object]
+    Receive = Callable[[], Any]
+
+DATA, TRACE, STOP, ALARM = range(4)   # a message's first byte
+HEADER = 3                            # bytes: kind, place, turn
+TURNS = 4                             # messages of one sender differ in so many ways, one after the other
+READY, DONE, ERROR = b"ready", b"done ", b"error "   # what a worker reports; then its count or its exception
+
+
+def message(place: int, turn: int, size: int) -> bytes:
+    """Return the message of `size` bytes, at least `HEADER`, that the worker at `place` sends in its turn."""
+    pattern = bytes(range(place, 256)) * (size // (256 - place) + 1)
+    return bytes((DATA, place, turn % TURNS)) + pattern[: size - HEADER]
+
+
+def interpreters_module() -> Any:
+    """Return the module with queues between interpreters: the standard library's from 3.14 on, else the backport."""
+    return importlib.import_module(
+        "concurrent.interpreters" if sys.version_info >= (3, 14) else "backports.interpreters")
+
+
+def sender(channel: str, link: Any) -> Send:
+    """Return the function that puts a message into the channel; `link` is what `address` or `opened` gave."""
+    if channel == "os.pipe":
+        return functools.partial(_worker.send, link[1])
+    send: Send = link[1].send if channel == "multiprocessing.Pipe" else link.put
+    return send
+
+
+def receiver(channel: str, link: Any) -> Receive:
+    """Return the function that waits for the next message of the channel."""
+    if channel == "os.pipe":
+        return functools.partial(_receive_frame, link[0])
+    receive: Receive = link[0].recv if channel == "multiprocessing.Pipe" else link.get
+    return receive
+
+
+def opened(channel: str, address: Any) -> Any:
+    """Return the link to a channel in a worker, from what travels to it."""
+    return interpreters_module().Queue(address) if channel == "interpreters.Queue" else address
+
+
+def work(
+    *, role: str, channel: str, inbound: Any, outbound: Any, orders: int, reports: int, place: int, size: int,
+    form: str,
+) -> None:
+    """Play a role until told to stop, report what came of it, and stay until told to leave.
+
+    Args:
+        role: "forward" or "produce".
+        channel: The kind of both channels.
+        inbound: Address of the channel to receive from; None for a producer.
+        outbound: Address of the channel to send to.
+        orders: Descriptor of a pipe: how many messages to produce, frame by frame; an empty one is "leave".
+        reports: Descriptor of a pipe for `READY`, then `DONE` or `ERROR`.
+        place: From 1; 0 is the main one.
+        size: Of a message, in bytes.
+        form: "bytes" or "memoryview", of what a producer sends.
+    """
+    try:
+        links = [None if address is None else opened(channel, address) for address in (inbound, outbound)]
+        send = sender(channel, links[1])
+        _worker.send(reports, READY)
+        if role == "forward":
+            count = forward(receiver(channel, links[0]), send, place)
+        else:
+            count = produce(orders, send, [_formed(message(place, turn, size), form) for turn in range(TURNS)])
+        _worker.send(reports, DONE + b"%d" % count)
+    except BaseException as error:  # noqa: BLE001 - whatever goes wrong in a build is the cell's result
+        _worker.send(reports, ERROR + f"{type(error).__name__}: {error}".encode())
+    # 3.12's channels are gone for all when one end goes, so all ends stay until everybody has what is for him.
+    while _worker.receive(orders):
+        pass
+
+
+def forward(receive: Receive, send: Send, place: int) -> int:
+    """Pass messages on until told to stop; return how many.  A trace gets this place's number added."""
+    count = 0
+    while True:
+        received = receive()
+        kind = received[0]
+        if kind == DATA:
+            send(received)
+            count += 1
+        elif kind == TRACE:
+            send(bytes(received) + bytes((place,)))
+        else:
+            return count
+
+
+def produce(orders: int, send: Send, messages: list[Any]) -> int:
+    """Send as many messages as each order says, in turns; return how many."""
+    count = 0
+    while (order := _worker.receive(orders)) and (number := int(order)):
+        for turn in range(number):
+            send(messages[turn % TURNS])
+        count += number
+    return count
+
+
+def _formed(content: bytes, form: str) -> bytes | memoryview:
+    return memoryview(content) if form == "memoryview" else content
+
+
+def _receive_frame(descriptor: int) -> bytearray:
+    frame = _worker.receive(descriptor)
+    if frame is None:
+        raise EOFError("the other end of the pipe is closed")
+    return frame
