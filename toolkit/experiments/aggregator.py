@@ -114,13 +114,16 @@ class Aggregator(Experiment):
 
 
 def _planned(setting: Setting, build: Build, load: Load) -> Iterator[tuple[str, int]]:
-    """Give the models with the number of requests that each serves in threads."""
+    """Give the models with the number of requests that each serves in threads.
+
+    Under the light load a quick look is only at those that one might doubt.
+    """
+    brief = setting.effort is Effort.QUICK and load is LOADS[0]
     yield "sync", 1
-    pools = POOLS[setting.effort]
     for model in setting.threads(build, control=setting.full()):
-        # A light load asks nothing of the larger pools that the smallest does not show.
-        yield from ((model, workers) for workers in (pools if load is LOADS[-1] else pools[:1]))
-    yield from (("gevent", 1), ("tornado", 1), ("asyncio", 1))
+        yield from ((model, workers) for workers in POOLS[setting.effort])
+    if not brief:
+        yield from (("gevent", 1), ("tornado", 1), ("asyncio", 1))
 
 
 def _reason(setting: Setting, build: Build, model: str) -> str | None:
@@ -180,8 +183,7 @@ def _costs(results: Results, build: Build, load: Load) -> Table:
         "cores used": _metric(results, "cores", lambda found: Quantity(found.center, "")),
         "threads": _metric(results, "threads", lambda found: Quantity(found.center, "")),
         "memory": _metric(results, "pss", lambda found: Size(found.center)),
-        "cores of the load": _metric(results, "load_cores", lambda found: Quantity(found.center, "")),
-        "of the back ends": _metric(results, "backend_cores", lambda found: Quantity(found.center, "")),
+        "cores of load and back ends": _metric(results, "helper_cores", lambda found: Quantity(found.center, "")),
     })
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolkit.experiments.load.http_answers import BACKENDS
 from toolkit.report.wording import percent_text
 from toolkit.units import format_seconds
 

@@ -14,7 +14,7 @@ REQUESTS = Package(requirement="requests>=2.32", module="requests")
 AIOHTTP = Package(requirement="aiohttp>=3.13", module="aiohttp")
 TORNADO = Package(requirement="tornado>=6.5", module="tornado")
 GEVENT = Package(requirement="gevent>=25.4", module="gevent")
-NO_GREENLETS = "gevent takes part on builds with a GIL: it has no wheels for the others, and its threads are one"
+NO_GREENLETS = "gevent takes part on builds with a GIL: there are no wheels of it for free-threaded builds"
 
 
 def missing(setting: Setting, build: Build, *packages: Package) -> str | None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 HEAD_START = 0.02        # seconds from the command to the first request
 MOST_BYTES = 1 << 20     # an answer of ours has some 300
+LEAST_TO_COMPARE = 20    # requests: the medians of fewer differ by chance
 BUSY_SHARE = 0.9         # of a core: a generator that uses more has no time left to be punctual
 
 
@@ -204,7 +205,7 @@ class Generator:
 
 
 def growth(latencies: Sequence[tuple[float, float]]) -> float:
-    """Return the median latency of the last third of the requests over that of the first third.
+    """Return the median latency of the last third of the requests over that of the first; 1 of too few to tell.
 
     Well over 1, a service falls behind: it would fail more the longer the load lasts.
 
@@ -213,7 +214,7 @@ def growth(latencies: Sequence[tuple[float, float]]) -> float:
     """
     ordered = [seconds for _, seconds in sorted(latencies)]
     third = len(ordered) // 3
-    return median(ordered[-third:]) / median(ordered[:third]) if third else 1.0
+    return median(ordered[-third:]) / median(ordered[:third]) if third >= LEAST_TO_COMPARE else 1.0
 
 
 def failure(error: OSError) -> str:

@@ -80,9 +80,10 @@ def service(model: str) -> Service:
 
 
 def _metrics(report: Mapping[str, Any], told: Mapping[str, Any], clock: Clock) -> dict[str, float | str]:
-    metrics: dict[str, float | str] = {name: report[name] for name in COPIED}
-    metrics |= {"cores": clock.cpu / clock.wall, "load_cores": report["cpu"] / clock.wall,
-                "backend_cores": told["cpu"] / clock.wall, "backend_late": told["late"]}
+    # Of texts only those that say something: what is kept takes no empty ones.
+    metrics: dict[str, float | str] = {name: report[name] for name in COPIED if report[name] != ""}
+    metrics |= {"cores": clock.cpu / clock.wall, "helper_cores": (report["cpu"] + told["cpu"]) / clock.wall,
+                "backend_late": told["late"]}
     if report["requests"]:
         metrics["cpu_per_answer"] = clock.cpu / report["requests"]
     return metrics
