@@ -8,7 +8,16 @@ from toolkit.experiments import channels_cells as cells
 from toolkit.experiments.channels_cells import PING_PONG, POLLED, SMALLEST
 from toolkit.experiments.results import shown_duration, shown_quantity
 from toolkit.report.document import Column, Entry, Table
-from toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
+from toolkit.report.figure import (
+    Axis,
+    BarFigure,
+    BarPanel,
+    LineFigure,
+    LinePanel,
+    Rule,
+    Series,
+    seconds_axis,
+)
 from toolkit.report.footnotes import Footnotes
 from toolkit.stats.sample import summarize
 from toolkit.units import format_bytes
@@ -16,7 +25,7 @@ from toolkit.units import format_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.experiments.channels_cells import Shape, Way
+    from toolkit.experiments.channels_cells import Shape
     from toolkit.experiments.results import Results
     from toolkit.model import Build, Cell
     from toolkit.report.document import Value
@@ -24,6 +33,7 @@ if TYPE_CHECKING:
     from toolkit.stats.sample import Summary
 
 MIB = 1 << 20
+CROSS = "A cross: no number, see the table."
 BULK = 64 << 10   # bytes of a message from which bytes per second say something
 
 
@@ -95,54 +105,97 @@ def _metric(results: Results, name: str) -> Callable[[Cell], Value | None]:
 
 
 def figures(results: Results) -> tuple[Figure, ...]:
-    """Return time per message over its size in ping-pong, and messages per second over it in many-to-one."""
+    """Return time per message over its size and over a ring's length, and messages per second of many-to-one."""
     many = [shape for shape in cells.shapes(results) if shape.pattern == "fan-in"]
-    found = [
-        _figure(results, "channels", PING_PONG, "Ping-pong: time from one to the other",
-                seconds_axis("time per message", log=True), lambda seconds: seconds),
-        *(_figure(results, "channels-fan-in", shape, f"{shape.workers} senders to one receiver",
-                  Axis("messages per second (1/s)", log=True), lambda seconds: 1 / seconds) for shape in many[-1:]),
-    ]
+    found: list[LineFigure | BarFigure] = [_over_sizes(results), _over_members(results)]
+    found += [_many(results, shape) for shape in many[-1:]]
     return tuple(figure for figure in found if any(panel.series for panel in figure.panels))
 
 
-def _figure(
-    results: Results, name: str, shape: Shape, title: str, y: Axis, value: Callable[[float], float],
-) -> LineFigure:
-    sizes = cells.sizes(results, shape)
+def _over_sizes(results: Results) -> LineFigure:
+    sizes = cells.sizes(results, PING_PONG)
+    panels = tuple(
+        LinePanel(build.label, _lines(results, build, [(float(size), PING_PONG, size) for size in sizes], _seconds),
+                  _rules(results, build)) for build in results.builds)
     return LineFigure(
-        name=name, title=title, x=Axis("length of a message (bytes)", log=True,
-                                       ticks=tuple((float(size), size_text(size)) for size in sizes)),
-        y=y, panels=tuple(_panel(results, build, shape, sizes, value) for build in results.builds),
-        note="A cross: no number, see the table.",
+        name="channels", title="Ping-pong: time from one to the other", x=_size_axis(sizes),
+        y=seconds_axis("time per message", log=True), panels=panels, note=CROSS,
     )
 
 
-def _panel(
-    results: Results, build: Build, shape: Shape, sizes: list[int], value: Callable[[float], float],
-) -> LinePanel:
-    known = dict.fromkeys(way for size in sizes for way in cells.ways(results, shape, size)
-                          if cells.find(results, build, shape, size, way) is not None)
-    series = tuple(_line(results, build, shape, way, value) for way in known)
-    poll = _poll(results, build) if shape == PING_PONG else None
-    return LinePanel(build.label, series, () if poll is None else (Rule(poll, "get() looks again", "y"),))
+def _over_members(results: Results) -> LineFigure:
+    rings = [shape for shape in cells.shapes(results) if shape.pattern in {"ping-pong", "ring"}]
+    places = [(float(shape.workers), shape, SMALLEST) for shape in rings]
+    panels = tuple(LinePanel(build.label, _lines(results, build, places, _seconds), _rules(results, build))
+                   for build in results.builds) if len(rings) > 1 else ()
+    return LineFigure(
+        name="channels-ring", title=f"A token of {SMALLEST} bytes in a ring: time from one to the next",
+        x=Axis("members of the ring (2: ping-pong)", ticks=tuple((place, f"{place:.0f}") for place, *_ in places)),
+        y=seconds_axis("time per message", log=True), panels=panels, note=CROSS,
+    )
 
 
-def _line(results: Results, build: Build, shape: Shape, way: Way, value: Callable[[float], float]) -> Series:
-    planned = [(size, cell) for size in cells.sizes(results, shape)
-               if (cell := cells.find(results, build, shape, size, way)) is not None]
+def _many(results: Results, shape: Shape) -> LineFigure | BarFigure:
+    """Return lines over sizes, or bars when there is only one."""
+    sizes = cells.sizes(results, shape)
+    places = [(float(size), shape, size) for size in sizes]
+    title, y = f"{shape.workers} senders to one receiver", Axis("messages per second (1/s)", log=True)
+    if len(sizes) > 1:
+        panels = tuple(LinePanel(build.label, _lines(results, build, places, _rate)) for build in results.builds)
+        return LineFigure(name="channels-fan-in", title=title, x=_size_axis(sizes), y=y, panels=panels, note=CROSS)
+    per_build = [{line.name: line for line in _lines(results, build, places, _rate)} for build in results.builds]
+    series = tuple(_bars(name, [lines.get(name) for lines in per_build])
+                   for name in dict.fromkeys(name for lines in per_build for name in lines))
+    panel = BarPanel("", tuple(build.label for build in results.builds), series)
+    return BarFigure(name="channels-fan-in", title=f"{title}, {size_text(sizes[0])} each", y=y, panels=(panel,),
+                     note=CROSS, x_title="build")
+
+
+def _bars(name: str, lines: list[Series | None]) -> Series:
+    known = [(float(place), line) for place, line in enumerate(lines) if line is not None]
+    return Series(name, tuple(place for place, _ in known), tuple(line.y[0] for _, line in known),
+                  lo=tuple(line.lo[0] for _, line in known), hi=tuple(line.hi[0] for _, line in known))
+
+
+def _size_axis(sizes: list[int]) -> Axis:
+    return Axis("length of a message (bytes)", log=True, ticks=tuple((float(size), size_text(size)) for size in sizes))
+
+
+def _rules(results: Results, build: Build) -> tuple[Rule, ...]:
+    for cell in results.cells(build=build.label, channel=POLLED):
+        if (found := results.metric(cell, "poll")) is not None:
+            return (Rule(found.center, "the queue's get() looks again", "y"),)
+    return ()
+
+
+def _lines(
+    results: Results, build: Build, places: list[tuple[float, Shape, int]], value: Callable[[float], float],
+) -> tuple[Series, ...]:
+    """Return one line per way, over the places (where on the axis, shape, size) that the plan has of it."""
+    lines = []
+    for way in cells.WAYS:
+        found = [(place, cell) for place, shape, size in places
+                 if (cell := cells.find(results, build, shape, size, way)) is not None]
+        if found:
+            lines.append(_line(results, f"{way.between.partition('-')[0]}: {way.label}", found, value))
+    return tuple(lines)
+
+
+def _line(
+    results: Results, name: str, found: list[tuple[float, Cell]], value: Callable[[float], float],
+) -> Series:
+    known = [results.value(cell) for _, cell in found]
     nothing = float("nan")
-    found = [results.value(cell) for _, cell in planned]
-    ends = [sorted((value(each.lo), value(each.hi))) if each else [nothing, nothing] for each in found]
+    ends = [sorted((value(each.lo), value(each.hi))) if each else [nothing, nothing] for each in known]
     return Series(
-        f"{way.between.partition('-')[0]}: {way.label}", tuple(float(size) for size, _ in planned),
-        tuple(value(each.center) if each else nothing for each in found),
+        name, tuple(place for place, _ in found), tuple(value(each.center) if each else nothing for each in known),
         lo=tuple(lo for lo, _ in ends), hi=tuple(hi for _, hi in ends),
     )
 
 
-def _poll(results: Results, build: Build) -> float | None:
-    for cell in results.cells(build=build.label, channel=POLLED):
-        if (found := results.metric(cell, "poll")) is not None:
-            return found.center
-    return None
+def _seconds(seconds: float) -> float:
+    return seconds
+
+
+def _rate(seconds: float) -> float:
+    return 1 / seconds

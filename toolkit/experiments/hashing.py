@@ -248,16 +248,16 @@ def _thresholds(results: Results) -> Iterator[str]:
 
 
 def _large(results: Results, arm: Arm) -> str | None:
-    """Say what two threads gain on long messages, beside the shortest for which a GIL build keeps the GIL."""
-    sizes = [size for size in (HUGE, LARGE) if size in _sizes(results)]
-    long, kept = (_compare(results, arm, size, "shared", 2) for size in (sizes[0] if sizes else LARGE, KEPT))
-    if long is None or not sizes:
+    """Say what two threads gain on long messages, beside the longest for which a GIL build keeps the GIL."""
+    size = max((size for size in (HUGE, LARGE) if size in _sizes(results)), default=LARGE)
+    long, kept = (_compare(results, arm, each, "shared", 2) for each in (size, KEPT))
+    if long is None or long.verdict() == "unknown":
         return None
-    holds = "the claim of 2021 holds" if long.lo > 1 else "the gain of 2021 is not seen here"
-    sentence = f"{arm.label}: two threads hash {size_text(sizes[0])} messages {_shown(long)} as fast as one; {holds}"
-    if kept is None or arm.model == "free-threaded":
+    holds = "the claim of 2021 holds" if long.verdict() == "faster" else "the gain of 2021 was not seen here"
+    sentence = f"{arm.label}: two threads hash messages of {size_text(size)} {_shown(long)} as fast as one; {holds}"
+    if kept is None or kept.verdict() == "unknown" or arm.model == "free-threaded":
         return f"{sentence}."
-    return f"{sentence}. For {KEPT} bytes, where hashlib keeps the GIL, it is {_shown(kept)}."
+    return f"{sentence}. Messages of {KEPT} B, for which hashlib keeps the GIL: {_shown(kept)}."
 
 
 def _small(results: Results, arm: Arm) -> str | None:
@@ -266,13 +266,13 @@ def _small(results: Results, arm: Arm) -> str | None:
         return None
     one, own = (_compare(results, arm, SMALL, how, 2) for how in OBJECTS)
     gain = results.compare(*(_find(results, arm, SMALL, how, 2) for how in OBJECTS))
-    if one is None or own is None or gain is None:
+    if one is None or own is None or gain is None or gain.verdict() == "unknown":
         return None
-    sentence = (f"{arm.label}: for {SMALL}-byte messages two threads are {_shown(one)} as fast as one when they hash "
-                f"one bytes object, {_shown(own)} with a copy each")
+    sentence = (f"{arm.label}: two threads hash messages of {SMALL} B {_shown(one)} as fast as one when all are one "
+                f"bytes object, {_shown(own)} when each thread has a copy")
     if gain.verdict() == "faster":
-        return f"{sentence}: both threads count the references to the one object, and wait for each other there."
-    return f"{sentence}; no difference was shown between the two."
+        return f"{sentence}: both count the references to the one object, and wait for each other there."
+    return f"{sentence}; a copy was not shown to be faster."
 
 
 def _shown(found: Comparison) -> str:
