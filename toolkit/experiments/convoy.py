@@ -143,7 +143,7 @@ def _latencies(results: Results, build: Build) -> Table:
     names = ("p50", "p90", "p99", "lag_p99")
     columns = [Column(title="CPU work in", key=True, align="left"), Column(title="workers", key=True),
                Column(title="load"), Column(title="p50"), Column(title="p90"), Column(title="p99"),
-               Column(title="late"), Column(title="max"), Column(title="modes", align="left")]
+               Column(title="client late"), Column(title="max"), Column(title="modes", align="left")]
     rows = []
     for cell in results.cells(build=build.label):
         marks = () if results.absence(cell) else latency_marks(results, cell, notes)
@@ -245,5 +245,6 @@ def _histograms(results: Results) -> HistogramFigure:
         name="convoy-latency", title="Echo server beside one CPU thread: how long requests take",
         x=seconds_axis("latency", log=True), y=Axis("share of requests (%)"),
         panels=tuple(panels),
-        note="Open loop, from the time a request was due. Two humps are two modes: with the GIL a request waits a switch interval, or finds it free.",
+        note="Open loop, from the time a request was due. Two humps are two modes: with the GIL a request waits a "
+        "switch interval, or finds it free.",
     )

@@ -179,9 +179,14 @@ def _send(connection: socket.socket, tally: Tally, in_flight: deque[float], due:
     if len(in_flight) >= MOST_IN_FLIGHT:
         tally.missed()
         return
-    tally.sent(due, perf_counter())
+    now = perf_counter()
+    try:
+        connection.send(REQUEST)
+    except BlockingIOError:   # the buffers are full already
+        tally.missed()
+        return
+    tally.sent(due, now)
     in_flight.append(due)
-    connection.send(REQUEST)  # one byte: it fits into the buffer, whatever the server does
 
 
 def _receive(connection: socket.socket, tally: Tally, in_flight: deque[float], wait: float) -> None:
