@@ -179,7 +179,8 @@ def _bars(results: Results) -> tuple[Figure, ...]:
     panel = BarPanel(f"{CHECKED} threads, switch interval 5 ms", tuple(WORDS[row.variant] for row in rows), kept)
     return (BarFigure(name="lost-updates", title="Additions to one variable that are lost", panels=(panel,),
                       y=Axis("updates lost (%)", lo=0.0, hi=100.0), x_title="what each thread does in a loop",
-                      note="Lines: range over rounds. A bar of no height: none were lost."),)
+                      note="Lines: range over rounds. A bar of no height: none were lost. Crosses: no number; the "
+                      "tables say why."),)
 
 
 def _lines(results: Results) -> tuple[Figure, ...]:
@@ -197,7 +198,7 @@ def _lines(results: Results) -> tuple[Figure, ...]:
         return ()
     return (LineFigure(name="lost-updates-interval", title=f"Lost updates by switch interval, {CHECKED} threads",
                        x=seconds_axis("switch interval", log=True), y=Axis("updates lost (%)", lo=0.0, hi=100.0),
-                       panels=tuple(panels), note="Lines: range over rounds."),)
+                       panels=tuple(panels), note="Lines: range over rounds. Crosses: no number; the tables say why."),)
 
 
 def _series(results: Results, arm: Arm, points: list[tuple[float, Row]]) -> Series:

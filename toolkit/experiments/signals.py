@@ -39,7 +39,7 @@ BEAZLEY = Source(
 )
 THEN = "2009: Python 2.6"
 NOTE = ("Bars and points: median over rounds of each process's median; lines: the fastest and the slowest of all, "
-        "those not handled in time with the limit.")
+        "those not handled in time with the limit. Crosses: no number; the tables say why.")
 
 class Signals(Experiment):
     """Beazley's question why Ctrl-C does not work in a program with threads."""

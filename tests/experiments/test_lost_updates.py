@@ -1,0 +1,177 @@
+"""`lost-updates`: additions and losses add up, the lock loses none, the race checker sees what luck hides."""
+
+import sys
+
+import pytest
+
+from tests.experiments.trials import make_trial
+from tests.fakes import RunMaker
+from toolkit.experiments.base import Effort
+from toolkit.experiments.lost_updates import LostUpdates
+from toolkit.experiments.lost_updates_shares import WORDS, share_text
+from toolkit.experiments.programs import lost_updates as program
+from toolkit.experiments.programs import updates
+from toolkit.experiments.results import Results
+from toolkit.measure.frame import StoppedError
+from toolkit.model import Cell
+from toolkit.report.document import Document
+from toolkit.report.terminal import render
+from toolkit.stats.sample import summarize
+
+SCALES = {"count": 2000, "locked": 2000, "starts": 10}
+
+
+def trial(folder, variant="bare", loop="long", **others):
+    return make_trial(folder, scales=SCALES, variant=variant, loop=loop, interval="1us", **others)
+
+
+def metrics_of(smoke, **which):
+    """Return the metrics of every observation of these cells, starved or not."""
+    cells = smoke.results.cells(**which)
+    found = [dict(o.metrics) for each in smoke.results.run.measurements if each.cell in cells
+             for o in each.observations]
+    assert found
+    return found
+
+
+def test_counted_and_lost_are_what_was_expected(run_smoke):
+    smoke = run_smoke("lost-updates")
+    assert not smoke.results.run.failures
+    for metrics in metrics_of(smoke):
+        assert metrics["counted"] + metrics["lost"] == metrics["expected"]
+        assert metrics["lost"] >= 0
+
+
+def test_lock_loses_nothing_and_is_clean(run_smoke):
+    smoke = run_smoke("lost-updates")
+    for build in smoke.results.builds:
+        for metrics in metrics_of(smoke, build=build.label, variant="locked"):
+            assert (metrics["lost"], metrics["verdict"], metrics["races"]) == (0, "clean", 0)
+
+
+def test_race_checker_finds_what_has_no_lock_on_every_build(run_smoke):
+    smoke = run_smoke("lost-updates")
+    for build in smoke.results.builds:
+        for variant in ("bare", "called"):
+            for metrics in metrics_of(smoke, build=build.label, variant=variant, loop="long"):
+                assert metrics["verdict"] == "race"
+
+
+def test_bare_addition_loses_nothing_with_a_gil(run_smoke):
+    """From 3.10 on a thread gives the GIL away at calls and at the end of a loop's turn only."""
+    smoke = run_smoke("lost-updates")
+    assert all(metrics["lost"] == 0 for metrics in metrics_of(smoke, build=smoke.gil, variant="bare"))
+
+
+@pytest.mark.parametrize("variant", updates.VARIANTS)
+@pytest.mark.parametrize("run", [updates.at_once, updates.as_they_come])
+def test_every_variant_adds_once_a_turn(variant, run):
+    assert run(updates.VARIANTS[variant], 1, 50) == 50   # one thread: nobody can cover its writes
+
+
+@pytest.mark.parametrize(("loop", "expected"), [("long", 2000), ("short", 1000)])
+def test_expected_is_what_the_threads_did(tmp_path, loop, expected):
+    calls = []
+
+    def adds(count):
+        calls.append(count)
+        updates.locked(count)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(updates.VARIANTS, "counted", adds)
+        taken = program.measure(trial(tmp_path, "counted", loop))
+    assert sum(calls) == taken.metrics["expected"] == taken.metrics["counted"] == expected
+
+
+def test_more_than_was_added_is_a_wrong_result(tmp_path, monkeypatch):
+    monkeypatch.setitem(updates.VARIANTS, "twice", lambda count: updates.locked(2 * count))
+    with pytest.raises(StoppedError, match="2,000 additions made 4,000") as stopped:
+        program.measure(trial(tmp_path, "twice"))
+    assert stopped.value.answer["kind"] == "wrong-result"
+
+
+@pytest.fixture(autouse=True)
+def interval():
+    before = sys.getswitchinterval()
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_checker_that_cannot_be_run_is_said(tmp_path):
+    answer = program.check(trial(tmp_path, host=str(tmp_path / "nothing")))
+    assert answer["verdict"] == "no answer"
+    assert "FileNotFoundError" in answer["checker"]
+
+
+def test_checker_that_fails_is_said(tmp_path):
+    answer = program.check(trial(tmp_path, variant="no such variant"))
+    assert answer["verdict"] == "exit code 1"
+    assert "KeyError" in answer["checker"]
+
+
+@pytest.mark.parametrize(("shares", "text"), [
+    ([0.0, 0.0], "none"), ([0.3, 0.4, 0.5], "40 % [30, 50]"), ([0.31], "31 %"), ([0.0, 0.00001, 0.2], "<0.1 % [0, 20]"),
+    ([0.025, 0.025], "2.5 % [2.5, 2.5]"),
+])
+def test_share_is_none_only_when_nothing_was_lost(shares, text):
+    assert share_text(summarize(shares)) == text
+
+
+def made_up(build="3.14", *, starved=0, **shares):
+    """Return a quick run: variant -> (share lost at 5 ms, at 1 us, verdict)."""
+    maker, model = RunMaker(rounds=3), "free-threaded" if build.endswith("t") else "threads"
+    for name, (usual, short, verdict) in shares.items():
+        variant, _, loop = name.partition("_")
+        for interval, share in (("5ms", usual), ("1us", short)):
+            if share is None:
+                continue
+            told = {"verdict": verdict} if interval == "5ms" else {}
+            parameters = {"variant": variant, "interval": interval, "loop": loop or "long"}
+            cell = Cell(workload="lost-updates", runner=model, workers=2, build=build,
+                        parameters=(*parameters.items(), *({"check": "1"} if told else {}).items()))
+            maker.measure(cell, 1e-7, starved=starved, share=share, expected=1000, lost=1000 * share, **told)
+    return Results(maker.run((build,), options={"experiment": "lost-updates", "effort": Effort.QUICK}))
+
+
+def sentences(results):
+    return "\n".join(LostUpdates().findings(results))
+
+
+@pytest.mark.parametrize(("build", "shares", "words"), [
+    ("3.14", {"bare": (0.0, 0.0, "race"), "called": (0.3, 0.3, "race"), "locked": (0.0, None, "clean")},
+     ["lost none of 3,000 updates, but total += one() lost 30 % [30, 30]", "no difference is seen",
+      "in all 2 programs without a lock, also in the 1 where nothing was lost, and none in the 1 with one"]),
+    ("3.14", {"bare": (0.1, 0.1, "race"), "called": (0.3, 0.5, "race")},
+     ["as it did in 2021", "at 5 ms and 50 % [50, 50] at 1 us."]),
+    ("3.14", {"bare": (0.0, 0.0, "race"), "called": (0.0, 0.0, "race")}, ["lost none either"]),
+    ("3.14t", {"bare": (0.4, 0.4, "race"), "called": (0.3, 0.3, "race")},
+     ["lose 40 % [40, 40] of the updates: without a GIL", "there is no GIL to switch"]),
+    ("3.14t", {"bare": (0.0, 0.0, "race"), "called": (0.3, 0.3, "race")}, ["lose none of the updates here"]),
+    ("3.14", {"bare": (0.0, 0.0, "clean"), "called": (0.1, 0.1, "race"), "locked": (0.0, None, "clean")},
+     ["of total += 1 the race checker said clean, not race"]),
+    ("3.14", {"bare": (0.0, 0.0, "race"), "called": (0.1, 0.1, "race"), "bare_short": (None, 0.0, "")},
+     ["the article's program, 100 times sum += 1 in each of 2 threads at 1 us, loses none"]),
+])
+def test_sentences_follow_the_numbers(build, shares, words):
+    text = sentences(made_up(build, **shares))
+    for each in words:
+        assert each in text
+
+
+def test_nothing_is_said_of_what_was_not_measured():
+    assert sentences(made_up(bare=(0.0, 0.0, "race"), starved=3)) == ""
+
+
+def test_verdict_counts_although_the_run_was_starved():
+    results = made_up("3.14t", bare=(0.2, 0.2, "race"), locked=(0.0, None, "clean"), starved=3)
+    text = render(Document(LostUpdates().sections(results)), width=140)
+    rows = [line.split() for line in text.splitlines() if line.startswith(("total += 1 ", "with lock"))]
+    assert [row[-1] for row in rows if row[-1] in {"race", "clean"}] == ["race", "clean"]
+    assert "starved" in text
+
+
+def test_pictures_show_variants_and_intervals():
+    shares = {"bare": (0.0, 0.0, "race"), "called": (0.3, 0.3, "race"), "locked": (0.0, None, "clean")}
+    bars, lines = LostUpdates().figures(made_up(**shares))
+    assert bars.panels[0].categories == tuple(WORDS[name] for name in shares)
+    assert [panel.title for panel in lines.panels] == [WORDS["bare"], WORDS["called"]]

@@ -1,0 +1,203 @@
+"""`signals`: Ctrl-C arrives in real processes, what does not arrive is said, and nothing is left behind."""
+
+import mmap
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+import pytest
+
+from tests.conformance.builds import ROOT, builds
+from tests.experiments.trials import make_trial
+from tests.fakes import RunMaker
+from tests.measure.children import MARK, still_alive
+from toolkit.experiments.base import Effort
+from toolkit.experiments.programs import signals as program
+from toolkit.experiments.programs import signals_target
+from toolkit.experiments.results import Results
+from toolkit.experiments.signals import Signals
+from toolkit.measure.frame import StoppedError
+from toolkit.model import Cell
+from toolkit.report.document import Document
+from toolkit.report.terminal import render
+
+BUILDS = builds()
+SCALES = {"attempts": 2, "limit": 60, "call": 0.05}
+WAITS_TO_INTERRUPT = """
+import sys
+from tests.experiments.trials import make_trial
+from toolkit.experiments.programs import signals
+signals._delays = lambda trial: [3600.0]
+signals.measure(make_trial(sys.argv[1], scales={"attempts": 1, "limit": 9, "call": 1}, main=sys.argv[2], cpu="1"))
+"""
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the kernel ends it on Linux alone")
+
+
+def trial(folder, main, cpu=0, **scales):
+    return make_trial(folder, scales={**SCALES, **scales}, main=main, cpu=str(cpu))
+
+
+def test_ctrl_c_arrives_in_every_cell(run_smoke):
+    smoke = run_smoke("signals")
+    assert not smoke.results.run.failures
+    for cell in smoke.results.cells():
+        for observation in (o for each in smoke.results.run.measurements if each.cell == cell
+                            for o in each.observations):
+            metrics = dict(observation.metrics)
+            assert (metrics["late"], metrics["signals"]) == (0, 2), cell
+            assert 0 < metrics["best"] <= observation.wall_value <= metrics["worst"] < metrics["limit"], cell
+
+
+@pytest.mark.parametrize("cpu", [0, 2])
+@pytest.mark.parametrize("main", sorted(program.BLOCKED - program.BESIDE))
+@pytest.mark.parametrize("label", BUILDS)
+def test_ctrl_c_ends_each_kind_of_waiting_again_and_again(tmp_path, monkeypatch, label, main, cpu):
+    monkeypatch.setattr(sys, "executable", BUILDS[label])   # that of the process that is interrupted
+    taken = program.measure(trial(tmp_path, main, cpu))
+    assert (taken.metrics["late"], taken.metrics["signals"]) == (0, 2)
+
+
+@pytest.mark.parametrize("main", sorted({*program.CALLS, "looking-call", "computing"}))
+@pytest.mark.parametrize("label", BUILDS)
+def test_ctrl_c_arrives_after_the_c_call_at_the_latest(tmp_path, monkeypatch, label, main):
+    monkeypatch.setattr(sys, "executable", BUILDS[label])
+    assert program.measure(trial(tmp_path, main)).metrics["late"] == 0
+
+
+def test_signal_that_is_not_handled_counts_as_the_limit_and_ends_the_trial(tmp_path, monkeypatch):
+    monkeypatch.setattr(program, "_delays", lambda _trial: [0.0] * 3)
+    mark = uuid.uuid4().hex
+    monkeypatch.setenv(MARK, mark)
+    taken = program.measure(trial(tmp_path, "calls", attempts=3, limit=0.05, call=60))
+    assert taken.seconds == 0.05
+    assert (taken.metrics["late"], taken.metrics["signals"]) == (1, 1)
+    assert not still_alive(mark)
+
+
+def test_second_signal_is_sent_for_one_that_was_missed(tmp_path):
+    class Deaf:
+        """Misses the first signal of each attempt."""
+
+        def __init__(self):
+            self.sent = []
+
+        def await_begin(self, attempt):
+            self.sent.append([attempt, 0])
+
+        def interrupt(self, attempt, limit):
+            assert self.sent[-1][0] == attempt
+            self.sent[-1][1] += 1
+            return limit if self.sent[-1][1] == 1 else 0.001
+
+    deaf = Deaf()
+    assert list(program._interrupt(trial(tmp_path, program.AT_ONCE), deaf, 0.5)) == [0.5, 0.5]
+    assert deaf.sent == [[1, 2], [2, 2]]
+
+
+def test_target_that_ends_by_itself_is_said(tmp_path):
+    with pytest.raises(StoppedError, match=r"ended by itself \(1\)"):
+        program.measure(trial(tmp_path, "no such thing"))
+
+
+def test_moments_lie_all_over_the_call_and_are_the_same_for_every_build(tmp_path):
+    first, again = (program._delays(trial(tmp_path, "calls", attempts=10, call=1.0)) for _ in range(2))
+    assert first == again
+    assert [int(10 * each) for each in sorted(first)] == list(range(10))
+    assert first != program._delays(trial(tmp_path, "beside-calls", attempts=10, call=1.0))
+
+
+@LINUX
+@pytest.mark.parametrize("main", ["lock", "looking-call"])   # the latter never gives the GIL away
+def test_target_ends_with_whoever_started_it(tmp_path, main):
+    mark = uuid.uuid4().hex
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITS_TO_INTERRUPT, str(tmp_path), main],
+        env={**os.environ, "PYTHONPATH": str(ROOT), MARK: mark})
+    await_begin(tmp_path / "page", process)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not still_alive(mark)
+
+
+def await_begin(page, process):
+    """Wait until the target's main thread says that it begins."""
+    while True:
+        assert process.poll() is None
+        if page.exists() and page.stat().st_size:
+            with page.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as numbers:
+                if int.from_bytes(numbers[:8], sys.byteorder) == 1:
+                    return
+        time.sleep(0.01)
+
+
+@LINUX
+def test_target_whose_starter_is_gone_already_ends(tmp_path):
+    (tmp_path / "page").write_bytes(bytes(16))
+    done = subprocess.run(
+        [sys.executable, signals_target.__file__, str(tmp_path / "page"), "lock", "0", "1", "1"], input="", text=True,
+        timeout=60, capture_output=True, check=False)
+    assert done.returncode in {1, -signal.SIGKILL}
+    assert (tmp_path / "page").read_bytes() == bytes(16)
+
+
+def made_up(**cells):
+    """Return a quick run of 3.14 and 3.14t: name_cpu -> (median on 3.14, median on 3.14t, late of 4)."""
+    maker = RunMaker(rounds=3)
+    for name, (with_gil, without, late) in cells.items():
+        main, _, cpu = name.rpartition("_")
+        for build, model, seconds in (("3.14", "threads", with_gil), ("3.14t", "free-threaded", without)):
+            if seconds is not None:
+                cell = Cell(workload="signals", runner=model, workers=int(cpu) + 1, build=build,
+                            parameters=(("main", main.replace("_", "-")), ("cpu", cpu)))
+                maker.measure(cell, seconds, best=seconds / 2, worst=2.0 if late else seconds * 2, signals=4,
+                              late=late, limit=2.0, call=0.1)
+    return Results(maker.run(("3.14", "3.14t"), options={"experiment": "signals", "effort": Effort.QUICK}))
+
+
+def shown(results):
+    return render(Document(Signals().sections(results)), width=140)
+
+
+def test_table_says_never_only_where_it_was_so():
+    lines = shown(made_up(join_0=(1e-4, 1e-4, 0), join_2=(6e-3, 1e-4, 0), sleep_2=(6e-3, 1e-4, 0))).splitlines()
+    ends = {line.split("  ")[0]: line.split()[-1] for line in lines if line.startswith(("joins", "sleeps"))}
+    assert ends == {"joins a thread": "never", "sleeps": "-"}
+    assert sum(line.endswith("never") for line in lines) == 1
+
+
+def test_table_counts_signals_that_were_not_handled():
+    text = shown(made_up(lock_at_once_2=(5e-3, 2.0, 3)))
+    assert "9 of 12 not within 2.00 s" in text
+    assert "> 2.00 s" in text
+
+
+@pytest.mark.parametrize(("cells", "words", "absent"), [
+    ({"join_0": (1e-4, 1e-4, 0), "join_2": (6e-3, 1e-4, 0)},
+     ["3.14: Ctrl-C reaches", "gets within the switch interval", "3.14t: Ctrl-C reaches", "without a GIL"],
+     "seen here"),
+    ({"join_0": (1e-4, 1e-4, 0), "join_2": (2.0, None, 4)}, ["3.14: beside 2 CPU threads, 12 of 12", "seen here"],
+     "reaches"),
+    ({"join_0": (1e-4, None, 0)}, [], "Ctrl-C"),
+    ({"lock_at_once_2": (5e-3, 2.0, 2)}, ["6 of 12 signals", "Without the GIL a lock first yields"], "reaches"),
+    ({"lock_at_once_2": (5e-3, 1e-4, 0)}, [], "2009"),
+    ({"calls_0": (0.05, 0.05, 0), "beside_calls_0": (0.05, 1e-4, 0), "same_list_0": (0.05, 0.05, 0)},
+     ["as it holds the GIL", "no GIL to wait for", "the lock of a list"], "2009"),
+    ({"calls_0": (None, 0.05, 0), "beside_calls_0": (None, 0.05, 0), "same_list_0": (None, 1e-4, 0)},
+     ["In another thread, the same call costs"], "no GIL to wait for"),
+])
+def test_sentences_follow_the_numbers(cells, words, absent):
+    text = "\n".join(Signals().findings(made_up(**cells)))
+    for each in words:
+        assert each in text
+    assert absent not in text
+
+
+def test_pictures_show_what_was_measured():
+    names = [each.name for each in Signals().figures(made_up(join_0=(1e-4, 1e-4, 0), join_2=(6e-3, 1e-4, 0)))]
+    assert names == ["signals"]
+    cells = {f"join_{count}": (1e-4, 1e-4, 0) for count in (0, 1, 2, 4)}
+    names = [each.name for each in Signals().figures(made_up(**cells, calls_0=(0.05, 0.05, 0)))]
+    assert names == ["signals", "signals-c-calls", "signals-threads"]

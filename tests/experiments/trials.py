@@ -1,0 +1,12 @@
+"""A trial without the frame around it: programs of experiments called as functions."""
+
+import sys
+
+from toolkit.experiments.trial import Trial, TrialSpec
+
+
+def make_trial(folder, *, workers=2, scales=None, host=sys.executable, **parameters):
+    """Return a trial with these parameters, in `folder`."""
+    return Trial(TrialSpec(
+        name="test", progress_timeout=120.0, folder=str(folder), program="none", build="test", model="threads",
+        workers=workers, gil=None, parameters=parameters, scales=dict(scales or {}), host=host))
