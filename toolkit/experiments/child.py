@@ -43,7 +43,7 @@ def _measure(spec: TrialSpec) -> dict[str, Any]:
         "starved": is_starved(taken.wanted_cores, evidence.get("others_cores"), trial.cores, trial.allowed),
         "gil_start": gil_start,
         "gil_end": gil_end,
-        "metrics": taken.metrics,
+        "metrics": {name: value for name, value in taken.metrics.items() if value != ""},  # pyperf takes no empty text
         "files": taken.files,
         "metadata": {"gilscope_switch_interval": sys.getswitchinterval(), "gilscope_cores": trial.cores},
     }

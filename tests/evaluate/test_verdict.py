@@ -1,0 +1,191 @@
+"""What findings come to, each rule by itself; made-up findings throughout."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes import make_build
+from toolkit.evaluate.doctor import BuildReport, Finding
+from toolkit.evaluate.evaluation import (
+    BuildEvaluation,
+    Contention,
+    Cost,
+    Gain,
+    InterpretersEvaluation,
+    Interval,
+    MachineFacts,
+    Missing,
+    Place,
+    RaceFact,
+    Races,
+    TestRun,
+    Word,
+)
+from toolkit.evaluate.facts import Distribution
+from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
+from toolkit.evaluate.verdict import conclude, conclude_interpreters
+from toolkit.stats.paired import Comparison
+
+NOT_DONE = Missing(reason="not asked for")
+QUIET = MachineFacts(cores=2, effective=1.95, run_queue=0.02, governor=None, libc="glibc 2.36", doubts=())
+CACHE = Place(file="cache.py", line=41, what="", seconds=1.0)
+CLEAN = Races(build="3.14t", found=(), command=("pytest",))
+
+
+def ratio(value, *, width=0.02, rounds=20, floor=0.01):
+    return Comparison(ratio=value, lo=value * (1 - width), hi=value * (1 + width), confidence=0.95, floor=floor,
+                      rounds=rounds)
+
+
+def finding(status=Status.READY, interpreters=InterpreterStatus.OK, *reasons):
+    distribution = Distribution(name="lxml", version="6.1", modules=("lxml",), inner=(), extensions=(), tags=(),
+                                pure=False)
+    return Finding(name="lxml", version="6.1", requested=True, seen=Seen(distribution=distribution),
+                   verdict=Verdict(status=status, reasons=reasons), interpreters=interpreters,
+                   interpreter_reasons=reasons)
+
+
+def report(*findings, unowned=()):
+    return BuildReport(build=make_build("3.14t"), reference=make_build("3.14"), findings=findings, others=3,
+                       unowned=unowned)
+
+
+def suite(**changes):
+    usual = TestRun(build="3.14t", command=("pytest",), passed=412, failed=0, errors=0, skipped=1, seconds=9.0,
+                    ending="0", gil_end=False, culprits=(), output="")
+    return replace(usual, **changes)
+
+
+def gain(measured=NOT_DONE, predicted=NOT_DONE, wait=0.58):
+    return Gain(against="3.14", wait_share=wait, ceiling=1.9, predicted=predicted, measured=measured)
+
+
+def found(**changes):
+    usual = BuildEvaluation(
+        build=make_build("3.14t"), offered=NOT_DONE, readiness=report(finding()), tests=suite(),
+        reference_tests=suite(build="3.14", gil_end=True), cost=Cost(against="3.14", cpu=ratio(0.95), rss=1.1,
+                                                                     import_seconds=0.1),
+        gain=gain({2: ratio(1.8)}), contention=Contention(inflation=1.02, parked=0.01, places=()))
+    return replace(usual, **changes)
+
+
+def test_all_evidence_together_is_ready_with_high_confidence():
+    verdict = conclude(found(), QUIET, CLEAN)
+    assert (verdict.word, verdict.confidence, verdict.unexercised) == (Word.READY, "high", ())
+    assert any("412 tests pass" in reason for reason in verdict.reasons)
+    assert any("1.80x [1.76, 1.84] as fast as 3.14 with 2 threads" in reason for reason in verdict.reasons)
+
+
+@pytest.mark.parametrize(("changes", "races", "reason"), [
+    ({"readiness": report(finding(Status.GIL, InterpreterStatus.OK, "lxml.etree needs the GIL"))}, CLEAN,
+     "lxml 6.1 turns the GIL on: lxml.etree needs the GIL"),
+    ({"readiness": report(finding(Status.NO_WHEEL))}, CLEAN, "lxml 6.1 no wheel"),
+    ({"readiness": report(finding(Status.CRASH))}, CLEAN, "crashes"),
+    ({"readiness": report(finding(), unowned=("stray",))}, CLEAN, "stray, of no package, turns the GIL on"),
+    ({"tests": suite(gil_end=True, culprits=("late._c",))}, CLEAN, "the GIL was on at the end of the tests (late._c)"),
+    ({"tests": suite(ending="crash: SIGSEGV")}, CLEAN, "the tests crash: SIGSEGV"),
+    ({"tests": suite(failed=2, ending="1")}, CLEAN, "2 tests fail that pass on 3.14"),
+    ({"tests": suite(failed=2, ending="1"), "reference_tests": NOT_DONE}, CLEAN, "2 tests fail"),
+    ({}, replace(CLEAN, found=(RaceFact(kind="lost update", variable="total", file="a.py", line=3, confirmed=True),)),
+     "data race on total (lost update, a.py:3), confirmed: fix it first"),
+])
+def test_what_blocks(changes, races, reason):
+    verdict = conclude(found(**changes), QUIET, races)
+    assert verdict.word is Word.BLOCKED
+    assert any(reason in each for each in verdict.reasons), verdict.reasons
+
+
+def test_everything_that_blocks_is_named_at_once():
+    verdict = conclude(found(readiness=report(finding(Status.GIL), finding(Status.HANG)), tests=suite(failed=1)),
+                       QUIET, CLEAN)
+    assert len(verdict.reasons) == 3
+
+
+def test_failures_that_the_other_build_has_too_do_not_block():
+    both = {"tests": suite(failed=2, ending="1"), "reference_tests": suite(build="3.14", failed=2, ending="1")}
+    assert conclude(found(**both), QUIET, CLEAN).word is Word.READY
+
+
+def test_unconfirmed_race_does_not_block():
+    race = RaceFact(kind="lost update", variable="total", file="a.py", line=3, confirmed=False)
+    assert conclude(found(), QUIET, replace(CLEAN, found=(race,))).word is Word.READY
+
+
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"readiness": Missing(reason="offline")}, "not installed and looked at: offline"),
+    ({"readiness": report(finding(Status.UNKNOWN, InterpreterStatus.OK, "cannot be read"))}, "unknown: cannot be read"),
+    ({"readiness": report(finding(Status.INTERPRETER))}, "interpreter at fault"),
+    ({"tests": Missing(reason="no tests found")}, "nothing of the project was run on it"),
+    ({"tests": suite(gil_end=None)}, "is not known"),
+])
+def test_what_is_not_known_is_never_ready(changes, reason):
+    verdict = conclude(found(**changes), QUIET, CLEAN)
+    assert verdict.word is Word.INCONCLUSIVE
+    assert any(reason in each for each in verdict.reasons)
+
+
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"cost": Cost(against="3.14", cpu=ratio(0.8), rss=None, import_seconds=None)}, "1.25 times the CPU time of 3.14"),
+    ({"cost": Cost(against="3.14", cpu=ratio(0.6), rss=None, import_seconds=None)}, "far beyond PEP 779's 15 %"),
+    ({"cost": Cost(against="3.14", cpu=ratio(1.0), rss=1.35, import_seconds=None)}, "35 % more memory"),
+    ({"readiness": report(finding(Status.LOST, InterpreterStatus.OK, "upb: not in the wheel"))}, "its C code: upb"),
+    ({"contention": Contention(inflation=2.9, parked=0.0, places=(CACHE,))},
+     "2.9 times the CPU time per operation, most at cache.py:41"),
+    ({"contention": Contention(inflation=None, parked=0.19, places=())}, "parked 19 %"),
+])
+def test_what_costs(changes, reason):
+    verdict = conclude(found(**changes), QUIET, CLEAN)
+    assert verdict.word is Word.WITH_COST
+    assert any(reason in each for each in verdict.reasons), verdict.reasons
+
+
+def test_slower_within_the_noise_is_no_cost():
+    cost = Cost(against="3.14", cpu=ratio(0.8, floor=0.5), rss=None, import_seconds=None)
+    assert conclude(found(cost=cost), QUIET, CLEAN).word is Word.READY
+
+
+@pytest.mark.parametrize(("given", "reason"), [
+    (gain({2: ratio(1.0), 4: ratio(1.05)}), "the workload is 1.05x"),
+    (gain(wait=0.01), "wait for the GIL 1.0 %"),
+    (gain(predicted=Interval(value=1.05, lo=0.9, hi=1.15)), "predicted 1.05x [0.90, 1.15]"),
+])
+def test_no_gain_is_not_worth_it(given, reason):
+    verdict = conclude(found(gain=given), QUIET, CLEAN)
+    assert verdict.word is Word.NOT_WORTH_IT
+    assert reason in verdict.reasons[0]
+
+
+def test_measured_gain_beats_a_low_prediction():
+    given = gain({2: ratio(1.8)}, predicted=Interval(value=1.05, lo=0.9, hi=1.15), wait=0.01)
+    assert conclude(found(gain=given), QUIET, CLEAN).word is Word.READY
+
+
+def test_refused_prediction_decides_nothing():
+    assert conclude(found(gain=gain(wait=None)), QUIET, CLEAN).word is Word.READY
+
+
+def test_what_was_not_looked_at_lowers_the_confidence_and_is_said():
+    verdict = conclude(found(gain=NOT_DONE, contention=NOT_DONE), replace(QUIET, doubts=("busy",)), NOT_DONE)
+    assert verdict.confidence == "medium"
+    assert verdict.unexercised == ("gain: not asked for", "contention: not asked for", "races: not asked for",
+                                   "speed: busy")
+
+
+def test_nothing_run_is_low_confidence():
+    assert conclude(found(tests=NOT_DONE), QUIET, CLEAN).confidence == "low"
+
+
+@pytest.mark.parametrize(("statuses", "word"), [
+    ([InterpreterStatus.OK], Word.READY), ([InterpreterStatus.OK, InterpreterStatus.LOST], Word.WITH_COST),
+    ([InterpreterStatus.LOST, InterpreterStatus.FAILS], Word.BLOCKED), ([InterpreterStatus.CRASH], Word.BLOCKED),
+    ([InterpreterStatus.UNKNOWN, InterpreterStatus.LOST], Word.INCONCLUSIVE),
+])
+def test_subinterpreters(statuses, word):
+    given = report(*(finding(Status.READY, status) for status in statuses))
+    verdict = conclude_interpreters(InterpretersEvaluation(build=make_build("3.14"), readiness=given))
+    assert (verdict.target, verdict.word) == ("subinterpreters on 3.14", word)
+
+
+def test_subinterpreters_not_looked_at():
+    assert conclude_interpreters(InterpretersEvaluation(build=make_build("3.14"), readiness=NOT_DONE)).word is \
+        Word.INCONCLUSIVE

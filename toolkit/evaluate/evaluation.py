@@ -1,0 +1,186 @@
+"""The nouns of an evaluation: what was found of a project in each section, and what it comes to.
+
+A section that could not be had is a `Missing` in its place, with the reason.  Seconds unless the name says otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.evaluate.doctor import BuildReport
+    from toolkit.evaluate.project import Project
+    from toolkit.evaluate.tags import Offered
+    from toolkit.model import Build
+    from toolkit.stats.paired import Comparison
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Why a section is not there."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineFacts:
+    """What this machine can tell about parallel work."""
+
+    cores: int                   # that may be used
+    effective: float | None      # how many spinning processes' worth of work all cores do at once; None: not measured
+    run_queue: float | None      # share of a spinning process's life that it waited for a core, 0..1
+    governor: str | None
+    libc: str                    # "glibc 2.36"
+    doubts: tuple[str, ...]      # why no word on speed can be said; empty: it can
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestRun:
+    """The project's own tests on one build."""
+
+    __test__ = False             # pytest: not a test
+
+    build: str
+    command: tuple[str, ...]
+    passed: int | None           # None: the command does not tell
+    failed: int | None
+    errors: int | None
+    skipped: int | None
+    seconds: float
+    ending: str                  # "0", "1", "crash: SIGSEGV", "hang: no output for 60 s"
+    gil_end: bool | None         # was the GIL on at the end of the last Python of it; None: not known
+    culprits: tuple[str, ...]    # modules that turned it on
+    output: str                  # its last lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What one thread takes on a build against another: the workload, in interleaved rounds."""
+
+    against: str                 # build
+    cpu: Comparison              # ratio < 1: takes more CPU time here
+    rss: float | None            # resident bytes here / there
+    import_seconds: float | None  # of the workload's module, here
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A number that is known to lie between two others."""
+
+    value: float
+    lo: float
+    hi: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain:
+    """How many times faster the workload could be, or is, without the GIL."""
+
+    against: str                                  # the build with the GIL
+    wait_share: float | None                      # of thread time there that was spent waiting for the GIL, 0..1
+    ceiling: float | None                         # 1 / (1 - that share), at most the effective cores
+    predicted: Interval | Missing
+    measured: Mapping[int, Comparison] | Missing  # by number of threads; 0: the program chooses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A line at which threads wait for one another."""
+
+    file: str
+    line: int
+    what: str                    # "list.append", "Lock"; "" when it is not known
+    seconds: float               # waited there, all threads together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contention:
+    """How much threads of the workload are in each other's way without the GIL."""
+
+    inflation: float | None      # CPU time per unit of work with several threads / with one
+    parked: float | None         # share of thread time spent parked, 0..1
+    places: tuple[Place, ...]    # the worst first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaceFact:
+    """A data race that the project's tests showed."""
+
+    kind: str                    # "lost update"
+    variable: str
+    file: str
+    line: int
+    confirmed: bool              # a re-run that paused at both places lost an update
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Races:
+    """What the race checker says of the project's tests."""
+
+    build: str
+    found: tuple[RaceFact, ...]
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildEvaluation:
+    """Everything found on one build without a GIL."""
+
+    build: Build
+    offered: tuple[Offered, ...] | Missing
+    readiness: BuildReport | Missing
+    tests: TestRun | Missing
+    reference_tests: TestRun | Missing   # on its twin with a GIL: what fails there, too, is not held against it
+    cost: Cost | Missing
+    gain: Gain | Missing
+    contention: Contention | Missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterpretersEvaluation:
+    """How far subinterpreters would carry the project, on a build with a GIL."""
+
+    build: Build
+    readiness: BuildReport | Missing
+
+
+class Word(StrEnum):
+    """What an evaluation comes to."""
+
+    READY = "READY"
+    WITH_COST = "READY-WITH-COST"
+    BLOCKED = "BLOCKED"
+    NOT_WORTH_IT = "NOT WORTH IT"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+
+Confidence = Literal["high", "medium", "low"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    """One verdict and all that it rests on."""
+
+    target: str                       # "3.14t", "subinterpreters on 3.14"
+    word: Word
+    reasons: tuple[str, ...]          # at least one
+    confidence: Confidence
+    unexercised: tuple[str, ...]      # what was not looked at, so not part of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """A project, everything found, and what it comes to."""
+
+    project: Project
+    machine: MachineFacts | Missing
+    builds: tuple[BuildEvaluation, ...]
+    interpreters: tuple[InterpretersEvaluation, ...]
+    races: Races | Missing
+    conclusions: tuple[Conclusion, ...]
+    next_steps: tuple[str, ...]
+    seconds: float                    # that it took

@@ -1,0 +1,222 @@
+"""From what was found to the words READY, READY-WITH-COST, BLOCKED, NOT WORTH IT and INCONCLUSIVE.  Pure.
+
+The order of the checks: what blocks comes first, then what is not known, then what it costs, then what it gains.
+Nothing is READY without positive evidence for every part; what is unknown is never ready.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.evaluate.evaluation import Conclusion, Missing, Word
+from toolkit.evaluate.judge import InterpreterStatus, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolkit.evaluate.doctor import BuildReport, Finding
+    from toolkit.evaluate.evaluation import (
+        BuildEvaluation,
+        Confidence,
+        Gain,
+        InterpretersEvaluation,
+        MachineFacts,
+        Races,
+        TestRun,
+    )
+
+# PEP 779's targets for supported free-threading, and twice the first of them.
+COST_WARN = 1.15       # times the CPU time of one thread
+COST_RED = 1.4
+RSS_WARN = 1.2
+LOST_RED = 1.2         # a workload that slows by more has lost more than it shows
+WORTH = 1.2            # a predicted gain below that is not worth a migration
+WAITS_LITTLE = 0.05    # share of thread time waiting for the GIL below which there is nothing to gain
+SLOW_SHARE = 1.5       # CPU inflation above which threads are in each other's way
+PARKED_MUCH = 0.1      # share of thread time, likewise
+
+
+def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Races | Missing) -> Conclusion:
+    """Return what it comes to on one build without a GIL."""
+    unexercised = tuple(_unexercised(found, machine, races))
+    confidence = _confidence(found, races, unexercised)
+
+    def because(word: Word, *reasons: str) -> Conclusion:
+        return Conclusion(target=found.build.label, word=word, reasons=reasons, confidence=confidence,
+                          unexercised=unexercised)
+
+    if blockers := [*_blockers(found), *_race_blockers(races)]:
+        return because(Word.BLOCKED, *blockers)
+    if unknown := list(_unknown(found)):
+        return because(Word.INCONCLUSIVE, *unknown)
+    if isinstance(found.gain, Missing):
+        gain: list[str] = []
+    elif small := _not_worth(found.gain):
+        return because(Word.NOT_WORTH_IT, small)
+    else:
+        gain = list(_gains(found.gain))
+    if costs := list(_costs(found)):
+        return because(Word.WITH_COST, *costs, *gain)
+    return because(Word.READY, *_ready(found), *gain)
+
+
+def _blockers(found: BuildEvaluation) -> Iterator[str]:
+    if not isinstance(found.readiness, Missing):
+        yield from _package_blockers(found.readiness)
+    if not isinstance(found.tests, Missing):
+        yield from _test_blockers(found.tests, found.reference_tests)
+
+
+def _package_blockers(report: BuildReport) -> Iterator[str]:
+    for finding in report.findings:
+        # C code that is lost is a price, and blocks where the price was measured (see `_costs`).
+        if finding.verdict.status.blocks and finding.verdict.status is not Status.LOST:
+            why = f": {finding.verdict.reasons[0]}" if finding.verdict.reasons else ""
+            yield f"{_named(finding)} {finding.verdict.status.value}{why}"
+    for module in report.unowned:
+        yield f"{module}, of no package, turns the GIL on"
+
+
+def _test_blockers(tests: TestRun, reference: TestRun | Missing) -> Iterator[str]:
+    there = None if isinstance(reference, Missing) else reference
+    if tests.gil_end:
+        by = f" ({', '.join(tests.culprits)})" if tests.culprits else ""
+        yield f"the GIL was on at the end of the tests{by}"
+    if tests.ending.startswith(("crash", "hang")) and (there is None or there.ending != tests.ending):
+        yield f"the tests {'crash' if tests.ending.startswith('crash') else 'hang'}: {tests.ending.partition(': ')[2]}"
+    broken = (tests.failed or 0) + (tests.errors or 0)
+    before = ((there.failed or 0) + (there.errors or 0)) if there else 0
+    if broken > before:
+        passing = f" that pass on {there.build}" if there else ""
+        yield f"{broken - before} tests fail{passing}"
+
+
+def _race_blockers(races: Races | Missing) -> Iterator[str]:
+    confirmed = [] if isinstance(races, Missing) else [race for race in races.found if race.confirmed]
+    for race in confirmed:
+        yield f"data race on {race.variable} ({race.kind}, {race.file}:{race.line}), confirmed: fix it first"
+
+
+def _unknown(found: BuildEvaluation) -> Iterator[str]:
+    """Yield what is missing for any word at all: metadata alone makes nobody ready."""
+    if isinstance(found.readiness, Missing):
+        yield f"the packages were not installed and looked at: {found.readiness.reason}"
+        return
+    for finding in found.readiness.findings:
+        if finding.verdict.status in {Status.UNKNOWN, Status.INTERPRETER}:
+            why = f": {finding.verdict.reasons[0]}" if finding.verdict.reasons else ""
+            yield f"{_named(finding)}: {finding.verdict.status.value}{why}"
+    if isinstance(found.tests, Missing):
+        yield f"nothing of the project was run on it: {found.tests.reason}"
+    elif found.tests.gil_end is None and found.build.free_threaded:
+        yield "whether the GIL was off at the end of the tests is not known"
+
+
+def _costs(found: BuildEvaluation) -> Iterator[str]:
+    if not isinstance(found.readiness, Missing):
+        for finding in found.readiness.findings:
+            if finding.verdict.status is Status.LOST:
+                yield f"{_named(finding)} loses its C code: {'; '.join(finding.verdict.reasons[:2])}"
+    if not isinstance(found.cost, Missing):
+        factor = 1 / found.cost.cpu.ratio
+        if factor > COST_WARN and found.cost.cpu.verdict() == "slower":
+            red = ", far beyond PEP 779's 15 %" if factor > COST_RED else ""
+            yield f"one thread takes {factor:.2f} times the CPU time of {found.cost.against}{red}"
+        if found.cost.rss is not None and found.cost.rss > RSS_WARN:
+            yield f"{(found.cost.rss - 1) * 100:.0f} % more memory than {found.cost.against}"
+    if not isinstance(found.contention, Missing):
+        yield from _contention(found)
+
+
+def _contention(found: BuildEvaluation) -> Iterator[str]:
+    assert not isinstance(found.contention, Missing)
+    where = found.contention.places[0] if found.contention.places else None
+    at = f", most at {where.file}:{where.line}" if where else ""
+    if found.contention.inflation is not None and found.contention.inflation > SLOW_SHARE:
+        yield f"threads get in each other's way: {found.contention.inflation:.1f} times the CPU time per operation{at}"
+    if found.contention.parked is not None and found.contention.parked > PARKED_MUCH:
+        yield f"threads are parked {found.contention.parked * 100:.0f} % of their time{at}"
+
+
+def _not_worth(gain: Gain) -> str | None:
+    """Return why there is no gain; None when there is one, or when it is not known."""
+    measured = {} if isinstance(gain.measured, Missing) else dict(gain.measured)
+    known = {threads: each for threads, each in measured.items() if each.verdict() != "unknown"}
+    if known:
+        best = max(known.values(), key=lambda each: each.ratio)
+        if best.hi < WORTH:
+            return f"the workload is {best.ratio:.2f}x [{best.lo:.2f}, {best.hi:.2f}] as fast as on {gain.against}"
+        return None
+    if gain.wait_share is not None and gain.wait_share < WAITS_LITTLE:
+        return f"threads wait for the GIL {gain.wait_share * 100:.1f} % of their time on {gain.against}: no gain"
+    if not isinstance(gain.predicted, Missing) and gain.predicted.hi < WORTH:
+        return f"predicted {gain.predicted.value:.2f}x [{gain.predicted.lo:.2f}, {gain.predicted.hi:.2f}]"
+    return None
+
+
+def _gains(gain: Gain) -> Iterator[str]:
+    if not isinstance(gain.measured, Missing):
+        for threads, each in gain.measured.items():
+            if each.verdict() == "faster":
+                with_threads = f" with {threads} threads" if threads else ""
+                yield f"{each.ratio:.2f}x [{each.lo:.2f}, {each.hi:.2f}] as fast as {gain.against}{with_threads}"
+
+
+def _ready(found: BuildEvaluation) -> Iterator[str]:
+    assert not isinstance(found.readiness, Missing)
+    files = sum(len(finding.seen.extensions) for finding in found.readiness.findings)
+    yield f"{files} extension files do without the GIL, as their slots and their imports say"
+    if not isinstance(found.tests, Missing):
+        passed = f"{found.tests.passed} tests pass" if found.tests.passed is not None else "the tests pass"
+        yield f"{passed}, and the GIL is off at their end"
+
+
+def _unexercised(found: BuildEvaluation, machine: MachineFacts | Missing, races: Races | Missing) -> Iterator[str]:
+    """Yield what no part of the evaluation looked at."""
+    parts = (("tests", found.tests), ("cost of one thread", found.cost), ("gain", found.gain),
+             ("contention", found.contention), ("races", races), ("machine", machine))
+    for name, part in parts:
+        if isinstance(part, Missing):
+            yield f"{name}: {part.reason}"
+    if not isinstance(machine, Missing):
+        yield from (f"speed: {doubt}" for doubt in machine.doubts)
+
+
+def _confidence(found: BuildEvaluation, races: Races | Missing, unexercised: tuple[str, ...]) -> Confidence:
+    """Return "high" when everything was looked at, "low" without a real install or a run of the project's code."""
+    if isinstance(found.readiness, Missing) or isinstance(found.tests, Missing):
+        return "low"
+    return "medium" if unexercised or isinstance(races, Missing) else "high"
+
+
+def conclude_interpreters(found: InterpretersEvaluation) -> Conclusion:
+    """Return what subinterpreters come to on a build with a GIL."""
+    target = f"subinterpreters on {found.build.label}"
+    if isinstance(found.readiness, Missing):
+        return Conclusion(target=target, word=Word.INCONCLUSIVE, reasons=(found.readiness.reason,), confidence="low",
+                          unexercised=())
+    findings = found.readiness.findings
+    failing = [each for each in findings if each.interpreters in
+               {InterpreterStatus.FAILS, InterpreterStatus.CRASH, InterpreterStatus.HANG}]
+    unknown = [each for each in findings if each.interpreters is InterpreterStatus.UNKNOWN]
+    lost = [each for each in findings if each.interpreters is InterpreterStatus.LOST]
+    if failing:
+        word, reasons = Word.BLOCKED, [_in_interpreters(each) for each in failing]
+    elif unknown:
+        word, reasons = Word.INCONCLUSIVE, [_in_interpreters(each) for each in unknown]
+    elif lost:
+        word, reasons = Word.WITH_COST, [_in_interpreters(each) for each in lost]
+    else:
+        word, reasons = Word.READY, [f"{len(findings)} packages load in interpreters with a GIL of their own"]
+    # Nothing of the project's own ran in one: loading is all that was seen.
+    return Conclusion(target=target, word=word, reasons=tuple(reasons), confidence="medium",
+                      unexercised=("the project's own code in subinterpreters",))
+
+
+def _in_interpreters(finding: Finding) -> str:
+    why = f": {finding.interpreter_reasons[0]}" if finding.interpreter_reasons else ""
+    return f"{_named(finding)} {finding.interpreters.value}{why}"
+
+
+def _named(finding: Finding) -> str:
+    return f"{finding.name} {finding.version}".strip()
