@@ -169,8 +169,9 @@ def _findings(results: Results, build: Build) -> Iterator[str]:
     if build.free_threaded and after < before / 10:
         yield f"{change}, p50 {format_seconds(p50)}: there is no GIL to wait for; the server did not get its core."
     elif build.free_threaded:
+        slower = " Alone the server is slower, as idle cores sleep between two requests." if after > before else ""
         yield (f"{change}, p50 {format_seconds(p50)}: without a GIL there is nothing to wait for, and the convoy of "
-               "2021 is gone. Alone the server may even be slower, as idle cores sleep between two requests.")
+               f"2021 is gone.{slower}")
     elif len(found) > 1:
         yield (f"{change}, in two modes: {modes_text(found)} of the time. In the slow one every request waits for the "
                "GIL; in the fast one the CPU thread wakes too late to take it back.")

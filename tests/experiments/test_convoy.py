@@ -1,0 +1,198 @@
+"""`convoy` and `convoy-interval`: what is certain of the smallest runs; tables and figures of made-up ones."""
+
+import math
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.fakes import RunMaker
+from toolkit.experiments import convoy_cells
+from toolkit.experiments.base import Effort
+from toolkit.experiments.convoy import INTERVAL as SWITCH_INTERVAL
+from toolkit.experiments.convoy import Convoy
+from toolkit.experiments.convoy_interval import GRID, THEN, ConvoyInterval
+from toolkit.experiments.results import Results
+from toolkit.model import Cell
+from toolkit.report.document import Document, Lines
+from toolkit.report.terminal import render
+from toolkit.stats.latency import LogHistogram
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+EXPERIMENTS = {"convoy": Convoy, "convoy-interval": ConvoyInterval}
+
+
+def histogram(*groups):
+    """Return the encoded histogram of (seconds, count) groups."""
+    counted = LogHistogram()
+    for seconds, count in groups:
+        counted.add(seconds, count)
+    return counted.encode()
+
+
+def check_golden(name, text):
+    path = GOLDEN / name
+    if os.environ.get("GILSCOPE_GOLDEN") == "write":
+        path.write_text(text + "\n", encoding="utf-8")
+    assert text + "\n" == path.read_text(encoding="utf-8")
+
+
+# --- for real, in the smallest size
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_cell_has_a_number_or_did_not_get_its_cores(run_smoke, name):
+    smoke = run_smoke(name)
+    assert not smoke.results.run.failures
+    for cell in smoke.results.cells():
+        assert smoke.results.value(cell) or smoke.results.absence(cell).word in {"starved", "skipped"}, cell
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_trials_tell_what_they_did(run_smoke, name):
+    smoke = run_smoke(name)
+    for each in smoke.results.run.measurements:
+        metrics, (observation,) = dict(each.observations[0].metrics), each.observations
+        assert metrics["closed_requests"] > 0, each.cell
+        assert metrics["closed_rate"] == pytest.approx(1 / observation.wall_value)
+        assert metrics["p50"] <= metrics["p90"] <= metrics["p99"] <= metrics["max"]
+        assert LogHistogram.decode(metrics["histogram"]).count == metrics["requests"] + metrics["unanswered"]
+        assert (metrics["burnt"] > 0) is (each.cell.workers > 0)
+
+
+def test_a_request_waits_for_the_switch_interval_with_a_gil(run_smoke):
+    smoke = run_smoke("convoy")
+    cell = smoke.results.find(build=smoke.gil, runner="threads", workers=1)
+    if smoke.results.absence(cell):
+        assert smoke.results.absence(cell).word == "starved"
+        return
+    if convoy_cells.rate_doubt(smoke.results, cell) or len(convoy_cells.latency_modes(smoke.results, cell)) > 1:
+        return   # marked as bimodal
+    (p50,) = smoke.results.metrics(cell, "p50").values()
+    assert 0.5 * SWITCH_INTERVAL <= p50 <= 4 * SWITCH_INTERVAL
+
+
+def test_models_are_where_the_cpu_work_is(run_smoke):
+    smoke = run_smoke("convoy")
+    models = {cell.runner for cell in smoke.results.cells(build=smoke.free)}
+    assert models == {"threads", "free-threaded", "processes", "subinterpreters"}   # "threads" is the control
+    assert {cell.runner for cell in smoke.results.cells(build=smoke.gil)} == models - {"free-threaded"}
+
+
+# --- from made-up runs
+
+
+def arm(maker, name, build, runner, workers, *, rate, p50, parameters=(), groups=None, closed=None, **metrics):
+    cell = Cell(workload=name, runner=runner, workers=workers, build=build, parameters=parameters)
+    maker.measure(
+        cell, 1 / rate, rate=min(2000.0, rate / 2), sent=1000, requests=1000, unanswered=0, p50=p50, p90=1.1 * p50,
+        p99=1.5 * p50, max=2 * p50, lag_p50=1e-6, lag_p99=metrics.pop("lag_p99", 2e-6), closed_typical=1 / rate,
+        histogram=histogram(*(groups or [(p50, 1000)])),
+        closed_histogram=histogram(*(closed or [(1 / rate, 1000)])), **metrics)
+    return cell
+
+
+def convoy_run(*, bimodal=False, rounds=8):
+    maker = RunMaker(rounds=rounds, noise=0.002)
+    two = {"groups": [(13e-6, 500), (5.1e-3, 500)], "closed": [(13e-6, 38_000), (5.1e-3, 100)]} if bimodal else {}
+    arm(maker, "convoy", "3.14", "threads", 0, rate=23_000, p50=50e-6)
+    arm(maker, "convoy", "3.14", "threads", 1, rate=19_000 if bimodal else 230, p50=5.1e-3, **two)
+    arm(maker, "convoy", "3.14", "threads", 4, rate=28, p50=28e-3,
+        saturated="the load generator sent 10 of 100 requests")
+    arm(maker, "convoy", "3.14", "processes", 1, rate=21_000, p50=60e-6)
+    maker.skip(Cell(workload="convoy", runner="subinterpreters", workers=1, build="3.14"), "no interpreters")
+    arm(maker, "convoy", "3.14t", "free-threaded", 0, rate=17_300, p50=55e-6)
+    arm(maker, "convoy", "3.14t", "free-threaded", 1, rate=75_800, p50=13e-6, lag_p99=9e-6,
+        saturated="the load generator itself was up to 9.00 us late (99th percentile)")
+    arm(maker, "convoy", "3.14t", "threads", 1, rate=205, p50=5.1e-3)
+    return Results(maker.run(("3.14", "3.14t"), options={"experiment": "convoy", "effort": Effort.QUICK}))
+
+
+def interval_run():
+    maker = RunMaker(rounds=8, noise=0.002)
+    rates = {"100ms": 7, "5ms": 230, "100us": 5300, "10us": 11_800}
+    for interval, rate in rates.items():
+        named = (("interval", interval),)
+        arm(maker, "convoy-interval", "3.14", "threads", 1, rate=rate, p50=1 / rate, parameters=named)
+        arm(maker, "convoy-interval", "3.14t", "free-threaded", 1, rate=72_000, p50=13e-6, parameters=named)
+    arm(maker, "convoy-interval", "3.14", "threads", 0, rate=23_000, p50=50e-6, parameters=(("interval", "5ms"),))
+    arm(maker, "convoy-interval", "3.14", "threads", 1, rate=14_000, p50=70e-6,
+        parameters=(("interval", "10us"), ("slack", "1ns")))
+    return Results(maker.run(("3.14", "3.14t"), options={"experiment": "convoy-interval", "effort": Effort.QUICK}))
+
+
+@pytest.mark.parametrize(("name", "results"), [
+    ("convoy", convoy_run()), ("convoy-bimodal", convoy_run(bimodal=True)), ("convoy-interval", interval_run())])
+def test_tables_and_sentences(name, results):
+    experiment = EXPERIMENTS[results.run.options["experiment"]]()
+    found = Document((*experiment.sections(results), Lines("Now", experiment.findings(results))))
+    check_golden(f"{name}.txt", render(found, width=120))
+
+
+def test_two_modes_are_named_and_the_mean_is_doubted():
+    results = convoy_run(bimodal=True)
+    cell = results.find(build="3.14", runner="threads", workers=1)
+    assert convoy_cells.rate_doubt(results, cell).startswith("two modes, ")
+    fast_mode, slow_mode = convoy_cells.latency_modes(results, cell)
+    assert (fast_mode.share, slow_mode.share) == (0.5, 0.5)
+
+
+def test_bursts_too_few_for_a_mode_are_told():
+    maker = RunMaker(rounds=1)
+    cell = arm(maker, "convoy", "3.14", "threads", 1, rate=500, p50=5e-3)
+    assert convoy_cells.rate_doubt(Results(maker.run(("3.14",))), cell) is None
+    maker = RunMaker(rounds=1)
+    maker.measure(cell, 1 / 500, closed_typical=0.1, closed_histogram=histogram((13e-6, 700), (0.1, 4)))
+    assert "took 100 ms or longer" in convoy_cells.rate_doubt(Results(maker.run(("3.14",))), cell)
+
+
+@pytest.mark.parametrize(("build", "rates", "words"), [
+    ("3.14", (23_000, 230), "is still here"),
+    ("3.14", (23_000, 12_000), "is not seen here"),
+    ("3.14t", (17_300, 75_800), "convoy of 2021 is gone"),
+    ("3.14t", (17_300, 900), "did not get its core"),
+])
+def test_sentence_follows_the_numbers(build, rates, words):
+    maker, model = RunMaker(rounds=8), "free-threaded" if build.endswith("t") else "threads"
+    for workers, rate in enumerate(rates):
+        arm(maker, "convoy", build, model, workers, rate=rate, p50=5e-3)
+    (sentence,) = Convoy().findings(Results(maker.run((build,))))
+    assert words in sentence
+
+
+@pytest.mark.parametrize(("build", "rates", "words"), [
+    ("3.14", (230, 5300), "still is what brings requests back"),
+    ("3.14", (230, 240), "does not bring requests back"),
+    ("3.14t", (72_000, 71_000), "makes no difference"),
+    ("3.14t", (20_000, 72_000), "the machine's doing"),
+])
+def test_interval_sentence_follows_the_numbers(build, rates, words):
+    maker, model = RunMaker(rounds=8), "free-threaded" if build.endswith("t") else "threads"
+    for interval, rate in zip(("5ms", "100us"), rates, strict=True):
+        arm(maker, "convoy-interval", build, model, 1, rate=rate, p50=5e-3, parameters=(("interval", interval),))
+    (sentence,) = ConvoyInterval().findings(Results(maker.run((build,))))
+    assert words in sentence
+
+
+def test_figures_show_what_is_there_and_what_is_not():
+    bars, latencies = Convoy().figures(convoy_run())
+    assert [panel.title for panel in bars.panels] == ["3.14", "3.14t"]
+    missing = next(each for each in bars.panels[0].series if each.name == "subinterpreters")
+    assert all(math.isnan(value) for value in missing.y)
+    assert [panel.title for panel in latencies.panels] == ["3.14", "3.14t", "3.14t, GIL on"]
+    for panel in latencies.panels:
+        assert sum(panel.counts) == pytest.approx(100)
+        assert [rule.value for rule in panel.rules] == [SWITCH_INTERVAL]
+
+
+def test_interval_figure_has_a_panel_per_build_and_2021_beside_the_gil():
+    (figure,) = ConvoyInterval().figures(interval_run())
+    then = [[each.name for each in panel.series if each.style == "history"] for panel in figure.panels]
+    assert then == [["no CPU threads, 2021", "1 CPU thread, 2021"], []]
+    assert [each.name for each in figure.panels[0].series][:3] == [
+        "no CPU threads", "1 CPU thread", "1 CPU thread, fine timer"]
+
+
+def test_full_grid_is_that_of_the_article():
+    assert {interval: tuple(rates) for interval, rates in THEN.items()} == GRID[Effort.FULL]
+    assert sum(map(len, THEN.values())) == 28
