@@ -88,8 +88,9 @@ def findings(results: Results, build: Build) -> Iterator[str]:
     if threads is None or events is None:
         return
     yield (
-        f"{build.label}, {load.text}: {POOL} {model} answer {_share(threads.center)} of the requests in time, asyncio "
-        f"{_share(events.center)}; {_verdict(threads.center, events.center)}"
+        f"{build.label}, {load.text}: {POOL} {'free ' if build.free_threaded else ''}threads answer "
+        f"{_share(threads.center)} of the requests in time, asyncio {_share(events.center)}; "
+        f"{_verdict(threads.center, events.center)}"
     )
     if cost is not None and cheap is not None:
         yield _cost_sentence(build, load, cost.center, cheap.center)

@@ -38,6 +38,7 @@ BULLDOGJOB = Source(
     headline="400 pages: threads stop gaining near 20, asyncio is about twice as fast",
 )
 POOLS = ("threads", "free-threaded")
+NAN = float("nan")
 WORKERS = (2, 5, 10, 20, 50, 100)
 LATENCIES = ("20ms", "100ms")   # the source does not say its servers'; where threads stop gaining depends on it
 # Requests at a time by effort and model; what few of them do is the same for all models, so a quick look leaves it out.
@@ -106,7 +107,8 @@ class Downloads(Experiment):
                 x=at_a_time, y=seconds_axis("time for all pages", log=True),
                 panels=tuple(_panel(results, build, latency, None, ideal=True)
                              for build, latency in panels),
-                note="waiting alone: what the server's latency takes, pages x latency / requests at a time.",
+                note="waiting alone: what the server's latency takes, pages x latency / requests at a time. "
+                "x: no number, see the table.",
             ),
             LineFigure(
                 name="downloads-memory", title="Memory of the process with all workers alive",
@@ -219,11 +221,11 @@ def _panel(results: Results, build: Build, latency: str, metric: str | None, *, 
 
 
 def _line(results: Results, build: Build, model: str, latency: str, metric: str | None) -> Series:
-    found: dict[int, Summary] = {}
-    for cell in results.cells(build=build.label, runner=model, latency=latency):
-        summary = results.value(cell) if metric is None else results.metric(cell, metric)
-        if summary is not None:
-            found[cell.workers] = summary
+    found: dict[int, Summary | None] = {
+        cell.workers: results.value(cell) if metric is None else results.metric(cell, metric)
+        for cell in results.cells(build=build.label, runner=model, latency=latency)
+    }
     unit = 1.0 if metric is None else 1024.0**2
-    center, lo, hi = (tuple(getattr(each, name) / unit for each in found.values()) for name in ("center", "lo", "hi"))
+    center, lo, hi = (tuple(NAN if each is None else getattr(each, name) / unit for each in found.values())
+                      for name in ("center", "lo", "hi"))
     return Series(model, tuple(map(float, found)), center, lo=lo, hi=hi)

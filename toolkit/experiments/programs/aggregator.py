@@ -16,7 +16,7 @@ from toolkit.experiments.programs.web import (
     gil_on,
     refuse_turned_on,
     thread_count,
-    used_cores,
+    wanted_cores,
 )
 from toolkit.experiments.trial import Taken
 from toolkit.measure.tree import memory
@@ -39,6 +39,7 @@ SERVICES = {
     "asyncio": ("aggregator_loops", "aiohttp", ("aiohttp.web",)),
 }
 WARM_REQUESTS = 2
+GROWN = 1.5   # times the latency at the start: from there on the service did not keep up
 COPIED = ("p50", "p90", "p99", "max", "lag_p99", "success", "failures", "scheduled", "requests", "in_flight",
           "growth", "histogram", "saturated")
 
@@ -66,8 +67,11 @@ def measure(trial: Trial) -> Taken:
     metrics = _metrics(report, told, clock) | {"threads": threads}
     if resident is not None and proportional is not None:
         metrics |= {"rss": resident, "pss": proportional}
-    most = trial.cores if trial.model == "free-threaded" else 1
-    return Taken(seconds=report["p50"], cpu=clock.cpu, metrics=metrics, wanted_cores=used_cores(clock, most))
+    # One that serves one request at a time sleeps through most of it, whatever else the machine does.
+    short = trial.model != "sync" and (report["success"] < 1 or report["growth"] > GROWN)
+    wanted = wanted_cores(clock, trial.cores if trial.model == "free-threaded" else 1,
+                          float(metrics["helper_cores"]), short=short)
+    return Taken(seconds=report["p50"], cpu=clock.cpu, metrics=metrics, wanted_cores=wanted)
 
 
 def service(model: str) -> Service:

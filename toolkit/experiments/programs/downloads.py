@@ -20,7 +20,7 @@ from toolkit.experiments.programs.web import (
     new_session,
     refuse_turned_on,
     thread_count,
-    used_cores,
+    wanted_cores,
 )
 from toolkit.experiments.trial import Taken
 from toolkit.measure.tree import memory
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from toolkit.experiments.trial import Clock, Trial
 
 WORDS = 150          # of a page: about 1.5 KiB of HTML
+SHORT = 1.3            # times what waiting alone takes: from there on CPU time is what is missing
 MEETING_SECONDS = 60.0  # until loops in threads must have met
 
 
@@ -65,7 +66,8 @@ def measure(trial: Trial) -> Taken:
     if fetched.bodies != [pages.page(number, WORDS) for number in range(len(paths))]:
         trial.stop("pages are missing or not the right ones", "wrong-result")
     fetched.threads -= threads - 1   # besides this one, those there were before are the frame's
-    return _taken(fetched, before, told)
+    ideal = len(paths) / trial.workers * trial.number("latency")
+    return _taken(fetched, before, told, short=fetched.clock.wall > SHORT * ideal)
 
 
 def _import(model: str) -> None:
@@ -75,7 +77,7 @@ def _import(model: str) -> None:
         import aiohttp  # noqa: F401 - likewise
 
 
-def _taken(fetched: Fetched, before: int | None, told: dict[str, Any]) -> Taken:
+def _taken(fetched: Fetched, before: int | None, told: dict[str, Any], *, short: bool) -> Taken:
     clock, (resident, proportional) = fetched.clock, fetched.memory
     metrics: dict[str, float | str] = {
         "pages": len(fetched.bodies), "threads": fetched.threads, "cpu_per_page": clock.cpu / len(fetched.bodies),
@@ -84,7 +86,8 @@ def _taken(fetched: Fetched, before: int | None, told: dict[str, Any]) -> Taken:
     }
     if resident is not None and proportional is not None and before is not None:
         metrics |= {"rss": resident, "pss": proportional, "added": max(0, proportional - before)}
-    return Taken(seconds=clock.wall, cpu=clock.cpu, metrics=metrics, wanted_cores=used_cores(clock, fetched.parallel))
+    wanted = wanted_cores(clock, fetched.parallel, told["cpu"] / clock.wall, short=short)
+    return Taken(seconds=clock.wall, cpu=clock.cpu, metrics=metrics, wanted_cores=wanted)
 
 
 def _threads(trial: Trial, server: str, paths: Sequence[str]) -> Fetched:

@@ -47,9 +47,20 @@ def refuse_turned_on(trial: Trial, *, was_on: bool) -> None:
         trial.stop(f"{trial.model} on a free-threaded build needs the GIL off; it was on at the end", "gil")
 
 
-def used_cores(clock: Clock, most: int) -> float:
-    """Return how many cores' worth of CPU time was used, at most `most`: what waiting work could have missed."""
-    return min(float(most), clock.cpu / clock.wall) if clock.wall else 1.0
+def wanted_cores(clock: Clock, most: int, helpers: float, *, short: bool) -> float:
+    """Return how many cores this process and its helpers could have used at once.
+
+    Work that waits most of its time wants what it used; one that was `short` of time, as it did not keep up, could
+    have used `most`.  Servers and clients must run at the same time: without them there is nothing to measure.
+
+    Args:
+        clock: Of the measurement.
+        most: Cores that the model can use at once.
+        helpers: Cores' worth of CPU time that the helper processes used.
+        short: Whether more CPU time would have made the measurement better.
+    """
+    used = clock.cpu / clock.wall if clock.wall else 0.0
+    return (float(most) if short else min(float(most), used)) + helpers
 
 
 def thread_count() -> int:
