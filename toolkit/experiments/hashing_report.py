@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING
 from toolkit.experiments import hashing_cells as cells
 from toolkit.experiments.hashing_cells import (
     HUGE,
-    LARGE,
     OBJECTS,
     SHORTEST_TASK,
-    SMALL,
     THEN,
     THEN_LABEL,
     THREADS,
-    THRESHOLD,
 )
 from toolkit.report.document import Column, Entry, Ratio, Table
 from toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series
@@ -30,6 +27,9 @@ if TYPE_CHECKING:
     from toolkit.model import Cell
     from toolkit.report.document import Value
     from toolkit.stats.paired import Comparison
+
+
+CROSS = "A cross: no number, see the table."
 
 
 def seconds_table(results: Results) -> Table:
@@ -127,22 +127,30 @@ def _task_seconds(results: Results, arm: Arm, size: int, cell: Cell | None) -> f
 
 
 def over_sizes(results: Results, count: int) -> LineFigure:
-    """Return the speed-up of `count` threads over the length of a message, one object and a copy each."""
+    """Return the speed-up of `count` threads over the length of a message, one object and a copy each.
+
+    Lengths stand side by side, as on a scale 2047 and 2048 would be one place, and the step between them unseen.
+    """
     sizes = cells.sizes(results)
+    places = [float(place) for place in range(len(sizes))]
     panels = []
     for arm in cells.arms(results):
-        series = [_line(name, [float(size) for size in sizes], [
-            cells.compare(results, arm, size, how, count) for size in sizes]) for how, name in OBJECTS.items()]
+        series = [_line(name, places, [cells.compare(results, arm, size, how, count) for size in sizes])
+                  for how, name in OBJECTS.items()]
         if not arm.build.free_threaded:
-            series.append(Series(THEN_LABEL, (float(HUGE),), (THEN[1] / THEN[count],), style="history"))
-        panels.append(LinePanel(arm.label, tuple(series), rules=(
-            Rule(1.0, "no gain", "y"), Rule(float(THRESHOLD), f"{THRESHOLD} B", "x"))))
+            then = float(len({*sizes, HUGE}) - 1)
+            series.append(Series(f"{THEN_LABEL}, one object", (then,), (THEN[1] / THEN[count],), style="history"))
+        panels.append(LinePanel(arm.label, tuple(series), rules=(Rule(1.0, "no gain", "y"),)))
+    ticks = tuple((float(place), _tick(size)) for place, size in enumerate(sorted({*sizes, HUGE})))
     return LineFigure(
         name="hashing", title=f"SHA-256 of eight messages in {count} threads",
-        x=Axis("length of a message (bytes)", log=True, ticks=_ticks()),
-        y=Axis("speed-up: one after the other / threads (x)", lo=0.0), panels=tuple(panels),
-        note="A cross: no number, see the table.",
+        x=Axis("length of a message (bytes; not to scale)", ticks=ticks),
+        y=Axis("speed-up: one after the other / threads (x)", lo=0.0), panels=tuple(panels), note=CROSS,
     )
+
+
+def _tick(size: int) -> str:
+    return cells.size_text(size).removesuffix("B").strip()
 
 
 def over_threads(results: Results) -> LineFigure:
@@ -160,7 +168,7 @@ def over_threads(results: Results) -> LineFigure:
         name="hashing-threads", title="SHA-256 of eight messages, one bytes object for all threads",
         x=Axis("threads", log=True, ticks=tuple((float(count), str(count)) for count in THREADS)),
         y=Axis("speed-up: one after the other / threads (x)", lo=0.0), panels=tuple(panels),
-        note="A cross: no number, see the table.",
+        note=CROSS,
     )
 
 
@@ -171,7 +179,3 @@ def _line(name: str, places: list[float], found: list[Comparison | None]) -> Ser
         lo=tuple(missing if each is None else each.lo for each in found),
         hi=tuple(missing if each is None else each.hi for each in found),
     )
-
-
-def _ticks() -> tuple[tuple[float, str], ...]:
-    return tuple((float(size), cells.size_text(size)) for size in (SMALL, THRESHOLD, LARGE, 4 << 20, HUGE))
