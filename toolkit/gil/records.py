@@ -28,11 +28,11 @@ _SLOTS_AT = PAGE + SITES * SITE
 _CHUNKS_AT = _SLOTS_AT + SLOTS * SLOT
 _HEADER = struct.Struct("=8s10I5Q256s1024s")
 _SITE = struct.Struct("=2I3Q2I8Q224s88s40s")
-_SLOT = struct.Struct(f"=2I2Q16s128s2IQ20Q19Q{HISTOGRAM}I")
+_SLOT = struct.Struct(f"=2I2Q16s128s2IQ24Q19Q{HISTOGRAM}I")
 _CHUNK = struct.Struct("=2IQ16x")
 _SPAN = struct.Struct("=2QI3H2BI")
 _FREE_THREADED, _SITES_KNOWN, _ENDED, _FORKED = 1, 2, 4, 8
-_PYTHON, _SLOT_ENDED, _MAIN = 1, 2, 4
+_PYTHON, _SLOT_ENDED, _MAIN, _USAGE_KNOWN = 1, 2, 4, 8
 
 
 class BadRecordError(Exception):
@@ -45,7 +45,8 @@ class Kind(IntEnum):
     WAIT = 1     # for the GIL
     HOLD = 2     # has the GIL
     SWITCH = 3   # has given the GIL away on request and waits until another thread has it
-    PARK = 4     # parked by the interpreter on a mutex, a lock or an event
+    PARK = 4     # parked by the interpreter in contention: for a lock, a critical section
+    IDLE = 5     # parked because the program wants to wait: a join, an event, a queue
 
 
 class Reason(IntEnum):
@@ -96,6 +97,7 @@ class Site:
     line: int
     function: str
     reason: Reason
+    idle: bool           # a thread that is parked there waits because the program wants it to
     on: str              # the type of the object parked on: "list"
     waited: Total        # for the GIL
     parked: Total
@@ -120,12 +122,15 @@ class Thread:
     acquired: int        # times it got the GIL
     acquired_free: int   # of these, without waiting
     histogram: tuple[int, ...]  # waits for the GIL by power of two of their nanoseconds
-    cpu: float | None    # CPU seconds; None when the thread's end was not seen
+    cpu: float | None    # CPU seconds; None when the process was killed before its end
     run_queue: float | None     # seconds it was ready and had no CPU, likewise
     voluntary: int | None       # context switches, likewise
     involuntary: int | None
+    yields: int          # times it gave its CPU away while it tried to get a lock
+    yielded: float       # seconds that these took; those before a thread was parked are part of the parked time
     spans: tuple[Span, ...]     # the latest, in order of time
     spans_lost: int      # older ones that were overwritten; the totals have them
+    sampling: float      # seconds spent on finding out where it waits
     unfinished: tuple[Kind, float] | None  # what a killed process's thread was in, since when
 
     @property
@@ -159,13 +164,18 @@ class Process:
 
 
 def read_folder(folder: str | Path) -> list[Process]:
-    """Return what every process left in `folder`, in order of their start.
+    """Return what every process left in `folder`, in order of their start; nothing of one killed while it started.
 
     Raises:
         BadRecordError: A file is not the shim's.
     """
-    found = (read(path) for path in Path(folder).glob(f"*{SUFFIX}"))
+    found = (read(path) for path in Path(folder).glob(f"*{SUFFIX}") if _begun(path))
     return sorted(found, key=lambda process: (process.started, process.pid))
+
+
+def _begun(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(8) != bytes(8)
 
 
 def read(path: str | Path) -> Process:
@@ -177,7 +187,7 @@ def read(path: str | Path) -> Process:
     with Path(path).open("rb") as file:
         fixed = file.read(_CHUNKS_AT)
         if len(fixed) < _CHUNKS_AT or not fixed.startswith(b"gilscope"):
-            raise BadRecordError(f"{path} was not written by gilscope's shim, or its process was killed at its start")
+            raise BadRecordError(f"{path} was not written by gilscope's shim")
         header = _HEADER.unpack_from(fixed)
         if header[1] != FORMAT:
             raise BadRecordError(f"{path} has format {header[1]}, this gilscope reads {FORMAT}")
@@ -240,18 +250,19 @@ def _thread(fixed: bytes, number: int, start: int, last: int, spans: list[Span])
     (tid, flags, born, died, name, entry, state, _, since, *rest) = _SLOT.unpack_from(fixed, _SLOTS_AT + number * SLOT)
     if not flags & _PYTHON or not born:
         return None
-    totals, numbers, histogram = rest[:20], rest[20:39], rest[39:]
-    (attempts, timeouts, handovers, free, acquired, _, _, spans_lost, _, _, _, *usage) = numbers
-    ended = bool(flags & _SLOT_ENDED)
+    totals, numbers, histogram = rest[:24], rest[24:43], rest[43:]
+    attempts, timeouts, handovers, free, acquired, _, spans_lost, _, sampling, yields, yielded, *usage = numbers
+    ended, counted = bool(flags & _SLOT_ENDED), bool(flags & _USAGE_KNOWN)
     cpu, run_queue, voluntary, involuntary = map(operator.sub, usage[:4], usage[4:])
     return Thread(
         number=number, tid=tid, name=_text(name), entry=_text(entry), main=bool(flags & _MAIN), ended=ended,
         start=(born - start) / 1e9, end=((died if ended else last) - start) / 1e9,
         totals={kind: _total(totals[4 * kind : 4 * kind + 4], start) for kind in Kind},
         attempts=attempts, timeouts=timeouts, handovers=handovers, acquired=acquired, acquired_free=free,
-        histogram=tuple(histogram), cpu=cpu / 1e9 if ended else None, run_queue=run_queue / 1e9 if ended else None,
-        voluntary=voluntary if ended else None, involuntary=involuntary if ended else None,
-        spans=tuple(spans), spans_lost=spans_lost,
+        histogram=tuple(histogram), cpu=cpu / 1e9 if counted else None,
+        run_queue=run_queue / 1e9 if counted else None, voluntary=voluntary if counted else None,
+        involuntary=involuntary if counted else None, yields=yields, yielded=yielded / 1e9,
+        spans=tuple(spans), spans_lost=spans_lost, sampling=sampling / 1e9,
         unfinished=None if ended or not state else (Kind(state), (since - start) / 1e9),
     )
 
@@ -263,7 +274,8 @@ def _sites(fixed: bytes, start: int) -> Iterator[Site | None]:
             yield None
             continue
         file, function, on = (_text(each) for each in fields[15:])
-        yield Site(file=file, line=fields[1], function=function, reason=Reason(fields[5]), on=on,
+        yield Site(file=file, line=fields[1], function=function, reason=Reason(fields[5]), idle=bool(fields[6]),
+                   on=on,
                    waited=_total(fields[7:11], start), parked=_total(fields[11:15], start))
 
 

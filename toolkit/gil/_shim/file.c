@@ -7,11 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 int recording;
 uint32_t generation;
 struct mapping *map;
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 static void fill_names(struct header *header)
 {
@@ -48,6 +53,14 @@ static void calibrate(struct header *header)
     header->pair_ps = (now() - begin) * 1000 / TIMES;
 }
 
+/* The file is sparse, and written through its mapping: what a full disk has no block for would be a SIGBUS.  Have the
+   kernel find the blocks first.  Before Linux 5.14 it cannot be asked to, and we take the chance. */
+int reserve(const void *begin, size_t size)
+{
+    uintptr_t first = (uintptr_t)begin & ~(uintptr_t)4095, end = ((uintptr_t)begin + size + 4095) & ~(uintptr_t)4095;
+    return madvise((void *)first, end - first, MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
+}
+
 int open_file(const char *folder, uint32_t flags)
 {
     char path[4096];
@@ -55,17 +68,22 @@ int open_file(const char *folder, uint32_t flags)
     int written = snprintf(path, sizeof path, "%s/%d-%llu.gil", folder, (int)getpid(), (unsigned long long)start);
     if (written < 0 || (size_t)written >= sizeof path)
         return ENAMETOOLONG;
+    struct rlimit limit;        /* to grow a file beyond it is deadly */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < sizeof(struct mapping))
+        return EFBIG;
     int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
         return errno;
     struct mapping *fresh = MAP_FAILED;
-    /* What is certainly written gets its blocks now: on a full disk a later write would be a SIGBUS. */
-    size_t sure = sizeof(struct mapping) - sizeof fresh->chunks;
-    int failed = posix_fallocate(file, 0, (off_t)sure);
-    if (!failed && ftruncate(file, sizeof(struct mapping)) == 0)
+    if (ftruncate(file, sizeof(struct mapping)) == 0)
         fresh = mmap(NULL, sizeof(struct mapping), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    int error = errno;
+    if (fresh != MAP_FAILED && !reserve(fresh, sizeof fresh->header)) {
+        munmap(fresh, sizeof(struct mapping));
+        fresh = MAP_FAILED;
+        error = ENOSPC;
+    }
     if (fresh == MAP_FAILED) {
-        int error = failed ? failed : errno;
         close(file);
         unlink(path);
         return error;
@@ -95,6 +113,7 @@ void close_file(void)
     if (!recording)
         return;
     end_thread();
+    read_living();
     __atomic_store_n(&recording, 0, __ATOMIC_RELEASE);
     map->header.end = now();
     map->header.flags |= ENDED;

@@ -65,7 +65,7 @@ static unsigned encode(uint32_t letter, char *into)
         return 1;
     }
     unsigned tail = letter < 0x800 ? 1 : letter < 0x10000 ? 2 : 3;
-    into[0] = (char)((0xf00 >> tail & 0xff) | letter >> 6 * tail);
+    into[0] = (char)((0xff00 >> (tail + 1) & 0xff) | letter >> 6 * tail);
     for (unsigned i = 0; i < tail; i++)
         into[1 + i] = (char)(0x80 | (letter >> 6 * (tail - 1 - i) & 0x3f));
     return tail + 1;

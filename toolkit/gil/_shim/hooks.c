@@ -103,7 +103,7 @@ EXPORT int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t
     if (unlikely(real.cond_timedwait == NULL))
         find_real();
     struct gil *gil = recording ? gil_of_mutex(mutex) : NULL;
-    struct slot *slot = gil != NULL && gil->cond == cond ? own_slot(1) : NULL;
+    struct slot *slot = gil != NULL && gil->cond == cond ? own_slot(0) : NULL;
     if (slot == NULL)
         return real.cond_timedwait(cond, mutex, until);
     if (slot->state != WAIT || self.gil != gil)
@@ -135,7 +135,7 @@ static void end_wait(struct slot *slot)
 /* The mutex of a GIL is unlocked: at the end of take_gil, or at the end of drop_gil. */
 static void on_unlock(struct gil *gil)
 {
-    struct slot *slot = own_slot(1);
+    struct slot *slot = own_slot(0);
     if (slot == NULL)
         return;
     if (self.releasing) {
@@ -151,7 +151,6 @@ static void on_unlock(struct gil *gil)
         slot->since = now();
     }
     uint32_t me = self.number + 1;
-    slot->flags |= PYTHON;
     slot->acquired++;
     slot->handovers += gil->last != 0 && gil->last != me;
     gil->holder = gil->last = me;
@@ -179,7 +178,7 @@ EXPORT int pthread_cond_signal(pthread_cond_t *cond)
     struct gil *gil = NULL;
     if (recording)
         gil = cond == gils[0].cond ? &gils[0] : gil_count > 1 ? gil_of_cond(cond, 0) : NULL;
-    struct slot *slot = gil != NULL ? own_slot(1) : NULL;
+    struct slot *slot = gil != NULL ? own_slot(0) : NULL;
     if (slot == NULL)
         return real.cond_signal(cond);
     if (slot->state == HOLD) {
@@ -197,7 +196,7 @@ EXPORT int pthread_cond_wait(pthread_cond_t *restrict cond, pthread_mutex_t *res
 {
     if (unlikely(real.cond_wait == NULL))
         find_real();
-    struct slot *slot = recording && python && from_python(CALLER) && gil_of_cond(cond, 1) ? own_slot(1) : NULL;
+    struct slot *slot = recording && python && from_python(CALLER) && gil_of_cond(cond, 1) ? own_slot(0) : NULL;
     if (slot == NULL)
         return real.cond_wait(cond, mutex);
     struct span span = {.begin = now(), .kind = SWITCH, .gil = (uint8_t)slot->gil};
@@ -220,7 +219,7 @@ void forget_holders(void)
 
 void hold_from_now(void)
 {
-    struct slot *slot = own_slot(1);
+    struct slot *slot = own_slot(0);
     if (slot == NULL || gil_count == 0 || free_threaded)     /* a free-threaded build may have it off */
         return;
     self.gil = &gils[0];

@@ -5,22 +5,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void begin_park(struct slot *slot, struct span *span, const sem_t *semaphore)
+enum { ROW = 100000 };          /* ns between two calls of sched_yield that belong together */
+
+struct before { uint32_t state; uint64_t since; };     /* some waits inside the interpreter keep the GIL */
+
+static struct before begin_park(struct slot *slot, struct span *span, const sem_t *semaphore)
 {
+    struct before before = {slot->state, slot->since};
     uint64_t type;
-    *span = (struct span){.begin = now(), .kind = PARK};
+    *span = (struct span){.begin = now()};
+    if (self.yield_begin != 0 && span->begin - self.yield_end < ROW)
+        span->begin = self.yield_begin;
+    self.yield_begin = 0;
     enum reason reason = park_reason(semaphore, &type);
     span->site = sample(slot, reason, type);
+    span->kind = is_idle(span->site, reason) ? IDLE : PARK;
     slot->since = span->begin;
-    slot->state = PARK;
+    slot->state = span->kind;
+    return before;
 }
 
-static void end_park(struct slot *slot, struct span *span)
+static void end_park(struct slot *slot, struct span *span, struct before before)
 {
     if (!recording || self.slot != slot)
         return;
     span->end = now();
-    slot->state = 0;
+    slot->state = before.state;
+    slot->since = before.since;
     record(slot, span);
     if (span->site)
         add_total_shared(&map->sites[span->site].parked, span->begin, span->end);
@@ -34,7 +45,7 @@ static struct slot *parking(sem_t *semaphore, const void *caller, int *taken)
     int before = errno;
     *taken = real.sem_trywait(semaphore) == 0;
     errno = before;
-    return *taken ? NULL : own_slot(1);
+    return *taken ? NULL : own_slot(0);
 }
 
 EXPORT int sem_wait(sem_t *semaphore)
@@ -46,9 +57,9 @@ EXPORT int sem_wait(sem_t *semaphore)
     if (slot == NULL)
         return taken ? 0 : real.sem_wait(semaphore);
     struct span span;
-    begin_park(slot, &span, semaphore);
+    struct before before = begin_park(slot, &span, semaphore);
     int result = real.sem_wait(semaphore), error = errno;
-    end_park(slot, &span);
+    end_park(slot, &span, before);
     errno = error;
     return result;
 }
@@ -62,9 +73,9 @@ EXPORT int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restr
     if (slot == NULL)
         return taken ? 0 : real.sem_timedwait(semaphore, until);
     struct span span;
-    begin_park(slot, &span, semaphore);
+    struct before before = begin_park(slot, &span, semaphore);
     int result = real.sem_timedwait(semaphore, until), error = errno;
-    end_park(slot, &span);
+    end_park(slot, &span, before);
     errno = error;
     return result;
 }
@@ -78,10 +89,29 @@ EXPORT int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, const struc
     if (slot == NULL)
         return taken ? 0 : real.sem_clockwait(semaphore, clock, until);
     struct span span;
-    begin_park(slot, &span, semaphore);
+    struct before before = begin_park(slot, &span, semaphore);
     int result = real.sem_clockwait(semaphore, clock, until), error = errno;
-    end_park(slot, &span);
+    end_park(slot, &span, before);
     errno = error;
+    return result;
+}
+
+/* Before it is parked a thread yields its CPU some 40 times, which on a busy machine may take longer than what it waits
+   for: this is part of the wait. */
+EXPORT int sched_yield(void)
+{
+    if (unlikely(real.yield == NULL))
+        find_real();
+    struct slot *slot = recording && python && from_python(CALLER) ? own_slot(0) : NULL;
+    if (slot == NULL)
+        return real.yield();
+    uint64_t begin = now();
+    if (self.yield_begin == 0 || begin - self.yield_end > ROW)
+        self.yield_begin = begin;
+    int result = real.yield();
+    self.yield_end = now();
+    slot->yields++;
+    slot->yield_ns += self.yield_end - begin;
     return result;
 }
 

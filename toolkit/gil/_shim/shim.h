@@ -10,6 +10,7 @@
 #endif
 #include <pthread.h>
 #include <semaphore.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -25,11 +26,12 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-enum kind { WAIT = 1, HOLD = 2, SWITCH = 3, PARK = 4, KINDS = 5 };
+/* SWITCH: handing the GIL over.  PARK: parked in contention.  IDLE: parked because the program wants to wait. */
+enum kind { WAIT = 1, HOLD = 2, SWITCH = 3, PARK = 4, IDLE = 5, KINDS = 6 };
 /* What a parked thread waits for.  ON_OBJECT: the mutex in an object's header, a critical section. */
 enum reason { ON_NOTHING, ON_OBJECT, ON_LOCK, ON_WORLD, ON_RAW, ON_OTHER };
 enum flags { FREE_THREADED = 1, SITES_KNOWN = 2, ENDED = 4, FORKED = 8, NO_GIL_FOUND = 16 };
-enum slot_flags { PYTHON = 1, SLOT_ENDED = 2, MAIN = 4 };
+enum slot_flags { PYTHON = 1, SLOT_ENDED = 2, MAIN = 4, USAGE_KNOWN = 8 };
 
 struct span {                   /* 32 bytes */
     uint64_t begin, end;        /* ns, CLOCK_MONOTONIC */
@@ -56,8 +58,7 @@ struct slot {                   /* one thread; 1024 bytes */
     uint32_t state, gil;        /* enum kind: in which a killed thread was, since when */
     uint64_t since;
     struct total totals[KINDS];
-    uint64_t attempts, timeouts, handovers, acquired_free, acquired, woke, spans, spans_lost, clocks, samples,
-        sample_ns;
+    uint64_t attempts, timeouts, handovers, acquired_free, acquired, spans, spans_lost, samples, sample_ns, yields, yield_ns;
     uint64_t cpu_ns, runqueue_ns, voluntary, involuntary;
     uint64_t cpu_start, runqueue_start, voluntary_start, involuntary_start;
     uint32_t histogram[HISTOGRAM];
@@ -67,7 +68,7 @@ struct slot {                   /* one thread; 1024 bytes */
 struct site {                   /* one place that waited, for one reason; 512 bytes */
     uint32_t ready, line;
     uint64_t code, instruction, object;
-    uint32_t reason, reserved;
+    uint32_t reason, idle;
     struct total waited, parked;
     char file[224], function[88], on[40];
     char padding[512 - 40 - 64 - 352];
@@ -76,7 +77,7 @@ struct site {                   /* one place that waited, for one reason; 512 by
 struct header {                 /* one page */
     char magic[8];
     uint32_t format, pid, parent, python, flags, slots_used, slots_lost, sites_lost, gils_lost, chunks_used;
-    uint64_t start, start_real, end;
+    uint64_t start, start_real, end; /* ns; start_real since the epoch, the others CLOCK_MONOTONIC */
     uint64_t clock_ps, pair_ps; /* one reading of the clock; one hold recorded */
     char executable[256], command[1024];
 };
@@ -109,6 +110,7 @@ struct self {                   /* what a thread keeps of its own */
     int releasing;              /* between the signal and the unlock of drop_gil() */
     struct gil *gil;            /* waited for or held */
     uint64_t wait_end;
+    uint64_t yield_begin, yield_end;    /* the latest row of calls of sched_yield */
     struct span waiting;        /* the wait that has begun */
     struct chunk *chunk;
     uint16_t own[CHUNKS_PER_THREAD];
@@ -144,6 +146,7 @@ extern struct real {
     int (*sem_timedwait)(sem_t *, const struct timespec *);
     int (*sem_clockwait)(sem_t *, clockid_t, const struct timespec *);
     int (*sem_trywait)(sem_t *);
+    int (*yield)(void);
 } real;
 extern int python;              /* whether this is a Python that we know */
 void find_real(void);
@@ -153,13 +156,15 @@ void forget_holders(void);
 void hold_from_now(void);
 
 /* file.c */
+int reserve(const void *begin, size_t size);
 int open_file(const char *folder, uint32_t flags);
 void close_file(void);
 void forget_file(void);
 
 /* slots.c */
-struct slot *own_slot(int python);
+struct slot *own_slot(int fresh);     /* fresh: the thread has just begun */
 void end_thread(void);
+void read_living(void);
 void register_thread_end(void);
 void record(struct slot *slot, const struct span *span);
 void add_total(struct total *total, uint64_t begin, uint64_t end);
@@ -189,7 +194,8 @@ int own_entry(char *into, unsigned long size);
 void describe(struct place place, struct site *site);
 
 /* sites.c */
-uint32_t sample(struct slot *slot, enum reason reason, uint64_t object);
-enum reason park_reason(const sem_t *semaphore, uint64_t *object);
+uint32_t sample(struct slot *slot, enum reason reason, uint64_t type);
+enum reason park_reason(const sem_t *semaphore, uint64_t *type);
+int is_idle(uint32_t site, enum reason reason);
 
 #endif

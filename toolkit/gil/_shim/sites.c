@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { TRIES = 32, NEAR = 1 << 16 };
+enum { TRIES = 32, NEAR = 1 << 16, TIMED = 63 };
 
 static uint32_t hashed(struct place place, enum reason reason, uint64_t object)
 {
@@ -28,7 +28,22 @@ static void name_of(uint64_t type, char *into, unsigned long size)
     into[size - 1] = 0;
 }
 
-static uint32_t find(struct place place, enum reason reason, uint64_t type)
+/* Functions of threading.py that take a lock in order to wait for another thread. */
+static int waits_on_purpose(const struct site *site)
+{
+    static const char *const names[] = {
+        "Condition.wait", "Thread.join", "Thread._wait_for_tstate_lock", "_shutdown",
+    };
+    const char *base = strrchr(site->file, '/');
+    if (strcmp(base ? base + 1 : site->file, "threading.py") != 0)
+        return 0;
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(site->function, names[i]) == 0)
+            return 1;
+    return 0;
+}
+
+static uint32_t find(struct slot *slot, struct place place, enum reason reason, uint64_t type)
 {
     uint32_t start = hashed(place, reason, type);
     for (uint32_t i = 0; i < TRIES; i++) {
@@ -37,12 +52,17 @@ static uint32_t find(struct place place, enum reason reason, uint64_t type)
             continue;
         struct site *site = &map->sites[number];
         uint32_t ready = __atomic_load_n(&site->ready, __ATOMIC_ACQUIRE);
+        if (ready == 0 && !reserve(site, sizeof *site))
+            break;
         if (ready == 0 && __atomic_compare_exchange_n(&site->ready, &ready, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            uint64_t begin = now();
             site->code = place.code, site->instruction = place.instruction, site->object = type;
             site->reason = reason;
             describe(place, site);
             name_of(type, site->on, sizeof site->on);
+            site->idle = reason == ON_OTHER || (reason == ON_LOCK && waits_on_purpose(site));
             __atomic_store_n(&site->ready, 2, __ATOMIC_RELEASE);
+            slot->sample_ns += now() - begin;
             return number;
         }
         if (ready == 2 && site->code == place.code && site->instruction == place.instruction &&
@@ -57,11 +77,21 @@ static uint32_t find(struct place place, enum reason reason, uint64_t type)
 uint32_t sample(struct slot *slot, enum reason reason, uint64_t type)
 {
     struct place place;
+    int timed = sites_known && (++slot->samples & TIMED) == 0;      /* what the report says of our own cost */
+    uint64_t begin = timed ? now() : 0;
     if (!sites_known || !own_place(&place))
         return 0;
     if (unlikely(slot->entry[0] == 0))
         own_entry(slot->entry, sizeof slot->entry);
-    return find(place, reason, type);
+    uint32_t number = find(slot, place, reason, type);
+    if (timed)
+        slot->sample_ns += (now() - begin) * (TIMED + 1);
+    return number;
+}
+
+int is_idle(uint32_t site, enum reason reason)
+{
+    return site ? (int)map->sites[site].idle : reason == ON_OTHER;
 }
 
 /* Tell what a thread is about to be parked on.  The interpreter's semaphores lie on the waiting thread's own stack, right

@@ -1,14 +1,11 @@
 /* Threads: the slot of each with its totals, and the chunks with its spans. */
 #include "shim.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,28 +27,58 @@ void register_thread_end(void)
     pthread_key_create(&end_key, at_thread_end);
 }
 
-/* The thread's CPU time, time spent waiting for a CPU, and context switches. */
-static void read_usage(uint64_t *cpu, uint64_t *runqueue, uint64_t *voluntary, uint64_t *involuntary)
+struct usage { uint64_t cpu, runqueue, voluntary, involuntary; };
+
+static int read_file(const char *path, char *into, size_t size)
 {
-    struct timespec used;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    *cpu = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-    struct rusage usage;
-    getrusage(RUSAGE_THREAD, &usage);
-    *voluntary = (uint64_t)usage.ru_nvcsw;
-    *involuntary = (uint64_t)usage.ru_nivcsw;
-    char text[96];
-    int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
-        return;
-    ssize_t length = read(file, text, sizeof text - 1);
+        return 0;
+    ssize_t length = read(file, into, size - 1);
     close(file);
-    unsigned long long on_cpu, waited;
-    if (length > 0 && (text[length] = 0, sscanf(text, "%llu %llu", &on_cpu, &waited) == 2))
-        *runqueue = waited;
+    into[length > 0 ? length : 0] = 0;
+    return length > 0;
 }
 
-struct slot *own_slot(int python)
+/* A thread's CPU time, time spent waiting for a CPU, and context switches, as the kernel counts them. */
+static int read_usage(uint32_t tid, struct usage *usage)
+{
+    char path[64], text[4096];
+    unsigned long long cpu, waited;
+    *usage = (struct usage){0};
+    snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", tid);
+    if (!read_file(path, text, sizeof text) || sscanf(text, "%llu %llu", &cpu, &waited) != 2)
+        return 0;
+    usage->cpu = cpu, usage->runqueue = waited;
+    snprintf(path, sizeof path, "/proc/self/task/%u/status", tid);
+    const char *found = read_file(path, text, sizeof text) ? strstr(text, "\nvoluntary_ctxt_switches:") : NULL;
+    if (found != NULL)
+        usage->voluntary = strtoull(found + 25, NULL, 10);
+    found = found ? strstr(found, "\nnonvoluntary_ctxt_switches:") : NULL;
+    if (found != NULL)
+        usage->involuntary = strtoull(found + 28, NULL, 10);
+    return 1;
+}
+
+static void note_usage(struct slot *slot)
+{
+    struct usage usage;
+    if (!read_usage(slot->tid, &usage))
+        return;
+    slot->cpu_ns = usage.cpu, slot->runqueue_ns = usage.runqueue;
+    slot->voluntary = usage.voluntary, slot->involuntary = usage.involuntary;
+    slot->flags |= USAGE_KNOWN;
+}
+
+/* Threads that the process's end finds alive: some of them end at this moment, which nobody would see. */
+void read_living(void)
+{
+    for (uint32_t i = 0; i < map->header.slots_used && i < SLOTS_MAX; i++)
+        if (map->slots[i].tid != 0 && !(map->slots[i].flags & SLOT_ENDED))
+            note_usage(&map->slots[i]);
+}
+
+struct slot *own_slot(int fresh)
 {
     if (likely(self.slot != NULL && self.generation == generation))
         return self.slot;
@@ -63,8 +90,7 @@ struct slot *own_slot(int python)
     memset(&self, 0, sizeof self);
     self.generation = generation;
     uint32_t number = __atomic_fetch_add(&here->header.slots_used, 1, __ATOMIC_RELAXED);
-    if (number >= SLOTS_MAX) {
-        __atomic_fetch_sub(&here->header.slots_used, 1, __ATOMIC_RELAXED);
+    if (number >= SLOTS_MAX || !reserve(&here->slots[number], sizeof(struct slot))) {
         __atomic_fetch_add(&here->header.slots_lost, 1, __ATOMIC_RELAXED);
         self.gone = 1;
         return NULL;
@@ -72,9 +98,13 @@ struct slot *own_slot(int python)
     struct slot *slot = &here->slots[number];
     slot->tid = (uint32_t)syscall(SYS_gettid);
     slot->start = now();
-    slot->flags = (python ? PYTHON : 0) | (slot->tid == (uint32_t)getpid() ? MAIN : 0);
+    slot->flags = PYTHON | (slot->tid == (uint32_t)getpid() ? MAIN : 0);
     prctl(PR_GET_NAME, slot->name);
-    read_usage(&slot->cpu_start, &slot->runqueue_start, &slot->voluntary_start, &slot->involuntary_start);
+    struct usage usage;
+    if (!fresh && read_usage(slot->tid, &usage)) {
+        slot->cpu_start = usage.cpu, slot->runqueue_start = usage.runqueue;
+        slot->voluntary_start = usage.voluntary, slot->involuntary_start = usage.involuntary;
+    }
     self.number = number;
     self.slot = slot;
     pthread_setspecific(end_key, &self);
@@ -92,7 +122,7 @@ void end_thread(void)
         record(slot, &self.waiting);
         slot->state = 0;
     }
-    read_usage(&slot->cpu_ns, &slot->runqueue_ns, &slot->voluntary, &slot->involuntary);
+    note_usage(slot);
     prctl(PR_GET_NAME, slot->name);
     slot->end = end;
     slot->flags |= SLOT_ENDED;
@@ -128,8 +158,7 @@ static struct chunk *open_chunk(struct slot *slot)
         uint32_t number = __atomic_fetch_add(&map->header.chunks_used, 1, __ATOMIC_RELAXED);
         if (number < CHUNKS_MAX) {
             struct chunk *chunk = &map->chunks[number];
-            /* Reserves the page's blocks without a file descriptor kept; a full disk must not be a SIGBUS. */
-            if (madvise(chunk, sizeof *chunk, MADV_POPULATE_WRITE) == 0 || errno == EINVAL) {
+            if (reserve(chunk, sizeof *chunk)) {
                 self.own[self.owned] = (uint16_t)number;
                 self.current = self.owned++;
                 chunk->slot = self.number;

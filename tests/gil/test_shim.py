@@ -1,0 +1,239 @@
+"""The shim, against programs whose waits are known by how they are made."""
+
+import itertools
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.gil import programs
+from tests.gil.conftest import BUILDS, is_free_threaded
+from toolkit.gil import preload
+from toolkit.gil.records import Kind, Reason
+
+FREE = [label for label, python in BUILDS.items() if is_free_threaded(python)]
+WITH_GIL = [label for label in BUILDS if label not in FREE]
+RUNNING = {Kind.WAIT, Kind.HOLD, Kind.SWITCH}
+STARTED = 0.02   # seconds that a thread may take from the system's start of it to its first wish for the GIL
+
+
+def all_seconds(thread):
+    return sum(total.seconds for total in thread.totals.values())
+
+
+@pytest.mark.parametrize("label", WITH_GIL)
+def test_wait_is_as_long_as_the_call_that_keeps_the_gil(label, record):
+    recorded = record(label, programs.HELD.format(count=3e7))
+    sleeper = recorded.thread("sleeper")
+    waited, measured = sleeper.totals[Kind.WAIT].longest, float(recorded.out)
+    assert measured > 0.1
+    # The sleeper's own clock also counts how late the system woke it, which is no wait for the GIL.
+    assert 0.9 * measured < waited <= measured
+
+
+@pytest.mark.parametrize("label", WITH_GIL)
+@pytest.mark.parametrize("count", [2, 4])
+def test_all_time_of_cpu_threads_is_accounted_for(label, count, record):
+    threads = [each for each in record(label, programs.SPIN, str(count)).process.threads if each.entry == "spin"]
+    assert len(threads) == count
+    # What is in no span: starting, and having no CPU while it gives the GIL away.
+    lost = [STARTED + each.run_queue for each in threads]
+    for thread, most in zip(threads, lost, strict=True):
+        assert thread.seconds - most <= all_seconds(thread) <= thread.seconds
+    # One runs, so of N threads N - 1 wait; nobody has the GIL while it is handed over.
+    both = min(each.end for each in threads) - max(each.start for each in threads)
+    waited = sum(each.totals[Kind.WAIT].seconds + each.totals[Kind.SWITCH].seconds for each in threads)
+    assert waited >= (count - 1) * both - sum(lost)
+
+
+@pytest.mark.parametrize("label", WITH_GIL)
+def test_one_thread_at_a_time_holds_the_gil(label, record):
+    process = record(label, programs.SPIN, "3").process
+    holds = sorted((span.begin, span.end) for thread in process.threads for span in thread.spans
+                   if span.kind is Kind.HOLD)
+    assert len(holds) > 10
+    assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(holds))
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_spans_of_a_thread_do_not_cross_and_sum_up_to_its_totals(label, record):
+    for thread in record(label, programs.SPIN, "2").process.threads:
+        assert not thread.spans_lost
+        for kind in Kind:
+            spans = [span for span in thread.spans if span.kind is kind]
+            assert len(spans) == thread.totals[kind].count
+            assert sum(span.seconds for span in spans) == pytest.approx(thread.totals[kind].seconds)
+        running = [span for span in thread.spans if span.kind in RUNNING]
+        assert all(earlier.end <= later.begin for earlier, later in itertools.pairwise(running))
+        assert thread.start <= min((span.begin for span in thread.spans), default=thread.start)
+        assert max((span.end for span in thread.spans), default=thread.end) <= thread.end
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_sleeping_threads_do_not_wait(label, record):
+    process = record(label, programs.SLEEP).process
+    sleepers = [each for each in process.threads if not each.main]
+    assert len(sleepers) == 4
+    for thread in sleepers:
+        contended = thread.totals[Kind.WAIT].seconds + thread.totals[Kind.PARK].seconds
+        assert contended < 0.1 * thread.seconds
+
+
+@pytest.mark.parametrize("label", WITH_GIL)
+def test_waits_know_their_place_and_who_made_them_wait(label, record):
+    process = record(label, programs.SPIN, "2").process
+    if not process.sites_known:
+        pytest.skip("frames of this version are not read")
+    spinning = [site for site in process.sites if site and site.function == "spin" and site.waited.count]
+    assert {site.line for site in spinning} <= {5, 6}
+    assert {os.path.basename(site.file) for site in spinning} == {"program.py"}
+    first, second = (each for each in process.threads if each.entry == "spin")
+    holders = [span.holder for span in first.spans if span.kind is Kind.WAIT]
+    assert second.number in holders
+    assert first.number not in holders
+    sums = sum(site.waited.seconds for site in process.sites if site)
+    known = sum(span.seconds for thread in process.threads for span in thread.spans
+                if span.kind is Kind.WAIT and span.site)
+    assert sums == pytest.approx(known)
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_names_that_are_not_ascii_are_read(label, record):
+    source = programs.LOCK.replace("asker", "frager\u00e9_\u4f60")
+    process = record(label, source, name="caf\u00e9/progr\u00e4mm_\U0001f40d.py").process
+    if not process.sites_known:
+        pytest.skip("frames of this version are not read")
+    functions = {site.function: site.file for site in process.sites if site}
+    assert functions["frager\u00e9_\u4f60"].endswith("/caf\u00e9/progr\u00e4mm_\U0001f40d.py")
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_parked_time_on_a_lock_is_as_long_as_it_was_held(label, record):
+    recorded = record(label, programs.LOCK)
+    asker = recorded.thread("asker")
+    measured = float(recorded.out)
+    parked = asker.totals[Kind.PARK].seconds
+    assert parked <= measured
+    assert parked + asker.totals[Kind.WAIT].seconds > 0.9 * measured
+    (site,) = (each for each in recorded.process.sites if each and each.function == "asker" and each.parked.count)
+    assert (site.reason, site.idle, site.line) == (Reason.LOCK, False, 8)
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_join_is_idle_not_contention(label, record):
+    process = record(label, programs.SLEEP).process
+    (main,) = (each for each in process.threads if each.main)
+    assert main.totals[Kind.IDLE].longest > 0.1
+    assert main.totals[Kind.PARK].seconds < 0.1 * main.totals[Kind.IDLE].seconds
+    assert any(site.idle and site.parked.seconds > 0.1 for site in process.sites if site)
+
+
+@pytest.mark.parametrize("label", FREE)
+def test_critical_section_names_the_type_of_its_object(label, record):
+    for attempt in range(5):    # the appender may get its core only after the sort
+        recorded = record(label, programs.SORT, records=str(attempt))
+        if float(recorded.out) > 0.01:
+            break
+    else:
+        pytest.skip("the threads never ran at the same time")
+    appender = recorded.thread("appender")
+    assert 0.9 * float(recorded.out) < appender.totals[Kind.PARK].seconds <= float(recorded.out)
+    (site,) = (each for each in recorded.process.sites if each and each.function == "appender" and each.parked.count)
+    assert (site.reason, site.on, site.idle) == (Reason.OBJECT, "list", False)
+
+
+@pytest.mark.parametrize("label", FREE)
+def test_free_threaded_build_with_its_gil_on_waits_for_it(label, record):
+    process = record(label, programs.SPIN, "2", PYTHON_GIL="1").process
+    assert process.free_threaded
+    waited = [each.totals[Kind.WAIT].seconds for each in process.threads if each.entry == "spin"]
+    assert min(waited) > 0.1
+    assert all(not each.totals[Kind.WAIT].count for each in record_off(label, record).threads)
+
+
+def record_off(label, record):
+    return record(label, programs.SPIN, "2", PYTHON_GIL="0", name="off.py", records="off").process
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_killed_process_leaves_what_it_has(label, record):
+    process = record(label, programs.KILLED, ended=-9).process
+    assert not process.ended
+    spinning = [each for each in process.threads if not each.main]
+    assert len(spinning) == 2
+    if not process.free_threaded:
+        assert 0.2 < process.seconds < 10
+        assert min(each.totals[Kind.WAIT].count for each in spinning) > 5
+        assert {each.unfinished[0] for each in spinning if each.unfinished} <= RUNNING
+    assert all(each.cpu is None and not each.ended for each in spinning)
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_forked_child_has_its_own_file(label, record):
+    recorded = record(label, programs.FORKED)
+    parent, child = map(int, recorded.out.split())
+    by_pid = {process.pid: process for process in recorded.processes}
+    assert by_pid.keys() == {parent, child}
+    assert by_pid[child].forked
+    assert by_pid[child].parent == parent
+    assert not by_pid[parent].forked
+    for process in by_pid.values():
+        assert [each.main for each in process.threads].count(True) == 1
+        assert len(process.threads) == 3
+        assert process.ended
+
+
+@pytest.mark.parametrize("label", WITH_GIL)
+def test_interpreter_with_its_own_gil_is_covered(label, record):
+    process = record(label, programs.OWN_GIL).process
+    spinning = [each for each in process.threads if not each.main]
+    assert len(spinning) == 2
+    assert all(each.totals[Kind.WAIT].seconds > 0.05 for each in spinning)
+    assert {span.gil for each in spinning for span in each.spans if span.kind is Kind.WAIT} == {1}
+    assert not process.gils_lost
+
+
+@pytest.mark.parametrize("label", WITH_GIL)
+def test_memory_is_bounded_and_totals_stay_exact(label, record):
+    (main,) = record(label, programs.MANY).process.threads
+    assert main.acquired >= 20000
+    assert main.acquired - 1 <= main.totals[Kind.HOLD].count <= main.acquired + 1
+    assert main.spans_lost > 0
+    assert len(main.spans) + main.spans_lost == sum(total.count for total in main.totals.values())
+    ends = [span.end for span in main.spans]
+    assert ends == sorted(ends)
+    assert main.end - ends[-1] < 0.1    # the latest are kept
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_recording_begins_and_ends_when_the_program_says_so(label, record, tmp_path):
+    folder = tmp_path / "records"
+    recorded = record(label, programs.CHOSEN, str(folder), **{preload.VARIABLE: ""})
+    error, most = recorded.out.split()
+    assert error == "0"
+    assert recorded.process.ended
+    assert recorded.process.seconds < float(most)
+    assert len(recorded.process.threads) == 3
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_programs_that_are_no_python_leave_nothing(label, record):
+    recorded = record(label, "import subprocess; subprocess.run(['sh', '-c', 'true'], check=True)")
+    assert len(recorded.processes) == 1
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_program_behaves_as_without_the_shim(label, record, tmp_path):
+    source = "import threading, sys; print(threading.active_count(), sys.argv[1:]); sys.exit(7)"
+    assert record(label, source, "a", "b", ended=7).out == "1 ['a', 'b']\n"
+
+
+def test_small_limit_on_files_is_no_end_of_the_program(tmp_path):
+    if reason := preload.unavailable():
+        pytest.skip(reason)
+    code = f"import resource, os, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1000000, 1000000)); " \
+           f"os.execv(sys.executable, [sys.executable, '-c', 'print(1)'])"
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **preload.environment(str(tmp_path))},
+                          capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "1\n")

@@ -1,0 +1,201 @@
+"""What recorded processes come to: shares, per thread, the longest wait, who waited where, and what measuring cost."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from toolkit.gil.records import Kind, Reason
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from toolkit.gil.records import Process, Site, Thread, Total
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One line of the program, or of a library, that waited for one reason."""
+
+    file: str
+    line: int
+    function: str
+    what: str          # "the GIL", "a lock", "a list", "the world to stop"
+    idle: bool         # it waits because the program wants it to: a join, an event, a queue
+    count: int
+    seconds: float
+    longest: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadSummary:
+    """One thread; seconds."""
+
+    process: int
+    tid: int
+    name: str
+    seconds: float            # how long it was there
+    waited: float             # for the GIL
+    waits: int
+    longest: float
+    failed: int               # tries that did not get the GIL
+    requests: int             # times it asked the holder to let go, after the switch interval
+    handovers: int
+    held: float
+    handing_over: float       # after a request, until another thread had the GIL
+    parked: float             # in contention, where a reason is known
+    idle: float               # parked because the program wanted it to
+    cpu: float | None
+    run_queue: float | None
+    switches: int | None      # of contexts, voluntary and not
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """All processes together; seconds of threads, added up."""
+
+    processes: int
+    wall: float               # from the first process's start to the last one's end
+    thread_seconds: float
+    waited: float
+    held: float
+    handing_over: float
+    longest: float
+    longest_thread: str
+    waits: int
+    failed: int
+    requests: int
+    handovers: int
+    parked: float             # in contention
+    parks: int
+    idle: float
+    cpu: float | None         # of the threads whose end was seen; None when none was
+    run_queue: float | None
+    system_calls: int         # at least: waits tried, wake-ups that had a waiter, parked waits, each one futex call
+    context_switches: int | None
+    overhead: float           # CPU seconds that measuring took, estimated from costs measured at the start
+    threads: tuple[ThreadSummary, ...]
+    places: tuple[Place, ...]   # the most seconds first
+    killed: int               # processes that left no end
+    threads_lost: int
+    sites_known: bool
+
+    @property
+    def share(self) -> float:
+        """Waits for the GIL as a share of all thread time."""
+        return self.waited / self.thread_seconds if self.thread_seconds else 0.0
+
+    @property
+    def wanted_share(self) -> float:
+        """Waits for the GIL as a share of the time in which threads wanted to run Python code."""
+        wanted = self.waited + self.held + self.handing_over
+        return self.waited / wanted if wanted else 0.0
+
+    @property
+    def parked_share(self) -> float:
+        """Time parked in contention as a share of all thread time."""
+        return self.parked / self.thread_seconds if self.thread_seconds else 0.0
+
+    @property
+    def overhead_share(self) -> float | None:
+        """What measuring took as a share of the CPU time; None where that is not known."""
+        return self.overhead / self.cpu if self.cpu else None
+
+
+def summarize(processes: Sequence[Process]) -> Summary:
+    """Return what `processes` come to, at least one."""
+    threads = [(process, thread, name) for process in processes
+               for thread, name in zip(process.threads, thread_names(process), strict=True)]
+    rows = tuple(_thread(*each) for each in threads)
+    longest = max(rows, key=lambda row: row.longest, default=None)
+    ends = [process.started + process.seconds for process in processes]
+    return Summary(
+        processes=len(processes), wall=max(ends) - min(process.started for process in processes),
+        thread_seconds=sum(row.seconds for row in rows), waited=sum(row.waited for row in rows),
+        held=sum(row.held for row in rows), handing_over=sum(row.handing_over for row in rows),
+        longest=longest.longest if longest else 0.0, longest_thread=longest.name if longest else "",
+        waits=sum(row.waits for row in rows), failed=sum(row.failed for row in rows),
+        requests=sum(row.requests for row in rows), handovers=sum(row.handovers for row in rows),
+        parked=sum(row.parked for row in rows), parks=sum(thread.totals[Kind.PARK].count for _, thread, _ in threads),
+        idle=sum(row.idle for row in rows), cpu=_known(row.cpu for row in rows),
+        run_queue=_known(row.run_queue for row in rows), system_calls=sum(_calls(thread) for _, thread, _ in threads),
+        context_switches=_known_count(row.switches for row in rows), overhead=sum(map(_overhead, processes)),
+        threads=rows, places=_places(processes), killed=sum(not process.ended for process in processes),
+        threads_lost=sum(process.threads_lost for process in processes),
+        sites_known=all(process.sites_known for process in processes),
+    )
+
+
+def thread_names(process: Process) -> list[str]:
+    """Return a name for each of the process's threads: Python's own, or what it runs.
+
+    Before 3.14 Python does not tell the system its threads' names, so that all have the process's.
+    """
+    common = next((thread.name for thread in process.threads if thread.main), "")
+    return [_name(thread, common) for thread in process.threads]
+
+
+def _name(thread: Thread, common: str) -> str:
+    if thread.main:
+        return "main"
+    if thread.name and thread.name != common:
+        return thread.name
+    return f"thread {thread.number}: {thread.entry}" if thread.entry else f"thread {thread.number}"
+
+
+def _thread(process: Process, thread: Thread, name: str) -> ThreadSummary:
+    totals = thread.totals
+    switches = None if thread.voluntary is None else thread.voluntary + (thread.involuntary or 0)
+    return ThreadSummary(
+        process=process.pid, tid=thread.tid, name=name, seconds=thread.seconds, waited=totals[Kind.WAIT].seconds,
+        waits=totals[Kind.WAIT].count, longest=totals[Kind.WAIT].longest,
+        failed=max(0, thread.attempts - totals[Kind.WAIT].count), requests=thread.timeouts,
+        handovers=thread.handovers, held=totals[Kind.HOLD].seconds, handing_over=totals[Kind.SWITCH].seconds,
+        parked=totals[Kind.PARK].seconds, idle=totals[Kind.IDLE].seconds, cpu=thread.cpu, run_queue=thread.run_queue,
+        switches=switches,
+    )
+
+
+def _calls(thread: Thread) -> int:
+    return thread.attempts + thread.totals[Kind.WAIT].count + 2 * (
+        thread.totals[Kind.SWITCH].count + thread.totals[Kind.PARK].count + thread.totals[Kind.IDLE].count)
+
+
+def _overhead(process: Process) -> float:
+    recorded = sum(thread.totals[kind].count for thread in process.threads for kind in Kind)
+    tried = sum(thread.attempts for thread in process.threads)
+    sampled = sum(thread.sampling for thread in process.threads)
+    return recorded * process.hold_cost + tried * process.clock_cost + sampled
+
+
+def _known(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _known_count(values: Iterable[int | None]) -> int | None:
+    total = _known(values)
+    return None if total is None else int(total)
+
+
+def _places(processes: Sequence[Process]) -> tuple[Place, ...]:
+    found: dict[tuple[str, int, str, str, bool], list[Total]] = defaultdict(list)
+    for process in processes:
+        for site in filter(None, process.sites):
+            if site.waited.count:
+                found[site.file, site.line, site.function, "the GIL", False].append(site.waited)
+            if site.parked.count:
+                found[site.file, site.line, site.function, _what(site), site.idle].append(site.parked)
+    places = [
+        Place(file=file, line=line, function=function, what=what, idle=idle, count=sum(each.count for each in totals),
+              seconds=sum(each.seconds for each in totals), longest=max(each.longest for each in totals))
+        for (file, line, function, what, idle), totals in found.items()
+    ]
+    return tuple(sorted(places, key=lambda place: (-place.seconds, place.file, place.line)))
+
+
+def _what(site: Site) -> str:
+    return {
+        Reason.OBJECT: f"a {site.on}" if site.on else "an object", Reason.LOCK: "a lock",
+        Reason.WORLD: "all threads to stop", Reason.RAW: "a lock inside the interpreter",
+    }.get(site.reason, "an event, a queue or a thread's end")
