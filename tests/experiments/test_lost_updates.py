@@ -83,6 +83,12 @@ def test_expected_is_what_the_threads_did(tmp_path, loop, expected):
     assert sum(calls) == taken.metrics["expected"] == taken.metrics["counted"] == expected
 
 
+def test_lost_is_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(updates.VARIANTS, "short", lambda count: updates.locked(count - 100))
+    metrics = program.measure(trial(tmp_path, "short")).metrics
+    assert (metrics["lost"], metrics["counted"], metrics["share"]) == (200, 1800, pytest.approx(0.1))
+
+
 def test_more_than_was_added_is_a_wrong_result(tmp_path, monkeypatch):
     monkeypatch.setitem(updates.VARIANTS, "twice", lambda count: updates.locked(2 * count))
     with pytest.raises(StoppedError, match="2,000 additions made 4,000") as stopped:
@@ -156,6 +162,12 @@ def test_sentences_follow_the_numbers(build, shares, words):
     text = sentences(made_up(build, **shares))
     for each in words:
         assert each in text
+
+
+def test_checker_is_not_praised_when_it_was_wrong():
+    text = sentences(made_up(bare=(0.0, 0.0, "race"), called=(0.1, 0.1, "clean"), locked=(0.0, None, "clean")))
+    assert "said clean, not race" in text
+    assert "reports the race in all" not in text
 
 
 def test_nothing_is_said_of_what_was_not_measured():
