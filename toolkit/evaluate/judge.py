@@ -124,8 +124,8 @@ def judge_interpreters(seen: Seen) -> tuple[InterpreterStatus, tuple[str, ...]]:
 
     What the standard library alone does, too, is not held against it.
     """
-    if not seen.interpreters or seen.run is None:
-        return InterpreterStatus.UNKNOWN, ()
+    if not seen.interpreters or seen.run is None or not seen.run.imported:
+        return InterpreterStatus.UNKNOWN, ()   # not tried, or it cannot be imported anywhere
     first, last = seen.interpreters[0], seen.interpreters[-1]
     if last.kind in {"crash", "hang"} and not _control_same(last.kind, seen.interpreters_control):
         status = InterpreterStatus.CRASH if last.kind == "crash" else InterpreterStatus.HANG

@@ -1,0 +1,157 @@
+"""Packages that do one thing each, in real environments of every free-threaded build at hand and its twin."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from tests.evaluate.places import at_hand, build_called, one_of_each
+from toolkit.evaluate import doctor
+from toolkit.evaluate.doctor import Options, diagnose, reference_of
+from toolkit.evaluate.document import document, explain, plain
+from toolkit.evaluate.judge import InterpreterStatus, Status
+from toolkit.evaluate.scratch import Request
+from toolkit.report.terminal import render
+
+FREE_THREADED = one_of_each(free_threaded=(True,))
+LIMIT = 4.0   # seconds, of which the one that hangs takes all
+
+
+def package(name, text, *modules):
+    return {f"{name}/__init__.py": text, **{f"{name}/{module}.so": None for module in modules}}
+
+
+DATES = "import datetime, decimal, ssl\nimport dates.multi_best\n"
+
+# What each distribution is made of, and what it must be called: on the build, and in interpreters of their own.
+PACKAGES = {
+    "good": (package("good", "from good import multi_best\n", "multi_best"), Status.READY, InterpreterStatus.OK),
+    "plain": (package("plain", "x = 1\n"), Status.PURE, InterpreterStatus.OK),
+    "flips": (package("flips", "from flips import multi_plain\n", "multi_plain"), Status.GIL, InterpreterStatus.FAILS),
+    "old": (package("old", "import old.single_plain\n", "single_plain"), Status.GIL, InterpreterStatus.FAILS),
+    "lazy": (package("lazy", "def use():\n    import lazy.multi_own_used\n", "multi_own_used"),
+             Status.GIL, InterpreterStatus.OK),
+    "strange": (package("strange", "import strange.strange\n", "strange"), Status.GIL, InterpreterStatus.FAILS),
+    "crash": (package("crash", "import crash.crashing\n", "crashing"), Status.CRASH, InterpreterStatus.UNKNOWN),
+    "hang": (package("hang", "import hang.hanging\n", "hanging"), Status.HANG, InterpreterStatus.UNKNOWN),
+    "leaves": (package("leaves", "import os\nos._exit(0)\n", "multi_best"), Status.FAILS, InterpreterStatus.UNKNOWN),
+    "swallows": (package("swallows", "try:\n    from swallows import multi_free\nexcept ImportError:\n    pass\n",
+                         "multi_free"), Status.READY, InterpreterStatus.LOST),
+    # What the standard library alone does to an interpreter is not this package's fault: 3.12 aborts at the second one.
+    "dates": (package("dates", DATES, "multi_best"),
+              Status.READY, InterpreterStatus.OK),
+    "needy": (package("needy", "import absent\n", "multi_best"), Status.FAILS, InterpreterStatus.UNKNOWN),
+}
+FALLBACK = "try:\n    from fallback import multi_best\nexcept ImportError:\n    multi_best = None\n"
+
+
+def filled(site, *, free_threaded):
+    for name, (files, *_) in PACKAGES.items():
+        site.add(name, files, requires=["absent"] if name == "needy" else ())
+    site.add("fallback", package("fallback", FALLBACK, *([] if free_threaded else ["multi_best"])))
+    if not free_threaded:
+        site.add("absent", package("absent", "x = 1\n"))
+    return site.scratch(**({"absent": "no wheel for this build"} if free_threaded else {}))
+
+
+@pytest.fixture(scope="module")
+def reports():
+    """Return what the doctor said, by label: it takes seconds, so once."""
+    return {}
+
+
+@pytest.fixture
+def report(reports, site, monkeypatch):
+    def look(label):
+        if label not in reports:
+            build = build_called(label)
+            twin = reference_of(build, at_hand())
+            if twin is None:
+                pytest.skip(f"no build of {label} with a GIL")
+            scratches = {each.label: filled(site(each.label), free_threaded=each.free_threaded)
+                         for each in (build, twin)}
+            monkeypatch.setattr(doctor, "prepare", lambda *_: scratches)
+            request = Request(requirements=("plain", "good", "lazy"))
+            (reports[label],) = diagnose(request, [build], at_hand(), Options(limit=LIMIT, interpreters=True))
+        return reports[label]
+
+    return look
+
+
+def by_name(report):
+    return {finding.name: finding for finding in report.findings}
+
+
+@pytest.mark.parametrize("label", FREE_THREADED)
+def test_every_package_is_called_what_it_is(report, label):
+    found = by_name(report(label))
+    expected = {name: status for name, (_, status, _) in PACKAGES.items()}
+    expected |= {"fallback": Status.LOST, "absent": Status.NO_WHEEL}
+    assert {name: finding.verdict.status for name, finding in found.items()} == expected
+    assert report(label).blocked
+
+
+@pytest.mark.parametrize("label", FREE_THREADED)
+def test_interpreters_are_told_apart(report, label):
+    found = by_name(report(label))
+    expected = {name: status for name, (_, _, status) in PACKAGES.items()}
+    assert {name: finding.interpreters for name, finding in found.items() if name in expected} == expected
+
+
+@pytest.mark.parametrize("label", FREE_THREADED)
+def test_the_reasons_name_module_and_evidence(report, label):
+    found = by_name(report(label))
+    assert found["flips"].verdict.reasons == ("flips.multi_plain needs the GIL (seen by hook and import)",)
+    assert found["strange"].verdict.reasons == ("strange.strange needs the GIL (seen by import)",)
+    assert found["fallback"].verdict.reasons == ("fallback.multi_best: not in the wheel of this build",)
+    assert "crashed with SIGSEGV while importing crash.crashing" in found["crash"].verdict.reasons[0]
+    assert found["hang"].verdict.reasons[0].startswith("did not end within 4 s while importing hang.hanging")
+    assert found["needy"].verdict.reasons[-1] == "it needs absent, which is not there"
+
+
+@pytest.mark.parametrize("label", FREE_THREADED)
+def test_all_culprits_stand_in_one_report_with_their_way(report, label):
+    text = render(document([report(label)]), width=200)
+    assert all(f"{name} 1.0 on {label} turns the GIL on" in text for name in ("flips", "old", "lazy", "strange"))
+    assert "loaded through flips" in text
+    assert "__init__.py:1)" in text
+
+
+@pytest.mark.parametrize("label", FREE_THREADED)
+def test_explain_shows_one_package_alone(report, label):
+    text = render(explain([report(label)], "flips.multi_plain"))
+    assert "flips 1.0" in text
+    assert "TURNED THE GIL ON" in text
+    assert "good" not in text
+    assert explain([report(label)], "nothing-of-that-name").sections == ()
+
+
+@pytest.mark.parametrize("label", FREE_THREADED)
+def test_json_has_the_same(report, label):
+    (build,) = json.loads(json.dumps(plain([report(label)])))["builds"]
+    flips = next(each for each in build["packages"] if each["name"] == "flips")
+    assert (flips["status"], flips["blocks"]) == ("turns the GIL on", True)
+    assert [(each["module"], each["way"][0]["module"]) for each in flips["culprits"]] == [("flips.multi_plain", "flips")]
+    assert flips["extensions"][0]["init"] == "multi-phase"
+
+
+@pytest.mark.parametrize("label", one_of_each(free_threaded=(False,)))
+def test_what_the_standard_library_does_to_an_interpreter_is_not_the_packages_fault(site, monkeypatch, label):
+    place = site(label)
+    place.add("dates", package("dates", DATES, "multi_best"))
+    scratch = place.scratch()
+    monkeypatch.setattr(doctor, "prepare", lambda *_: {label: scratch})
+    options = Options(interpreters=True)
+    (found,) = diagnose(Request(requirements=("dates",)), [build_called(label)], at_hand(), options)
+    (dates,) = found.findings
+    assert (dates.verdict.status, dates.interpreters) == (Status.READY, InterpreterStatus.OK)
+
+
+def test_reference_is_the_same_version_with_a_gil():
+    build = at_hand()[0]
+    free = replace(build, label="3.77t", version="3.77.2", free_threaded=True)
+    others = [replace(build, label=version, version=version, free_threaded=False)
+              for version in ("3.76.2", "3.77.1", "3.77.2")]
+    assert reference_of(free, others).label == "3.77.2"
+    assert reference_of(free, others[:2]).label == "3.77.1"
+    assert reference_of(free, others[:1]) is None

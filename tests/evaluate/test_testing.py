@@ -1,0 +1,157 @@
+"""A project's own tests in a process of their own: counts, endings, who turned the GIL on, nothing left behind."""
+
+import os
+import sys
+import textwrap
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.measure.children import MARK, still_alive
+from toolkit.evaluate import testing
+from toolkit.evaluate.evaluation import Missing
+from toolkit.evaluate.project import PYTEST, find_project
+from toolkit.evaluate.testing import Bench, ending_of, install_project, needed_by, own_command, run_tests
+
+BENCH = Bench(build="host", python=Path(sys.executable), folders=())
+
+
+@pytest.fixture
+def make_project(tmp_path):
+    """Give a function that writes a project whose tests are `code`."""
+    def make(code, tests=None):
+        root = tmp_path / "project"
+        root.mkdir(exist_ok=True)
+        (root / "app.py").write_text("ANSWER = 42\n")
+        (root / "test_app.py").write_text(textwrap.dedent(code))
+        return find_project(root, tests=tests)
+
+    return make
+
+
+def run(project, monkeypatch, **changes):
+    """Run the tests, and pass only when nothing that they started is alive afterwards."""
+    mark = uuid.uuid4().hex
+    monkeypatch.setenv(MARK, mark)
+    found = run_tests(project, replace(BENCH, folders=project.sources), **{"limit": 60.0, **changes})
+    assert not still_alive(mark)
+    return found
+
+
+def test_counts_and_exit_code(make_project, monkeypatch):
+    found = run(make_project("""
+        import app, pytest
+
+        def test_passes():
+            assert app.ANSWER == 42
+
+        def test_fails():
+            assert app.ANSWER == 41
+
+        @pytest.mark.skip
+        def test_skipped(): ...
+
+        @pytest.fixture
+        def broken():
+            raise RuntimeError
+
+        def test_error(broken): ...
+    """), monkeypatch)
+    assert (found.passed, found.failed, found.errors, found.skipped, found.ending) == (1, 1, 1, 1, "1")
+    assert "assert 42 == 41" in found.output
+
+
+def test_nothing_is_left_in_the_project(make_project, monkeypatch):
+    project = make_project("def test_passes(): import app")
+    assert run(project, monkeypatch).ending == "0"
+    assert sorted(path.name for path in project.root.iterdir()) == ["app.py", "test_app.py"]
+
+
+def test_crash_keeps_its_signal(make_project, monkeypatch):
+    found = run(make_project("def test_crashes():\n    import os\n    os.abort()"), monkeypatch)
+    assert found.ending == "crash: SIGABRT"
+    assert found.passed is None
+
+
+def test_hang_is_ended_with_all_that_it_started(make_project, monkeypatch):
+    found = run(make_project("""
+        import subprocess, sys
+
+        def test_hangs():
+            subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).wait()
+    """), monkeypatch, quiet=3.0)
+    assert found.ending == "hang: no output for 3 s"
+
+
+def test_time_limit_holds_for_what_talks_all_the_time(make_project, monkeypatch):
+    talk = f"{sys.executable} -c 'import time\nwhile True: print(1, flush=True); time.sleep(.1)'"
+    assert run(make_project("", tests=talk), monkeypatch, limit=2.0).ending == "hang: not done within 2 s"
+
+
+def test_command_that_does_not_exist_is_an_ending(make_project, monkeypatch):
+    found = run(make_project("", tests="no-such-runner --all"), monkeypatch)
+    assert found.ending != "0"
+    assert "no-such-runner" in found.output
+
+
+def test_unittest_tells_its_exit_code_alone(make_project, monkeypatch):
+    found = run(make_project("", tests="python -m unittest discover -q"), monkeypatch)
+    assert (found.passed, found.ending) == (None, "5" if sys.version_info >= (3, 12) else "0")   # 5: no tests were run
+
+
+def test_no_tests_and_no_time_have_reasons(make_project, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "app.py").write_text("")
+    assert isinstance(run_tests(find_project(tmp_path / "other"), BENCH, limit=9.0), Missing)
+    assert run_tests(make_project(""), BENCH, limit=0.0).reason == "no time was left in the budget"
+
+
+def test_the_environments_own_sitecustomize_still_runs(make_project, monkeypatch, tmp_path):
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("import sys; sys.marked = True\n")
+    project = make_project("def test_marked():\n    import sys\n    assert sys.marked")
+    monkeypatch.setenv(MARK, uuid.uuid4().hex)
+    found = run_tests(project, replace(BENCH, folders=(own,)), limit=60.0)
+    assert found.ending == "0", found.output
+
+
+def test_witness_tells_who_turned_the_gil_on(tmp_path):
+    path = tmp_path / "witness"
+    path.write_text('{"pid": 1, "flip": "a._c"}\n{"pid": 2, "flip": "a._c"}\n{"pid": 1, "gil": true}\n{"pid": 3, "gi')
+    assert testing._witnessed(path) == (True, ("a._c",))
+    path.write_text('{"pid": 1, "gil": false}\n')
+    assert testing._witnessed(path) == (False, ())
+    assert testing._witnessed(tmp_path / "none") == (None, ())
+
+
+@pytest.mark.parametrize(("command", "own"), [
+    (PYTEST, ("/env/bin/python", "-m", "pytest", "-q")), (("pytest", "x"), ("/env/bin/python", "-m", "pytest", "x")),
+    (("python3.14t", "-m", "unittest"), ("/env/bin/python", "-m", "unittest")), (("make", "test"), ("make", "test")),
+])
+def test_python_is_the_builds(command, own):
+    assert own_command(command, Path("/env/bin/python")) == own
+
+
+def test_pytest_is_needed_where_it_is_the_command():
+    assert [needed_by(each) for each in (PYTEST, ("pytest", "-x"), ("make", "test"), None)] == [
+        ("pytest",), ("pytest",), (), ()]
+
+
+@pytest.mark.parametrize(("status", "ending"), [(0, "0"), (5, "5"), (256 - 11, "crash: SIGSEGV")])
+def test_statuses(status, ending):
+    assert ending_of(status) == ending
+
+
+def test_project_that_cannot_be_installed_says_why(tmp_path):
+    (tmp_path / "app.py").write_text("")
+    assert install_project(find_project(tmp_path), tmp_path, tmp_path / "t") == "it has no [build-system] or [project]"
+
+
+def test_variables_of_the_environment_come_first():
+    found = testing.environment(replace(BENCH, python=Path("/env/bin/python")), Path("/place"))
+    assert found["PATH"].startswith(f"/env/bin{os.pathsep}")
+    assert found["VIRTUAL_ENV"] == "/env"
+    assert not {"PYTHONHOME", "PYTHON_GIL"} & found.keys()
