@@ -173,8 +173,8 @@ def _findings(results: Results, build: Build) -> Iterator[str]:
         yield (f"{change}, p50 {format_seconds(p50)}: without a GIL there is nothing to wait for, and the convoy of "
                f"2021 is gone.{slower}")
     elif len(found) > 1:
-        yield (f"{change}, in two modes: {modes_text(found)} of the time. In the slow one every request waits for the "
-               "GIL; in the fast one the CPU thread wakes too late to take it back.")
+        yield (f"{change}, in {len(found)} modes: {modes_text(found)} of the time. In the slow one a request waits for "
+               "the GIL; in the fast one the CPU thread wakes too late to take it back.")
     elif after < before / 10:
         yield (f"{change}, {number_text(before / after)}x fewer, p50 {format_seconds(p50)}, which is "
                f"{p50 / INTERVAL:.1f} switch intervals of 5 ms: the convoy of 2021 (30,000 to 100) is still here, as "

@@ -24,6 +24,7 @@ ARTICLE = replace(
 )
 LATE = ("saturated: the load generator itself was late, at its 99th percentile by more than 10 % of p50; latencies "
         "contain that")
+NUMBERS = {2: "two", 3: "three"}
 FEW = 100   # requests: with fewer, the 99th percentile is the longest
 
 
@@ -109,7 +110,8 @@ def rate_doubt(results: Results, cell: Cell | None) -> str | None:
     """Return why the requests a second of a cell are an average of two things, or None."""
     found = rate_modes(results, cell)
     if len(found) > 1:
-        return f"two modes, {modes_text(found)} of the time: the mean says nothing of either"
+        number = NUMBERS.get(len(found), str(len(found)))
+        return f"{number} modes, {modes_text(found)} of the time: the mean says nothing of them"
     mean, typical = middle(results.values(cell)), middle(results.metrics(cell, "closed_typical"))
     if mean is not None and typical is not None and typical > APART * mean:
         return f"half of the time a request took {format_seconds(typical)} or longer: the mean is that of fast bursts"
