@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolkit.stats.paired import Comparison
 
 PROCESSES = "processes-spawn"
+CROSSES = "Crosses: skipped, failed or starved; the table says which and why."
 # How the work is done: the words of the tables, and the seconds of 2012.
 WAYS: dict[str, float | None] = {
     "one after the other": 10.41,
@@ -115,7 +116,7 @@ def figure(results: Results) -> BarFigure | None:
     return BarFigure(
         name="affinity-countdown", title="Countdown: time relative to doing it one after the other",
         y=Axis("time / one after the other (lower is better)", lo=0.0), panels=(panel,), x_title="how it is done",
-        note="Crosses: skipped, failed or starved; the table says which and why.",
+        note=CROSSES,
     )
 
 

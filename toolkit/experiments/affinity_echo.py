@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from math import isnan, nan
 from typing import TYPE_CHECKING
 
-from toolkit.experiments.affinity_countdown import threads_of
+from toolkit.experiments.affinity_countdown import CROSSES, threads_of
 from toolkit.report.document import Column, Entry, Table
 from toolkit.report.figure import Axis, LineFigure, LinePanel, Series
 from toolkit.report.footnotes import Footnotes
@@ -62,39 +63,36 @@ def table(results: Results, build: Build) -> Table:
             Entry(f"{number_text(THEN[count])}/s"),
             *(results.entry(cell, latency, notes) for cell in cells),
         ))
-    return Table(title=f"{build.label}: echo server and CPU threads on one core", columns=tuple(columns),
+    return Table(title=f"{build.label}: echo server beside CPU threads, all on one core", columns=tuple(columns),
                  rows=tuple(rows), footnotes=notes.texts())
 
 
 def figure(results: Results) -> LineFigure | None:
     """Return the picture of the echo server; None when there is nothing to show."""
-    drawn = [_panel(results, build) for build in results.builds]
-    panels = [panel for panel in drawn if any(each.style == "measured" for each in panel.series)]
-    return None if not panels else LineFigure(
-        name="affinity-echo", title="Echo server, all its threads on one core, beside CPU threads",
+    panels = tuple(_panel(results, build) for build in results.builds if places(results, build))
+    if all(isnan(y) for panel in panels for each in panel.series if each.style == "measured" for y in each.y):
+        return None
+    return LineFigure(
+        name="affinity-echo", title="Echo server beside CPU threads, all on one core, by where its client runs",
         # 0 has no place on a logarithmic axis, and the steps are to be equal.
         x=Axis("CPU threads", ticks=tuple((float(place), str(count)) for place, count in enumerate(BURNERS))),
-        y=Axis("requests per second (1/s)", log=True),
-        panels=tuple(panels),
+        y=Axis("requests per second (1/s)", log=True), panels=panels, note=CROSSES,
     )
 
 
 def _panel(results: Results, build: Build) -> LinePanel:
-    series = [
-        each for place in places(results, build) if (each := _line(results, build, place)) is not None
-    ]
     then = Series("2021, client on the same core", tuple(float(place) for place in range(len(BURNERS))),
                   tuple(THEN[count] for count in BURNERS), style="history")
-    return LinePanel(build.label, (*series, then))
+    return LinePanel(build.label, (*(_line(results, build, place) for place in places(results, build)), then))
 
 
-def _line(results: Results, build: Build, place: str) -> Series | None:
+def _line(results: Results, build: Build, place: str) -> Series:
     points = []
     for index, count in enumerate(BURNERS):
-        if (found := results.value(_echo_cell(results, build, place, count))) is not None:
-            points.append((float(index), 1 / found.center, 1 / found.hi, 1 / found.lo))
-    if not points:
-        return None
+        if (cell := _echo_cell(results, build, place, count)) is not None:
+            found = results.value(cell)
+            rates = (nan, nan, nan) if found is None else (1 / found.center, 1 / found.hi, 1 / found.lo)
+            points.append((float(index), *rates))
     x, y, lo, hi = zip(*points, strict=True)
     return Series(PLACES[place], x, y, lo=lo, hi=hi)
 
@@ -112,7 +110,7 @@ def findings(results: Results, build: Build) -> Iterator[str]:
     if (free := rates["free"]) is not None:
         text += f"; with nothing pinned it is {number_text(free)}"
     if build.free_threaded:
-        yield f"{text}. Without a GIL the server waits for its turn on the core alone."
+        yield f"{text}. Without a GIL the server waits for the core alone, and for no lock."
     elif same > HELPS * other:
         yield (
             f"{text}. Pinning helps as far as the author himself found when he looked again in October 2021: the "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan, nan
 from typing import TYPE_CHECKING
 
 from toolkit.report.document import Column, Entry, Ratio, Table
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from toolkit.experiments.results import Results
     from toolkit.model import Build, Cell
     from toolkit.report.document import Value
-    from toolkit.stats.paired import Comparison
 
 DEFAULT = "5ms"  # sys.getswitchinterval() of every CPython since 3.2
 USUAL_SLACK = "50 us"  # of Linux, prctl(2): PR_SET_TIMERSLACK
@@ -115,31 +115,28 @@ def _then_ratio(row: dict[str, str], count: int) -> Entry:
 
 
 def _panel(results: Results, build: Build, model: str) -> LinePanel:
+    counts = counts_of(results, build, model)
     series = [
-        each
-        for fine in (False, True)
-        for count in counts_of(results, build, model)
-        if (each := _line(results, build, model, count, fine=fine)) is not None
+        line for fine in (False, True) for count in counts
+        if (line := _line(results, build, model, count, fine=fine)) is not None
     ]
-    if series and model == "threads":
-        counts = [count for count in counts_of(results, build, model) if count > 1]
-        series += [_then_line(count) for count in counts[-1:]]
+    if model == "threads":
+        series += [_then_line(count) for count in counts[-1:] if count > 1]
     return LinePanel(f"{build.label}, {model}", tuple(series), rules=(Rule(1.0, "sequential", "y"),))
 
 
 def _line(results: Results, build: Build, model: str, count: int, *, fine: bool) -> Series | None:
-    points: list[tuple[float, Comparison]] = []
+    """Return the times of one number of threads; None where the plan has none of them."""
+    points = []
     for cell in results.cells(build=build.label, runner=model, workers=count):
-        found = results.compare(serial_of(results, build), cell)
-        if found is not None and ("slack" in dict(cell.parameters)) is fine:
-            points.append((parse_seconds(dict(cell.parameters)["interval"]), found))
+        if ("slack" in dict(cell.parameters)) is fine:
+            found = results.compare(serial_of(results, build), cell)
+            times = (nan, nan, nan) if found is None else (1 / found.ratio, 1 / found.hi, 1 / found.lo)
+            points.append((parse_seconds(dict(cell.parameters)["interval"]), *times))
     if not points:
         return None
-    points.sort(key=lambda point: point[0])
-    return Series(
-        _line_name(count, fine=fine), tuple(x for x, _ in points), tuple(1 / each.ratio for _, each in points),
-        lo=tuple(1 / each.hi for _, each in points), hi=tuple(1 / each.lo for _, each in points),
-    )
+    x, y, lo, hi = zip(*sorted(points), strict=True)
+    return Series(_line_name(count, fine=fine), x, y, lo=lo, hi=hi)
 
 
 def _line_name(count: int, *, fine: bool) -> str:
@@ -158,14 +155,15 @@ def _then_line(count: int) -> Series:
 
 def figure(results: Results) -> LineFigure | None:
     """Return the times in threads relative to none by interval; None when there is nothing to show."""
-    drawn = [_panel(results, build, model) for build, model in arms(results)]
-    panels = [panel for panel in drawn if any(each.style == "measured" for each in panel.series)]
-    return None if not panels else LineFigure(
+    panels = tuple(_panel(results, build, model) for build, model in arms(results))
+    if all(isnan(y) for panel in panels for each in panel.series if each.style == "measured" for y in each.y):
+        return None
+    return LineFigure(
         name="switch-interval", title="Countdown: time in threads relative to none, by switch interval",
         x=seconds_axis("switch interval", log=True),
         y=Axis("time in threads / without (lower is better)", log=True,
                ticks=tuple((each, f"{each:g}") for each in (0.5, 1.0, 2.0, 5.0, 10.0))),
-        panels=tuple(panels),
+        panels=panels,
         note=f"fine timer: timed waits end within 1 ns, not within Linux's usual {USUAL_SLACK}; 2021 was measured on "
-        "macOS.",
+        "macOS. Crosses: skipped, failed or starved; the table says which and why.",
     )

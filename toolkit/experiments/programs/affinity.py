@@ -95,11 +95,11 @@ def _placed(trial: Trial, client: Helper, cpus: tuple[int, ...]) -> Iterator[Non
     All threads run already and nothing burns yet: beside CPU threads a look into procfs would cost a switch interval.
     """
     with contextlib.ExitStack() as stack:
-        if len(set(cpus)) != 1:
-            stack.enter_context(trial.measuring())  # opened first, since it counts the CPUs that we may use now
         if cpus:
             stack.enter_context(pinning.pinned(cpus[-1:], pid=client.pid))
+            # What else runs is counted on the CPUs that we may use when measuring begins and ends: these.
+            stack.enter_context(pinning.pinned(cpus))
+        stack.enter_context(trial.measuring())
+        if cpus:
             stack.enter_context(pinning.pinned(cpus[:1]))
-        if len(set(cpus)) == 1:
-            stack.enter_context(trial.measuring())
         yield
