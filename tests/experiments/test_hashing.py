@@ -15,6 +15,7 @@ from toolkit.experiments.trial import Clock
 from toolkit.measure.frame import StoppedError
 from toolkit.measure.probe import Abilities
 from toolkit.model import Cell
+from toolkit.report.document import Banner
 
 KIB, MIB = 1024, 1024 * 1024
 
@@ -240,6 +241,18 @@ def test_source_stands_beside_its_own_size():
     seconds, gains = Hashing().sections(made_up(gains={(128 * MIB, "shared"): 1.9, (128 * MIB, "copy"): 1.9}))
     assert [row[-1] for row in texts(seconds)] == ["", "1.68 s", ""]
     assert [row[-1] for row in texts(gains)] == ["1.96x", ""]
+
+
+@pytest.mark.parametrize(("libraries", "words"), [
+    (("OpenSSL 3.0.20", "OpenSSL 3.5.1", "OpenSSL 3.5.1"), "too: 3.13: OpenSSL 3.0.20; 3.14, 3.14t: OpenSSL 3.5.1"),
+    (("_sha2", "_sha2", "_sha2"), None),
+])
+def test_builds_that_hash_with_other_code_are_named(libraries, words):
+    maker, builds = RunMaker(), ("3.13", "3.14", "3.14t")
+    for build, library in zip(builds, libraries, strict=True):
+        maker.measure(cell(build, "serial", 1, bytes="64"), 1e-6, passes=1e6, library=library)
+    banners = [each.text for each in Hashing().sections(Results(maker.run(builds))) if isinstance(each, Banner)]
+    assert [text.endswith(words) for text in banners] == ([] if words is None else [True])
 
 
 def test_short_tasks_are_marked():

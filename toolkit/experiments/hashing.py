@@ -8,6 +8,7 @@ from toolkit.experiments import hashing_cells as cells
 from toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
 from toolkit.experiments.hashing_cells import HUGE, KEPT, LARGE, OBJECTS, QUICK_SIZES, SIZES, SMALL, THREADS, THRESHOLD
 from toolkit.experiments.hashing_report import over_sizes, over_threads, seconds_table, speedup_table
+from toolkit.report.document import Banner
 from toolkit.report.wording import ratio_number
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Hashing(Experiment):
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:
-        return (seconds_table(results), speedup_table(results))
+        return (*_libraries(results), seconds_table(results), speedup_table(results))
 
     @override
     def findings(self, results: Results) -> tuple[str, ...]:
@@ -79,6 +80,18 @@ class Hashing(Experiment):
         counts = [count for count in THREADS if count > 1 and results.cells(workers=count)]
         return tuple(over_sizes(results, count) for count in counts[:1]) + (
             (over_threads(results),) if len(counts) > 1 else ())
+
+
+def _libraries(results: Results) -> Iterator[Section]:
+    """Warn when not all builds hash with the same code."""
+    found: dict[str, list[str]] = {}
+    for build in results.builds:
+        known = [text for cell in results.cells(build=build.label) for text in results.texts(cell, "library")]
+        for text in dict.fromkeys(known):
+            found.setdefault(text, []).append(build.label)
+    if len(found) > 1:
+        listed = "; ".join(f"{', '.join(labels)}: {text}" for text, labels in found.items())
+        yield Banner(f"the builds do not hash with the same code, and their times differ by that, too: {listed}")
 
 
 def _thresholds(results: Results) -> Iterator[str]:

@@ -49,7 +49,7 @@ def measure(trial: Trial) -> Taken:
     trial.progress()
     taken = _in_threads(trial, message, times, expected) if trial.model != "serial" else _serially(
         trial, message, times, expected)
-    taken.metrics |= {"passes": times, "library": hashlib.sha256.__name__}
+    taken.metrics |= {"passes": times, "library": _library()}
     if size == THRESHOLD and _gil_is_on():
         taken.metrics["gil_let_go_from"] = smallest_that_lets_go(PROBED)
     return taken
@@ -165,6 +165,17 @@ def available_memory() -> int | None:
         return int(fields["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
         return None
+
+
+def _library() -> str:
+    """Return what hashes: builds are compared by it, too."""
+    if hashlib.sha256.__module__ != "_hashlib":
+        return hashlib.sha256.__module__
+    try:
+        from _ssl import OPENSSL_VERSION
+    except ImportError:
+        return "OpenSSL"
+    return OPENSSL_VERSION
 
 
 def _gil_is_on() -> bool:
