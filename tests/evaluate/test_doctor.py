@@ -8,7 +8,8 @@ import pytest
 from tests.evaluate.places import at_hand, build_called, one_of_each
 from toolkit.evaluate import doctor
 from toolkit.evaluate.doctor import Options, diagnose, reference_of
-from toolkit.evaluate.document import document, explain, plain
+from toolkit.evaluate.doctor_document import document, explain, plain
+from toolkit.evaluate.imports import Wanted, import_run
 from toolkit.evaluate.judge import InterpreterStatus, Status
 from toolkit.evaluate.scratch import Request
 from toolkit.report.terminal import render
@@ -131,7 +132,8 @@ def test_json_has_the_same(report, label):
     (build,) = json.loads(json.dumps(plain([report(label)])))["builds"]
     flips = next(each for each in build["packages"] if each["name"] == "flips")
     assert (flips["status"], flips["blocks"]) == ("turns the GIL on", True)
-    assert [(each["module"], each["way"][0]["module"]) for each in flips["culprits"]] == [("flips.multi_plain", "flips")]
+    (culprit,) = flips["culprits"]
+    assert (culprit["module"], culprit["way"][0]["module"]) == ("flips.multi_plain", "flips")
     assert flips["extensions"][0]["init"] == "multi-phase"
 
 
@@ -145,6 +147,21 @@ def test_what_the_standard_library_does_to_an_interpreter_is_not_the_packages_fa
     (found,) = diagnose(Request(requirements=("dates",)), [build_called(label)], at_hand(), options)
     (dates,) = found.findings
     assert (dates.verdict.status, dates.interpreters) == (Status.READY, InterpreterStatus.OK)
+
+
+@pytest.mark.parametrize("label", FREE_THREADED[:1])
+def test_what_was_asked_is_kept_until_the_packages_change(site, label):
+    place = site(label)
+    place.add("good", PACKAGES["good"][0])
+    scratch = place.scratch()
+    told = [import_run(scratch.python, Wanted(roots=("good",)), memo=scratch.answers) for _ in range(2)]
+    (kept,) = scratch.answers.iterdir()
+    assert told[0] == told[1]
+    assert [load.name for load in told[0].loads] == ["good.multi_best"]
+    (scratch.folder / "pyvenv.cfg").unlink()   # now the question itself cannot be asked
+    assert import_run(scratch.python, Wanted(roots=("good",)), memo=scratch.answers) == told[0]
+    kept.write_text("{")
+    assert import_run(scratch.python, Wanted(roots=("good",)), memo=scratch.answers) != told[0]
 
 
 def test_reference_is_the_same_version_with_a_gil():

@@ -48,7 +48,7 @@ def expected_on(build):
 
 
 def gil_of(expected, build):
-    """Return what the reader must say on a build: before 3.13 there is no such slot, later a flag only without a GIL."""
+    """Return what the reader must say on a build: before 3.13 there is no such slot, the flag only without a GIL."""
     if build.free_threaded:
         return expected.gil or "used"
     return None if version(build) < (3, 13) or expected.single else expected.gil

@@ -5,22 +5,29 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.builds.find import find_builds, select_builds
 from toolkit.commands.options import duration
 from toolkit.errors import BuildError, ToolkitError, UnknownNameError
-from toolkit.evaluate import document as documents
+from toolkit.evaluate import doctor_document as documents
 from toolkit.evaluate.current import current_requirements
 from toolkit.evaluate.doctor import Options, diagnose
 from toolkit.evaluate.imports import LIMIT
-from toolkit.evaluate.scratch import Request
+from toolkit.evaluate.locks import read_lock
+from toolkit.evaluate.project import find_project
+from toolkit.evaluate.scratch import Request, name_of
+from toolkit.evaluate.tags import offered
 from toolkit.report import RENDERERS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolkit.builds.find import FoundBuilds
     from toolkit.model import Build
+    from toolkit.report.document import Document
 
 
 def add_parser(commands: Any) -> None:
@@ -37,6 +44,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("packages", metavar="PACKAGE", nargs="*",
                         help="Requirement to look at (default: everything installed in the current environment, in "
                              "its versions).")
+    parser.add_argument("--lock", metavar="FILE", type=Path,
+                        help="Look at what a lock file pins: uv.lock, pylock.toml, poetry.lock, requirements.txt with "
+                             "versions.")
     parser.add_argument("--builds", metavar="LABELS",
                         help="Look at these builds, like 3.14t,3.15t (default: every free-threaded build at hand).")
     parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
@@ -48,7 +58,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--build-sdists", action="store_true",
                         help="Build from source what has no wheel. Runs the packages' build scripts.")
     parser.add_argument("--offline", action="store_true",
-                        help="Download nothing: judge what was installed by an earlier call.")
+                        help="Download nothing: judge what an earlier call installed; else say which wheels the lock "
+                             "file has, which is no verdict.")
     parser.add_argument("--timeout", metavar="DURATION", type=duration, default=LIMIT,
                         help="End imports of one package after DURATION (default: 60s). It then counts as hanging.")
     parser.add_argument("--json", action="store_true", help="Print JSON, for scripts.")
@@ -59,12 +70,11 @@ def run(args: argparse.Namespace) -> int:
     """Look at the packages; return 1 when any of them stands in the way."""
     found = find_builds(args.build, project_dir=Path.cwd())
     builds = _targets(found, args.builds)
-    requirements = tuple(args.packages) or current_requirements()
-    request = Request(requirements=requirements, sdists=args.build_sdists, offline=args.offline)
+    request = Request(requirements=_requirements(args), sdists=args.build_sdists, offline=args.offline)
     options = Options(limit=args.timeout, interpreters=args.interpreters)
     reports = diagnose(request, builds, found.builds, options, _say)
-    if not reports:
-        raise ToolkitError("nothing of this was installed before; call it once without --offline")
+    if len(reports) < len(builds) and args.offline:
+        return _metadata_only(args, builds)
     blocked = any(report.blocked for report in reports)
     if args.json:
         print(json.dumps(documents.plain(reports), indent=1))
@@ -73,8 +83,42 @@ def run(args: argparse.Namespace) -> int:
     if not shown.sections:
         raise UnknownNameError(f"no package, extension module or file {args.explain!r} here; pure Python packages "
                                "that others need are not looked at")
-    print(RENDERERS["terminal"](shown))
+    _show(shown)
     return int(blocked)
+
+
+def _metadata_only(args: argparse.Namespace, builds: Sequence[Build]) -> int:
+    """Say which files the lock has for each build: neither good news nor bad, so the code is 0."""
+    lock = args.lock or _lock_here()
+    if lock is None:
+        raise ToolkitError("nothing of this was installed before, and there is no lock file here to read; call it once "
+                           "without --offline, or name a lock with --lock")
+    asked = {name_of(text) for text in args.packages}
+    locked = [each for each in read_lock(lock) if not asked or each.name in asked]
+    offers = {build.label: offered(locked, build) for build in builds}
+    if args.json:
+        print(json.dumps({"metadata_only": True, "lock": str(lock), "builds": {
+            label: [asdict(each) for each in found] for label, found in offers.items()}}, indent=1))
+    else:
+        _show(documents.metadata(lock.name, offers))
+    return 0
+
+
+def _requirements(args: argparse.Namespace) -> tuple[str, ...]:
+    if args.packages:
+        return tuple(args.packages)
+    return tuple(each.pin for each in read_lock(args.lock)) if args.lock else current_requirements()
+
+
+def _lock_here() -> Path | None:
+    try:
+        return find_project(Path.cwd()).lock
+    except ToolkitError:
+        return None   # no project here
+
+
+def _show(shown: Document) -> None:
+    print(RENDERERS["terminal"](shown))
 
 
 def _targets(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:

@@ -7,12 +7,14 @@ ends it when we are killed (see `measure.lifeline`).
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -48,6 +50,7 @@ class Told:
 
 def ask(
     python: Path, module: str, function: str, job: dict[str, Any], *, limit: float, options: Sequence[str] = (),
+    memo: Path | None = None,
 ) -> Told:
     """Run `function` of our `module` in `python` and return what it wrote.
 
@@ -58,7 +61,21 @@ def ask(
         job: Plain values; `answers` and `harness` are added.
         limit: Seconds, after which the process is ended.
         options: Of the interpreter, like `-X gil=0`.
+        memo: A folder that keeps answers, as long as it and the interpreter's packages last; a hang is asked again,
+            since the machine may have been busy.
     """
+    kept = memo / f"{_digest(str(python), module, function, job, limit, tuple(options))}.json" if memo else None
+    if kept and (told := _remembered(kept)):
+        return told
+    told = _ask(python, module, function, job, limit, options)
+    if kept and told.ending.kind in {"done", "crash", "exit"}:
+        _remember(kept, told)
+    return told
+
+
+def _ask(
+    python: Path, module: str, function: str, job: dict[str, Any], limit: float, options: Sequence[str],
+) -> Told:
     with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
         place = Path(name)
         (place / "here").mkdir()
@@ -69,6 +86,34 @@ def ask(
         command = [str(python), "-P", "-s", *options, "-c", code, str(place / "job.json")]
         ending = _run(command, place, limit)
         return Told(records=_records(place / "answers"), ending=ending)
+
+
+def _digest(*question: object) -> str:
+    """Return what stands for a question, asked by this very version of what runs in the children."""
+    return hashlib.sha256(json.dumps([_programs(), question]).encode()).hexdigest()[:24]
+
+
+@cache
+def _programs() -> str:
+    folder = Path(__file__).parent
+    texts = [(folder / name).read_bytes() for name in ("slots_child.py", "watch.py", "import_child.py", "children.py")]
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()
+
+
+def _remembered(kept: Path) -> Told | None:
+    try:
+        fields = json.loads(kept.read_text(encoding="utf-8"))
+        return Told(records=tuple(fields["records"]), ending=Ending(**fields["ending"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None   # none yet, or damaged: asked again
+
+
+def _remember(kept: Path, told: Told) -> None:
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    # Two processes may have asked the same.
+    with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False, encoding="utf-8") as fresh:
+        json.dump(asdict(told), fresh)
+    Path(fresh.name).replace(kept)
 
 
 def _run(command: Sequence[str], place: Path, limit: float) -> Ending:

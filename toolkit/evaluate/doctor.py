@@ -141,7 +141,7 @@ def _runs(scratch: Scratch, names: Sequence[str], options: Options) -> dict[str,
 
     def run(name: str) -> ImportRun:
         found = by_name[name]
-        return import_run(scratch.python, _wanted(found), limit=options.limit)
+        return import_run(scratch.python, _wanted(found), limit=options.limit, memo=scratch.answers)
 
     return _all_at_once(run, [name for name in names if name in by_name])
 
@@ -161,7 +161,8 @@ def _report(place: _Place) -> BuildReport:
     there = {each.name: each for each in place.there.distributions} if place.there else {}
     names = sorted({*_worth(place.scratch, place.there, place.requested), *place.scratch.missing})
     files = [file for each in place.scratch.distributions for file in each.extensions]
-    told = {extension.file: extension for extension in read_extensions(place.scratch.python, files)}
+    told = {extension.file: extension for extension in read_extensions(
+        place.scratch.python, files, memo=place.scratch.answers)}
     runs = _runs(place.scratch, names, place.options)
 
     def look(name: str) -> Finding:
@@ -174,7 +175,7 @@ def _report(place: _Place) -> BuildReport:
         return _finding(place, name, _asked_more(place, seen))
 
     findings = tuple(_all_at_once(look, names).values())
-    return BuildReport(build=place.build, reference=place.twin, findings=findings,
+    return BuildReport(build=place.build, reference=place.twin if place.there else None, findings=findings,
                        others=len(by_name) - sum(name in by_name for name in names),
                        twins=_twins(place, names), unowned=_unowned(runs.values(), place.scratch.distributions))
 
@@ -184,16 +185,17 @@ def _asked_more(place: _Place, seen: Seen) -> Seen:
     run = seen.run
     if seen.distribution is None or run is None:
         return seen
-    python, wanted, limit = place.scratch.python, _wanted(seen.distribution), place.options.limit
+    python, wanted = place.scratch.python, _wanted(seen.distribution)
+    limit, memo = place.options.limit, place.scratch.answers
     flipped = bool(run.gil_on) and place.build.free_threaded
     if flipped:
-        seen = replace(seen, forced=import_run(python, wanted, limit=limit, force_off=True))
+        seen = replace(seen, forced=import_run(python, wanted, limit=limit, force_off=True, memo=memo))
     stdlib = Wanted(roots=_control_modules(seen))
     if run.kind in {"crash", "hang"} or flipped:
-        seen = replace(seen, control=import_run(python, stdlib, limit=limit))
+        seen = replace(seen, control=import_run(python, stdlib, limit=limit, memo=memo))
     if place.options.interpreters and run.kind == "done":
-        runs = interpreter_runs(python, wanted, limit=limit)
-        control = interpreter_runs(python, stdlib, limit=limit) if runs[-1].kind in {"crash", "hang"} else ()
+        runs = interpreter_runs(python, wanted, limit=limit, memo=memo)
+        control = interpreter_runs(python, stdlib, limit=limit, memo=memo) if runs[-1].kind in {"crash", "hang"} else ()
         seen = replace(seen, interpreters=runs, interpreters_control=control)
     return seen
 

@@ -30,6 +30,7 @@ class Wanted:
 
 def import_run(
     python: Path, wanted: Wanted, *, path: Sequence[str] = (), limit: float = LIMIT, force_off: bool = False,
+    memo: Path | None = None,
 ) -> ImportRun:
     """Import what is wanted in one process.
 
@@ -39,21 +40,23 @@ def import_run(
         path: Folders to add to `sys.path`.
         limit: Seconds for all of it.
         force_off: Keep the GIL off whatever the modules ask for, on a build that can.
+        memo: See `children.ask`.
     """
     job = {**asdict(wanted), "path": list(path)}
-    told = ask(python, CHILD, "main", job, limit=limit, options=["-X", "gil=0"] if force_off else [])
+    told = ask(python, CHILD, "main", job, limit=limit, options=["-X", "gil=0"] if force_off else [], memo=memo)
     return _read(told, [record for record in told.records if record["turn"] == 0])
 
 
 def interpreter_runs(
     python: Path, wanted: Wanted, *, path: Sequence[str] = (), limit: float = LIMIT, turns: int = TURNS,
+    memo: Path | None = None,
 ) -> tuple[ImportRun, ...]:
     """Import in interpreters that have their own GIL, one after another in one process; return a run for each.
 
     The last run carries how the process ended: it may be shorter than `turns`, empty where there are no interpreters.
     """
     job = {**asdict(wanted), "path": list(path), "turns": turns}
-    told = ask(python, CHILD, "interpreters_main", job, limit=limit)
+    told = ask(python, CHILD, "interpreters_main", job, limit=limit, memo=memo)
     runs: list[ImportRun] = []
     for turn in range(turns):
         records = [record for record in told.records if record["turn"] == turn]

@@ -54,6 +54,11 @@ class Scratch:
     missing: dict[str, str] = field(default_factory=dict)   # distribution -> why it is not there
 
     @property
+    def answers(self) -> Path:
+        """Where the answers of its processes are kept; they go when it is made anew."""
+        return self.folder / "gilscope-answers"
+
+    @property
     def python(self) -> Path:
         """Its interpreter."""
         return python_of(self.folder)

@@ -16,6 +16,7 @@ LIMIT = 20.0    # seconds for one file; a hook takes milliseconds, a single-phas
 
 def read_extensions(
     python: Path, files: Sequence[tuple[str, str]], *, path: Sequence[str] = (), limit: float = LIMIT,
+    memo: Path | None = None,
 ) -> tuple[Extension, ...]:
     """Return what each extension file says, in the given order; one that says nothing has a problem.
 
@@ -24,11 +25,12 @@ def read_extensions(
         files: Module name and file.
         path: Folders to add to `sys.path`, which single-phase hooks import from.
         limit: Seconds for one file.
+        memo: See `children.ask`.
     """
     if not files:
         return ()
     job = {"files": list(files), "limit": limit, "path": list(path)}
-    told = ask(python, "toolkit.evaluate.slots_child", "main", job, limit=30 + limit * len(files))
+    told = ask(python, "toolkit.evaluate.slots_child", "main", job, limit=30 + limit * len(files), memo=memo)
     answers = {int(record["number"]): record for record in told.records}
     silent = {"problem": f"the process that reads it {told.ending.reason or 'gave no answer'}"}
     return tuple(_extension(name, file, answers.get(number, silent)) for number, (name, file) in enumerate(files))
