@@ -1,0 +1,173 @@
+"""`downloads`: real runs in the smallest size, what ends them badly, and its tables and sentences from made-up runs."""
+
+import importlib.util
+import sys
+import threading
+
+import pytest
+
+from tests.experiments.trials import make_trial
+from tests.fakes import RunMaker
+from toolkit.experiments.base import Effort
+from toolkit.experiments.downloads import Downloads
+from toolkit.experiments.downloads_claims import knee, knee_text
+from toolkit.experiments.programs import downloads as program
+from toolkit.experiments.results import Results
+from toolkit.measure.frame import StoppedError
+from toolkit.model import Cell
+from toolkit.report import plots
+from toolkit.report.document import Document
+from toolkit.report.terminal import render
+from workloads import pages
+
+PAGES = 20
+LATENCY = 0.02
+
+
+def test_every_cell_has_a_number_that_can_be(run_smoke):
+    smoke = run_smoke("downloads")
+    assert not smoke.results.run.failures
+    cells = smoke.results.cells()
+    assert {cell.runner for cell in cells} >= {"threads", "asyncio", "loops"}
+    for cell in cells:
+        if smoke.results.reason(cell) is None:
+            assert smoke.results.value(cell).center >= PAGES / cell.workers * LATENCY   # less would be a page too few
+            assert smoke.results.metric(cell, "pages").center == PAGES
+        else:
+            assert smoke.results.absence(cell).word in {"skipped", "starved"}
+
+
+def test_concurrency_is_what_was_asked_for(run_smoke):
+    results = run_smoke("downloads").results
+    threads = {"asyncio": 1, "threads": 1 + 5, "free-threaded": 1 + 5}
+    for cell in results.cells(workers=5):
+        if (connections := results.metric(cell, "connections")) is not None:
+            assert 1 < connections.center <= 5
+            assert results.metric(cell, "threads").center <= threads.get(cell.runner, 1 + 5)
+            assert results.metric(cell, "pss").center > results.metric(cell, "added").center >= 0
+
+
+def test_free_threads_are_free(run_smoke):
+    smoke = run_smoke("downloads")
+    found = [seen for cell in smoke.results.cells(build=smoke.free) for seen in smoke.results.observations(cell)]
+    assert not any(seen.gil_end for seen in found)
+
+
+def test_report_and_figures_are_there(run_smoke):
+    smoke = run_smoke("downloads")
+    for words in ("Time for all pages, each answered after 20ms", "What it takes", "near 20", "about 2x"):
+        assert words in smoke.out
+    if plots.unavailable() is None:
+        assert {path.name for path in smoke.folder.glob("*.png")} == {"downloads.png", "downloads-memory.png"}
+
+
+def needs(model):
+    name = "requests" if model == "threads" else "aiohttp"
+    if importlib.util.find_spec(name) is None:
+        pytest.skip(f"{name} is not installed here")
+
+
+def trial_of(model, folder, **scales):
+    trial = make_trial(folder, workers=3, scales={"pages": PAGES, **scales}, latency="1ms")
+    trial.model = model
+    return trial
+
+
+each_model = pytest.mark.parametrize("model", ["threads", "asyncio", "loops"])
+
+
+@each_model
+def test_nothing_is_left_of_a_pass(model, tmp_path):
+    needs(model)
+    before = set(threading.enumerate())
+    taken = program.measure(trial_of(model, tmp_path))
+    assert taken.metrics["connections"] <= 3
+    assert taken.seconds > 0
+    assert set(threading.enumerate()) == before
+
+
+@each_model
+def test_wrong_page_is_a_wrong_result(model, tmp_path, monkeypatch):
+    needs(model)
+    right = pages.page
+    monkeypatch.setattr(program.pages, "page", lambda number, words: right(number + (number == 7), words))
+    with pytest.raises(StoppedError, match="not the right ones") as caught:
+        program.measure(trial_of(model, tmp_path))
+    assert caught.value.answer["kind"] == "wrong-result"
+
+
+@each_model
+def test_server_that_refuses_ends_the_trial_and_leaves_nothing(model, tmp_path, monkeypatch):
+    needs(model)
+    before = set(threading.enumerate())
+    monkeypatch.setattr(program.pages, "path", lambda number, _words: f"/nothing/{number}")
+    with pytest.raises(Exception, match="404"):
+        program.measure(trial_of(model, tmp_path))
+    assert set(threading.enumerate()) == before
+
+
+def test_module_that_turns_the_gil_on_ends_the_trial(tmp_path, monkeypatch):
+    needs("threads")
+    states = iter([False])   # before; afterwards it is on
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: next(states, True), raising=False)
+    with pytest.raises(StoppedError, match="needs the GIL off") as caught:
+        program.measure(trial_of("threads", tmp_path))
+    assert caught.value.answer["kind"] == "gil"
+
+
+@pytest.mark.parametrize(("times", "expected"), [
+    ({5: 4.0, 20: 1.05, 100: 1.0}, 20),    # 100 are less than 10 % faster
+    ({5: 4.0, 20: 1.2, 100: 1.0}, 100),
+    ({5: 1.0, 20: 1.0, 100: 1.3}, 5),
+    ({5: 1.0, 20: 0.5}, None),             # no line
+    ({}, None),
+])
+def test_knee_is_where_more_workers_gain_less_than_a_tenth(times, expected):
+    assert knee(times) == expected
+
+
+def test_knee_at_the_end_is_none():
+    assert knee_text({5: 4.0, 20: 1.2, 100: 1.0}) == "still gaining at 100"
+    assert knee_text({}) == "-"
+
+
+def made_up(threads, asyncio, *, build="3.14", cost=0.001, rounds=8):
+    """Return a run with these seconds of 5, 20 and 100 threads, and of 100 requests at a time with asyncio."""
+    maker = RunMaker(rounds=rounds)
+    pool = "free-threaded" if build.endswith("t") else "threads"
+
+    def cell(model, workers):
+        return Cell(workload="downloads", runner=model, workers=workers, build=build, parameters=(("latency", "20ms"),))
+
+    measured = {"pages": 200, "cpu_per_page": cost, "threads": 5, "pss": 2e7, "added": 1e6}
+    for workers, seconds in zip((5, 20, 100), threads, strict=True):
+        maker.measure(cell(pool, workers), seconds, **measured)
+    maker.twin(cell(pool, 5), threads[0])
+    maker.measure(cell("asyncio", 100), asyncio, **measured)
+    maker.skip(cell("loops", 100), "aiohttp cannot be installed: no wheel for this build")
+    return Results(maker.run((build,), options={"experiment": "downloads", "effort": Effort.QUICK}))
+
+
+@pytest.mark.parametrize(("asyncio", "words"), [
+    (0.1, "as the source says"), (0.17, "less than the source's 2x"), (0.25, "that it is faster is not seen here"),
+])
+def test_sentences_follow_the_numbers(asyncio, words):
+    pool, loop = Downloads().findings(made_up((0.9, 0.21, 0.2), asyncio))
+    assert "stops gaining at 20 threads" in pool
+    assert "20 requests in flight keep it busy" in pool   # 20 ms of latency over 1 ms of CPU time
+    assert words in loop
+
+
+def test_free_threads_have_no_lock_to_keep_busy():
+    pool, _ = Downloads().findings(made_up((0.9, 0.3, 0.2), 0.1, build="3.14t"))
+    assert "still gains at 100 threads" in pool
+    assert "on every core at once" in pool
+
+
+def test_missing_library_is_named_in_the_tables_and_crossed_in_the_figures():
+    results = made_up((0.9, 0.21, 0.2), 0.1)
+    text = render(Document(Downloads().sections(results)))
+    assert "no wheel for this build" in text
+    figure, _ = Downloads().figures(results)
+    (loops,) = (series for series in figure.panels[0].series if series.name == "loops")
+    assert [value == value for value in loops.y] == [False]   # noqa: PLR0124 - NaN
