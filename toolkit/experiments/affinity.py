@@ -68,6 +68,7 @@ class Affinity(Experiment):
             rounds=12, seconds=1800, scales={"count": 100_000_000, "seconds": 2.0, "least": 30, "bound": 20.0}
         ),
     }
+    timeout = 120.0  # 100,000,000 decrements of 3.13t on a busy core
 
     @override
     def plan(self, setting: Setting) -> Plan:
