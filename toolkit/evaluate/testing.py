@@ -90,9 +90,10 @@ def run_tests(project: Project, bench: Bench, *, limit: float, quiet: float = QU
     with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
         place = Path(name)
         began = time.monotonic()
-        ending = _run(command, project.root, environment(bench, place), place, limit=limit, quiet=quiet)
+        ending = run_bounded(
+            command, project.root, environment(bench, place), place / "output", limit=limit, quiet=quiet)
         seconds = time.monotonic() - began
-        output = _last_lines(place / "output")
+        output = last_lines(place / "output")
         counts = _junit(place / "junit.xml") or _counted(output)
         gil, culprits = _witnessed(place / "witness")
         return TestRun(
@@ -134,12 +135,23 @@ def environment(bench: Bench, place: Path) -> dict[str, str]:
     }
 
 
-def _run(
-    command: Sequence[str], folder: Path, env: Mapping[str, str], place: Path, *, limit: float, quiet: float
+def run_bounded(
+    command: Sequence[str], folder: Path, env: Mapping[str, str], path: Path, *, limit: float, quiet: float
 ) -> str:
-    """Return how the command ended: its exit code, or "crash: ...", "hang: ...", "starting: ..."."""
+    """Run a command in a session of its own and return how it ended; nothing of it is left.
+
+    Args:
+        command: What is run.
+        folder: Where.
+        env: All of its variables.
+        path: The file that gets its output.
+        limit: Seconds it may take.
+        quiet: Seconds it may print nothing.
+
+    Returns:
+        Its exit code, or "crash: SIGNAL", or "hang: WHY".
+    """
     code = f"import sys; sys.path.insert(0, {str(harness_path())!r})\n{SUPERVISOR}"
-    path = place / "output"
     with path.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-I", "-c", code, *command], cwd=folder, env=dict(env), stdin=subprocess.PIPE,
@@ -217,7 +229,8 @@ def _witnessed(path: Path) -> tuple[bool | None, tuple[str, ...]]:
     return (any(ends) or bool(culprits)) if ends or culprits else None, culprits
 
 
-def _last_lines(path: Path) -> str:
+def last_lines(path: Path) -> str:
+    """Return the last lines of what a command printed."""
     with path.open("rb") as source:
         source.seek(max(0, path.stat().st_size - 16384))
         return "\n".join(source.read().decode(errors="replace").splitlines()[-LAST_LINES:])

@@ -1,0 +1,95 @@
+"""The race checker over a project's tests: the project's own races, and why there may be no answer."""
+
+import json
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.builds import ROOT
+from tests.measure.children import MARK, still_alive
+from toolkit.evaluate.evaluation import Missing
+from toolkit.evaluate.project import PYTEST, find_project
+from toolkit.evaluate.racing import as_program, check_races, facts
+from toolkit.evaluate.testing import Bench
+
+RACY = """
+import threading
+
+# ---
+class Counter:
+    def __init__(self):
+        self.value = 0
+
+    def add(self):
+        self.value += 1
+
+# ---
+def test_two_threads_count():
+    counter = Counter()
+    threads = [threading.Thread(target=counter.add) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counter.value
+"""
+LOCKED = RACY.replace("self.value = 0", "self.value = 0\n        self.lock = threading.Lock()").replace(
+    "        self.value += 1", "        with self.lock:\n            self.value += 1")
+
+
+def check(tmp_path, monkeypatch, code, tests=None, **options):
+    # What is confirmed is in a module of the project: a confirming run does not pause in test modules under pytest.
+    head, counter, test = code.split("# ---") if "# ---" in code else ("", "", code)
+    (tmp_path / "app.py").write_text(head + counter)
+    (tmp_path / "test_app.py").write_text(f"from app import *\n{head}{test}")
+    mark = uuid.uuid4().hex
+    monkeypatch.setenv(MARK, mark)
+    bench = Bench(build="host", python=Path(sys.executable), folders=())
+    found = check_races(find_project(tmp_path, tests=tests), bench, **{"limit": 120.0, "confirm": 0, **options})
+    assert not still_alive(mark)
+    return found
+
+
+def test_race_of_the_projects_tests_is_found(tmp_path, monkeypatch):
+    found = check(tmp_path, monkeypatch, RACY)
+    (race,) = found.found
+    assert (race.kind, race.variable, race.file, race.confirmed) == (
+        "lost update", "Counter.value", "app.py", False)
+
+
+def test_its_repair_is_clean(tmp_path, monkeypatch):
+    assert check(tmp_path, monkeypatch, LOCKED).found == ()
+
+
+def test_confirmed_race_says_so(tmp_path, monkeypatch):
+    (race,) = check(tmp_path, monkeypatch, RACY, confirm=3).found
+    assert race.confirmed
+
+
+def test_hang_is_a_reason(tmp_path, monkeypatch):
+    found = check(tmp_path, monkeypatch, "import threading\nthreading.Event().wait()\n", quiet=5.0)
+    assert isinstance(found, Missing)
+    assert "hang: no output for 5 s" in found.reason
+
+
+@pytest.mark.parametrize(("tests", "program"), [
+    (PYTEST, ["-m", "pytest", "-q"]), (("pytest", "-x"), ["-m", "pytest", "-x"]),
+    (("python", "run.py", "a"), ["run.py", "a"]), (("python", "-c", "1"), None), (("make", "test"), None),
+])
+def test_commands(tests, program):
+    assert as_program(tests) == program
+
+
+def test_what_cannot_be_followed_and_no_tests_have_reasons(tmp_path, monkeypatch):
+    assert "run by 'make'" in check(tmp_path, monkeypatch, "", tests="make test").reason
+    assert check(tmp_path, monkeypatch, "", limit=0.0).reason == "no time was left in the budget"
+
+
+def test_facts_of_a_report_confirmed_ones_first():
+    report = json.loads((ROOT / "tests/golden/race.json").read_text())
+    found = facts(report, Path("/home/ann/bank"))
+    assert [race.confirmed for race in found] == sorted((race.confirmed for race in found), reverse=True)
+    assert found[0].confirmed
+    assert ("Account.balance", "bank.py", 14) in [(race.variable, race.file, race.line) for race in found]

@@ -1,0 +1,94 @@
+"""The race checker over the project's own tests, with a confirming re-run: which races are to be fixed first."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.evaluate.evaluation import Missing, RaceFact, Races
+from toolkit.evaluate.testing import QUIET_SECONDS, Bench, environment, last_lines, run_bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.evaluate.project import Project
+
+FOUND = "66"                     # the exit code of `gilscope race`
+CONFIRMED = "confirmed"
+CONFIRM_SECONDS = 30.0           # of one confirming run; the tests are run again for each race
+OURS = Path(__file__).resolve().parents[2]  # not the harness: the checker tells its own code by its real place
+BOOT = "import sys; sys.path.insert(0, {place!r}); from toolkit.cli import main; del sys.path[0]; sys.exit(main())"
+
+
+def check_races(
+    project: Project, bench: Bench, *, limit: float, confirm: int = 1, quiet: float = QUIET_SECONDS
+) -> Races | Missing:
+    """Run the project's tests under the race checker on one build and return the races that are in its own code.
+
+    Args:
+        project: Whose tests.
+        bench: Where.
+        limit: Seconds for all of it.
+        confirm: How often a race's confirming run is tried; 0: not at all.
+        quiet: Seconds that may pass without output.
+    """
+    if project.tests is None:
+        return Missing(reason="the project has no tests that could be found")
+    if limit <= 0:
+        return Missing(reason="no time was left in the budget")
+    program = as_program(project.tests)
+    if program is None:
+        return Missing(reason=f"the race checker follows a Python program; the tests are run by {project.tests[0]!r}")
+    with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
+        place = Path(name)
+        told = place / "races.json"
+        words = ["race", f"--build={bench.build}={bench.python}", f"--json={told}", "--no-color"]
+        words += [f"--confirm={confirm}", f"--confirm-timeout={CONFIRM_SECONDS:g}s"] if confirm else []
+        boot = BOOT.format(place=str(OURS))
+        command = [sys.executable, "-P", "-c", boot, *words, *program]
+        ending = run_bounded(command, project.root, environment(bench, place), place / "output", limit=limit,
+                             quiet=quiet)
+        report = _report(told)
+        if report is None:
+            said = last_lines(place / "output").splitlines()[-1:] or ["no report"]
+            return Missing(reason=f"the race checker did not come to its end ({ending}: {said[0]})")
+        return Races(build=bench.build, found=tuple(facts(report, project.root)), command=project.tests)
+
+
+def as_program(tests: Sequence[str]) -> list[str] | None:
+    """Return the tests' command as `gilscope race` takes it, or None when no Python program is at its front."""
+    first, *rest = tests
+    if first in {"pytest", "py.test"}:
+        return ["-m", "pytest", *rest]
+    if first.startswith("python"):
+        return rest if rest and (rest[0] == "-m" or rest[0].endswith(".py")) else None
+    return None
+
+
+def facts(report: dict[str, Any], root: Path) -> list[RaceFact]:
+    """Return the races of a report in JSON, those that were confirmed first."""
+    found = [
+        RaceFact(kind=each["kind"], variable=each["base"], file=_shown(each["first"]["place"]["path"], root),
+                 line=int(each["first"]["place"]["line"]),
+                 confirmed=str(each.get("confirmation") or "").startswith(CONFIRMED))
+        for each in report["races"]
+    ]
+    return sorted(found, key=lambda race: (not race.confirmed, race.file, race.line))
+
+
+def _shown(path: str, root: Path) -> str:
+    try:
+        return str(Path(path).relative_to(root))
+    except ValueError:
+        return path
+
+
+def _report(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and "races" in found else None
