@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, override
 from toolkit.experiments.arms import arms_of
 from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
 from toolkit.experiments.countdown import SKVORTSOV
-from toolkit.experiments.lost_updates_findings import findings, on_checker
+from toolkit.experiments.lost_updates_findings import on_article, on_checker, on_shares
 from toolkit.experiments.lost_updates_shares import (
     CHECKED,
     DEFAULT,
@@ -82,7 +82,7 @@ class LostUpdates(Experiment):
     def sections(self, results: Results) -> tuple[Section, ...]:
         tables = (
             _shares(results, "long", "Updates lost in long loops"),
-            _shares(results, "short", "Updates lost when each thread adds 100 times and ends, as in the article"),
+            _shares(results, "short", "Updates lost by 100 additions per thread, as in the article"),
             _verdicts(results),
             _times(results),
         )
@@ -91,7 +91,7 @@ class LostUpdates(Experiment):
     @override
     def findings(self, results: Results) -> tuple[str, ...]:
         arms = arms_of(results)
-        return (*(sentence for arm in arms for sentence in findings(results, arm)), *on_checker(results, arms))
+        return (*on_shares(results, arms), *on_article(results, arms), *on_checker(results, arms))
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
@@ -116,7 +116,8 @@ def _shares(results: Results, loop: str, title: str) -> Table:
     columns = [Column(title="each thread does", key=True, align="left"), Column(title="threads", key=True),
                Column(title="switch interval", key=True)]
     columns += [Column(title=arm.title) for arm in arms]
-    columns.append(Column(title=THEN))
+    if loop == "short":
+        columns.append(Column(title=THEN))
 
     def shown(cell: Cell) -> Value | None:
         share = results.metric(cell, "share")
@@ -125,9 +126,9 @@ def _shares(results: Results, loop: str, title: str) -> Table:
     rows = []
     for row in rows_of(results, loop):
         now = (results.entry(find_cell(results, arm, loop, row), shown, notes) for arm in arms)
-        then = "some" if loop == "short" and (row.variant, row.interval) == ("bare", SHORTEST) else "-"
+        then = [Entry("some" if (row.variant, row.interval) == ("bare", SHORTEST) else "-")] if loop == "short" else []
         rows.append((Entry(WORDS[row.variant]), Entry(str(row.threads)),
-                     Entry(format_seconds(parse_seconds(row.interval))), *now, Entry(then)))
+                     Entry(format_seconds(parse_seconds(row.interval))), *now, *then))
     return Table(title=f"{title}: median and range over rounds", columns=tuple(columns), rows=tuple(rows),
                  footnotes=notes.texts())
 

@@ -18,6 +18,7 @@ from toolkit.experiments.lost_updates_shares import (
     share_text,
     verdict_of,
 )
+from toolkit.report.wording import list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,70 +28,74 @@ if TYPE_CHECKING:
     from toolkit.stats.sample import Summary
 
 
-def findings(results: Results, arm: Arm) -> Iterator[str]:
-    """Yield what can be said of one arm: nothing of what was not measured."""
-    bare, called = (share_of(results, arm, "long", Row(variant, CHECKED, DEFAULT)) for variant in ("bare", "called"))
-    if bare is None or called is None:
-        return
-    if arm.free_threaded:
-        yield _without_gil(arm, bare)
-    else:
-        yield _with_gil(results, arm, bare, called)
-    yield from _on_interval(results, arm, called)
-    yield from _on_article(results, arm)
+def on_shares(results: Results, arms: Sequence[Arm]) -> Iterator[str]:
+    """Yield what long loops lose, with and without a call between read and write."""
+    told: list[tuple[Arm, Summary, Summary]] = []
+    for arm in arms:
+        rows = (Row(variant, CHECKED, DEFAULT) for variant in ("bare", "called"))
+        bare, called = (share_of(results, arm, "long", row) for row in rows)
+        if bare is None or called is None:
+            continue
+        told.append((arm, bare, called))
+        yield (f"{arm.title}: {CHECKED} threads that do total += 1 lose {share_text(bare)} of {_made(results, arm)} "
+               f"updates at 5 ms; with total += one() they lose {share_text(called)}{_at_shortest(results, arm)}.")
+    yield from _why_without_gil([bare for arm, bare, _ in told if arm.free_threaded])
+    yield from _why_with_gil([(bare, called) for arm, bare, called in told if not arm.free_threaded])
+    yield from _why_at_any_interval(results, [(arm, called) for arm, _, called in told if not arm.free_threaded])
 
 
-def _without_gil(arm: Arm, bare: Summary) -> str:
-    text = f"{arm.title}: {CHECKED} threads that only do total += 1 lose {_lost_text(bare)} of the updates"
-    if not bare.hi:
-        return f"{text} here, although nothing keeps them from running at the same time."
-    return f"{text}: without a GIL they run at the same time, and any write may cover another one."
-
-
-def _with_gil(results: Results, arm: Arm, bare: Summary, called: Summary) -> str:
-    if bare.hi:
-        return f"{arm.title}: a bare total += 1 loses {_lost_text(bare)} of the updates, as it did in 2021."
+def _made(results: Results, arm: Arm) -> str:
     made = results.metrics(find_cell(results, arm, "long", Row("bare", CHECKED, DEFAULT)), "expected")
-    text = f"{arm.title}: a bare total += 1 lost none of {sum(made.values()):,.0f} updates"
-    if not called.hi:
-        return f"{text}; here, one with a call in it lost none either."
-    return (
-        f"{text}, but total += one() lost {_lost_text(called)}. Since 3.10 a thread gives the GIL away only at calls "
-        "and at the end of a loop's turn, no longer between any two instructions; the first has neither between its "
-        "read and its write. That is how CPython happens to be made, not a promise: the claim of 2021 holds for the "
-        "language."
-    )
+    return f"{sum(made.values()):,.0f}"
 
 
-def _on_interval(results: Results, arm: Arm, usual: Summary) -> Iterator[str]:
-    """Compare the default interval with the shortest, for additions that call something."""
-    short = share_of(results, arm, "long", Row("called", CHECKED, SHORTEST))
-    if short is None or min(short.count, usual.count) < 2 or not (usual.hi and short.hi):  # noqa: PLR2004 - a range
+def _at_shortest(results: Results, arm: Arm) -> str:
+    share = share_of(results, arm, "long", Row("called", CHECKED, SHORTEST))
+    return "" if share is None else f", at 1 us {share_text(share)}"
+
+
+def _why_without_gil(bare: Sequence[Summary]) -> Iterator[str]:
+    if bare and all(each.hi for each in bare):
+        yield "Without the GIL the threads run at the same time, and any write may cover another one."
+
+
+def _why_with_gil(told: Sequence[tuple[Summary, Summary]]) -> Iterator[str]:
+    if not told:
         return
-    text = (f"{arm.title}: total += one() loses {_lost_text(usual)} at 5 ms and {_lost_text(short)} at 1 us")
-    if max(usual.lo, short.lo) > min(usual.hi, short.hi):
-        yield f"{text}."
-    elif arm.free_threaded:
-        yield f"{text}; no difference is seen, as there is no GIL to switch."
-    else:
-        yield (f"{text}; no difference is seen: a thread that is stopped between its read and its write covers all "
-               "that the others did meanwhile, whether that was little or much. The interval matters only to loops "
-               "that are shorter than it.")
+    if any(bare.hi for bare, _ in told):
+        yield "With the GIL a bare += loses updates, as it did in 2021."
+    elif all(called.hi for _, called in told):
+        yield ("With the GIL a bare += in a loop no longer loses anything: since 3.10 a thread gives the GIL away only "
+               "at calls and at the end of a loop's turn, not between any two instructions, and there is neither "
+               "between its read and its write. That is how CPython happens to be made, not a promise of the language.")
 
 
-def _on_article(results: Results, arm: Arm) -> Iterator[str]:
-    """Say what the article's program loses."""
+def _why_at_any_interval(results: Results, told: Sequence[tuple[Arm, Summary]]) -> Iterator[str]:
+    """Say that the interval makes no difference, if it makes none: the ranges overlap on every build."""
+    pairs = [(usual, share_of(results, arm, "long", Row("called", CHECKED, SHORTEST))) for arm, usual in told]
+    known = [(usual, short) for usual, short in pairs if short is not None and min(usual.count, short.count) > 1]
+    if not known or len(known) < len(told) or not all(usual.hi and short.hi for usual, short in known):
+        return
+    if all(usual.lo <= short.hi and short.lo <= usual.hi for usual, short in known):
+        yield ("No difference is seen between the intervals: a thread that is stopped between its read and its write "
+               "covers all that the others did meanwhile, be it little or much. The interval of 1e-6 that 2021 "
+               "advised matters to loops alone that are shorter than the usual one.")
+
+
+def on_article(results: Results, arms: Sequence[Arm]) -> Iterator[str]:
+    """Yield what the article's program loses."""
     rows = [row for row in rows_of(results, "short") if row.interval == SHORTEST and row.variant == "bare"]
     for row in rows[:1]:
-        share = share_of(results, arm, "short", row)
-        if share is not None:
-            end = "" if share.hi else ": a thread has added its hundred before the next one has started"
-            yield (f"{arm.title}: the article's program, 100 times sum += 1 in each of {row.threads} threads at 1 us, "
-                   f"loses {_lost_text(share)} of its updates{end}.")
-
-
-def _lost_text(share: Summary) -> str:
-    return share_text(share) if share.hi else "none"
+        shares = {arm.title: share_of(results, arm, "short", row) for arm in arms}
+        known = {title: share for title, share in shares.items() if share is not None}
+        if not known:
+            return
+        text = f"The article's program, 100 times sum += 1 in each of {row.threads} threads at 1 us, loses"
+        if not any(share.hi for share in known.values()):
+            yield f"{text} nothing on {list_text(known)}: there it does not show its race any more."
+        else:
+            parts = (f"{share_text(share)} on {title}" for title, share in known.items())
+            yield f"{text} {list_text(parts)}."
 
 
 def on_checker(results: Results, arms: Sequence[Arm]) -> Iterator[str]:

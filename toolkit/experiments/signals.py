@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, override
 
 from toolkit.experiments.arms import arms_of
 from toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
-from toolkit.experiments.signals_findings import SWITCH_INTERVAL, findings
+from toolkit.experiments.signals_findings import SWITCH_INTERVAL, on_blocked, on_calls, on_missed
 from toolkit.experiments.signals_times import (
     AT_ONCE,
     CALLING,
@@ -81,7 +81,8 @@ class Signals(Experiment):
 
     @override
     def findings(self, results: Results) -> tuple[str, ...]:
-        return tuple(sentence for arm in arms_of(results) for sentence in findings(results, arm))
+        arms = arms_of(results)
+        return (*on_blocked(results, arms), *on_missed(results, arms), *on_calls(results, arms))
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:

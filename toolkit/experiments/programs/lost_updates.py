@@ -68,11 +68,16 @@ def check(trial: Trial) -> dict[str, float | str]:
             check=False,
         )
         if done.returncode not in {0, RACE_FOUND}:
-            return {"verdict": f"exit code {done.returncode}", "checker": done.stderr.strip()[-200:]}
+            return {"verdict": f"exit code {done.returncode}", "checker": _last_line(done.stderr)}
         with open(report, encoding="utf-8") as file:
             races = len(json.load(file)["races"])
     except (OSError, ValueError, KeyError, subprocess.TimeoutExpired) as error:
-        return {"verdict": "no answer", "checker": f"{type(error).__name__}: {error}"[:200]}
+        return {"verdict": "no answer", "checker": _last_line(f"{type(error).__name__}: {error}")}
     finally:
         trial.progress()
     return {"verdict": "race" if races else "clean", "races": races}
+
+
+def _last_line(text: str) -> str:
+    """Return the last line, as pyperf keeps neither empty texts nor several lines."""
+    return (text.strip().splitlines() or ["it said nothing"])[-1][:200]

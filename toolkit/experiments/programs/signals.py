@@ -77,9 +77,12 @@ def _doing(trial: Trial) -> str:
 
 
 def _wanted_cores(cpu_threads: int) -> float:
-    """One for the thread that is woken, and one for what runs meanwhile: with the GIL that is a single thread."""
+    """One for the thread that is woken, and those for what runs meanwhile: with the GIL that is a single thread.
+
+    Never less than two: the signal has a sender.  A time in seconds has no baseline that a busy machine slows as much.
+    """
     on = getattr(sys, "_is_gil_enabled", lambda: True)()
-    return 1.0 + (min(cpu_threads, 1) if on else cpu_threads)
+    return 1.0 + max(1, 0 if on else cpu_threads)
 
 
 def _delays(trial: Trial) -> list[float]:
