@@ -68,16 +68,17 @@ def _ring(trial: Trial) -> Taken:
         channel = trial.parameters["channel"]
         send, receive = ends.sender(channel, links[0]), ends.receiver(channel, links[-1])
         alarm = ends.sender(channel, links[-1])
-        with crew(trial.model, roles, alarm, context) as workers:
-            try:
-                token = Token(trial, send, receive)
-                taken, clock = _calibrated(trial, token.laps)
-                token.check_order(members)
-                token.check_content()
-            finally:
-                # To each of them: whoever would pass it on may be what failed.
-                for link in links[:-1]:
-                    ends.sender(channel, link)(STOP)
+
+        def stop() -> None:
+            for link in links[:-1]:  # to each of them: whoever would pass it on may be what failed
+                ends.sender(channel, link)(STOP)
+
+        with crew(trial.model, roles, alarm, stop, context) as workers:
+            token = Token(trial, send, receive)
+            taken, clock = _calibrated(trial, token.laps)
+            token.check_order(members)
+            token.check_content()
+            stop()
             _check_counts(workers.counts(), dict.fromkeys(range(1, members), token.count))
     hops = members * taken.number
     found = percentiles(taken.laps)
@@ -143,7 +144,8 @@ def _fan_in(trial: Trial) -> Taken:
         roles = [_role(trial, "produce", None, addresses[place - 1 if merged else 0], place)
                  for place in range(1, senders + 1)]
         receive = stack.enter_context(_any_of(channel, links)) if merged else ends.receiver(channel, links[0])
-        with crew(trial.model, roles, ends.sender(channel, links[0]), context) as workers:
+        # Senders wait for orders alone, and those end with the crew.
+        with crew(trial.model, roles, ends.sender(channel, links[0]), lambda: None, context) as workers:
             inbox = Inbox(workers, receive, senders, size, most)
             taken, clock = _calibrated(trial, inbox.messages)
             inbox.check_content()

@@ -130,7 +130,8 @@ class Crew:
 
 @contextmanager
 def crew(
-    model: str, roles: list[dict[str, Any]], alarm: Callable[[bytes], object], context: Any,
+    model: str, roles: list[dict[str, Any]], alarm: Callable[[bytes], object], release: Callable[[], object],
+    context: Any,
 ) -> Iterator[Crew]:
     """Start one worker per entry of `roles`, keyword arguments of `channels_ends.work`, and end them on leaving.
 
@@ -138,6 +139,7 @@ def crew(
         model: "threads", "free-threaded", "subinterpreters"; anything else is processes.
         roles: Without the pipes, which are made here.
         alarm: Called with a message when a worker fails.
+        release: Called when something went wrong: it ends the roles of workers that wait for messages.
         context: Of multiprocessing, for processes.
 
     Raises:
@@ -155,6 +157,9 @@ def crew(
         if not one_at_a_time:
             members.wait_until_ready(len(lines))
         yield members
+    except BaseException:
+        release()
+        raise
     finally:
         members.leave()
         for each in started:

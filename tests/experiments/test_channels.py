@@ -1,0 +1,365 @@
+"""`channels`: what is certain of a tiny run, what its program refuses and cleans up, and its tables and sentences."""
+
+import contextlib
+import os
+import queue
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.fakes import RunMaker, make_build
+from toolkit.experiments import channels_cells as cells
+from toolkit.experiments.base import Effort, Setting
+from toolkit.experiments.channels import Channels
+from toolkit.experiments.channels_cells import CONTROLS, CROSSING, FAN_IN, PING_PONG, PIPE, SIMPLE, VIEW, Shape
+from toolkit.experiments.programs import channels as program
+from toolkit.experiments.programs import channels_ends as ends
+from toolkit.experiments.programs import channels_workers as workers
+from toolkit.experiments.results import Results
+from toolkit.experiments.trial import Clock
+from toolkit.measure.frame import StoppedError
+from toolkit.measure.probe import Abilities
+from toolkit.model import Cell
+from toolkit.report.figure import BarFigure, LineFigure
+
+MODELS = ("threads", "free-threaded", "subinterpreters", "processes-forkserver")
+
+
+class TinyTrial:
+    """A trial without a measured process around it."""
+
+    def __init__(self, pattern, workers, *, model="threads", channel="SimpleQueue", size=64, form="bytes"):
+        self.model, self.workers = model, workers
+        self.parameters = {"pattern": pattern, "channel": channel, "bytes": str(size), "form": form}
+        self.scales = {"seconds": 0.002}
+
+    def count(self, name):
+        return int(self.parameters[name])
+
+    def progress(self):
+        pass
+
+    def stop(self, reason, kind="unavailable"):
+        raise StoppedError(kind, reason)
+
+    @contextlib.contextmanager
+    def measuring(self):
+        yield Clock(wall=1.0, cpu=0.5)
+
+
+@contextlib.contextmanager
+def nothing_left():
+    before = held()
+    yield
+    assert held() == before
+
+
+def held():
+    """Return the threads and descriptors of this process; the number of the latter, as listing needs one."""
+    folder = Path("/proc/self/fd")
+    return set(threading.enumerate()), len(list(folder.iterdir())) if folder.exists() else 0
+
+
+# What a tiny run shows.
+
+
+def test_every_cell_has_a_value_or_a_named_reason(run_smoke):
+    smoke = run_smoke("channels")
+    assert not smoke.results.run.failures
+    for cell in smoke.results.cells():
+        absent = smoke.results.absence(cell)
+        assert absent is None or absent.word in {"starved", "skipped"}, cell
+
+
+def test_queue_between_interpreters_looks_every_ten_milliseconds(run_smoke):
+    smoke = run_smoke("channels")
+    for build in smoke.results.builds:
+        polled = cells.find(smoke.results, build, PING_PONG, 8, CROSSING)
+        if smoke.results.absence(polled) is None:
+            (sleep,) = smoke.results.metrics(polled, "poll").values()
+            (longest,) = smoke.results.metrics(polled, "lap_max").values()
+            assert sleep == 0.01
+            # Both ends look at once only if they began to sleep in the same moment, and not lap after lap.
+            assert longest >= sleep
+
+
+def test_memoryview_needs_the_standard_librarys_queue(run_smoke):
+    smoke = run_smoke("channels")
+    for build in smoke.results.builds:
+        absent = smoke.results.absence(cells.find(smoke.results, build, Shape("ring", 3), 8, VIEW))
+        old = cells.version(build) < (3, 14)
+        assert (absent is not None and "pickles" in absent.reason) if old else absent is None
+
+
+# Its program.
+
+
+@pytest.mark.parametrize(("pattern", "members"), [("ping-pong", 2), ("ring", 5), ("fan-in", 3)])
+@pytest.mark.parametrize("channel", ["SimpleQueue", "queue.Queue", "os.pipe"])
+@pytest.mark.parametrize("size", [8, 100_000])
+def test_messages_arrive_whole_and_in_order_and_nothing_is_left(pattern, members, channel, size):
+    with nothing_left():
+        taken = program.measure(TinyTrial(pattern, members, channel=channel, size=size))
+    assert taken.seconds == 1.0 / taken.metrics["messages"]
+    assert taken.cpu == 0.5 / taken.metrics["messages"]
+    assert taken.metrics["messages"] % members == 0
+
+
+def test_ring_counts_every_hop():
+    taken = program.measure(TinyTrial("ring", 5))
+    assert taken.metrics["messages"] >= 5 * program.LEAST_LAPS
+    assert 0 < taken.metrics["lap_p50"] <= taken.metrics["lap_p99"] <= taken.metrics["lap_max"]
+
+
+def test_large_messages_are_not_all_ordered_at_once(monkeypatch):
+    orders = []
+    order = workers.Crew.order
+    monkeypatch.setattr(workers.Crew, "order", lambda crew, number: (orders.append(number), order(crew, number)))
+    monkeypatch.setattr(program, "MOST_BYTES", 3 * 2 * 1000)
+    program.measure(TinyTrial("fan-in", 2, size=1000))
+    assert max(orders[:-2]) == 3      # the last two: what is checked, and the end
+
+
+@pytest.mark.parametrize(("broken", "kind", "reason"), [
+    (lambda message: message[:-1] + b"!", "wrong-result", "a message came back changed"),
+    (lambda message: message[:-1], "wrong-result", "lap 0: another message than the one sent came back"),
+    (lambda message: message[:2] + b"\x07" + message[3:], "wrong-result", "lap 0: another message"),
+    (lambda message: 1 / 0, "exception", "ZeroDivisionError"),
+])
+@pytest.mark.parametrize("members", [2, 4])
+def test_ring_that_is_not_right_has_no_value(monkeypatch, broken, kind, reason, members):
+    def forward(receive, send, place):
+        while (received := receive())[0] != ends.STOP:
+            send(received + bytes((place,)) if received[0] == ends.TRACE else broken(received))
+        return 0
+
+    monkeypatch.setattr(ends, "forward", forward)
+    with nothing_left(), pytest.raises(StoppedError) as stopped:
+        program.measure(TinyTrial("ring", members))
+    assert stopped.value.answer["kind"] == kind
+    assert reason in stopped.value.answer["reason"]
+
+
+def test_ring_in_another_order_has_no_value(monkeypatch):
+    forward = ends.forward
+    monkeypatch.setattr(ends, "forward", lambda receive, send, place: forward(receive, send, 4 - place))
+    with nothing_left(), pytest.raises(StoppedError, match=r"the token passed \[3, 2, 1\], not 1 to 3"):
+        program.measure(TinyTrial("ring", 4))
+
+
+def test_messages_that_are_not_forwarded_are_missed(monkeypatch):
+    forward = ends.forward
+    monkeypatch.setattr(ends, "forward", lambda receive, send, place: forward(receive, send, place) - 1)
+    with nothing_left(), pytest.raises(StoppedError, match="the workers handled"):
+        program.measure(TinyTrial("ring", 3))
+
+
+@pytest.mark.parametrize(("order", "kind", "reason"), [
+    ((1, 0, 2, 3), "wrong-result", "out of order"), ((0, 1, 1, 2), "wrong-result", "out of order"),
+])
+def test_sender_out_of_order_has_no_value(monkeypatch, order, kind, reason):
+    produce = ends.produce
+    monkeypatch.setattr(ends, "produce", lambda orders, send, messages: produce(
+        orders, send, [messages[turn] for turn in order]))
+    with nothing_left(), pytest.raises(StoppedError) as stopped:
+        program.measure(TinyTrial("fan-in", 2))
+    assert stopped.value.answer["kind"] == kind
+    assert reason in stopped.value.answer["reason"]
+
+
+def test_sender_that_fails_ends_the_trial_with_its_reason(monkeypatch):
+    def produce(orders, send, messages):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(ends, "produce", produce)
+    with nothing_left(), pytest.raises(StoppedError) as stopped:
+        program.measure(TinyTrial("fan-in", 2))
+    assert stopped.value.answer == {"kind": "exception", "reason": "OSError: [Errno 28] No space left on device"}
+
+
+def test_worker_that_does_not_start_is_named(monkeypatch):
+    monkeypatch.setattr(workers, "START_SECONDS", 0.05)
+    release = threading.Event()
+    monkeypatch.setattr(ends, "opened", lambda channel, address: release.wait() and address)
+    leave = workers.Crew.leave
+    monkeypatch.setattr(workers.Crew, "leave", lambda crew: (release.set(), leave(crew)))
+    with nothing_left(), pytest.raises(StoppedError, match=r"1 workers did not start within 0.05 s"):
+        program.measure(TinyTrial("ping-pong", 2))
+
+
+def test_memoryview_that_a_channel_does_not_take_ends_everything():
+    pytest.importorskip("backports.interpreters" if sys.version_info < (3, 14) else "concurrent.interpreters")
+    if sys.version_info >= (3, 14):
+        pytest.skip("this Python's queue takes them")
+    trial = TinyTrial("ring", 3, model="subinterpreters", channel="interpreters.Queue", form="memoryview")
+    with pytest.raises(TypeError, match="cannot pickle"):
+        program.measure(trial)
+    assert not [thread for thread in threading.enumerate() if thread.name in {"host", "listener"}]
+
+
+@pytest.mark.parametrize(("place", "size"), [(0, 8), (1, 3), (200, 1000), (7, 65536)])
+def test_message_names_its_sender_and_turn(place, size):
+    found = ends.message(place, 6, size)
+    assert (len(found), found[0], found[1], found[2]) == (size, ends.DATA, place, 6 % ends.TURNS)
+
+
+def test_messages_of_different_senders_differ_in_their_pattern():
+    assert ends.message(1, 0, 64)[ends.HEADER:] != ends.message(2, 0, 64)[ends.HEADER:]
+
+
+def test_producer_follows_its_orders():
+    reading, writing = os.pipe()
+    try:
+        for order in (b"3", b"2", b"0"):
+            ends._worker.send(writing, order)
+        sent = queue.SimpleQueue()
+        assert ends.produce(reading, sent.put, list("abcd")) == 5
+        assert [sent.get_nowait() for _ in range(5)] == ["a", "b", "c", "a", "b"]
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+# Its plan, tables, sentences, figures.
+
+
+def setting(effort, *labels, **reasons):
+    runners = dict.fromkeys(MODELS) | reasons
+    return Setting(
+        builds=tuple(map(make_build, labels)), effort=effort, cores=2, scales=Channels.levels[effort].scales,
+        abilities={label: Abilities(runners=runners, modules={}, isolated={}) for label in labels})
+
+
+def test_full_plan_has_every_pattern_size_and_channel():
+    plan = Channels().plan(setting(Effort.FULL, "3.14"))
+    found = [cell for cell in plan.cells if not cell.twin]
+    assert {dict(cell.parameters)["bytes"] for cell in found} == {"8", "1024", "65536", "1048576"}
+    assert {(dict(cell.parameters)["pattern"], cell.workers) for cell in found} == {
+        ("ping-pong", 2), ("ring", 4), ("ring", 8), ("fan-in", 2), ("fan-in", 4)}
+    assert len(found) == 5 * 4 * 7
+
+
+def test_free_threaded_build_has_the_control_in_the_full_plan():
+    plan = Channels().plan(setting(Effort.FULL, "3.14t"))
+    assert {cell.runner for cell in plan.cells} == {*MODELS}
+    quick = Channels().plan(setting(Effort.QUICK, "3.14t"))
+    assert "threads" not in {cell.runner for cell in quick.cells}
+
+
+def test_before_3_14_memoryviews_are_skipped():
+    plan = Channels().plan(setting(Effort.QUICK, "3.13"))
+    (skip,) = plan.skips
+    assert dict(skip.cell.parameters)["form"] == "memoryview"
+    assert skip.reason == (
+        "before 3.14 the queue is that of backports-interpreters, which pickles: it takes no memoryview")
+
+
+def test_build_without_interpreters_has_their_reason():
+    plan = Channels().plan(setting(Effort.QUICK, "3.13", subinterpreters="needs the package backports-interpreters"))
+    assert {skip.reason for skip in plan.skips} == {"needs the package backports-interpreters"}
+    assert "subinterpreters" not in {cell.runner for cell in plan.cells}
+
+
+def made_up(*known, build="3.14", rounds=8, starved=0):
+    """Return results of (shape, size, way, seconds); None: it crashed.  The first one's twin is there, too."""
+    maker = RunMaker(rounds=rounds)
+    for number, (shape, size, way, seconds) in enumerate(known):
+        cell = Cell(workload="channels", runner=cells.runner_of(make_build(build), way), workers=shape.workers,
+                    build=build, parameters=tuple(cells.parameters(shape, size, way).items()))
+        metrics = {"poll": 0.01} if way.channel == "interpreters.Queue" else {}
+        if seconds is None:
+            maker.fail(cell, "crash", "died of SIGSEGV")
+            continue
+        maker.measure(cell, seconds, starved=starved, lap_p50=seconds * 2, **metrics)
+        if number == 0:
+            maker.twin(cell, seconds)
+    return Results(maker.run((build,), options={"experiment": "channels", "effort": Effort.QUICK}))
+
+
+@pytest.mark.parametrize(("queue_seconds", "pipe_seconds", "words"), [
+    (0.005, 20e-6, "the same interpreters it is 250 times as fast: what is slow is the polling"),
+    (0.005, 0.005, "looks every 10.0 ms."),
+    (20e-6, 20e-6, "less than the 10.0 ms that its get() sleeps between two looks."),
+])
+def test_sentence_on_polling_follows_the_numbers(queue_seconds, pipe_seconds, words):
+    results = made_up((PING_PONG, 8, CROSSING, queue_seconds), (PING_PONG, 8, PIPE, pipe_seconds))
+    (sentence,) = Channels().findings(results)
+    assert sentence.startswith("3.14: a message of 8 bytes takes ")
+    assert words in sentence.replace("249 times", "250 times").replace("251 times", "250 times")
+
+
+@pytest.mark.parametrize(("copied", "shared", "words"), [
+    (0.005, 0.005, "not seen to arrive sooner or later than as bytes, which are copied: both wait for the next look"),
+    (0.0005, 0.0005, "not seen to arrive sooner or later than as bytes, which are copied."),
+    (0.0005, 0.00025, "arrives 2.00 times as fast as bytes"),
+    (0.0005, 0.001, "arrives 0.50 times as fast as bytes"),
+])
+def test_sentence_on_shared_memory_follows_the_numbers(copied, shared, words):
+    results = made_up((PING_PONG, 1 << 20, CROSSING, copied), (PING_PONG, 1 << 20, VIEW, shared))
+    (sentence,) = Channels().findings(results)
+    assert words in sentence.replace("1.99", "2.00").replace("2.01", "2.00")
+
+
+@pytest.mark.parametrize(("seconds", "end"), [
+    (1e-6, "; a look at the interpreters' queue finds something then."), (0.005, "1024 bytes each.")])
+def test_sentence_on_many_senders_names_who_has_a_number(seconds, end):
+    results = made_up((FAN_IN, 1024, CROSSING, seconds), (FAN_IN, 1024, SIMPLE, 1e-6),
+                      (FAN_IN, 1024, cells.PROCESS_QUEUE, None))
+    (sentence,) = Channels().findings(results)
+    assert "4 senders to one receiver get" in sentence
+    assert "between threads" in sentence
+    assert "between processes" not in sentence
+    assert sentence.endswith(end)
+
+
+@pytest.mark.parametrize("changes", [{"rounds": 2}, {"starved": 5}])
+def test_too_few_rounds_give_no_sentence_that_compares(changes):
+    results = made_up((PING_PONG, 8, CROSSING, 0.005), (PING_PONG, 8, PIPE, 2e-5),
+                      (PING_PONG, 1 << 20, CROSSING, 0.005), (PING_PONG, 1 << 20, VIEW, 2e-5), **changes)
+    assert not [sentence for sentence in Channels().findings(results) if "times as fast" in sentence]
+
+
+def shown(table):
+    return [tuple(entry.value if isinstance(entry.value, str) else type(entry.value).__name__ for entry in row)
+            for row in table.rows]
+
+
+def test_tables_have_seconds_for_rings_and_rates_for_many_senders():
+    results = made_up((PING_PONG, 8, SIMPLE, 1e-5), (PING_PONG, 8, CROSSING, None), (Shape("ring", 8), 8, PIPE, 1e-5),
+                      (FAN_IN, 1 << 20, SIMPLE, 1e-3))
+    seconds, rates, bulk, trips = Channels().sections(results)
+    assert shown(seconds) == [
+        ("ping-pong of 2", "8 B", "threads", "SimpleQueue", "Duration"),
+        ("ping-pong of 2", "8 B", "subinterpreters", "interpreters.Queue", "failed"),
+        ("ring of 8", "8 B", "subinterpreters", "os.pipe", "Duration"),
+    ]
+    assert seconds.footnotes == ("round 0: crash: died of SIGSEGV",)
+    assert shown(rates) == [("4 to one", "1 MiB", "threads", "SimpleQueue", "Quantity")]
+    assert bulk.rows[0][-1].value.unit == " MiB/s"
+    assert bulk.rows[0][-1].value.value == pytest.approx(1000, rel=0.15)   # 1 MiB a ms; the made-up machine drifts
+    assert shown(trips)[1][3:] == ("failed",) * 4
+
+
+def test_control_has_rows_of_its_own():
+    results = made_up((PING_PONG, 8, SIMPLE, 1e-5), (PING_PONG, 8, CONTROLS[0], 2e-5), build="3.14t")
+    assert [row[2] for row in shown(Channels().sections(results)[0])] == ["threads", "threads, GIL on"]
+
+
+def test_one_size_is_drawn_as_bars_and_several_as_lines():
+    one = made_up((FAN_IN, 8, SIMPLE, 1e-6), (FAN_IN, 8, CROSSING, None))
+    (bars,) = Channels().figures(one)
+    assert isinstance(bars, BarFigure)
+    assert [str(series.y[0]) == "nan" for series in bars.panels[0].series] == [False, True]
+    several = made_up((FAN_IN, 8, SIMPLE, 1e-6), (FAN_IN, 1024, SIMPLE, 2e-6))
+    (lines,) = Channels().figures(several)
+    assert isinstance(lines, LineFigure)
+    assert lines.panels[0].series[0].x == (8.0, 1024.0)
+
+
+def test_figure_has_a_rule_where_the_queue_looks_again():
+    over_sizes, over_members = Channels().figures(made_up(
+        (PING_PONG, 8, CROSSING, 0.005), (Shape("ring", 4), 8, CROSSING, 0.005)))
+    assert [rule.value for rule in over_sizes.panels[0].rules] == [0.01]
+    assert over_members.panels[0].series[0].x == (2.0, 4.0)
