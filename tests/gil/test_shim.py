@@ -4,6 +4,7 @@ import itertools
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -87,7 +88,7 @@ def test_waits_know_their_place_and_who_made_them_wait(label, record):
         pytest.skip("frames of this version are not read")
     spinning = [site for site in process.sites if site and site.function == "spin" and site.waited.count]
     assert {site.line for site in spinning} <= {5, 6}
-    assert {os.path.basename(site.file) for site in spinning} == {"program.py"}
+    assert {Path(site.file).name for site in spinning} == {"program.py"}
     first, second = (each for each in process.threads if each.entry == "spin")
     holders = [span.holder for span in first.spans if span.kind is Kind.WAIT]
     assert second.number in holders
@@ -148,7 +149,7 @@ def test_free_threaded_build_with_its_gil_on_waits_for_it(label, record):
     process = record(label, programs.SPIN, "2", PYTHON_GIL="1").process
     assert process.free_threaded
     waited = [each.totals[Kind.WAIT].seconds for each in process.threads if each.entry == "spin"]
-    assert min(waited) > 0.1
+    assert min(waited) > 0.02
     assert all(not each.totals[Kind.WAIT].count for each in record_off(label, record).threads)
 
 
@@ -164,7 +165,7 @@ def test_killed_process_leaves_what_it_has(label, record):
     assert len(spinning) == 2
     if not process.free_threaded:
         assert 0.2 < process.seconds < 10
-        assert min(each.totals[Kind.WAIT].count for each in spinning) > 5
+        assert min(each.totals[Kind.WAIT].count for each in spinning) > 2
         assert {each.unfinished[0] for each in spinning if each.unfinished} <= RUNNING
     assert all(each.cpu is None and not each.ended for each in spinning)
 
@@ -196,14 +197,23 @@ def test_interpreter_with_its_own_gil_is_covered(label, record):
 
 @pytest.mark.parametrize("label", WITH_GIL)
 def test_memory_is_bounded_and_totals_stay_exact(label, record):
-    (main,) = record(label, programs.MANY).process.threads
-    assert main.acquired >= 20000
-    assert main.acquired - 1 <= main.totals[Kind.HOLD].count <= main.acquired + 1
-    assert main.spans_lost > 0
-    assert len(main.spans) + main.spans_lost == sum(total.count for total in main.totals.values())
-    ends = [span.end for span in main.spans]
-    assert ends == sorted(ends)
-    assert main.end - ends[-1] < 0.1    # the latest are kept
+    threads = [each for each in record(label, programs.MANY).process.threads if not each.main]
+    for thread in threads:
+        assert thread.acquired >= 60000
+        assert thread.acquired_free + thread.totals[Kind.WAIT].count == thread.acquired
+        assert thread.totals[Kind.HOLD].count <= thread.acquired
+        assert len(thread.spans) <= 64 * 255
+        assert len(thread.spans) + thread.spans_lost == sum(total.count for total in thread.totals.values())
+        ends = [span.end for span in thread.spans]
+        assert ends == sorted(ends)
+    assert any(thread.spans_lost for thread in threads)
+
+
+@pytest.mark.parametrize("label", WITH_GIL)
+def test_holds_that_nobody_waits_for_are_counted_not_timed(label, record):
+    (main,) = record(label, programs.ALONE).process.threads
+    assert main.acquired == main.acquired_free > 20000
+    assert not main.spans
 
 
 @pytest.mark.parametrize("label", BUILDS)
@@ -232,8 +242,8 @@ def test_program_behaves_as_without_the_shim(label, record, tmp_path):
 def test_small_limit_on_files_is_no_end_of_the_program(tmp_path):
     if reason := preload.unavailable():
         pytest.skip(reason)
-    code = f"import resource, os, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1000000, 1000000)); " \
-           f"os.execv(sys.executable, [sys.executable, '-c', 'print(1)'])"
+    code = ("import resource, os, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1000000, 1000000));"
+            "os.execv(sys.executable, [sys.executable, '-c', 'print(1)'])")
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **preload.environment(str(tmp_path))},
                           capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, "1\n")

@@ -17,7 +17,7 @@ from toolkit.errors import ToolkitError
 
 VARIABLE = "GILSCOPE_GIL"    # the folder that processes record into from their start on; absolute
 _SOURCES = Path(__file__).with_name("_shim")
-_FLAGS = ("-O2", "-g", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread")
+_FLAGS = ("-O2", "-g", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-ftls-model=initial-exec", "-pthread")
 
 
 class UnavailableError(ToolkitError):

@@ -43,7 +43,7 @@ class Kind(IntEnum):
     """What a span of a thread's time is."""
 
     WAIT = 1     # for the GIL
-    HOLD = 2     # has the GIL
+    HOLD = 2     # has the GIL, and another thread waits for it; from the start where it waited itself
     SWITCH = 3   # has given the GIL away on request and waits until another thread has it
     PARK = 4     # parked by the interpreter in contention: for a lock, a critical section
     IDLE = 5     # parked because the program wants to wait: a join, an event, a queue
@@ -263,7 +263,7 @@ def _thread(fixed: bytes, number: int, start: int, last: int, spans: list[Span])
         run_queue=run_queue / 1e9 if counted else None, voluntary=voluntary if counted else None,
         involuntary=involuntary if counted else None, yields=yields, yielded=yielded / 1e9,
         spans=tuple(spans), spans_lost=spans_lost, sampling=sampling / 1e9,
-        unfinished=None if ended or not state else (Kind(state), (since - start) / 1e9),
+        unfinished=None if ended or not state else (Kind(state), max(0, since - start) / 1e9),
     )
 
 

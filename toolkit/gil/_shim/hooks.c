@@ -2,7 +2,8 @@
 
    The GIL is a flag under a mutex and a condition variable (take_gil and drop_gil in ceval_gil.c).  A thread that has to
    wait calls pthread_cond_timedwait, again and again; one that has it unlocks the mutex; one that gives it away signals
-   the condition variable and unlocks.  The main interpreter's lies in _PyRuntime; that of an interpreter with a GIL of
+   the condition variable and unlocks.  A hold is timed from where another thread waits: a program that nobody waits in
+gives the GIL away and takes it back up to a million times a second, and must not pay for a clock each time.  The main interpreter's lies in _PyRuntime; that of an interpreter with a GIL of
    its own lies in the heap, and is known by pthread_cond_init having been called from the same place. */
 #include "shim.h"
 
@@ -92,6 +93,8 @@ static void begin_wait(struct slot *slot, struct gil *gil)
     self.waiting = (struct span){.begin = now(), .kind = WAIT, .gil = (uint8_t)(gil - gils), .other = (uint16_t)gil->holder};
     self.waiting.site = sample(slot, ON_NOTHING, 0);
     self.gil = gil;
+    if (gil->waiters++ == 0)
+        gil->contended = self.waiting.begin;
     slot->gil = self.waiting.gil;
     slot->since = self.waiting.begin;
     slot->state = WAIT;
@@ -119,8 +122,10 @@ EXPORT int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t
     return result;
 }
 
-static void end_wait(struct slot *slot)
+static void end_wait(struct slot *slot, struct gil *gil)
 {
+    if (gil->waiters != 0)
+        gil->waiters--;
     struct span *wait = &self.waiting;
     wait->end = self.wait_end > wait->begin ? self.wait_end : wait->begin;
     record(slot, wait);
@@ -145,10 +150,10 @@ static void on_unlock(struct gil *gil)
     if (slot->state == HOLD)
         return;
     if (slot->state == WAIT && self.gil == gil)
-        end_wait(slot);
+        end_wait(slot, gil);
     else {
         slot->acquired_free++;
-        slot->since = now();
+        slot->since = gil->waiters ? now() : 0;
     }
     uint32_t me = self.number + 1;
     slot->acquired++;
@@ -181,8 +186,8 @@ EXPORT int pthread_cond_signal(pthread_cond_t *cond)
     struct slot *slot = gil != NULL ? own_slot(0) : NULL;
     if (slot == NULL)
         return real.cond_signal(cond);
-    if (slot->state == HOLD) {
-        struct span hold = {.begin = slot->since, .end = now(), .kind = HOLD, .gil = (uint8_t)slot->gil};
+    if (slot->state == HOLD && (slot->since != 0 || gil->waiters != 0)) {
+        struct span hold = {.begin = slot->since ? slot->since : gil->contended, .end = now(), .kind = HOLD, .gil = (uint8_t)slot->gil};
         record(slot, &hold);
     }
     slot->state = 0;
@@ -214,7 +219,7 @@ EXPORT int pthread_cond_wait(pthread_cond_t *restrict cond, pthread_mutex_t *res
 void forget_holders(void)
 {
     for (uint32_t i = 0; i < gil_count; i++)
-        gils[i].holder = gils[i].last = 0;
+        gils[i].holder = gils[i].last = gils[i].waiters = 0;
 }
 
 void hold_from_now(void)

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#pragma GCC visibility push(hidden)
+
 #define FORMAT 1                /* raise it with every change below */
 #define SITES_MAX 512
 #define SLOTS_MAX 2048
@@ -100,6 +102,8 @@ struct gil {
     pthread_mutex_t *mutex;
     uint32_t holder;            /* 1 + slot; 0: nobody that we know */
     uint32_t last;              /* likewise: who held it last */
+    uint32_t waiters;           /* these two change under the GIL's own mutex */
+    uint64_t contended;         /* since when there are any */
 };
 
 struct self {                   /* what a thread keeps of its own */
@@ -198,4 +202,5 @@ uint32_t sample(struct slot *slot, enum reason reason, uint64_t type);
 enum reason park_reason(const sem_t *semaphore, uint64_t *type);
 int is_idle(uint32_t site, enum reason reason);
 
+#pragma GCC visibility pop
 #endif

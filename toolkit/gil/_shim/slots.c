@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-__thread struct self self __attribute__((tls_model("initial-exec")));
+__thread struct self self;
 
 static pthread_key_t end_key;
 
@@ -117,7 +117,7 @@ void end_thread(void)
     if (slot == NULL || slot->flags & SLOT_ENDED)
         return;
     uint64_t end = now();
-    if (slot->state == HOLD) {      /* a process that ends does not release */
+    if (slot->state == HOLD && slot->since != 0) {      /* a process that ends does not release */
         self.waiting = (struct span){.begin = slot->since, .end = end, .kind = HOLD, .gil = (uint8_t)slot->gil};
         record(slot, &self.waiting);
         slot->state = 0;
