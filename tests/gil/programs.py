@@ -145,20 +145,7 @@ for thread in threads:
 _interpreters.destroy(number)
 """
 
-MANY = """
-# Two threads that give the GIL away all the time.
-import threading, time
-
-def give():
-    for _ in range(60000):
-        time.sleep(0)
-
-threads = [threading.Thread(target=give) for _ in range(2)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-"""
+MANY = "import sys; sys.setswitchinterval(1e-4)" + SPIN
 
 ALONE = """
 import time

@@ -197,15 +197,14 @@ def test_interpreter_with_its_own_gil_is_covered(label, record):
 
 @pytest.mark.parametrize("label", WITH_GIL)
 def test_memory_is_bounded_and_totals_stay_exact(label, record):
-    threads = [each for each in record(label, programs.MANY).process.threads if not each.main]
+    process = record(label, programs.MANY, "2", GILSCOPE_GIL_CHUNKS="2").process
+    threads = [each for each in process.threads if not each.main]
     for thread in threads:
-        assert thread.acquired >= 60000
         assert thread.acquired_free + thread.totals[Kind.WAIT].count == thread.acquired
         assert thread.totals[Kind.HOLD].count <= thread.acquired
-        assert len(thread.spans) <= 64 * 255
+        assert 0 < len(thread.spans) <= 2 * 255
         assert len(thread.spans) + thread.spans_lost == sum(total.count for total in thread.totals.values())
-        ends = [span.end for span in thread.spans]
-        assert ends == sorted(ends)
+        assert thread.end - thread.spans[-1].end < 0.1     # the latest are kept
     assert any(thread.spans_lost for thread in threads)
 
 

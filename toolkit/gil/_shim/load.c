@@ -72,6 +72,9 @@ __attribute__((constructor)) static void load(void)
     register_thread_end();
     python = 1;
     pthread_atfork(NULL, NULL, in_child);
+    const char *chunks = getenv("GILSCOPE_GIL_CHUNKS");
+    if (chunks != NULL && atoi(chunks) > 0 && atoi(chunks) < CHUNKS_PER_THREAD)
+        chunks_wanted = (uint32_t)atoi(chunks);
     folder = getenv("GILSCOPE_GIL");
     if (folder != NULL && folder[0] == '/')
         open_file(folder, 0);

@@ -166,6 +166,7 @@ void close_file(void);
 void forget_file(void);
 
 /* slots.c */
+extern uint32_t chunks_wanted;   /* per thread; $GILSCOPE_GIL_CHUNKS where less is to be kept */
 struct slot *own_slot(int fresh);     /* fresh: the thread has just begun */
 void end_thread(void);
 void read_living(void);

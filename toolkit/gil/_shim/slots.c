@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 __thread struct self self;
+uint32_t chunks_wanted = CHUNKS_PER_THREAD;
 
 static pthread_key_t end_key;
 
@@ -154,7 +155,7 @@ void add_total_shared(struct total *total, uint64_t begin, uint64_t end)
 /* Give the chunk that can take one more span: the current one, a fresh one, or the thread's own oldest. */
 static struct chunk *open_chunk(struct slot *slot)
 {
-    if (self.owned < CHUNKS_PER_THREAD) {
+    if (self.owned < chunks_wanted) {
         uint32_t number = __atomic_fetch_add(&map->header.chunks_used, 1, __ATOMIC_RELAXED);
         if (number < CHUNKS_MAX) {
             struct chunk *chunk = &map->chunks[number];
