@@ -1,0 +1,237 @@
+"""`aggregator`: each service for real on every build, under load and left behind, and what is said of made-up runs."""
+
+import json
+import sys
+from functools import cache
+
+import pytest
+
+from tests.conformance.builds import builds, run_child
+from tests.experiments.trials import make_trial
+from tests.fakes import RunMaker
+from toolkit.builds.environment import build_environment
+from toolkit.builds.find import find_builds
+from toolkit.errors import ToolkitError
+from toolkit.experiments.aggregator import THEN, Aggregator
+from toolkit.experiments.aggregator_claims import LOADS, POOL
+from toolkit.experiments.base import Effort
+from toolkit.experiments.load.http_answers import merged
+from toolkit.experiments.programs import aggregator as program
+from toolkit.experiments.results import Results
+from toolkit.measure.frame import StoppedError
+from toolkit.model import Cell
+from toolkit.report import plots
+from toolkit.report.document import Document
+from toolkit.report.terminal import render
+
+# What a service is asked in a process of its own: gevent patches the one it is in, for good.
+SERVICE = """
+import asyncio, json, os, socket, sys, threading
+from toolkit.experiments.load.http_backends import Backend, Counts
+from toolkit.experiments.load.http_answers import BACKENDS
+from toolkit.experiments.programs.aggregator import SERVICES, service
+from toolkit.experiments.programs.web import in_thread
+
+model, workers, broken = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+try:
+    serve = service(model)
+except ImportError as error:
+    print(json.dumps({"missing": str(error)}))
+    raise SystemExit
+
+async def back_ends(ready):
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    counts = Counts()
+    servers = {name: await loop.create_server(lambda name=name: Backend(name, 0.01, counts), "127.0.0.1", 0)
+               for name in BACKENDS}
+    for name, server in servers.items():
+        addresses[name] = "127.0.0.1:%d" % server.sockets[0].getsockname()[1]
+        if name in broken:
+            server.close()
+    ready(1, lambda: loop.call_soon_threadsafe(stopped.set))
+    await stopped.wait()
+    for server in servers.values():
+        server.close()
+
+def ask(port, target):
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(b"GET %s HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n" % target)
+        received = b""
+        while more := connection.recv(65536):
+            received += more
+    head, _, body = received.partition(b"\\r\\n\\r\\n")
+    return int(head.split()[1]), body.decode()
+
+def at_once(port, numbers):
+    answers = {}
+    threads = [threading.Thread(target=lambda n=n: answers.update({n: ask(port, b"/merged/%d" % n)})) for n in numbers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [answers[n] for n in numbers]
+
+addresses, told = {}, {}
+with in_thread(lambda ready: asyncio.run(back_ends(ready))):
+    with serve(addresses, workers) as port:
+        told["answers"] = at_once(port, range(6))
+        told["unknown"] = ask(port, b"/else")[0]
+    try:
+        told["after"] = ask(port, b"/merged/1")
+    except OSError:
+        told["after"] = "gone"
+told["left"] = [thread.name for thread in threading.enumerate() if thread is not threading.main_thread()]
+import sysconfig
+told["gil"] = getattr(sys, "_is_gil_enabled", lambda: True)()
+told["free-threaded"] = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+print(json.dumps(told))
+"""
+MODELS = {"sync": 1, "threads": 3, "gevent": 1, "tornado": 1, "asyncio": 1}
+
+
+@cache
+def python_of(label):
+    """Return a python of the build with the libraries that there are wheels of."""
+    python = builds()[label]
+    try:
+        (build,) = (each for each in find_builds([f"{label}={python}"]).builds if each.label == label)
+        return str(build_environment(build, (), [package.requirement for package in Aggregator.packages]).python)
+    except ToolkitError as error:
+        pytest.skip(f"{label} has no environment: {error}")
+
+
+def ask_service(build, model, *broken):
+    done = run_child(python_of(build), "-c", SERVICE, model, str(MODELS[model]), *broken)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    if missing := told.get("missing"):
+        pytest.skip(missing)
+    return told, done.stderr
+
+
+@pytest.mark.parametrize("build", builds())
+@pytest.mark.parametrize("model", MODELS)
+def test_service_answers_right_at_once_and_leaves_nothing(build, model):
+    told, errors = ask_service(build, model)
+    assert [(status, json.loads(body)) for status, body in told["answers"]] == [(200, merged(n)) for n in range(6)]
+    assert told["unknown"] == 404
+    assert told["after"] == "gone"
+    assert [name for name in told["left"] if "Dummy" not in name] == []
+    assert errors == ""
+    assert told["gil"] is not told["free-threaded"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_back_end_that_is_gone_is_a_failed_answer_and_the_service_lives(model):
+    told, _ = ask_service("current", model, "price")
+    assert [status for status, _ in told["answers"]] == [500] * 6
+    assert told["unknown"] == 404
+
+
+def test_every_cell_has_a_number_or_a_reason(run_smoke):
+    smoke = run_smoke("aggregator")
+    assert not smoke.results.run.failures
+    models = {cell.runner for cell in smoke.results.cells()}
+    assert models >= {"sync", "threads", "gevent", "tornado", "asyncio"}
+    for cell in smoke.results.cells():
+        if smoke.results.reason(cell) is None:
+            scheduled, success = (smoke.results.metric(cell, name).center for name in ("scheduled", "success"))
+            assert scheduled == 5   # 5 users x 2/s for half a second
+            assert smoke.results.metric(cell, "requests").center == pytest.approx(success * scheduled)
+            # The slowest back end takes a tenth of 0.1 s, and the service waits for it.
+            assert smoke.results.value(cell).center >= 0.01
+        else:
+            assert smoke.results.absence(cell).word in {"skipped", "starved"}
+
+
+def test_greenlets_take_no_part_without_a_gil(run_smoke):
+    smoke = run_smoke("aggregator")
+    (cell,) = smoke.results.cells(build=smoke.free, runner="gevent")
+    assert "no wheels of it for free-threaded builds" in smoke.results.reason(cell)
+
+
+def test_report_and_figures_are_there(run_smoke):
+    smoke = run_smoke("aggregator")
+    for words in ("Answered right within 1.00 s", "Latency on", "CPU per answer", "nearly all"):
+        assert words in smoke.out
+    if plots.unavailable() is None:
+        assert {path.name for path in smoke.folder.glob("*.png")} == {"aggregator.png", "aggregator-latency.png"}
+
+
+def test_service_that_is_wrong_ends_the_trial(tmp_path, monkeypatch):
+    pytest.importorskip("requests")
+    scales = {"latency": 0.0, "seconds": 0.1, "limit": 1.0}
+    trial = make_trial(tmp_path, workers=1, scales=scales, users="1", rate="10")
+    trial.model = "sync"
+    monkeypatch.setattr(sys.modules.get("toolkit.experiments.programs.aggregator_blocking") or _blocking(), "merge",
+                        lambda number, parts: {"product": number, "parts": len(parts)})
+    with pytest.raises(StoppedError, match="wrong body"):
+        program.measure(trial)
+
+
+def _blocking():
+    from toolkit.experiments.programs import aggregator_blocking
+
+    return aggregator_blocking
+
+
+def made_up(pool, loop, *, build="3.14", cost=0.004, rounds=8, **metrics):
+    """Return a run in which a pool of threads and asyncio answer these shares of the requests of the heavy load."""
+    maker = RunMaker(rounds=rounds)
+    name = "free-threaded" if build.endswith("t") else "threads"
+    load = (("users", LOADS[-1].users), ("rate", LOADS[-1].rate))
+    cells = {model: Cell(workload="aggregator", runner=model, workers=workers, build=build, parameters=load)
+             for model, workers in ((name, POOL), ("asyncio", 1), ("sync", 1), ("gevent", 1))}
+    for model, success in ((name, pool), ("asyncio", loop), ("sync", 0.0)):
+        answered = {"cpu_per_answer": cost} if success else {}
+        usual = {"p50": 0.2, "p90": 0.3, "p99": 0.4, "max": 0.5, "growth": 1.0, "cores": 0.5, "threads": 3,
+                 "helper_cores": 0.2, "success": success, **answered}
+        maker.measure(cells[model], 0.2, **usual | (metrics if model == name else {}))
+    maker.twin(cells[name], 0.2)
+    maker.skip(cells["gevent"], "gevent cannot be installed: no wheel for this build")
+    return Results(maker.run((build,), options={"experiment": "aggregator", "effort": Effort.QUICK}))
+
+
+@pytest.mark.parametrize(("pool", "loop", "words"), [
+    (1.0, 1.0, "threads answer none no longer holds"),
+    (0.0, 0.99, "none of the requests in time, asyncio 99.0 %; as the source says"),
+    (0.5, 1.0, "not as badly as the source says"),
+    (0.5, 0.5, "neither is up to it"),
+])
+def test_sentence_follows_the_numbers(pool, loop, words):
+    said = " ".join(Aggregator().findings(made_up(pool, loop)))
+    assert words in said
+    assert "one thread that asks one back end after the other answers none: it can serve 2.7 requests/s" in said
+
+
+def test_what_one_core_serves_under_a_lock_is_said():
+    _, cost, _ = Aggregator().findings(made_up(1.0, 1.0, cost=0.004))
+    assert "250 and 250 requests/s; 192 are asked" in cost   # 1 / 4 ms
+    _, free, _ = Aggregator().findings(made_up(1.0, 1.0, build="3.14t"))
+    assert "every core at once" in free
+
+
+def shown(results):
+    return render(Document(Aggregator().sections(results)), ascii_only=True)
+
+
+def test_doubts_stand_below_the_table():
+    text = shown(made_up(0.9, 1.0, failures="3 x no answer within 1.00 s", growth=3.0,
+                         saturated="the load generator itself was up to 30 ms late")).replace("\n    ", " ")
+    assert "failed, in the last round with failures: 3 x no answer" in text
+    assert "was up to 30 ms late" in text
+    assert "latency grew 3.0x" in text
+    assert "no wheel for this build" in text
+
+
+def test_claims_stand_beside_the_numbers():
+    lines = shown(made_up(1.0, 1.0)).splitlines()
+    for model, then in THEN.items():
+        assert any(line.startswith(model) and line.endswith(then) for line in lines), lines
+
+
+def test_latency_of_a_cell_that_failed_is_not_drawn_and_its_bar_is_a_cross():
+    bars, curves = Aggregator().figures(made_up(1.0, 1.0))
+    (heavy,) = bars.panels[0].series
+    assert [value == value for value in heavy.y] == [True, True, True, False]   # noqa: PLR0124 - NaN
+    assert [series.name for series in curves.panels[0].series] == ["threads, 32 at a time", "asyncio", "sync"]
