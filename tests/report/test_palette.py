@@ -15,8 +15,8 @@ VISIONS = {
     "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
     "tritanopia": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900)),
 }
-# The edge of what one notices is 2.3 (Mahy 1994).  Closest come the green and the grey of history: 15.7 to a deuteranope,
-# who has the hollow markers to go by.
+# The edge of what one notices is 2.3 (Mahy 1994).  Closest come the green and the grey of history, 15.7 to a
+# deuteranope, who has the hollow markers to go by.
 DIFFERENT = 15
 PAIRS = list(combinations((*palette.COLOURS, palette.HISTORY, "#FFFFFF"), 2))
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.patches import Patch
 
 from toolkit.report.plots.frame import Scale, fit_categories, set_title, widest_word
-from toolkit.report.plots.lines import MISSING, add_cross, cross_handle
+from toolkit.report.plots.lines import MISSING, add_cross, cross_handle, has_interval
 from toolkit.report.plots.palette import TEXT, Look, looks
-from toolkit.report.plots.rules import add_rules
-from toolkit.report.plots.sheet import Sheet, column_count, row_height
+from toolkit.report.plots.rules import add_rules, head_room
+from toolkit.report.plots.sheet import Sheet, column_count, mark_count, row_height
+from toolkit.report.plots.style import WIDTH
 from toolkit.report.plots.ticks import drawable
 
 if TYPE_CHECKING:
@@ -20,13 +21,17 @@ if TYPE_CHECKING:
     from toolkit.report.figure import BarFigure, BarPanel, Series
 
 GROUP = 0.82    # share of a category's place that its bars take
+WIDEST = 64     # pixels; a wider bar is a wall
+LOWEST = 0.006  # share of the axis; a lower bar would not be seen, not even its colour
 
 
 def compose(figure: BarFigure) -> Sheet:
     """Return the figure laid out."""
-    y = Scale.over(figure.y, _ys(figure), count=6, zero=True)
-    sheet = Sheet(title=figure.title, note=figure.note, panels=len(figure.panels), columns=1, height=300)
-    sheet = _with_columns(sheet, figure)
+    columns = _columns(figure)
+    height = row_height(len(figure.panels), columns)
+    y = Scale.over(figure.y, _ys(figure), count=mark_count(height), zero=True)
+    sheet = Sheet(title=figure.title, note=figure.note, panels=len(figure.panels), columns=columns, height=height)
+    head_room(sheet, [panel.rules for panel in figure.panels], y)
     known = looks(series for panel in figure.panels for series in panel.series)
     for index, panel in enumerate(figure.panels):
         _panel(sheet, index, panel, known, y)
@@ -40,13 +45,12 @@ def compose(figure: BarFigure) -> Sheet:
     return sheet
 
 
-def _with_columns(measuring: Sheet, figure: BarFigure) -> Sheet:
-    """Return a sheet with as many columns as leave room for names and bars."""
+def _columns(figure: BarFigure) -> int:
+    """Return how many panels stand side by side with room for names and bars."""
+    measuring = Sheet(title="", note="", panels=1, columns=1, height=100)
     needed = [len(panel.categories) * max(widest_word(measuring, panel.categories) + 8, 13 * len(panel.series))
               for panel in figure.panels]
-    columns = column_count(len(figure.panels), needed)
-    return Sheet(title=figure.title, note=figure.note, panels=len(figure.panels), columns=columns,
-                 height=row_height(len(figure.panels), columns))
+    return column_count(len(figure.panels), needed)
 
 
 def _panel(sheet: Sheet, index: int, panel: BarPanel, known: Mapping[str, Look], y: Scale) -> None:
@@ -54,7 +58,8 @@ def _panel(sheet: Sheet, index: int, panel: BarPanel, known: Mapping[str, Look],
     y.apply(axes, "y", labelled=sheet.is_left(index))
     axes.set_xlim(-0.5, len(panel.categories) - 0.5)
     axes.tick_params(axis="x", length=0)
-    width = GROUP / len(panel.series) if panel.series else GROUP
+    place = WIDTH / sheet.columns / max(len(panel.categories), 1)   # pixels, about
+    width = min(GROUP / max(len(panel.series), 1), WIDEST / place)
     for nth, each in enumerate(panel.series):
         shift = (nth - (len(panel.series) - 1) / 2) * width
         _bars(sheet, axes, each, known[each.name], y, shift, width)
@@ -71,7 +76,10 @@ def _bars(sheet: Sheet, axes: Any, series: Series, look: Look, y: Scale, shift: 
             continue
         foot = y.lo if y.axis.log else 0.0
         axes.bar(centre, value - foot, width * 0.92, bottom=foot, **_bar_style(look), zorder=2)
-        if math.isfinite(low) and math.isfinite(high):
+        if abs(value - foot) < LOWEST * (y.hi - y.lo) and not y.axis.log:
+            axes.plot([centre - width * 0.46, centre + width * 0.46], [value, value], color=look.colour, linewidth=2.5,
+                      solid_capstyle="butt", zorder=2.5)
+        if has_interval(low, high):
             start = max(low, foot) if y.axis.log else low
             axes.plot([centre, centre], [start, high], color=TEXT, linewidth=1.1, marker="_", markersize=5, zorder=3)
 

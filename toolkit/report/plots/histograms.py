@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from toolkit.report.plots.frame import Scale, room_for_marks, set_title, thin_marks
 from toolkit.report.plots.palette import COLOURS, FAINT
 from toolkit.report.plots.rules import add_rules, head_room
-from toolkit.report.plots.sheet import Sheet, column_count, row_height
+from toolkit.report.plots.sheet import Sheet, column_count, mark_count, row_height
 from toolkit.report.plots.style import LEGEND, points
 
 if TYPE_CHECKING:
@@ -22,10 +22,11 @@ def compose(figure: HistogramFigure) -> Sheet:
     counts = [count for panel in figure.panels for count in panel.counts if count > 0]
     counts += [rule.value for panel in figure.panels for rule in panel.rules if rule.axis == "y"]
     # The least count is to be seen on a logarithmic axis too: it stands upon half of it.
-    y = Scale.over(figure.y, [*counts, min(counts, default=1) / 2] if figure.y.log else counts, count=5, zero=True)
+    counts += [min(counts, default=1) / 2] if figure.y.log else []
     columns = column_count(len(figure.panels), [room_for_marks(x)])
-    sheet = Sheet(title=figure.title, note=figure.note, panels=len(figure.panels), columns=columns,
-                  height=row_height(len(figure.panels), columns))
+    height = row_height(len(figure.panels), columns)
+    y = Scale.over(figure.y, counts, count=mark_count(height), zero=True)
+    sheet = Sheet(title=figure.title, note=figure.note, panels=len(figure.panels), columns=columns, height=height)
     head_room(sheet, [panel.rules for panel in figure.panels], y)
     for index, panel in enumerate(figure.panels):
         _panel(sheet, index, panel, x, y)

@@ -11,7 +11,7 @@ from matplotlib.transforms import ScaledTranslation
 from toolkit.report.plots.frame import Scale, room_for_marks, set_title, thin_marks
 from toolkit.report.plots.palette import FAINT, Look, looks
 from toolkit.report.plots.rules import add_rules, head_room
-from toolkit.report.plots.sheet import Sheet, column_count, row_height
+from toolkit.report.plots.sheet import Sheet, column_count, mark_count, row_height
 from toolkit.report.plots.ticks import drawable
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ def compose(figure: LineFigure) -> Sheet:
     """Return the figure laid out."""
     x = Scale.over(figure.x, _xs(figure), count=8, places=[
         place for panel in figure.panels for series in panel.series for place in series.x])
-    y = Scale.over(figure.y, _ys(figure), count=6, zero=True)
     columns = column_count(len(figure.panels), [room_for_marks(x)])
-    sheet = Sheet(title=figure.title, note=figure.note, panels=len(figure.panels), columns=columns,
-                  height=row_height(len(figure.panels), columns))
+    height = row_height(len(figure.panels), columns)
+    y = Scale.over(figure.y, _ys(figure), count=mark_count(height), zero=True)
+    sheet = Sheet(title=figure.title, note=figure.note, panels=len(figure.panels), columns=columns, height=height)
     known = looks(series for panel in figure.panels for series in panel.series)
     head_room(sheet, [panel.rules for panel in figure.panels], y)
     for index, panel in enumerate(figure.panels):
@@ -84,7 +84,7 @@ def _line(axes: Any, series: Series, look: Look, y: Scale) -> None:
     axes.plot(series.x, values, **_line_style(look), zorder=3 if not look.hollow else 2.5)
     ends = [(x, max(lo, y.lo) if y.axis.log else lo, hi)
             for x, value, lo, hi in zip(series.x, values, series.lo, series.hi, strict=True)
-            if math.isfinite(lo) and math.isfinite(hi) and math.isfinite(value)] if series.lo else []
+            if has_interval(lo, hi) and math.isfinite(value)] if series.lo else []
     if not ends:
         return
     places, los, his = zip(*ends, strict=True)
@@ -95,6 +95,11 @@ def _line(axes: Any, series: Series, look: Look, y: Scale) -> None:
         for edge in (los, his):
             axes.plot(places, edge, linestyle="none", marker="_", markersize=6, markeredgewidth=1.2,
                       color=look.colour, zorder=2.8)
+
+
+def has_interval(lo: float, hi: float) -> bool:
+    """Return whether there is something to draw: both ends, and apart."""
+    return math.isfinite(lo) and math.isfinite(hi) and lo != hi
 
 
 def _line_style(look: Look) -> dict[str, Any]:

@@ -38,7 +38,8 @@ class Look:
 
 
 def looks(series: Iterable[Series]) -> dict[str, Look]:
-    """Return one look per name, in the order in which the names come up."""
+    """Return one look per name: first what is measured, in the order in which the names come up, then the past."""
+    series = sorted(series, key=lambda each: each.style == "history")   # a stable order
     found: dict[str, Look] = {}
     past = 0
     for each in series:

@@ -20,7 +20,7 @@ LINE = {"color": FAINT, "linewidth": 1.1, "linestyle": (0, (4, 2)), "zorder": 1.
 LABEL = {"fontsize": points(NOTE), "color": FAINT, "zorder": 5,
          "bbox": {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6}}
 ROW = 15   # pixels from one label's line to the next
-SHARES = (1, 0, 0.75, 0.25, 0.5)   # where along a level line its label may stand; the best first
+PLACES = 20   # along a level line, where its label may stand
 MANY = 10**6
 
 
@@ -57,20 +57,28 @@ def _label(axes: Any, rule: Rule) -> Any:
 
 
 def head_room(sheet: Sheet, rules: Sequence[Sequence[Rule]], y: Scale) -> None:
-    """Lengthen the y axis of all panels so that the labels of upright lines stand above the values."""
+    """Lengthen the y axis of all panels so that the labels of lines, the upright ones above all values, have room."""
     most = max((sum(rule.axis == "x" for rule in each) for each in rules), default=0)
-    if not most:
-        return
+    top = max((rule.value for each in rules for rule in each if rule.axis == "y"), default=y.lo)
 
     def fit() -> None:
         for axes in sheet.axes:
-            share = 1 - (most * ROW + 6) / axes.get_window_extent().height
+            height = axes.get_window_extent().height
+            wanted = most * ROW + 6 if most else max(ROW + 3 - (1 - _share(y, top)) * height, 0)
+            share = 1 - wanted / height
             if y.axis.log:
                 axes.set_ylim(y.lo, y.lo * (y.hi / y.lo) ** (1 / share))
             else:
                 axes.set_ylim(y.lo, y.lo + (y.hi - y.lo) / share)
 
     sheet.on_fit(fit)
+
+
+def _share(y: Scale, value: float) -> float:
+    """Return where on the axis a value lies: 0 at its start, 1 at its end."""
+    if y.axis.log:
+        return math.log(value / y.lo) / math.log(y.hi / y.lo) if value > 0 else 0.0
+    return (value - y.lo) / (y.hi - y.lo)
 
 
 def _stack(sheet: Sheet, axes: Any, labelled: Sequence[tuple[Rule, Any]]) -> list[int]:
@@ -100,17 +108,18 @@ def _put_level(sheet: Sheet, axes: Any, rule: Rule, label: Any, taken: Sequence[
     width = sheet.width_of(rule.label, NOTE) + 8
     spots = _drawn(axes)
 
-    def crowd(place: tuple[float, str]) -> int:
+    def crowd(place: tuple[float, str]) -> float:
         share, side = place
-        left = box.x0 + share * (box.width - width)
+        left: float = box.x0 + share * (box.width - width)
         foot = level + 1 if side == "bottom" else level - ROW
-        outside = foot < box.y0 or foot + ROW > box.y1
-        upon = any(left < other.x1 and other.x0 < left + width and foot < other.y1 and other.y0 < foot + ROW
+        outside: bool = foot < box.y0 or foot + ROW > box.y1
+        upon: bool = any(left < other.x1 and other.x0 < left + width and foot < other.y1 and other.y0 < foot + ROW
                    for other in taken)
-        values = sum(left - 4 <= x <= left + width + 4 and foot - 2 <= y <= foot + ROW for x, y in spots)
-        return values + MANY * outside + MANY * upon
+        values: int = sum(left - 4 <= x <= left + width + 4 and foot < y < foot + ROW - 1 for x, y in spots)
+        # Among places without values the ends are taken, the right one first.
+        return values + MANY * outside + MANY * upon + min(0.5, 1 - share, 0.1 + share)
 
-    share, side = min(((share, side) for share in SHARES for side in ("bottom", "top")), key=crowd)
+    share, side = min(((i / PLACES, side) for i in range(PLACES + 1) for side in ("bottom", "top")), key=crowd)
     label.xy = ((share * (box.width - width) + 4) / box.width, rule.value)
     label.set(ha="left", va=side, y=2 if side == "bottom" else -2)
 
@@ -125,7 +134,11 @@ def _drawn(axes: Any) -> list[tuple[float, float]]:
         for (x0, y0), (x1, y1) in pairwise(spots):
             found += [(x0 + (x1 - x0) * i / 20, y0 + (y1 - y0) * i / 20) for i in range(21)]
         found += [(x, y) for x, y in spots]
+    for collection in axes.collections:
+        for segment in collection.get_segments() if hasattr(collection, "get_segments") else ():
+            (x0, y0), (x1, y1) = axes.transData.transform(segment)
+            found += [(x0 + (x1 - x0) * i / 20, y0 + (y1 - y0) * i / 20) for i in range(21)]
     for bar in axes.patches:
         box = bar.get_window_extent()
-        found += [(box.x0 + box.width * i / 4, box.y0 + box.height * j / 20) for i in range(5) for j in range(21)]
+        found += [(box.x0 + box.width * i / 8, box.y0 + box.height * j / 20) for i in range(9) for j in range(21)]
     return found

@@ -58,15 +58,19 @@ class Sheet:
         """Explain the handles by their names between title and panels, where no value can lie."""
         rows = [(handle, self.wrapped(name, WIDTH - 80, LEGEND)) for name, handle in entries.items()]
         for columns in range(min(len(rows), MOST_LEGEND_COLUMNS), 0, -1):
-            # Matplotlib fills columns from the top down; one reads rows.
-            handles, names = zip(*(row for column in range(columns) for row in rows[column::columns]), strict=True)
-            self._legend = self.figure.legend(
-                handles, names, loc="upper left", ncols=columns, frameon=False, borderaxespad=0,
-                borderpad=0, handlelength=2.6, columnspacing=1.6, handletextpad=0.6, labelspacing=0.35,
-            )
+            # Rows of even length: six and one more would look like an afterthought.
+            self._legend = self._legend_of(rows, -(-len(rows) // -(-len(rows) // columns)))
             if columns == 1 or self._size(self._legend)[0] <= WIDTH - 2 * PAD:
                 return
             self._legend.remove()
+
+    def _legend_of(self, rows: Sequence[tuple[Any, str]], columns: int) -> Any:
+        # Matplotlib fills columns from the top down; one reads rows.
+        handles, names = zip(*(row for column in range(columns) for row in rows[column::columns]), strict=True)
+        return self.figure.legend(
+            handles, names, loc="upper left", ncols=columns, frameon=False, borderaxespad=0, borderpad=0,
+            handlelength=2.6, columnspacing=1.6, handletextpad=0.6, labelspacing=0.35,
+        )
 
     def arrange(self) -> None:
         """Give everything its place."""
@@ -172,6 +176,11 @@ def column_count(panels: int, needed: Sequence[float]) -> int:
     if panels == 3 and widest <= 205:  # noqa: PLR2004 -- what is left of 800 beside marks and titles
         return 3
     return 2 if panels > 1 and widest <= 325 else 1  # noqa: PLR2004 -- likewise
+
+
+def mark_count(height: float) -> int:
+    """Return how many marks a y axis so many pixels high has room for."""
+    return round(height / 42)
 
 
 def row_height(panels: int, columns: int) -> float:

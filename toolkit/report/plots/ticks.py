@@ -67,7 +67,7 @@ def log_steps(lo: float, hi: float, count: int) -> list[float]:
     factors: tuple[float, ...] = (1,) if math.log10(hi / lo) >= MANY_DECADES else (1, 2, 5)
     found = [_power(exponent) * factor for exponent in range(first, last + 1) for factor in factors]
     found = [value for value in found if lo * (1 - 1e-9) <= value <= hi * (1 + 1e-9)]
-    step = math.ceil(len(found) / max(count, 2))
+    step = math.ceil(len(found) / max(count * 1.5, 2))
     if step > 1 and len(factors) > 1:
         return log_steps_of_ten(found) or found[::step]
     return found[::step] if len(found) > 1 else linear_steps(lo, hi, count)
@@ -80,10 +80,10 @@ def log_steps_of_ten(values: Iterable[float]) -> list[float]:
 
 
 def linear_steps(lo: float, hi: float, count: int) -> list[float]:
-    """Return round numbers at equal distances: at most about `count`, steps of 1, 2 or 5 times a power of ten."""
+    """Return round numbers at equal distances: at most about `count`, steps of 1, 2, 2.5 or 5 times a power of ten."""
     raw = (hi - lo) / max(count, 2)
     size = 10 ** math.floor(math.log10(raw))
-    step = next(factor * size for factor in (1, 2, 5, 10) if factor * size >= raw * (1 - 1e-9))
+    step = next(factor * size for factor in (1, 2, 2.5, 5, 10) if factor * size >= raw * (1 - 1e-9))
     first, last = math.ceil(lo / step - 1e-9), math.floor(hi / step + 1e-9)
     return [index * step for index in range(first, last + 1)]
 
