@@ -145,7 +145,13 @@ for thread in threads:
 _interpreters.destroy(number)
 """
 
-MANY = "import sys; sys.setswitchinterval(1e-4)" + SPIN
+MANY = """
+import threading
+lock = threading.Lock()
+lock.acquire()
+for _ in range(1000):
+    lock.acquire(timeout=1e-5)
+"""
 
 ALONE = """
 import time

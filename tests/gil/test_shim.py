@@ -195,17 +195,15 @@ def test_interpreter_with_its_own_gil_is_covered(label, record):
     assert not process.gils_lost
 
 
-@pytest.mark.parametrize("label", WITH_GIL)
+@pytest.mark.parametrize("label", BUILDS)
 def test_memory_is_bounded_and_totals_stay_exact(label, record):
-    process = record(label, programs.MANY, "2", GILSCOPE_GIL_CHUNKS="2").process
-    threads = [each for each in process.threads if not each.main]
-    for thread in threads:
-        assert thread.acquired_free + thread.totals[Kind.WAIT].count == thread.acquired
-        assert thread.totals[Kind.HOLD].count <= thread.acquired
-        assert 0 < len(thread.spans) <= 2 * 255
-        assert len(thread.spans) + thread.spans_lost == sum(total.count for total in thread.totals.values())
-        assert thread.end - thread.spans[-1].end < 0.1     # the latest are kept
-    assert any(thread.spans_lost for thread in threads)
+    (main,) = record(label, programs.MANY, GILSCOPE_GIL_CHUNKS="2").process.threads
+    assert main.totals[Kind.PARK].count >= 1000
+    assert len(main.spans) <= 2 * 255
+    assert len(main.spans) + main.spans_lost == sum(total.count for total in main.totals.values())
+    ends = [span.end for span in main.spans]
+    assert ends == sorted(ends)
+    assert main.end - ends[-1] < 0.1     # the latest are kept
 
 
 @pytest.mark.parametrize("label", WITH_GIL)
