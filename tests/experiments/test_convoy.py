@@ -137,6 +137,12 @@ def test_two_modes_are_named_and_the_mean_is_doubted():
     assert (fast_mode.share, slow_mode.share) == (0.5, 0.5)
 
 
+def test_rounds_are_added_up():
+    results = convoy_run(rounds=4)
+    cell = results.find(build="3.14", runner="threads", workers=1)
+    assert convoy_cells.histogram(results, cell).count == 4 * 1000
+
+
 def test_bursts_too_few_for_a_mode_are_told():
     maker = RunMaker(rounds=1)
     cell = arm(maker, "convoy", "3.14", "threads", 1, rate=500, p50=5e-3)

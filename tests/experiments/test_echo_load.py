@@ -148,6 +148,20 @@ def test_what_cannot_start_to_burn_is_told(kind):
     assert "not today" in done.stdout + done.stderr
 
 
+DEAF = """
+import subprocess, sys
+from toolkit.experiments.programs import burners
+burners.ELSEWHERE = "import os, time\\ndef burn(told, tell):\\n    os.write(tell, b'r')\\n    time.sleep(1000)\\n"
+with burners.burning("processes", 1) as started:
+    pass
+print("ended")
+"""
+
+
+def test_process_that_does_not_listen_is_ended():
+    assert run_child(sys.executable, "-c", DEAF, timeout=30).stdout == "ended\n"
+
+
 # --- the open loop
 
 
@@ -175,6 +189,23 @@ def test_the_same_stall_shows_once_in_a_closed_loop():
     assert report["requests"] == 100
     assert report["max"] >= 0.19
     assert slower_than(report, 0.19 / 1.13) == 1
+
+
+def test_a_pause_of_the_generator_counts_as_latency_and_is_told(monkeypatch):
+    pause, receive, calls = threading.Event(), echo_client._receive, []
+
+    def receive_after_a_pause(*arguments):
+        calls.append(arguments)
+        if len(calls) == 20:
+            pause.wait(0.2)
+        receive(*arguments)
+
+    monkeypatch.setattr(echo_client, "_receive", receive_after_a_pause)
+    with connected(echo) as near:
+        report = open_loop(near, rate=500, seconds=0.5, least=1, bound=10)
+    assert report["sent"] == 250
+    assert slower_than(report, 0.02) >= 0.9 * 500 * (0.2 - 0.02) - 5
+    assert "up to" in report["saturated"]
 
 
 def test_rate_beyond_the_generator_is_saturation():

@@ -135,6 +135,16 @@ def test_one_and_two_waits_of_the_same_interval_are_one_mode():
     assert len(modes(LogHistogram(lognormal(5e-3, 0.05, 500) + lognormal(10e-3, 0.05, 500)))) == 1
 
 
+def test_modes_lie_a_factor_of_three_apart():
+    assert len(modes(LogHistogram([1e-3] * 500 + [2.9e-3] * 500))) == 1
+    assert len(modes(LogHistogram([1e-3] * 500 + [3.5e-3] * 500))) == 2
+
+
+def test_humps_that_overlap_are_one_mode():
+    overlapping = lognormal(1e-3, 0.5, 2000) + lognormal(5e-3, 0.5, 2000)
+    assert len(modes(LogHistogram(overlapping))) == 1
+
+
 def test_a_closed_loop_that_is_half_the_time_slow_has_two_modes_by_time_alone():
     values = lognormal(13e-6, 0.15, 38_000) + lognormal(5e-3, 0.1, 100)
     assert len(modes(LogHistogram(values))) == 1

@@ -75,6 +75,7 @@ class Convoy(Experiment):
         Effort.FULL: Level(rounds=10, seconds=1500, scales={
             "closed": 2, "open": 3, "least": 100, "bound": 20, "rate": 2000}),
     }
+    timeout = 120.0   # two loops to their bounds, with all their patience, say nothing meanwhile
 
     @override
     def plan(self, setting: Setting) -> Plan:

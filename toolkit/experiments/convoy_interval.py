@@ -78,6 +78,7 @@ class ConvoyInterval(Experiment):
         Effort.FULL: Level(rounds=5, seconds=2400, scales={
             "closed": 2, "open": 2, "least": 50, "bound": 20, "rate": 2000}),
     }
+    timeout = 120.0   # two loops to their bounds, with all their patience, say nothing meanwhile
 
     @override
     def plan(self, setting: Setting) -> Plan:
