@@ -8,9 +8,8 @@ import sys
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
-from toolkit.builds.environment import normalized
 from toolkit.errors import ToolkitError
-from toolkit.evaluate.distributions import TOOLS, site_folders
+from toolkit.evaluate.distributions import TOOLS, own_name, site_folders
 
 OURS = "gilscope"
 
@@ -24,7 +23,7 @@ def current_requirements() -> tuple[str, ...]:
         ToolkitError: Nothing is installed there.
     """
     place = Path(os.environ.get("VIRTUAL_ENV") or sys.prefix)
-    found = {normalized(each.metadata["Name"] or ""): each
+    found = {own_name(each): each
              for each in distributions(path=[str(folder) for folder in site_folders(place)])}
     wanted = tuple(f"{name}=={each.version}" for name, each in sorted(found.items())
                    if name and name not in TOOLS | {OURS} and not _is_local(each))

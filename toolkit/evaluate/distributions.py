@@ -36,11 +36,18 @@ def installed(folders: Sequence[Path], build: Build) -> tuple[Distribution, ...]
     """Return the distributions in some folders, by name, as `build` sees them."""
     by_name: dict[str, Distribution] = {}
     for found in distributions(path=[str(folder) for folder in folders]):
-        # A folder whose metadata cannot be read has no name; pip leaves such when it is interrupted.
-        name = normalized(found.metadata["Name"] or "")
+        name = own_name(found)
         if name and name not in TOOLS:
             by_name.setdefault(name, _distribution(found, name, build))
     return tuple(by_name[name] for name in sorted(by_name))
+
+
+def own_name(found: Installed) -> str:
+    """Return a distribution's normalised name; "" for a folder without metadata, which pip leaves when interrupted."""
+    try:
+        return normalized(found.metadata.get("Name") or "")
+    except FileNotFoundError:   # 3.15 says so
+        return ""
 
 
 def _distribution(found: Installed, name: str, build: Build) -> Distribution:
@@ -69,8 +76,9 @@ def _extensions(files: Iterable[str], root: Path, build: Build) -> Iterable[tupl
             continue
         if match["t"] and int(tag.rstrip("t")) < 315:  # noqa: PLR2004  PEP 803: the first with abi3t
             continue
-        if has_hook(root / file, match["name"]):
-            yield ".".join([*folders, match["name"]]), str(root / file)
+        parts = folders if match["name"] == "__init__" else [*folders, match["name"]]
+        if parts and has_hook(root / file, parts[-1]):
+            yield ".".join(parts), str(root / file)
 
 
 def has_hook(path: Path, name: str) -> bool:
@@ -101,11 +109,12 @@ def _inner(files: Iterable[str]) -> Iterable[str]:
 
 def _modules(files: Iterable[str], extensions: Sequence[str]) -> Iterable[str]:
     """Return what a program would import: the outermost packages and modules, public ones where there are any."""
-    packages = {tuple(file.split("/")[:-1]) for file in files if file.endswith("/__init__.py")}
+    packages = {tuple(file.split("/")[:-1]) for file in files if re.search(r"/__init__\.(py|.*so)$", file)}
     found = {".".join(package) for package in packages
              if not any(package[:depth] in packages for depth in range(1, len(package)))}
     found |= {file.removesuffix(".py") for file in files if "/" not in file and file.endswith(".py")}
-    found |= {name for name in extensions if "." not in name}
+    # What mypyc names after a hash is a part of the other modules.
+    found |= {name for name in extensions if "." not in name and not name.endswith("__mypyc")}
     named = [name for name in sorted(found) if all(part.isidentifier() for part in name.split("."))
              and not NOT_THE_PACKAGE.fullmatch(name.partition(".")[0])]
     return [name for name in named if not name.rpartition(".")[2].startswith("_")] or named

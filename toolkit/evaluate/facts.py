@@ -72,9 +72,10 @@ class ImportRun:
     during: str                             # the module that was being imported or loaded then
     gil_on: bool | None                     # at the end; None: it did not get there
     stdlib: tuple[str, ...]                 # the standard library's modules that it loaded
+    present: tuple[str, ...] = ()           # its extension modules that were there at the end, however they came
     output: str = ""                        # the last lines it printed, when it did not come to its end
 
     @property
     def loaded(self) -> frozenset[str]:
         """Names of the extension modules that were loaded."""
-        return frozenset(load.name for load in self.loads if load.error is None)
+        return frozenset(load.name for load in self.loads if load.error is None) | frozenset(self.present)

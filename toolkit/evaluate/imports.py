@@ -83,6 +83,7 @@ def _read(
         failed=tuple((record["name"], record["error"]) for record in records if record["event"] == "failed"),
         loads=tuple(_loads(records)), kind=kind, reason=reason, during=_during(records) if kind != "done" else "",
         gil_on=end["gil"] if end else None, stdlib=tuple(end["stdlib"]) if end else (),
+        present=tuple(end["present"]) if end else (),
         output=told.ending.output if kind != "done" else "")
 
 

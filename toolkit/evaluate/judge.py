@@ -93,7 +93,7 @@ def _whole(seen: Seen) -> Verdict:
     """Judge what imports and leaves the GIL off."""
     if lost := lost_modules(seen):
         return Verdict(status=Status.LOST, reasons=tuple(_lost_reason(seen, name) for name in lost))
-    if unknown := _unknown(seen):
+    if unknown := _unknown(seen) or _never_imported(seen):
         return Verdict(status=Status.UNKNOWN, reasons=unknown)
     has_code = seen.extensions or (seen.reference_distribution and seen.reference_distribution.extensions)
     return Verdict(status=Status.READY if has_code else Status.PURE)
@@ -186,16 +186,20 @@ def _while(run: ImportRun) -> str:
 
 
 def _failed(seen: Seen) -> tuple[str, ...]:
-    """Return the roots that fail here and not on the build with the GIL, or that are all there is."""
+    """Return the roots that fail here and not on the build with the GIL; without one, all of them when all fail."""
+    failed = _failed_roots(seen)
+    if seen.reference:
+        elsewhere = {name for name, _ in seen.reference.failed}
+        failed = {name: error for name, error in failed.items() if name not in elsewhere}
+    elif seen.distribution and set(failed) != set(seen.distribution.modules):
+        failed = {}   # one may need what was never installed
+    return tuple(f"{name}: {error}" for name, error in failed.items())
+
+
+def _failed_roots(seen: Seen) -> dict[str, str]:
     if not seen.run or not seen.distribution:
-        return ()
-    elsewhere = {name for name, _ in seen.reference.failed} if seen.reference else set()
-    roots = set(seen.distribution.modules)
-    failed = {name: error for name, error in seen.run.failed if name in roots}
-    new = tuple(f"{name}: {error}" for name, error in failed.items() if name not in elsewhere)
-    if new or set(failed) != roots or not failed:
-        return new if seen.reference or set(failed) == roots else ()
-    return tuple(f"{name}: {error}; on the build with the GIL, too" for name, error in failed.items())
+        return {}
+    return {name: error for name, error in seen.run.failed if name in seen.distribution.modules}
 
 
 def _gil(seen: Seen, culprits: dict[str, str]) -> Verdict:
@@ -222,6 +226,13 @@ def _unknown(seen: Seen) -> tuple[str, ...]:
     # What can be imported nowhere, as a library is missing, is nobody's loss.
     return tuple(f"{extension.name}: {extension.problem}" for extension in seen.extensions
                  if extension.problem and extension.name not in loaded and extension.name not in failed_there)
+
+
+def _never_imported(seen: Seen) -> tuple[str, ...]:
+    """Return the errors when nothing of the distribution could be imported, here or with the GIL."""
+    if not seen.run or seen.run.imported:
+        return ()
+    return tuple(f"{name}: {error}; on the build with the GIL, too" for name, error in _failed_roots(seen).items())
 
 
 def owns(distribution: Distribution | None, load: Load) -> bool:

@@ -61,7 +61,9 @@ def import_all(job: dict[str, Any], turn: int | None = None) -> None:
         for name in job[part]:
             if part == "roots" or name not in sys.modules:
                 _import_one(journal, name, part)
-    journal.write("end", gil=_gil_is_on(), stdlib=sorted(_stdlib_modules()))
+    # mypyc makes several modules when one is loaded, and nobody is asked for the others.
+    present = [name for name in job["extensions"] if name in sys.modules]
+    journal.write("end", gil=_gil_is_on(), stdlib=sorted(_stdlib_modules()), present=present)
     journal.close()
 
 
