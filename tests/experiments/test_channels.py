@@ -113,13 +113,25 @@ def test_ring_counts_every_hop():
     assert 0 < taken.metrics["lap_p50"] <= taken.metrics["lap_p99"] <= taken.metrics["lap_max"]
 
 
-def test_large_messages_are_not_all_ordered_at_once(monkeypatch):
-    orders = []
-    order = workers.Crew.order
-    monkeypatch.setattr(workers.Crew, "order", lambda crew, number: (orders.append(number), order(crew, number)))
-    monkeypatch.setattr(program, "MOST_BYTES", 3 * 2 * 1000)
+def test_large_messages_are_not_all_on_their_way_at_once(monkeypatch):
+    ordered, taken, ahead = [], [], []
+    order, take = workers.Crew.order, program.Inbox._take
+
+    def note_order(crew, number):
+        ordered.append(number)
+        ahead.append(sum(ordered) - sum(taken))
+        order(crew, number)
+
+    def note_take(inbox, number, turns):
+        take(inbox, number, turns)
+        taken.append(number // 2)   # of each of the two senders
+
+    monkeypatch.setattr(workers.Crew, "order", note_order)
+    monkeypatch.setattr(program.Inbox, "_take", note_take)
+    monkeypatch.setattr(program, "MOST_BYTES", 8 * 2 * 1000)
     program.measure(TinyTrial("fan-in", 2, size=1000))
-    assert max(orders[:-2]) == 3      # the last two: what is checked, and the end
+    assert max(ordered) == 4
+    assert max(ahead[:-2]) == 8      # the last two: what is checked, and the end
 
 
 @pytest.mark.parametrize(("broken", "kind", "reason"), [

@@ -160,36 +160,43 @@ def _fan_in(trial: Trial) -> Taken:
 
 
 class Inbox:
-    """Where the messages of all senders come in."""
+    """Where the messages of all senders come in.
+
+    Not more than `most` of each sender are on their way, as what waits needs memory.  They are ordered in halves of
+    that, the next one while the one before arrives: a queue that runs dry is slower where its reader sleeps.
+    """
 
     def __init__(self, workers: Crew, receive: ends.Receive, senders: int, size: int, most: int) -> None:
-        """Not more than `most` messages of each sender are ordered at a time: what waits needs memory."""
+        """The workers are ready."""
         self.count = 0
-        self._workers, self._receive, self._senders, self._size, self._most = workers, receive, senders, size, most
+        self._workers, self._receive, self._senders, self._size = workers, receive, senders, size
+        self._half = max(1, most // 2 // ends.TURNS) * ends.TURNS  # a sender begins each order with its first turn
 
     def messages(self, number: int) -> Stretch:
         """Receive `number` messages of each sender, in each sender's order."""
+        halves = [min(self._half, number - start) for start in range(0, number, self._half)]
+        turns = [0] * (self._senders + 1)
         begin = time.perf_counter()
-        left = number
-        while left:
-            batch = min(left, self._most)
-            self._workers.order(batch)
-            self._take(batch)
-            left -= batch
+        self._workers.order(halves[0])
+        for half, following in zip(halves, [*halves[1:], 0], strict=True):
+            if following:
+                self._workers.order(following)
+            self._take(half * self._senders, turns)
         self.count += number
-        return Stretch(number, time.perf_counter() - begin)
+        stretch = Stretch(number, time.perf_counter() - begin)
+        if turns[1:] != [number] * self._senders:
+            raise WrongMessageError(f"{turns[1:]} messages from each sender instead of {number}")
+        return stretch
 
-    def _take(self, batch: int) -> None:
-        receive, size, turns = self._receive, self._size, [0] * (self._senders + 1)
-        for _ in range(batch * self._senders):
+    def _take(self, number: int, turns: list[int]) -> None:
+        receive, size = self._receive, self._size
+        for _ in range(number):
             received = receive()
             place = received[1]
             if received[0] != ends.DATA or received[2] != turns[place] % ends.TURNS or len(received) != size:
                 _received(received)
                 raise WrongMessageError(f"sender {place}: a message is missing, or came out of order")
             turns[place] += 1
-        if turns[1:] != [batch] * self._senders:
-            raise WrongMessageError(f"{turns[1:]} messages from each sender instead of {batch}")
 
     def check_content(self) -> None:
         """Refuse a channel that changes a message."""
@@ -205,11 +212,12 @@ def _calibrated(trial: Trial, run: Callable[[int], Stretch]) -> tuple[Stretch, C
     """Find how many laps take about as long as the scale "seconds" says, then measure so many."""
     target, number = trial.scales["seconds"], 1
     while True:
-        seconds = run(number).seconds
+        seconds = max(run(number).seconds, 1e-6)
         trial.progress()
-        wanted = max(LEAST_LAPS, min(MOST, round(number * target / max(seconds, 1e-6))))
-        if seconds >= target / 5 or wanted <= number * 2:
+        wanted = max(LEAST_LAPS, min(MOST, round(number * target / seconds)))
+        if seconds >= target / 2 or number >= wanted:
             break
+        # In steps: a queue that is looked at now and then takes as long for the first message as for thousands.
         number = min(wanted, number * GROWTH)
     with trial.measuring() as clock:
         taken = run(wanted)
