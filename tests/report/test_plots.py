@@ -138,7 +138,7 @@ def test_axes_and_series_are_named(drawn, name):
     words += [axis.title for axis in (getattr(figure, "x", None), getattr(figure, "y", None)) if isinstance(axis, Axis)]
     words += [getattr(figure, key, "") for key in ("note", "x_title", "y_title", "unit")]
     names = {series.name for panel in figure.panels for series in getattr(panel, "series", ())}
-    words += names if len(names) > 1 else []
+    words += names
     words += [rule.label for panel in figure.panels for rule in getattr(panel, "rules", ())]
     words += [*getattr(figure, "states", ()), *getattr(figure, "rows", ()), *getattr(figure, "columns", ())]
     assert [each for each in words if " ".join(each.split()) not in said] == []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.patches import Patch
 
-from toolkit.report.plots.frame import Scale, fit_categories, set_title, widest_word
+from toolkit.report.plots.frame import Scale, fit_categories, say_empty, set_title, widest_word
 from toolkit.report.plots.lines import MISSING, add_cross, cross_handle, has_interval
 from toolkit.report.plots.palette import TEXT, Look, looks
 from toolkit.report.plots.rules import add_rules, head_room
@@ -37,7 +37,7 @@ def compose(figure: BarFigure) -> Sheet:
         _panel(sheet, index, panel, known, y)
         sheet.axes[index].set_xlabel(figure.x_title if sheet.is_bottom(index) else "")
         set_title(sheet, index, panel.title)
-    entries = {name: Patch(**_bar_style(look)) for name, look in known.items()} if len(known) > 1 else {}
+    entries = {name: Patch(**_bar_style(look)) for name, look in known.items() if name}
     if any(not drawable(value, figure.y) for panel in figure.panels for each in panel.series for value in each.y):
         entries[MISSING] = cross_handle()
     sheet.legend(entries)
@@ -60,6 +60,8 @@ def _panel(sheet: Sheet, index: int, panel: BarPanel, known: Mapping[str, Look],
     axes.tick_params(axis="x", length=0)
     place = WIDTH / sheet.columns / max(len(panel.categories), 1)   # pixels, about
     width = min(GROUP / max(len(panel.series), 1), WIDEST / place)
+    if not panel.series:
+        say_empty(axes)
     for nth, each in enumerate(panel.series):
         shift = (nth - (len(panel.series) - 1) / 2) * width
         _bars(sheet, axes, each, known[each.name], y, shift, width)

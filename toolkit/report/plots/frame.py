@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
-from toolkit.report.plots.style import AXIS, PANEL, TICK
+from toolkit.report.plots.palette import FAINT
+from toolkit.report.plots.style import AXIS, LEGEND, PANEL, TICK, points
 from toolkit.report.plots.ticks import limits, marks
 
 if TYPE_CHECKING:
@@ -64,6 +65,12 @@ def set_title(sheet: Sheet, index: int, title: str) -> None:
         axes.set_ylabel(sheet.wrapped(y_title, box.height, AXIS))
 
     sheet.on_fit(fit)
+
+
+def say_empty(axes: Any) -> None:
+    """Say in a panel that it has nothing to show: an empty frame looks like a mistake."""
+    axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center", va="center", color=FAINT,
+              fontsize=points(LEGEND))
 
 
 def thin_marks(sheet: Sheet, axes: Any) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.report.plots.frame import Scale, room_for_marks, set_title, thin_marks
-from toolkit.report.plots.palette import COLOURS, FAINT
+from toolkit.report.plots.frame import Scale, room_for_marks, say_empty, set_title, thin_marks
+from toolkit.report.plots.palette import COLOURS
 from toolkit.report.plots.rules import add_rules, head_room
 from toolkit.report.plots.sheet import Sheet, column_count, mark_count, row_height
-from toolkit.report.plots.style import LEGEND, points
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,8 +43,7 @@ def _panel(sheet: Sheet, index: int, panel: HistogramPanel, x: Scale, y: Scale) 
         axes.stairs(heights, panel.edges, baseline=foot, fill=True, facecolor=COLOURS[0], edgecolor=COLOURS[0],
                     linewidth=0.8, zorder=2)
     else:
-        axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center", va="center", color=FAINT,
-                  fontsize=points(LEGEND))
+        say_empty(axes)
     set_title(sheet, index, panel.title)
     if sheet.is_bottom(index):
         thin_marks(sheet, axes)

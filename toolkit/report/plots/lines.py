@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
-from toolkit.report.plots.frame import Scale, room_for_marks, set_title, thin_marks
+from toolkit.report.plots.frame import Scale, room_for_marks, say_empty, set_title, thin_marks
 from toolkit.report.plots.palette import FAINT, Look, looks
 from toolkit.report.plots.rules import add_rules, head_room
 from toolkit.report.plots.sheet import Sheet, column_count, mark_count, row_height
@@ -35,7 +35,7 @@ def compose(figure: LineFigure) -> Sheet:
     head_room(sheet, [panel.rules for panel in figure.panels], y)
     for index, panel in enumerate(figure.panels):
         _panel(sheet, index, panel, known, x, y)
-    entries = {name: handle(look) for name, look in known.items()} if len(known) > 1 else {}
+    entries = {name: handle(look) for name, look in known.items() if name}
     if any(not drawable(value, figure.y) for panel in figure.panels for each in panel.series for value in each.y):
         entries[MISSING] = cross_handle()
     sheet.legend(entries)
@@ -65,6 +65,8 @@ def _panel(sheet: Sheet, index: int, panel: LinePanel, known: Mapping[str, Look]
     x.apply(axes, "x", labelled=sheet.is_bottom(index))
     y.apply(axes, "y", labelled=sheet.is_left(index))
     crosses: dict[float, int] = {}
+    if not panel.series:
+        say_empty(axes)
     for each in panel.series:
         _line(axes, each, known[each.name], y)
         for place, value in zip(each.x, each.y, strict=True):

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
-from toolkit.report.plots.frame import Scale, set_title, thin_marks
+from toolkit.report.plots.frame import Scale, say_empty, set_title, thin_marks
 from toolkit.report.plots.palette import FRAME, TEXT, Look, nth_look
 from toolkit.report.plots.sheet import Sheet
-from toolkit.report.plots.style import TICK
+from toolkit.report.plots.style import LEGEND, TICK, points
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 LANE = 34           # pixels
 NAMES = 150         # pixels that the lanes' names may take
 MOST_VECTORS = 4000  # spans of one state in one lane; more are a picture inside of the SVG, which would grow beyond use
-# Of a lane's height, by the state's number: the first stand out, and forms differ where colours do not.
+# Of a lane's height, by the number of the state: forms differ where colours do not.
 HEIGHTS = (0.84, 0.5, 0.28, 0.64, 0.38)
 POINTS = ("v", "*", "D", "P")
 
@@ -40,7 +39,8 @@ def compose(figure: TimelineFigure) -> Sheet:
         sheet.set_height(index, LANE * max(len(panel.lanes), 1) + 8)
         _panel(sheet, index, panel, known, markers, x)
     sheet.legend({
-        **{state: Patch(**_fill(look)) for state, look in known.items()},
+        **{state: Line2D([], [], color=look.colour, linewidth=points(LEGEND) * HEIGHTS[nth % len(HEIGHTS)],
+                         solid_capstyle="butt") for nth, (state, look) in enumerate(known.items())},
         **{what: Line2D([], [], **_point(marker)) for what, marker in markers.items()},
     })
     sheet.arrange()
@@ -57,6 +57,8 @@ def _panel(
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
+    if not panel.lanes:
+        say_empty(axes)
     for row, lane in enumerate(panel.lanes):
         axes.axhline(row, color=FRAME, linewidth=0.5, zorder=1)
         _lane(axes, row, lane, known)
@@ -78,10 +80,6 @@ def _lane(axes: Any, row: int, lane: Lane, known: Mapping[str, Look]) -> None:
                 boxes, facecolor=look.colour, edgecolor=look.colour, linewidth=0.4, zorder=2 + nth / 10,
                 rasterized=len(boxes) > MOST_VECTORS,
             ), autolim=False)
-
-
-def _fill(look: Look) -> dict[str, Any]:
-    return {"facecolor": look.colour, "edgecolor": look.colour, "linewidth": 0.4}
 
 
 def _point(marker: str) -> dict[str, Any]:
