@@ -55,7 +55,7 @@ class Signals(Experiment):
     )
     program = "signals"
     levels = {  # noqa: RUF012 - never changed
-        Effort.SMOKE: Level(rounds=1, seconds=8, scales={"attempts": 2, "limit": 5, "call": 0.05}),
+        Effort.SMOKE: Level(rounds=1, seconds=8, scales={"attempts": 2, "limit": 30, "call": 0.05}),
         Effort.QUICK: Level(rounds=3, seconds=30, scales={"attempts": 4, "limit": 2, "call": 0.1}),
         Effort.FULL: Level(rounds=6, seconds=2400, scales={"attempts": 10, "limit": 10, "call": 0.5}),
     }
