@@ -35,7 +35,7 @@ class Series:
     """One line, or the bars of one colour.
 
     Attributes:
-        name: In the legend, unless it is empty; the same name has the same colour and marker in every panel of a figure.
+        name: In the legend, unless it is empty; the same name has the same colour and marker in all panels of a figure.
         x: Places on the x axis, ascending; for bars the index of the category, from 0.
         y: One value each; NaN: missing.
         lo: Lower ends of the values' intervals, as values of the axis, not as distances; empty: no intervals.
