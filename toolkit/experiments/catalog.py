@@ -17,6 +17,7 @@ EXPERIMENTS = {
     "switch-interval": "toolkit.experiments.switch_interval:SwitchInterval",
     "hashing": "toolkit.experiments.hashing:Hashing",
     "affinity": "toolkit.experiments.affinity:Affinity",
+    "gil-trace": "toolkit.experiments.gil_trace:GilTrace",
     "signals": "toolkit.experiments.signals:Signals",
     "lost-updates": "toolkit.experiments.lost_updates:LostUpdates",
     "convoy": "toolkit.experiments.convoy:Convoy",

@@ -18,22 +18,29 @@ if TYPE_CHECKING:
 
     from toolkit.gil.records import Process, Span, Thread
 
+ALL = (float("-inf"), float("inf"))
 NAMES = {
     Kind.WAIT: "waits for the GIL", Kind.HOLD: "holds the GIL", Kind.SWITCH: "hands the GIL over", Kind.PARK: "parked",
     Kind.IDLE: "idle",
 }
 
 
-def write_trace(processes: Sequence[Process], path: str | Path) -> None:
-    """Write the trace of `processes` to `path`."""
-    Path(path).write_text(json.dumps(trace(processes), separators=(",", ":")), encoding="utf-8")
+def write_trace(processes: Sequence[Process], path: str | Path, window: tuple[float, float] = ALL) -> None:
+    """Write the trace of `processes` to `path`; see `trace`."""
+    Path(path).write_text(json.dumps(trace(processes, window), separators=(",", ":")), encoding="utf-8")
 
 
-def trace(processes: Sequence[Process]) -> dict[str, Any]:
-    """Return the trace: of each process and thread its name, then every span that was kept, in order of time."""
+def trace(processes: Sequence[Process], window: tuple[float, float] = ALL) -> dict[str, Any]:
+    """Return the trace: of each process and thread its name, then every span that was kept, in order of time.
+
+    Args:
+        processes: What was recorded.
+        window: Spans that end before its first or begin after its second number of seconds, since the first process's
+            start, are left out.
+    """
     first = min((process.started for process in processes), default=0.0)
     named = [event for process in processes for event in _metadata(process)]
-    spans = [event for process in processes for event in _spans(process, process.started - first)]
+    spans = [event for process in processes for event in _spans(process, process.started - first, window)]
     spans.sort(key=lambda event: (event["ts"], -event["dur"]))
     return {
         "traceEvents": named + spans, "displayTimeUnit": "ms",
@@ -53,9 +60,11 @@ def _named(what: str, pid: int, tid: int, **values: Any) -> dict[str, Any]:
     return {"name": what, "ph": "M", "ts": 0, "pid": pid, "tid": tid, "args": values}
 
 
-def _spans(process: Process, offset: float) -> Iterator[dict[str, Any]]:
+def _spans(process: Process, offset: float, window: tuple[float, float]) -> Iterator[dict[str, Any]]:
     for thread in process.threads:
         for span in thread.spans:
+            if span.end + offset < window[0] or span.begin + offset > window[1]:
+                continue
             yield {
                 "name": NAMES[span.kind], "cat": span.kind.name.lower(), "ph": "X", "pid": process.pid,
                 "tid": thread.tid, "ts": round((offset + span.begin) * 1e6, 3), "dur": round(span.seconds * 1e6, 3),
