@@ -17,10 +17,11 @@ from toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_o
 from toolkit.experiments.libraries import AIOHTTP, GEVENT, REQUESTS, TORNADO, missing
 from toolkit.experiments.load.http_answers import BACKENDS
 from toolkit.experiments.results import shown_duration
-from toolkit.report.document import Column, Entry, Quantity, Size, Table
+from toolkit.report.document import Column, Entry, Lines, Quantity, Size, Table
 from toolkit.report.figure import Axis, BarFigure, BarPanel, LineFigure, LinePanel, Rule, Series, seconds_axis
 from toolkit.report.footnotes import Footnotes
-from toolkit.units import format_seconds
+from toolkit.report.plots.ticks import seconds_text
+from toolkit.report.wording import list_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +42,13 @@ LIMIT = 1.0            # seconds within which an answer counts
 NAN = float("nan")
 # Requests that a pool of threads serves at a time, by effort.  At 192 requests/s of 0.1 s each 20 are under way.
 POOLS = {Effort.SMOKE: (4,), Effort.QUICK: (32,), Effort.FULL: (8, 32, 128)}
+BACK_ENDS = f"Back ends answer after {list_text(f'{each * 1000:g}' for each in BACKENDS.values())} ms"
+HOW = (
+    f"{BACK_ENDS}; the source does not say how fast its were. All services ask the five at once, each of the threads' "
+    "requests by five more threads; only sync asks one after the other.",
+    "Requests come at times that do not depend on the answers, each on a connection of its own; latency counts from the "
+    "time a request was scheduled. Load and back ends run on gilscope's own Python beside the service.",
+)
 LIBRARIES: dict[str, Package] = {
     "sync": REQUESTS, "threads": REQUESTS, "free-threaded": REQUESTS, "gevent": GEVENT, "tornado": TORNADO,
     "asyncio": AIOHTTP,
@@ -84,6 +92,7 @@ class Aggregator(Experiment):
     def sections(self, results: Results) -> tuple[Section, ...]:
         loads = loads_of(results)
         return (
+            Lines("How", HOW),
             _success(results, loads),
             *(_latencies(results, build, load) for load in loads for build in results.builds),
             *(_costs(results, build, loads[-1]) for build in results.builds if loads),
@@ -97,19 +106,18 @@ class Aggregator(Experiment):
     def figures(self, results: Results) -> tuple[Figure, ...]:
         loads = loads_of(results)
         ticks = tuple((float(place), name) for place, name in enumerate(PERCENTILES))
-        setting = "Back ends answer after " + ", ".join(format_seconds(each) for each in BACKENDS.values())
         return (
             BarFigure(
-                name="aggregator", title=f"Requests answered right within {format_seconds(LIMIT)}",
+                name="aggregator", title=f"Requests answered right within {seconds_text(LIMIT)}",
                 y=Axis("share of all requests (%)", lo=0.0, hi=105.0), x_title="how the service is written",
                 panels=tuple(_bars(results, build, loads) for build in results.builds),
-                note=f"{setting}.  x: no number, see the table.",
+                note=f"{BACK_ENDS}. x: left out of --quick, or no number (see the table).",
             ),
             LineFigure(
                 name="aggregator-latency", title="Latency from the time a request was scheduled",
                 x=Axis("percentile of all requests", ticks=ticks), y=seconds_axis("latency", log=True),
                 panels=tuple(_curves(results, build, load) for load in loads for build in results.builds),
-                note=f"{setting}.  A request that failed counts as {format_seconds(LIMIT)}.",
+                note=f"{BACK_ENDS}. A request that failed counts as {seconds_text(LIMIT)}.",
             ),
         )
 
@@ -156,7 +164,7 @@ def _success(results: Results, loads: Sequence[Load]) -> Table:
         cells = [find(results, build, model, workers, load) for build in results.builds for load in loads]
         entries = [_warned(results, cell, results.entry(cell, shown, notes), notes) for cell in cells]
         rows.append((Entry(_name(model, workers)), *entries, Entry(THEN.get(model, "-"))))
-    return Table(title=f"Answered right within {format_seconds(LIMIT)}", columns=tuple(columns), rows=tuple(rows),
+    return Table(title=f"Answered right within {seconds_text(LIMIT)}", columns=tuple(columns), rows=tuple(rows),
                  footnotes=notes.texts())
 
 
@@ -177,7 +185,7 @@ def _metric(results: Results, name: str, make: Callable[[Summary], Value | None]
 def _latencies(results: Results, build: Build, load: Load) -> Table:
     shown = {name: _metric(results, name, shown_duration) for name in PERCENTILES}
     return _table(results, build, load, f"Latency on {build.label} under {load.text}; failed requests count as "
-                  f"{format_seconds(LIMIT)}", shown)
+                  f"{seconds_text(LIMIT)}", shown)
 
 
 def _costs(results: Results, build: Build, load: Load) -> Table:
@@ -206,14 +214,13 @@ def _bars(results: Results, build: Build, loads: Sequence[Load]) -> BarPanel:
     rows = rows_of(results, build)
     series = []
     for load in loads:
-        planned = [(place, cell) for place, row in enumerate(rows)
-                   if (cell := find(results, build, *row, load)) is not None]
-        found = [results.metric(cell, "success") for _, cell in planned]
+        # One that was not planned is a cross, too: no bar would look like 0 %.
+        found = [results.metric(find(results, build, *row, load), "success") for row in rows]
         center, lo, hi = (
             tuple(NAN if each is None else getattr(each, name) * 100 for each in found)
             for name in ("center", "lo", "hi")
         )
-        series.append(Series(load.text, tuple(float(place) for place, _ in planned), center, lo=lo, hi=hi))
+        series.append(Series(load.text, tuple(float(place) for place in range(len(rows))), center, lo=lo, hi=hi))
     return BarPanel(build.label, tuple(_short(*row) for row in rows), tuple(series))
 
 
@@ -232,4 +239,4 @@ def _curves(results: Results, build: Build, load: Load) -> LinePanel:
                 _name(model, workers), tuple(place for place, _ in known), tuple(each.center for _, each in known),
                 lo=tuple(each.lo for _, each in known), hi=tuple(each.hi for _, each in known)))
     return LinePanel(f"{build.label}, {load.text}", tuple(series),
-                     rules=(Rule(LIMIT, f"limit {format_seconds(LIMIT)}", "y"),))
+                     rules=(Rule(LIMIT, f"limit {seconds_text(LIMIT)}", "y"),))

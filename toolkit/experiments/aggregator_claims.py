@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolkit.experiments.libraries import SLOW_PARSER
 from toolkit.experiments.load.http_answers import BACKENDS
 from toolkit.report.wording import percent_text
 from toolkit.units import format_seconds
@@ -71,6 +72,8 @@ def warnings_of(results: Results, cell: Cell | None) -> list[str]:
     saturated = [text for text in results.texts(cell, "saturated") if text]
     if saturated:
         found.append(f"{saturated[-1]}: these latencies are its own as well")
+    if "Python" in results.texts(cell, "parser"):
+        found.append(SLOW_PARSER)
     growth = results.metric(cell, "growth")
     if growth is not None and growth.center > FALLING and success.center > HARDLY_ANY:
         found.append(f"latency grew {growth.center:.1f}x from the first to the last third of the requests: the service "

@@ -14,10 +14,11 @@ from toolkit.experiments.downloads_claims import (
     over_pool,
     pool_times,
     rows_of,
+    warnings_of,
 )
 from toolkit.experiments.libraries import AIOHTTP, REQUESTS, missing
 from toolkit.experiments.results import shown_duration
-from toolkit.report.document import Column, Duration, Entry, Quantity, Ratio, Size, Table
+from toolkit.report.document import Column, Duration, Entry, Lines, Quantity, Ratio, Size, Table
 from toolkit.report.figure import Axis, LineFigure, LinePanel, Series, seconds_axis
 from toolkit.report.footnotes import Footnotes
 from toolkit.units import parse_seconds
@@ -41,6 +42,12 @@ POOLS = ("threads", "free-threaded")
 NAN = float("nan")
 WORKERS = (2, 5, 10, 20, 50, 100)
 LATENCIES = ("20ms", "100ms")   # the source does not say its servers'; where threads stop gaining depends on it
+HOW = (
+    "Each thread of a pool has a session of requests, and so a connection, of its own; asyncio is one loop with aiohttp; "
+    "loops are as many loops as cores, at least two, each in a thread, which share the requests at a time.",
+    "The clock starts before the first worker does and stops with the last page. The server runs on gilscope's own "
+    "Python on loopback and answers after a fixed latency.",
+)
 # Requests at a time by effort and model; what few of them do is the same for all models, so a quick look leaves it out.
 GRID: dict[Effort, dict[str, tuple[int, ...]]] = {
     Effort.SMOKE: {"pool": (5,), "asyncio": (5,), "loops": (5,)},
@@ -83,6 +90,7 @@ class Downloads(Experiment):
     def sections(self, results: Results) -> tuple[Section, ...]:
         found = latencies_of(results)
         return (
+            Lines("How", HOW),
             *(_times(results, latency) for latency in found),
             *(_costs(results, latency) for latency in found),
             _claims(results),
@@ -140,8 +148,13 @@ def _table(
     for model, workers in rows_of(results, latency):
         found = [find(results, build, model, workers, latency) for build in results.builds]
         rows.append((Entry(model), Entry(str(workers)),
-                     *(results.entry(cell, show, notes) for cell in found for show in shown.values())))
+                     *(_entry(results, cell, show, notes) for cell in found for show in shown.values())))
     return Table(title=title, columns=tuple(columns), rows=tuple(rows), footnotes=notes.texts())
+
+
+def _entry(results: Results, cell: Cell | None, show: Callable[[Cell], Value | None], notes: Footnotes) -> Entry:
+    entry = results.entry(cell, show, notes)
+    return Entry(entry.value, (*entry.marks, *notes.marks(warnings_of(results, cell))))
 
 
 def _times(results: Results, latency: str) -> Table:

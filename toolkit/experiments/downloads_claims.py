@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolkit.experiments.libraries import SLOW_PARSER
 from toolkit.report.wording import ratio_number
 from toolkit.units import format_seconds, parse_seconds
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from toolkit.stats.paired import Comparison
 
 NEAR_BEST = 1.1   # a pool that takes at most this times its best has nothing to gain from more workers
+LATE_SHARE = 0.5  # of the latency: what the server may add by being late, at its 99th percentile
 CLAIMED = 2.0     # times as fast as threads: asyncio in the source
 
 
@@ -31,6 +33,17 @@ def rows_of(results: Results, latency: str) -> list[tuple[str, int]]:
 def find(results: Results, build: Build, model: str, workers: int, latency: str) -> Cell | None:
     """Return the cell, None when the plan has none."""
     return results.find(build=build.label, runner=model, workers=workers, latency=latency)
+
+
+def warnings_of(results: Results, cell: Cell | None) -> list[str]:
+    """Return what a reader must know of a measured cell's time."""
+    late = results.metric(cell, "server_late")
+    if cell is None or late is None:
+        return []
+    found = [SLOW_PARSER] if "Python" in results.texts(cell, "parser") else []
+    if late.center > LATE_SHARE * parse_seconds(dict(cell.parameters)["latency"]):
+        found.append(f"the server of the pages was up to {format_seconds(late.center)} late itself (99th percentile)")
+    return found
 
 
 def pool_of(build: Build) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.experiments.programs.web import (
     BACKENDS_MODULE,
     REQUEST_SECONDS,
+    aiohttp_parser,
     gil_on,
     refuse_turned_on,
     thread_count,
@@ -67,6 +68,8 @@ def measure(trial: Trial) -> Taken:
     metrics = _metrics(report, told, clock) | {"threads": threads}
     if resident is not None and proportional is not None:
         metrics |= {"rss": resident, "pss": proportional}
+    if trial.model == "asyncio":
+        metrics["parser"] = aiohttp_parser()
     # One that serves one request at a time sleeps through most of it, whatever else the machine does.
     short = trial.model != "sync" and (report["success"] < 1 or report["growth"] > GROWN)
     wanted = wanted_cores(clock, trial.cores if trial.model == "free-threaded" else 1,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from toolkit.experiments.programs.web import (
     BACKENDS_MODULE,
     REQUEST_SECONDS,
+    aiohttp_parser,
     gil_on,
     new_session,
     refuse_turned_on,
@@ -162,7 +163,7 @@ def _one_loop(trial: Trial, server: str, paths: Sequence[str]) -> Fetched:
     with Loop(server, trial.workers) as loop:
         with trial.measuring() as clock:
             bodies = loop.fetch(paths)
-        return Fetched(clock, bodies, thread_count(), memory([os.getpid()]), 1, _parser())
+        return Fetched(clock, bodies, thread_count(), memory([os.getpid()]), 1, {"parser": aiohttp_parser()})
 
 
 def _loops(trial: Trial, server: str, paths: Sequence[str]) -> Fetched:
@@ -196,11 +197,4 @@ def _loops(trial: Trial, server: str, paths: Sequence[str]) -> Fetched:
     bodies = [b""] * len(paths)
     for index, part in enumerate(parts):
         bodies[index::count] = part
-    return Fetched(clock, bodies, threads, size, 1 if gil_on() else count, _parser())
-
-
-def _parser() -> dict[str, float | str]:
-    """Return which parser aiohttp reads answers with: builds without a wheel of it have the one in pure Python."""
-    from aiohttp import http_parser
-
-    return {"parser": "Python" if http_parser.HttpResponseParser is http_parser.HttpResponseParserPy else "C"}
+    return Fetched(clock, bodies, threads, size, 1 if gil_on() else count, {"parser": aiohttp_parser()})

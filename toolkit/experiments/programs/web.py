@@ -63,6 +63,13 @@ def wanted_cores(clock: Clock, most: int, helpers: float, *, short: bool) -> flo
     return (float(most) if short else min(float(most), used)) + helpers
 
 
+def aiohttp_parser() -> str:
+    """Return which parser aiohttp reads HTTP with, "C" or "Python": where there is no wheel with the former."""
+    from aiohttp import http_parser
+
+    return "Python" if http_parser.HttpResponseParser is http_parser.HttpResponseParserPy else "C"
+
+
 def thread_count() -> int:
     """Return how many threads this process has, those that Python does not know included."""
     try:
