@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from toolkit.report.plots.palette import FAINT
 from toolkit.report.plots.style import AXIS, LEGEND, PANEL, TICK, points
-from toolkit.report.plots.ticks import limits, marks
+from toolkit.report.plots.ticks import is_power_of_ten, limits, marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -74,19 +73,18 @@ def say_empty(axes: Any) -> None:
 
 
 def thin_marks(sheet: Sheet, axes: Any) -> None:
-    """Have a mark of the x axis say nothing where its text would touch the one before."""
+    """Have marks of the x axis say nothing where texts would touch; powers of ten have precedence on a logarithm."""
+    log = axes.get_xscale() == "log"
     texts = [label.get_text() for label in axes.get_xticklabels()]
 
     def fit() -> None:
         places = [axes.transData.transform((place, 1))[0] for place in axes.get_xticks()]
         widths = [sheet.width_of(text, TICK) for text in texts]
-        end = -math.inf
-        kept = []
-        for text, place, width in zip(texts, places, widths, strict=True):
-            fits = place - width / 2 > end
-            kept.append(text if fits else "")
-            end = place + width / 2 + 6 if fits else end
-        axes.set_xticklabels(kept)
+        kept: list[int] = []
+        for i in sorted(range(len(texts)), key=lambda i: not (log and is_power_of_ten(axes.get_xticks()[i]))):
+            if all(abs(places[i] - places[k]) > (widths[i] + widths[k]) / 2 + 6 for k in kept):
+                kept.append(i)
+        axes.set_xticklabels([text if i in kept else "" for i, text in enumerate(texts)])
 
     sheet.on_fit(fit)
 

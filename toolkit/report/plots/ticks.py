@@ -75,8 +75,13 @@ def log_steps(lo: float, hi: float, count: int) -> list[float]:
 
 def log_steps_of_ten(values: Iterable[float]) -> list[float]:
     """Return the powers of ten among `values`; empty when there are fewer than two."""
-    found = [value for value in values if math.isclose(math.log10(value), round(math.log10(value)), abs_tol=1e-9)]
+    found = [value for value in values if is_power_of_ten(value)]
     return found if len(found) > 1 else []
+
+
+def is_power_of_ten(value: float) -> bool:
+    """Return whether `value`, which is positive, is 1, 10, 0.1 ..."""
+    return math.isclose(math.log10(value), round(math.log10(value)), abs_tol=1e-9)
 
 
 def linear_steps(lo: float, hi: float, count: int) -> list[float]:
