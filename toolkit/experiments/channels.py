@@ -51,7 +51,7 @@ class Channels(Experiment):
     program = "channels"
     levels = {  # noqa: RUF012 - never changed
         Effort.SMOKE: Level(rounds=1, seconds=12, scales={"seconds": 0.01}),
-        Effort.QUICK: Level(rounds=3, seconds=35, scales={"seconds": 0.1}),
+        Effort.QUICK: Level(rounds=3, seconds=35, scales={"seconds": 0.08}),
         Effort.FULL: Level(rounds=5, seconds=1800, scales={"seconds": 0.3}),
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import queue
 import selectors
@@ -183,9 +182,8 @@ def _start_thread(role: dict[str, Any], line: Line, context: Any) -> threading.T
 
 def _start_interpreter(role: dict[str, Any], line: Line, context: Any) -> threading.Thread:  # noqa: ARG001 - one signature
     path = [entry for entry in sys.path if isinstance(entry, str)]
-    code = (f"import sys\nsys.path[:] = {path!r}\n{_interpreters.PRELUDE}import json\n"
-            "from toolkit.experiments.programs import channels_ends\n"
-            f"channels_ends.work(**json.loads({json.dumps(role)!r}))\n")
+    code = (f"import sys\nsys.path[:] = {path!r}\n{_interpreters.PRELUDE}"
+            f"from toolkit.experiments.programs import channels_ends\nchannels_ends.work(**{role!r})\n")
 
     def run() -> None:
         try:
