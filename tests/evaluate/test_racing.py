@@ -3,6 +3,7 @@
 import json
 import sys
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from tests.measure.children import MARK, still_alive
 from toolkit.evaluate.evaluation import Missing
 from toolkit.evaluate.project import PYTEST, find_project
 from toolkit.evaluate.racing import as_program, check_races, facts
-from toolkit.evaluate.testing import Bench
+from toolkit.evaluate.testing import Bench, Shown
 
 RACY = """
 import threading
@@ -89,7 +90,9 @@ def test_what_cannot_be_followed_and_no_tests_have_reasons(tmp_path, monkeypatch
 
 def test_facts_of_a_report_confirmed_ones_first():
     report = json.loads((ROOT / "tests/golden/race.json").read_text())
-    found = facts(report, Path("/home/ann/bank"))
+    bank = Path("/home/ann/bank")
+    project = replace(find_project(ROOT), root=bank, sources=(bank,))
+    found = facts(report, Shown(project, Bench(build="host", python=Path(sys.executable), folders=(bank,))))
     assert [race.confirmed for race in found] == sorted((race.confirmed for race in found), reverse=True)
     assert found[0].confirmed
     assert ("Account.balance", "bank.py", 14) in [(race.variable, race.file, race.line) for race in found]

@@ -1,5 +1,6 @@
 """A project's own tests in a process of their own: counts, endings, who turned the GIL on, nothing left behind."""
 
+import json
 import os
 import sys
 import textwrap
@@ -11,9 +12,9 @@ import pytest
 
 from tests.measure.children import MARK, still_alive
 from toolkit.evaluate import testing
-from toolkit.evaluate.evaluation import Missing
+from toolkit.evaluate.evaluation import Missing, Place
 from toolkit.evaluate.project import PYTEST, find_project
-from toolkit.evaluate.testing import Bench, ending_of, install_project, needed_by, own_command, run_tests
+from toolkit.evaluate.testing import Bench, Shown, ending_of, install_project, needed_by, own_command, run_tests
 
 BENCH = Bench(build="host", python=Path(sys.executable), folders=())
 
@@ -118,13 +119,19 @@ def test_the_environments_own_sitecustomize_still_runs(make_project, monkeypatch
     assert found.ending == "0", found.output
 
 
-def test_witness_tells_who_turned_the_gil_on(tmp_path):
+def test_witness_tells_who_turned_the_gil_on_and_where_it_was_asked_for(tmp_path):
     path = tmp_path / "witness"
-    path.write_text('{"pid": 1, "flip": "a._c"}\n{"pid": 2, "flip": "a._c"}\n{"pid": 1, "gil": true}\n{"pid": 3, "gi')
-    assert testing._witnessed(path) == (True, ("a._c",))
-    path.write_text('{"pid": 1, "gil": false}\n')
-    assert testing._witnessed(path) == (False, ())
-    assert testing._witnessed(tmp_path / "none") == (None, ())
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "app.py").write_text("")
+    project = find_project(tmp_path)
+    shown = Shown(project, replace(BENCH, folders=(tmp_path / "copy",)))
+    chain = [["/env/a/__init__.py", 1], [str(tmp_path / "copy" / "app.py"), 7], [str(tmp_path / "test_app.py"), 2]]
+    told = [{"load": "a._c", "chain": chain}, {"flip": "a._c"}, {"flip": "a._c"}, {"gil": True}]
+    path.write_text("\n".join(map(json.dumps, told)) + '\n{"gi')
+    assert testing._witnessed(path, shown) == (True, ("a._c",), (Place(file="src/app.py", line=7, what="a._c"),))
+    path.write_text('{"gil": false}\n')
+    assert testing._witnessed(path, shown) == (False, (), ())
+    assert testing._witnessed(tmp_path / "none", shown) == (None, (), ())
 
 
 @pytest.mark.parametrize(("command", "own"), [

@@ -39,6 +39,16 @@ class MachineFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A line of the project's."""
+
+    file: str                    # relative to the project's root where it is below it
+    line: int
+    what: str                    # what happens there: "list.append", an extension module; "" when it is not known
+    seconds: float = 0.0         # that threads waited there, all of them together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TestRun:
     """The project's own tests on one build."""
 
@@ -55,6 +65,7 @@ class TestRun:
     gil_end: bool | None         # was the GIL on at the end of the last Python of it; None: not known
     culprits: tuple[str, ...]    # modules that turned it on
     output: str                  # its last lines
+    imports: tuple[Place, ...] = ()   # the project's line behind each extension module that was loaded: `what`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,16 +96,6 @@ class Gain:
     ceiling: float | None                         # 1 / (1 - that share), at most the effective cores
     predicted: Interval | Missing
     measured: Mapping[int, Comparison] | Missing  # by number of threads; 0: the program chooses
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A line at which threads wait for one another."""
-
-    file: str
-    line: int
-    what: str                    # "list.append", "Lock"; "" when it is not known
-    seconds: float               # waited there, all threads together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.evaluate.evaluation import Missing, RaceFact, Races
-from toolkit.evaluate.testing import QUIET_SECONDS, Bench, environment, last_lines, run_bounded
+from toolkit.evaluate.testing import QUIET_SECONDS, Bench, Shown, environment, last_lines, run_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ def check_races(
         if report is None:
             said = last_lines(place / "output").splitlines()[-1:] or ["no report"]
             return Missing(reason=f"the race checker did not come to its end ({ending}: {said[0]})")
-        return Races(build=bench.build, found=tuple(facts(report, project.root)), command=project.tests)
+        return Races(build=bench.build, found=tuple(facts(report, Shown(project, bench))), command=project.tests)
 
 
 def as_program(tests: Sequence[str]) -> list[str] | None:
@@ -68,22 +68,15 @@ def as_program(tests: Sequence[str]) -> list[str] | None:
     return None
 
 
-def facts(report: dict[str, Any], root: Path) -> list[RaceFact]:
+def facts(report: dict[str, Any], shown: Shown) -> list[RaceFact]:
     """Return the races of a report in JSON, those that were confirmed first."""
-    found = [
-        RaceFact(kind=each["kind"], variable=each["base"], file=_shown(each["first"]["place"]["path"], root),
-                 line=int(each["first"]["place"]["line"]),
-                 confirmed=str(each.get("confirmation") or "").startswith(CONFIRMED))
-        for each in report["races"]
-    ]
+    found = []
+    for each in report["races"]:
+        place = each["first"]["place"]
+        confirmed = str(each.get("confirmation") or "").startswith(CONFIRMED)
+        found.append(RaceFact(kind=each["kind"], variable=each["base"], file=shown.path(place["path"]) or place["path"],
+                              line=int(place["line"]), confirmed=confirmed))
     return sorted(found, key=lambda race: (not race.confirmed, race.file, race.line))
-
-
-def _shown(path: str, root: Path) -> str:
-    try:
-        return str(Path(path).relative_to(root))
-    except ValueError:
-        return path
 
 
 def _report(path: Path) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from toolkit.builds.environment import NO_COMPILERS, harness_path, installer, run_installer, shortened
-from toolkit.evaluate.evaluation import Missing, TestRun
+from toolkit.evaluate.evaluation import Missing, Place, TestRun
 from toolkit.evaluate.project import PYTEST
 
 if TYPE_CHECKING:
@@ -52,6 +52,29 @@ class Bench:
     build: str                  # label
     python: Path                # of the scratch environment
     folders: tuple[Path, ...]   # that the project's modules are imported from
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Says which files are the project's, and how they are named: by their place in it, not where a copy was run."""
+
+    project: Project
+    bench: Bench
+
+    def path(self, file: str) -> str | None:
+        """Return the name of a file of the project's; None of another's."""
+        for folder in self.bench.folders:
+            if (inside := _below(file, folder)) is not None:
+                source = next((each for each in self.project.sources if (each / inside).exists()), None)
+                return inside if source is None else (_below(str(source / inside), self.project.root) or inside)
+        return _below(file, self.project.root)
+
+
+def _below(file: str, folder: Path) -> str | None:
+    try:
+        return str(Path(file).relative_to(folder))
+    except ValueError:
+        return None
 
 
 def install_project(project: Project, environment: Path, target: Path, *, compilers: bool = False) -> str | None:
@@ -95,11 +118,11 @@ def run_tests(project: Project, bench: Bench, *, limit: float, quiet: float = QU
         seconds = time.monotonic() - began
         output = last_lines(place / "output")
         counts = _junit(place / "junit.xml") or _counted(output)
-        gil, culprits = _witnessed(place / "witness")
+        gil, culprits, imports = _witnessed(place / "witness", Shown(project, bench))
         return TestRun(
             build=bench.build, command=command, passed=counts.get("passed"), failed=counts.get("failed"),
             errors=counts.get("errors"), skipped=counts.get("skipped"), seconds=seconds, ending=ending,
-            gil_end=gil, culprits=culprits, output=output,
+            gil_end=gil, culprits=culprits, output=output, imports=imports,
         )
 
 
@@ -217,16 +240,28 @@ def _counted(output: str) -> dict[str, int]:
     return {}
 
 
-def _witnessed(path: Path) -> tuple[bool | None, tuple[str, ...]]:
-    """Return whether the GIL was on at the end of any process, and who turned it on; None when none came to its end."""
+def _witnessed(path: Path, shown: Shown) -> tuple[bool | None, tuple[str, ...], tuple[Place, ...]]:
+    """Return what the run's Pythons wrote down.
+
+    Returns:
+        Whether the GIL was on at the end of any of them, None when none came to its end; the modules that turned it
+        on; and of each extension module that was loaded the project's line that asked for it.
+    """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError:
-        return None, ()
+        return None, (), ()
     told = [json.loads(line) for line in lines if line.endswith("}")]
     culprits = tuple(dict.fromkeys(str(each["flip"]) for each in told if "flip" in each))
     ends = [bool(each["gil"]) for each in told if "gil" in each]
-    return (any(ends) or bool(culprits)) if ends or culprits else None, culprits
+    places: dict[str, Place] = {}
+    for each in told:
+        for file, line in each.get("chain", ()):
+            if (name := shown.path(file)) is not None:
+                places.setdefault(each["load"], Place(file=name, line=int(line), what=each["load"]))
+                break
+    on = (any(ends) or bool(culprits)) if ends or culprits else None
+    return on, culprits, tuple(places.values())
 
 
 def last_lines(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Found on PYTHONPATH by every Python of a test run: writes down what turns the GIL on, and if it is on at the end.
+"""Found on PYTHONPATH by every Python of a test run: writes down what loads extension modules and turns the GIL on.
 
 Stands alone: the process is the project's, and none of our modules may be in it.  The environment's own sitecustomize
 runs afterwards.
@@ -10,6 +10,8 @@ import _imp
 import atexit
 import os
 import sys
+
+LONGEST_CHAIN = 100   # frames; a test runner takes some thirty of them
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ def _watch(path: str) -> None:
 
     def create_dynamic(spec: Any, file: Any = None) -> Any:
         before = gil_is_on()
+        write(load=spec.name, chain=_chain(sys._getframe(1)))
         module = create(spec) if file is None else create(spec, file)
         if not before and gil_is_on():
             write(flip=spec.name)
@@ -35,6 +38,16 @@ def _watch(path: str) -> None:
 
     _imp.create_dynamic = create_dynamic
     atexit.register(lambda: write(gil=gil_is_on()))
+
+
+def _chain(frame: Any) -> list[tuple[str, int]]:
+    """Return file and line of who asked for the import, the innermost first."""
+    found: list[tuple[str, int]] = []
+    while frame is not None and len(found) < LONGEST_CHAIN:
+        if not frame.f_code.co_filename.startswith("<frozen"):
+            found.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return found
 
 
 def _run_the_next() -> None:

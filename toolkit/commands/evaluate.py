@@ -1,0 +1,96 @@
+"""`gilscope evaluate`: should a project move to free-threading or subinterpreters, and what stands in the way?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.builds.find import find_builds, select_builds
+from toolkit.builds.inspection import version_key
+from toolkit.commands.options import duration
+from toolkit.commands.printing import say
+from toolkit.errors import BuildError, UnknownNameError
+from toolkit.evaluate import doctor_document, screen
+from toolkit.evaluate.as_json import plain
+from toolkit.evaluate.evaluating import Asked, Evaluator
+from toolkit.evaluate.evaluation import Missing
+from toolkit.report import RENDERERS
+
+if TYPE_CHECKING:
+    from toolkit.builds.find import FoundBuilds
+    from toolkit.evaluate.evaluation import Evaluation
+    from toolkit.model import Build
+
+NEWEST = 2               # free-threaded builds that are looked at when none are named
+BUDGET = 600.0           # seconds
+
+
+def add_parser(commands: Any) -> None:
+    """Add the parser of `gilscope evaluate`."""
+    parser = commands.add_parser(
+        "evaluate", help="tell whether a project can move to free-threading or subinterpreters, and what is in the way",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Look at a project on free-threaded builds: what its packages declare and do when imported, what\n"
+        "its tests do there, which data races they show. Any part may be missing: the rest is done, and the\n"
+        "confidence says what was not looked at. Nothing of it runs in gilscope's own process. Exit with 1 when\n"
+        "something blocks every build.",
+        epilog="examples:\n  gilscope evaluate .\n  gilscope evaluate ~/src/svc --lock uv.lock --builds 3.14t,3.15t\n"
+        "  gilscope evaluate . --tests 'pytest -q tests/unit' --budget 5m\n"
+        "  gilscope evaluate . --explain lxml",
+    )
+    parser.add_argument("path", metavar="PATH", type=Path, help="The project's root.")
+    parser.add_argument("--lock", metavar="FILE", type=Path,
+                        help="Take the versions of this lock: uv.lock, pylock.toml, poetry.lock, or pinned "
+                             "requirements (default: the one that is found; without one, today's versions).")
+    parser.add_argument("--tests", metavar="COMMAND",
+                        help="Run the tests by this command, as one word (default: python -m pytest -q, if there are "
+                             "tests). For other runners, or to leave slow ones out.")
+    parser.add_argument("--builds", metavar="LABELS",
+                        help=f"Look at these builds, like 3.14t,3.15t (default: the {NEWEST} newest without a GIL).")
+    parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
+                        help="Add the interpreter at PATH under the name LABEL. For one that is not found.")
+    parser.add_argument("--budget", metavar="TIME", type=duration, default=BUDGET,
+                        help="Leave out what does not fit into this time (default: 10m).")
+    parser.add_argument("--offline", action="store_true",
+                        help="Download nothing: what earlier calls installed, and the metadata of the lock.")
+    parser.add_argument("--build-sdists", action="store_true",
+                        help="Build from source what has no wheel. Runs the packages' build scripts.")
+    parser.add_argument("--explain", metavar="NAME",
+                        help="Show everything known of a package, an extension module or its file, and nothing else.")
+    parser.add_argument("--json", action="store_true", help="Print JSON, for scripts.")
+    parser.add_argument("--markdown", action="store_true", help="Print Markdown, for pasting.")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Evaluate the project; return 1 when something blocks it on every build."""
+    asked = Asked(path=args.path, lock=args.lock, tests=args.tests, budget=args.budget, offline=args.offline,
+                  sdists=args.build_sdists)
+    found = find_builds(args.build, project_dir=Path.cwd())
+    evaluation = Evaluator(asked, _targets(found, args.builds), found.builds, say).go()
+    if args.json:
+        print(json.dumps(plain(evaluation), indent=1))
+    elif args.explain:
+        print(RENDERERS["terminal"](_explained(evaluation, args.explain)))
+    else:
+        print(RENDERERS["markdown" if args.markdown else "terminal"](screen.document(evaluation)))
+    return screen.exit_code(evaluation)
+
+
+def _targets(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
+    if wanted is not None:
+        return select_builds(found, wanted)
+    free = sorted((build for build in found.builds if build.free_threaded), key=lambda each: version_key(each.version))
+    if not free:
+        raise BuildError("no free-threaded build is at hand: gilscope builds install 3.14t gets one")
+    return tuple(free[-NEWEST:])
+
+
+def _explained(evaluation: Evaluation, name: str) -> Any:
+    reports = [each.readiness for each in evaluation.builds] + [each.readiness for each in evaluation.interpreters]
+    document = doctor_document.explain([each for each in reports if not isinstance(each, Missing)], name)
+    if not document.sections:
+        raise UnknownNameError(f"no package, extension module or file {name!r} among what was looked at")
+    return document

@@ -1,0 +1,169 @@
+"""The steps of an evaluation, each within the budget; one that cannot be made is a reason in its place."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.errors import BuildError, ToolkitError
+from toolkit.evaluate import scratch
+from toolkit.evaluate.doctor import Options, diagnose, reference_of
+from toolkit.evaluate.evaluation import (
+    BuildEvaluation,
+    Evaluation,
+    InterpretersEvaluation,
+    Missing,
+    Races,
+    TestRun,
+)
+from toolkit.evaluate.locks import Locked, read_lock
+from toolkit.evaluate.next_steps import next_steps
+from toolkit.evaluate.project import find_project
+from toolkit.evaluate.racing import check_races
+from toolkit.evaluate.tags import offered
+from toolkit.evaluate.testing import Bench, install_project, needed_by, run_tests
+from toolkit.evaluate.verdict import conclude, conclude_interpreters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from toolkit.evaluate.doctor import BuildReport
+    from toolkit.evaluate.project import Project
+    from toolkit.evaluate.tags import Offered
+    from toolkit.model import Build
+
+SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
+NO_WORKLOAD = Missing(reason="no --workload was given")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is to be evaluated, and how long that may take."""
+
+    path: Path
+    lock: Path | None = None
+    tests: str | None = None
+    budget: float = 600.0        # seconds
+    offline: bool = False        # install nothing: what was installed by an earlier call, and the lock
+    sdists: bool = False         # build from source what has no wheel
+
+
+class Evaluator:
+    """One evaluation in progress."""
+
+    def __init__(
+        self, asked: Asked, builds: Sequence[Build], at_hand: Sequence[Build], say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Evaluate on `builds`, which have no GIL; `at_hand` is where their twins with one are looked for."""
+        self._asked = asked
+        self._builds = tuple(builds)
+        self._at_hand = tuple(at_hand)
+        self._say = say
+        self._clock = clock
+        self._began = clock()
+        self.project: Project = find_project(asked.path, lock=asked.lock, tests=asked.tests)
+        self._locked: tuple[Locked, ...] = read_lock(self.project.lock) if self.project.lock else ()
+        self._twins = {build.label: reference_of(build, at_hand) for build in builds}
+
+    def go(self) -> Evaluation:
+        """Make every step and return what it comes to.
+
+        Raises:
+            KeyboardInterrupt: everything that was started is gone.
+        """
+        reports = self._readiness(self._builds, interpreters=False)
+        twins = tuple({twin.label: twin for twin in self._twins.values() if twin}.values())
+        inside = self._readiness(twins, interpreters=True)
+        with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as folder:
+            benches = self._benches(Path(folder), (*self._builds, *twins))
+            tests = self._tests(benches)
+            races = self._races(benches)
+        machine = Missing(reason="speed was not asked about (--workload)")
+        builds = tuple(self._one(build, reports, tests) for build in self._builds)
+        interpreters = tuple(InterpretersEvaluation(build=twin, readiness=inside[twin.label]) for twin in twins)
+        conclusions = (*(conclude(each, machine, races) for each in builds), *map(conclude_interpreters, interpreters))
+        return Evaluation(
+            project=self.project, machine=machine, builds=builds, interpreters=interpreters, races=races,
+            conclusions=conclusions, next_steps=next_steps(builds, races, conclusions),
+            seconds=self._clock() - self._began,
+        )
+
+    def _left(self) -> float:
+        return self._asked.budget - (self._clock() - self._began)
+
+    def _one(
+        self, build: Build, reports: dict[str, BuildReport | Missing], tests: dict[str, TestRun | Missing]
+    ) -> BuildEvaluation:
+        twin = self._twins[build.label]
+        there = tests[twin.label] if twin else Missing(reason=f"no build like {build.label} with a GIL is at hand")
+        return BuildEvaluation(
+            build=build, offered=self._offered(build), readiness=reports[build.label], tests=tests[build.label],
+            reference_tests=there, cost=NO_WORKLOAD, gain=NO_WORKLOAD, contention=NO_WORKLOAD,
+        )
+
+    def _offered(self, build: Build) -> tuple[Offered, ...] | Missing:
+        return offered(self._locked, build) if self._locked else Missing(reason="the project has no lock file")
+
+    def _request(self, beside: Sequence[str] = ()) -> scratch.Request:
+        """Return what is to be installed: the lock's versions where there is one, and what is needed beside."""
+        runtime = tuple(each.pin for each in self._locked) or self.project.requirements
+        return scratch.Request(requirements=(*runtime, *beside), sdists=self._asked.sdists, offline=self._asked.offline)
+
+    def _readiness(self, builds: Sequence[Build], *, interpreters: bool) -> dict[str, BuildReport | Missing]:
+        """Return what the packages do on each build, by its label."""
+        request = self._request()
+        if not request.requirements:
+            missing: BuildReport | Missing = Missing(reason="the project needs no packages")
+            return dict.fromkeys((build.label for build in builds), missing)
+        if self._left() <= 0:
+            return dict.fromkeys((build.label for build in builds), Missing(reason="no time was left in the budget"))
+        try:
+            found = diagnose(request, builds, self._at_hand, Options(interpreters=interpreters), self._say)
+        except BuildError as error:
+            return dict.fromkeys((build.label for build in builds), Missing(reason=str(error)))
+        nothing = Missing(reason="nothing of it was installed before; call it once without --offline")
+        return {build.label: nothing for build in builds} | {each.build.label: each for each in found}
+
+    def _benches(self, folder: Path, builds: Sequence[Build]) -> dict[str, Bench | Missing]:
+        """Return where the project's code is run on each build: its packages, what its tests need, and itself."""
+        if self.project.tests is None:
+            return dict.fromkeys((build.label for build in builds), Missing(reason="no tests were found"))
+        request = self._request((*self.project.test_requirements, *needed_by(self.project.tests)))
+        try:
+            made = scratch.prepare(request, builds, self._say)
+        except ToolkitError as error:
+            return dict.fromkeys((build.label for build in builds), Missing(reason=str(error)))
+        return {build.label: self._bench(folder, build, made.get(build.label)) for build in builds}
+
+    def _bench(self, folder: Path, build: Build, made: scratch.Scratch | None) -> Bench | Missing:
+        if made is None:
+            return Missing(reason="nothing of it was installed before; call it once without --offline")
+        target = folder / build.label
+        if reason := install_project(self.project, made.folder, target, compilers=self._asked.sdists):
+            self._say(f"{build.label}: the project itself is imported from its folder, not installed: {reason}")
+            return Bench(build=build.label, python=made.python, folders=self.project.sources)
+        return Bench(build=build.label, python=made.python, folders=(target,))
+
+    def _tests(self, benches: dict[str, Bench | Missing]) -> dict[str, TestRun | Missing]:
+        """Run the tests on each build, the twins with a GIL last: without the others they tell nothing."""
+        found: dict[str, TestRun | Missing] = {}
+        for number, (label, bench) in enumerate(benches.items()):
+            if isinstance(bench, Missing):
+                found[label] = bench
+                continue
+            self._say(f"{label}: run {' '.join(self.project.tests or ())}")
+            limit = self._left() * SHARE_FOR_TESTS / (len(benches) - number)
+            found[label] = run_tests(self.project, bench, limit=limit)
+        return found
+
+    def _races(self, benches: dict[str, Bench | Missing]) -> Races | Missing:
+        bench = next((each for each in benches.values() if isinstance(each, Bench)), None)
+        if bench is None:
+            return next((each for each in benches.values() if isinstance(each, Missing)),
+                        Missing(reason="no build to run the tests on"))
+        self._say(f"{bench.build}: look for data races in the tests")
+        return check_races(self.project, bench, limit=self._left())

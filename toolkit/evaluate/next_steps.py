@@ -1,0 +1,72 @@
+"""What to do next, the most urgent first: what blocks, then races, then costs, then the build to move to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.evaluate.evaluation import Missing, Word
+from toolkit.evaluate.judge import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolkit.evaluate.doctor import Finding
+    from toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Races
+
+# What can be done about each status; the package and the build stand before it.
+ADVICE = {
+    Status.GIL: "look for a newer version of {name} that declares itself safe without the GIL, or do without it",
+    Status.NO_WHEEL: "{name} has no wheel: build it from source (--build-sdists), or replace it",
+    Status.LOST: "{name} runs without its C code: measure what that costs you, or pin a build that has a wheel",
+    Status.CRASH: "report the crash of {name} to its owners; --explain {name} has its stack",
+    Status.HANG: "report the hang of {name} to its owners; --explain {name} shows where it stood",
+    Status.FAILS: "{name} cannot be imported: --explain {name} has the error",
+    Status.UNKNOWN: "{name} has an extension file that could not be read: --explain {name}",
+}
+
+
+def next_steps(
+    builds: Sequence[BuildEvaluation], races: Races | Missing, conclusions: Sequence[Conclusion]
+) -> tuple[str, ...]:
+    """Return one sentence for each thing to do."""
+    steps = [*_packages(builds), *_races(races), *_tests(builds), *_contention(builds)]
+    ready = [each.target for each in conclusions if each.word in {Word.READY, Word.WITH_COST}]
+    if ready:
+        steps.append(f"run your program on {ready[0]} with your own load; gilscope gil shows where threads wait")
+    return tuple(dict.fromkeys(steps))
+
+
+def _packages(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+    where: dict[tuple[str, Status], list[str]] = {}
+    for build in builds:
+        for finding in _findings(build):
+            if finding.verdict.status in ADVICE:
+                where.setdefault((finding.name, finding.verdict.status), []).append(build.build.label)
+    for (name, status), labels in where.items():
+        yield f"{', '.join(labels)}: {ADVICE[status].format(name=name)}"
+
+
+def _findings(build: BuildEvaluation) -> tuple[Finding, ...]:
+    return () if isinstance(build.readiness, Missing) else build.readiness.findings
+
+
+def _races(races: Races | Missing) -> Iterator[str]:
+    if isinstance(races, Missing):
+        return
+    for race in races.found:
+        yield f"{race.file}:{race.line}: guard {race.variable} with a lock ({race.kind}); gilscope race names it"
+
+
+def _tests(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+    for build in builds:
+        if isinstance(build.tests, Missing):
+            yield f"{build.build.label}: let the tests be run ({build.tests.reason})"
+        elif (build.tests.failed or 0) + (build.tests.errors or 0):
+            yield f"{build.build.label}: look at the failing tests"
+
+
+def _contention(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+    for build in builds:
+        if not isinstance(build.contention, Missing):
+            for place in build.contention.places[:3]:
+                yield f"{place.file}:{place.line}: give each thread its own {place.what or 'object'}, and merge later"
