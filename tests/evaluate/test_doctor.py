@@ -28,10 +28,14 @@ DATES = "import datetime, decimal, ssl\nimport dates.multi_best\n"
 PACKAGES = {
     "good": (package("good", "from good import multi_best\n", "multi_best"), Status.READY, InterpreterStatus.OK),
     "plain": (package("plain", "x = 1\n"), Status.PURE, InterpreterStatus.OK),
-    "flips": (package("flips", "from flips import multi_plain\n", "multi_plain"), Status.GIL, InterpreterStatus.FAILS),
+    "flips": ({**package("flips", "from flips import multi_plain\n", "multi_plain"), "flips/other.py": "x = 1\n"},
+              Status.GIL, InterpreterStatus.FAILS),
     "old": (package("old", "import old.single_plain\n", "single_plain"), Status.GIL, InterpreterStatus.FAILS),
     "lazy": (package("lazy", "def use():\n    import lazy.multi_own_used\n", "multi_own_used"),
              Status.GIL, InterpreterStatus.OK),
+    # Nothing of the package is loaded by importing it; one of its modules asks for it.
+    "inner": ({**package("inner", "x = 1\n", "multi_own_used"), "inner/use.py": "import inner.multi_own_used\n"},
+              Status.GIL, InterpreterStatus.OK),
     "strange": (package("strange", "import strange.strange\n", "strange"), Status.GIL, InterpreterStatus.FAILS),
     "crash": (package("crash", "import crash.crashing\n", "crashing"), Status.CRASH, InterpreterStatus.UNKNOWN),
     "hang": (package("hang", "import hang.hanging\n", "hanging"), Status.HANG, InterpreterStatus.UNKNOWN),
@@ -113,9 +117,34 @@ def test_the_reasons_name_module_and_evidence(report, label):
 @pytest.mark.parametrize("label", FREE_THREADED)
 def test_all_culprits_stand_in_one_report_with_their_way(report, label):
     text = render(document([report(label)]), width=200)
-    assert all(f"{name} 1.0 on {label} turns the GIL on" in text for name in ("flips", "old", "lazy", "strange"))
-    assert "loaded through flips" in text
-    assert "__init__.py:1)" in text
+    culprits = ("flips", "old", "lazy", "strange", "inner")
+    assert all(f"{name} 1.0 on {label} turns the GIL on" in text for name in culprits)
+    assert "loaded through flips (flips/__init__.py:1)" in text
+    assert "loaded through inner.use (inner/use.py:1)" in text
+
+
+@pytest.mark.parametrize("label", FREE_THREADED)
+def test_inner_modules_are_imported_where_the_package_asks_for_no_c_code(report, label):
+    found = by_name(report(label))
+    assert "inner.use" in found["inner"].seen.run.imported
+    assert "flips.other" not in found["flips"].seen.run.imported
+
+
+@pytest.mark.parametrize("label", FREE_THREADED)
+def test_nobody_is_blamed_before_the_standard_library_was_tried_alone(report, label):
+    found = by_name(report(label))
+    for name in ("flips", "crash", "hang"):
+        control = found[name].seen.control
+        assert (control.kind, control.gil_on, control.failed) == ("done", False, ())
+    assert found["good"].seen.control is None
+
+
+@pytest.mark.parametrize("label", FREE_THREADED)
+def test_what_turns_the_gil_on_is_imported_again_with_it_forced_off(report, label):
+    found = by_name(report(label))
+    forced = found["flips"].seen.forced
+    assert (found["flips"].seen.run.gil_on, forced.gil_on, forced.imported) == (True, False, ("flips",))
+    assert found["good"].seen.forced is None
 
 
 @pytest.mark.parametrize("label", FREE_THREADED)

@@ -6,6 +6,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from toolkit.builds.environment import normalized
 from toolkit.evaluate.judge import InterpreterStatus, Status, gil_users, lost_modules
 from toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 
@@ -30,7 +31,7 @@ def document(reports: Sequence[BuildReport]) -> Document:
         sections.append(Lines("What is not certain", tuple(doubts)))
     if interpreters := [line for report in reports for line in _interpreters(report)]:
         sections.append(Lines("In interpreters with their own GIL", tuple(interpreters)))
-    sections.append(Lines("", (_conclusion(reports),)))
+    sections.append(Lines("", (*_left_out(reports), _conclusion(reports))))
     return Document(tuple(sections))
 
 
@@ -66,7 +67,7 @@ def explain(reports: Sequence[BuildReport], name: str) -> Document:
     sections: list[Section] = []
     for report in reports:
         for finding in report.findings:
-            if name in _names(finding):
+            if name in _names(finding) or normalized(name) == finding.name:
                 sections += _everything(report, finding)
     return Document(tuple(sections))
 
@@ -232,6 +233,12 @@ def _conclusion(reports: Sequence[BuildReport]) -> str:
                 "package.")
     labels = ", ".join(report.build.label for report in reports)
     return f"Nothing stands in the way on {labels}, as far as imports tell."
+
+
+def _left_out(reports: Sequence[BuildReport]) -> Iterable[str]:
+    most = max((report.others for report in reports), default=0)
+    if most:
+        yield f"{most} more that these need are pure Python on every build, and not shown."
 
 
 def _names(finding: Finding) -> set[str]:

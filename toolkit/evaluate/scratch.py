@@ -6,6 +6,7 @@ build gets the same ones.  A resolver that is left alone goes back to versions f
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 STAMP = "gilscope-scratch.json"
 AT_ONCE = 2                     # installers; each is busy with one core, the disk and the network
 FRESH_SECONDS = 24 * 3600.0     # a new wheel may be out tomorrow
+KEPT_SECONDS = 7 * FRESH_SECONDS
 # What an installer says of a requirement without a wheel: pip, then uv.
 _MISSING = re.compile(r"(?:No matching distribution found for|Because(?: only)?) ([A-Za-z0-9][\w.-]*)")
 
@@ -74,6 +76,8 @@ def prepare(
     Raises:
         BuildError: An environment cannot be made.
     """
+    if not request.offline:
+        _remove_old()
     first, *others = sorted(builds, key=_chooses)
     chosen = _scratch(request, first, (), say)
     pins = [f"{each.name}=={each.version}" for each in chosen.distributions] if chosen else []
@@ -81,6 +85,15 @@ def prepare(
         rest = pool.map(lambda build: _scratch(request, build, pins, say), others)
         made = zip([first, *others], [chosen, *rest], strict=True)
         return {build.label: scratch for build, scratch in made if scratch}
+
+
+def _remove_old() -> None:
+    """Remove environments that nobody has asked for in a while: each takes up to gigabytes."""
+    for stamp in (cache_dir() / "scratch").glob(f"*/{STAMP}"):
+        with contextlib.suppress(OSError):   # another process may be removing it
+            if stamp.stat().st_mtime < time.time() - KEPT_SECONDS:
+                shutil.rmtree(stamp.parent, ignore_errors=True)
+                _lock(stamp.parent).unlink(missing_ok=True)
 
 
 def _chooses(build: Build) -> tuple[object, ...]:
@@ -93,7 +106,7 @@ def _scratch(request: Request, build: Build, pins: Sequence[str], say: Callable[
     folder = _folder(request, build)
     if (ready := _ready(folder, build, request)) or request.offline:
         return ready
-    with locked(folder.with_suffix(".lock"), lambda: say(f"{build.label}: waiting for its environment")):
+    with locked(_lock(folder), lambda: say(f"{build.label}: waiting for its environment")):
         if ready := _ready(folder, build, request):
             return ready
         say(f"{build.label}: install {_few(request.requirements)}")
@@ -108,6 +121,11 @@ def _folder(request: Request, build: Build) -> Path:
     wanted = json.dumps([sorted(request.requirements), request.sdists, build.base_executable])
     digest = hashlib.sha256(wanted.encode()).hexdigest()[:16]
     return cache_dir() / "scratch" / f"{build.version}{'t' if build.free_threaded else ''}-{digest}"
+
+
+def _lock(folder: Path) -> Path:
+    # Not with_suffix: what follows the last dot of "3.14.7-0123" is a part of the name.
+    return folder.with_name(f"{folder.name}.lock")
 
 
 def _ready(folder: Path, build: Build, request: Request) -> Scratch | None:
