@@ -204,11 +204,12 @@ def test_sentence_follows_the_numbers(pool, loop, words):
     assert "one thread that asks one back end after the other answers none: it can serve 2.7 requests/s" in said
 
 
-def test_what_one_core_serves_under_a_lock_is_said():
+def test_cores_that_the_load_takes_are_said():
     _, cost, _ = Aggregator().findings(made_up(1.0, 1.0, cost=0.004))
-    assert "250 and 250 requests/s; 192 are asked" in cost   # 1 / 4 ms
+    assert "192 a second take 0.77 and 0.77 cores" in cost   # 192 x 4 ms
+    assert "the threads are near that" in cost
     _, free, _ = Aggregator().findings(made_up(1.0, 1.0, build="3.14t"))
-    assert "every core at once" in free
+    assert "wherever there are some" in free
 
 
 def shown(results):

@@ -44,10 +44,10 @@ NAN = float("nan")
 POOLS = {Effort.SMOKE: (4,), Effort.QUICK: (32,), Effort.FULL: (8, 32, 128)}
 BACK_ENDS = f"Back ends answer after {list_text(f'{each * 1000:g}' for each in BACKENDS.values())} ms"
 HOW = (
-    f"{BACK_ENDS}; the source does not say how fast its were. All services ask the five at once, each of the threads' "
-    "requests by five more threads; only sync asks one after the other.",
-    "Requests come at times that do not depend on the answers, each on a connection of its own; latency counts from the "
-    "time a request was scheduled. Load and back ends run on gilscope's own Python beside the service.",
+    f"{BACK_ENDS}; how fast the source's were is not known.",
+    "All services ask the five at once, the threads by five more threads; only sync asks one after the other.",
+    "Requests come at their times whatever is answered, each on a connection of its own; latency counts from those.",
+    "Load and back ends are helpers on gilscope's own Python beside the service.",
 )
 LIBRARIES: dict[str, Package] = {
     "sync": REQUESTS, "threads": REQUESTS, "free-threaded": REQUESTS, "gevent": GEVENT, "tornado": TORNADO,
@@ -129,12 +129,14 @@ def _planned(setting: Setting, build: Build, load: Load) -> Iterator[tuple[str, 
     does not matter to that one whether there is a GIL.
     """
     brief = setting.effort is Effort.QUICK
+    loops = () if brief and load is LOADS[0] else ("gevent", "tornado")
+    if loops:
+        yield "asyncio", 1
     for model in setting.threads(build, control=setting.full()):
         yield from ((model, workers) for workers in POOLS[setting.effort])
+    yield from ((model, 1) for model in loops)
     if not (brief and build.free_threaded):
         yield "sync", 1
-    if not (brief and load is LOADS[0]):
-        yield from (("gevent", 1), ("tornado", 1), ("asyncio", 1))
 
 
 def _reason(setting: Setting, build: Build, model: str) -> str | None:
@@ -152,8 +154,8 @@ def _success(results: Results, loads: Sequence[Load]) -> Table:
     """Return the share of requests that were answered right in time, beside what the source says."""
     notes = Footnotes()
     columns = [Column(title="service", key=True, align="left")]
-    columns += [Column(title=load.text, group=build.label) for build in results.builds for load in loads]
-    columns.append(Column(title=LOADS[-1].text, group="then"))
+    columns += [Column(title=load.short, group=build.label) for build in results.builds for load in loads]
+    columns.append(Column(title=LOADS[-1].short, group="then"))
 
     def shown(cell: Cell) -> Value | None:
         found = results.metric(cell, "success")
@@ -164,8 +166,8 @@ def _success(results: Results, loads: Sequence[Load]) -> Table:
         cells = [find(results, build, model, workers, load) for build in results.builds for load in loads]
         entries = [_warned(results, cell, results.entry(cell, shown, notes), notes) for cell in cells]
         rows.append((Entry(_name(model, workers)), *entries, Entry(THEN.get(model, "-"))))
-    return Table(title=f"Answered right within {seconds_text(LIMIT)}", columns=tuple(columns), rows=tuple(rows),
-                 footnotes=notes.texts())
+    title = f"Answered right within {seconds_text(LIMIT)}, by users x requests/s of each"
+    return Table(title=title, columns=tuple(columns), rows=tuple(rows), footnotes=notes.texts())
 
 
 def _warned(results: Results, cell: Cell | None, entry: Entry, notes: Footnotes) -> Entry:
@@ -194,7 +196,7 @@ def _costs(results: Results, build: Build, load: Load) -> Table:
         "cores used": _metric(results, "cores", lambda found: Quantity(found.center, "")),
         "threads": _metric(results, "threads", lambda found: Quantity(found.center, "")),
         "memory": _metric(results, "pss", lambda found: Size(found.center)),
-        "cores of load and back ends": _metric(results, "helper_cores", lambda found: Quantity(found.center, "")),
+        "cores of helpers": _metric(results, "helper_cores", lambda found: Quantity(found.center, "")),
     })
 
 

@@ -20,6 +20,7 @@ POOL = 32          # requests at a time of the pool of threads that every effort
 FALLING = 2.0      # times the latency of the first third of the requests in the last third: a service that falls behind
 NEARLY_ALL = 0.95
 HARDLY_ANY = 0.05
+NEAR_ONE = 0.7     # cores: calls of the system run without the GIL, so the limit is no sharp one
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,11 @@ class Load:
     def text(self) -> str:
         """The words of tables and figures."""
         return f"{self.users} users x {self.rate}/s"
+
+    @property
+    def short(self) -> str:
+        """The heading of a narrow column."""
+        return f"{self.users} x {self.rate}/s"
 
     @property
     def wanted(self) -> float:
@@ -115,13 +121,14 @@ def _verdict(threads: float, events: float) -> str:
 
 
 def _cost_sentence(build: Build, load: Load, cost: float, cheap: float) -> str:
-    """Say for how many requests a second one core suffices, which is all that a GIL lets a service have."""
+    """Say how many cores the load takes, of which a GIL gives Python code one."""
+    threads, events = (load.wanted * each for each in (cost, cheap))
     start = (f"{build.label}: an answer takes the threads {format_seconds(cost)} of CPU time and asyncio "
-             f"{format_seconds(cheap)}")
+             f"{format_seconds(cheap)}, so {load.wanted:.0f} a second take {threads:.2f} and {events:.2f} cores")
     if build.free_threaded:
-        return f"{start}; without the GIL the threads may take it on every core at once."
-    return (f"{start}, so one core under the GIL is enough for {1 / cost:.0f} and {1 / cheap:.0f} requests/s; "
-            f"{load.wanted:.0f} are asked. Which side of that a service is on decides, not whether it has threads.")
+        return f"{start}; without the GIL the threads may take theirs wherever there are some."
+    near = "the threads are near that" if threads > NEAR_ONE else "both stay below that"
+    return f"{start}. Under the GIL Python code has one: {near}, and a service that needs more falls behind."
 
 
 def _sync_sentence(results: Results, build: Build, load: Load) -> Iterator[str]:

@@ -43,10 +43,10 @@ NAN = float("nan")
 WORKERS = (2, 5, 10, 20, 50, 100)
 LATENCIES = ("20ms", "100ms")   # the source does not say its servers'; where threads stop gaining depends on it
 HOW = (
-    "Each thread of a pool has a session of requests, and so a connection, of its own; asyncio is one loop with aiohttp; "
-    "loops are as many loops as cores, at least two, each in a thread, which share the requests at a time.",
-    "The clock starts before the first worker does and stops with the last page. The server runs on gilscope's own "
-    "Python on loopback and answers after a fixed latency.",
+    "Threads: a pool with requests, each thread with a connection of its own. asyncio: one loop with aiohttp.",
+    "loops: one such loop per core, at least two, each in a thread; they share the requests at a time.",
+    "The clock starts before the first worker does and stops with the last page.",
+    "The server is a helper on gilscope's own Python on loopback and answers after a fixed latency.",
 )
 # Requests at a time by effort and model; what few of them do is the same for all models, so a quick look leaves it out.
 GRID: dict[Effort, dict[str, tuple[int, ...]]] = {
