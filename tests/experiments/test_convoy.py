@@ -191,6 +191,12 @@ def test_figures_show_what_is_there_and_what_is_not():
         assert [rule.value for rule in panel.rules] == [SWITCH_INTERVAL]
 
 
+def test_figures_name_the_cells_whose_mean_says_little():
+    assert "see the table" not in Convoy().figures(convoy_run())[0].note
+    note = Convoy().figures(convoy_run(bimodal=True))[0].note
+    assert note.endswith("Means of a fast and a slow time, see the table: 3.14 (threads, GIL, 1).")
+
+
 def test_interval_figure_has_a_panel_per_build_and_2021_beside_the_gil():
     (figure,) = ConvoyInterval().figures(interval_run())
     then = [[each.name for each in panel.series if each.style == "history"] for panel in figure.panels]

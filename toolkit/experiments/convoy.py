@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, override
 from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
 from toolkit.experiments.convoy_cells import (
     ARTICLE,
+    doubted,
     histogram,
     latency,
     latency_marks,
@@ -205,8 +206,13 @@ def _bars(results: Results) -> BarFigure:
         y=Axis("requests per second (1/s)", log=True, lo=1.0), x_title="CPU workers beside the server",
         panels=tuple(_bar_panel(results, build) for build in results.builds),
         note="Closed loop, one client. A cross is a cell without a number, the table says why; or one that only the "
-        "whole experiment measures, without --quick.",
+        "whole experiment measures, without --quick."
+        + doubted(((cell, _cell_name(cell)) for cell in results.cells()), results),
     )
+
+
+def _cell_name(cell: Cell) -> str:
+    return f"{cell.build} ({PLACES[cell.runner]}, {cell.workers})"
 
 
 def _bar_panel(results: Results, build: Build) -> BarPanel:

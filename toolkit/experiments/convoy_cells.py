@@ -14,6 +14,8 @@ from toolkit.stats.latency import APART, LogHistogram, Mode, modes
 from toolkit.units import format_seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from toolkit.experiments.results import Results
     from toolkit.model import Build, Cell
     from toolkit.report.document import Duration
@@ -24,6 +26,7 @@ ARTICLE = replace(
 )
 LATE = ("saturated: the load generator itself was late, at its 99th percentile by more than 10 % of p50; latencies "
         "contain that")
+MOST_NAMED = 4   # cells in a figure's note
 NUMBERS = {2: "two", 3: "three"}
 FEW = 100   # requests: with fewer, the 99th percentile is the longest
 
@@ -116,6 +119,15 @@ def rate_doubt(results: Results, cell: Cell | None) -> str | None:
     if mean is not None and typical is not None and typical > APART * mean:
         return f"half of the time a request took {format_seconds(typical)} or longer: the mean is that of fast bursts"
     return None
+
+
+def doubted(named: Iterable[tuple[Cell, str]], results: Results) -> str:
+    """Return the sentence for a figure's note that names the cells whose rates say little; "" without any."""
+    names = [name for cell, name in named if rate_doubt(results, cell)]
+    if not names:
+        return ""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f" Means of a fast and a slow time, see the table: {'; '.join(names[:MOST_NAMED])}{more}."
 
 
 def latency_marks(results: Results, cell: Cell, notes: Footnotes) -> tuple[int, ...]:

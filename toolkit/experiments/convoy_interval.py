@@ -6,7 +6,16 @@ import sys
 from typing import TYPE_CHECKING, override
 
 from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
-from toolkit.experiments.convoy_cells import ARTICLE, Arm, latency, latency_marks, own_first, rate_entry, thread_arms
+from toolkit.experiments.convoy_cells import (
+    ARTICLE,
+    Arm,
+    doubted,
+    latency,
+    latency_marks,
+    own_first,
+    rate_entry,
+    thread_arms,
+)
 from toolkit.experiments.results import middle
 from toolkit.report.document import Column, Entry, Table
 from toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
@@ -115,7 +124,8 @@ class ConvoyInterval(Experiment):
                 x=seconds_axis("switch interval", log=True), y=Axis("requests per second (1/s)", log=True),
                 panels=tuple(panels),
                 note=f"fine timer: timed waits end within 1 ns, not within Linux's usual {USUAL_SLACK}; 2021 was "
-                "measured on macOS. Its 0 requests at 0.1 s beside 4 CPU threads cannot be drawn.",
+                "measured on macOS. Its 0 requests at 0.1 s beside 4 CPU threads cannot be drawn."
+                + doubted(((cell, _cell_name(cell)) for cell in results.cells()), results),
             ),
         )
 
@@ -142,6 +152,10 @@ def _row_name(row: dict[str, str]) -> str:
     unit = row["interval"].lstrip("0123456789")
     name = f"{row['interval'].removesuffix(unit)} {unit}"
     return f"{name}, fine timer" if "slack" in row else name
+
+
+def _cell_name(cell: Cell) -> str:
+    return f"{cell.build}, {_threads(cell.workers)}, {_row_name(dict(cell.parameters))}"
 
 
 def _rates(results: Results, arm: Arm) -> Table:
