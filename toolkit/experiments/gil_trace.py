@@ -78,7 +78,7 @@ class GilTrace(Experiment):
 
     @override
     def environment(self, cell: Cell) -> dict[str, str]:
-        return preload.environment()
+        return preload.environment(all_holds=True)
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:
@@ -195,9 +195,9 @@ def _findings(results: Results, build: Build) -> Iterator[str]:
 
 def _on_cpu(results: Results, build: Build) -> Iterator[str]:
     cell = _find(results, build, "cpu")
-    names = ("waits", "waited", "longest", "failed", "handovers", "calls", "wall")
-    waits, waited, longest, failed, handovers, calls, wall = (_center(results, cell, name) for name in names)
-    if not waits or waited is None or longest is None or failed is None or not handovers or calls is None or not wall:
+    names = ("waits", "waited", "longest", "failed", "handovers", "calls", "lasted")
+    waits, waited, longest, failed, handovers, calls, lasted = (_center(results, cell, name) for name in names)
+    if not waits or waited is None or longest is None or failed is None or not handovers or calls is None or not lasted:
         return
     in_vain = failed / waits
     text = (f"{build.label}: two CPU threads spend {waited:.0%} of their time waiting for the GIL, at most "
@@ -208,19 +208,21 @@ def _on_cpu(results: Results, build: Build) -> Iterator[str]:
         return
     yield (f"{text}. In 2009 it was hundreds: since 3.2 a thread that waits sleeps for the switch interval, then asks "
            "once, and the one that gives the GIL away waits until another has it. "
-           f"All of it takes {calls * wall:,.0f} system calls in {format_seconds(wall)}; in 2009 it was 9.5 million in "
-           "45.5 s.")
+           f"All of it takes {calls * lasted:,.0f} system calls in {format_seconds(lasted)}; in 2009 it was 9.5 million "
+           "in 45.5 s.")
 
 
 def _on_io(results: Results, build: Build) -> Iterator[str]:
     cell = _find(results, build, "io")
-    wait, rate = _center(results, cell, "io-wait"), results.rate(cell) if cell is not None else None
-    if wait is None or rate is None:
+    wait, waits, rate = _center(results, cell, "io-wait"), _center(results, cell, "io-waits"), (
+        results.rate(cell) if cell is not None else None)
+    if wait is None or waits is None or rate is None:
         return
-    text = (f"{build.label}: beside one CPU thread, the thread that answers requests waits {format_seconds(wait)} for "
-            f"the GIL each time it has to wait for it, which leaves {quantity_text(rate)}")
+    text = (f"{build.label}: beside one CPU thread, {quantity_text(rate)} requests are answered; for one, the thread "
+            f"that answers waits for the GIL {waits:.2f} times, {format_seconds(wait)} each time")
     if wait > INTERVAL / 2:
-        text += f": the holder lets go only after the switch interval of {format_seconds(INTERVAL)}, the convoy effect"
+        text += (f": it gives the GIL away with each system call, and the CPU thread lets go only after the switch "
+                 f"interval of {format_seconds(INTERVAL)}, the convoy effect")
     yield f"{text}."
 
 

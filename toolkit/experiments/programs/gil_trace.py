@@ -117,6 +117,9 @@ def _beside_io(trial: Trial) -> Taken:
     threads[1].join()      # the client has gone
     taken = _taken(trial, clock, 1 / answer["rate"], 1.0 if trial.model == "threads" else 2.0)
     taken.metrics["requests"] = answer["requests"]
+    waits = taken.metrics.get("io-waits")
+    if waits:
+        taken.metrics["io-waits"] = float(waits) / answer["requests"]
     return taken
 
 
@@ -168,7 +171,7 @@ def _metrics(process: Process, summary: Summary, wall: float) -> dict[str, float
     parked = [row.parked for row in rows]
     io = next((row for row in rows if row.name == "I/O"), None)
     found: dict[str, float | str] = {
-        "wall": wall, "waits": waits, "waited": sum(row.waited for row in rows) / (wall * len(rows)),
+        "lasted": wall, "waits": waits, "waited": sum(row.waited for row in rows) / (wall * len(rows)),
         "longest": max(row.longest for row in rows), "failed": sum(row.failed for row in rows),
         "handovers": sum(row.handovers for row in rows) / wall, "parks": sum(row.parks for row in rows),
         "parked": sum(parked) / (wall * len(rows)), "yields": sum(row.yields for row in rows),
@@ -177,5 +180,5 @@ def _metrics(process: Process, summary: Summary, wall: float) -> dict[str, float
     if summary.context_switches is not None:
         found["switches"] = summary.context_switches / wall
     if io is not None and io.waits:
-        found["io-wait"] = io.waited / io.waits
+        found |= {"io-wait": io.waited / io.waits, "io-waits": io.waits}
     return found

@@ -153,7 +153,7 @@ static void on_unlock(struct gil *gil)
         end_wait(slot, gil);
     else {
         slot->acquired_free++;
-        slot->since = gil->waiters ? now() : 0;
+        slot->since = gil->waiters || all_holds ? now() : 0;
     }
     uint32_t me = self.number + 1;
     slot->acquired++;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 struct real real;
-int python;
+int python, all_holds;
 static const char *folder;      /* of the environment: recording begins with the process */
 
 /* The newest version: dlsym gives the oldest of the pthread_cond functions, with another layout, on some systems. */
@@ -72,6 +72,7 @@ __attribute__((constructor)) static void load(void)
     register_thread_end();
     python = 1;
     pthread_atfork(NULL, NULL, in_child);
+    all_holds = getenv("GILSCOPE_GIL_ALL") != NULL;
     const char *chunks = getenv("GILSCOPE_GIL_CHUNKS");
     if (chunks != NULL && atoi(chunks) > 0 && atoi(chunks) < CHUNKS_PER_THREAD)
         chunks_wanted = (uint32_t)atoi(chunks);

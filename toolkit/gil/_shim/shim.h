@@ -153,6 +153,7 @@ extern struct real {
     int (*yield)(void);
 } real;
 extern int python;              /* whether this is a Python that we know */
+extern int all_holds;           /* $GILSCOPE_GIL_ALL: holds are timed also when nobody waits */
 void find_real(void);
 
 /* hooks.c */

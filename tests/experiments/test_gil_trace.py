@@ -1,0 +1,148 @@
+"""`gil-trace`: what is certain of its run in the smallest size, and its tables, sentences and pictures."""
+
+import dataclasses
+import json
+import sys
+
+import pytest
+
+from tests.experiments.trials import make_trial
+from tests.fakes import RunMaker
+from tests.gil.recorded import make_process
+from tests.gil.traces import checked
+from toolkit.experiments.base import Effort
+from toolkit.experiments.gil_trace import GilTrace
+from toolkit.experiments.programs import gil_trace as program
+from toolkit.experiments.results import Results
+from toolkit.gil import preload
+from toolkit.gil.chrome import write_trace
+from toolkit.measure.frame import StoppedError
+from toolkit.model import Cell
+from toolkit.store import file_path
+
+needs_shim = pytest.mark.skipif(preload.unavailable() is not None, reason=str(preload.unavailable()))
+
+
+def cell(build, work, model=None):
+    model = model or ("free-threaded" if build.endswith("t") else "threads")
+    return Cell(workload="gil-trace", runner=model, workers=2, build=build, parameters=(("work", work),))
+
+
+@needs_shim
+def test_every_cell_has_a_value_and_a_trace(run_smoke):
+    smoke = run_smoke("gil-trace")
+    assert not smoke.results.run.failures
+    assert not smoke.results.run.skips
+    for each in smoke.results.cells():
+        checked(json.loads(smoke.results.file(each, "trace.json").read_text()))
+
+
+@needs_shim
+def test_one_of_two_cpu_threads_waits_where_there_is_a_gil(run_smoke):
+    smoke = run_smoke("gil-trace")
+    by_cell = {each.cell: dict(each.observations[0].metrics) for each in smoke.results.run.measurements}
+    on, off = by_cell[cell(smoke.gil, "cpu", "threads")], by_cell[cell(smoke.free, "cpu", "free-threaded")]
+    assert on["waits"] > 0
+    assert 0 < on["waited"] < 1
+    assert on["longest"] > 0
+    assert (off["waits"], off["waited"], off["handovers"]) == (0, 0, 0)
+    for found in by_cell.values():
+        assert 0 <= found["parked"] < 1
+        assert found["overhead"] < 0.2
+
+
+@needs_shim
+def test_requests_are_answered_beside_a_cpu_thread(run_smoke):
+    smoke = run_smoke("gil-trace")
+    for each in smoke.results.run.measurements:
+        if dict(each.cell.parameters)["work"] == "io":
+            assert dict(each.observations[0].metrics)["requests"] >= program.LEAST_REQUESTS
+
+
+def test_without_the_shim_the_cell_says_why(tmp_path, monkeypatch):
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
+    trial = make_trial(tmp_path, scales={"cpu": 1000}, work="cpu")
+    with pytest.raises(StoppedError, match="could not be preloaded"):
+        program.measure(trial)
+
+
+def test_systems_without_the_shim_skip_every_cell_with_the_reason(monkeypatch):
+    from tests.experiments.test_results import planned
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    _, plan = planned("gil-trace", Effort.QUICK)
+    assert not plan.cells
+    assert {skip.reason for skip in plan.skips} == {
+        "GIL waits are measured on Linux alone: what it takes, LD_PRELOAD, is not there on darwin"}
+
+
+GIL = {"waits": 100, "waited": 0.48, "longest": 0.0052, "failed": 105, "handovers": 200, "calls": 900.0, "lasted": 0.5,
+       "parked": 0.0, "parks": 0, "yields": 0}
+FREE = {**GIL, "waits": 0, "waited": 0.0, "longest": 0.0, "failed": 0, "handovers": 0}
+
+
+def made_up(build, **works):
+    maker = RunMaker(rounds=4)
+    for work, metrics in works.items():
+        maker.measure(cell(build, work), 0.005, **metrics)
+    return maker.run((build,), options={"experiment": "gil-trace", "effort": Effort.QUICK})
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({}, "48% of their time waiting for the GIL, at most 5.20 ms at once; it changes hands 200 times a second"),
+    ({"failed": 105}, "a wait has 1.1 tries in vain. In 2009 it was hundreds"),
+    ({"failed": 20000}, "a wait has 200.0 tries in vain: the hundreds of 2009 are seen here"),
+])
+def test_sentence_on_cpu_threads_follows_the_numbers(changes, words):
+    (sentence,) = GilTrace().findings(Results(made_up("3.14", cpu={**GIL, **changes})))
+    assert words in sentence
+
+
+@pytest.mark.parametrize(("wait", "convoy"), [(0.0051, True), (0.00002, False)])
+def test_convoy_is_said_where_waits_are_as_long_as_the_interval(wait, convoy):
+    run = made_up("3.14", io={**GIL, "io-wait": wait, "io-waits": 1.5})
+    (sentence,) = GilTrace().findings(Results(run))
+    assert "waits for the GIL 1.50 times" in sentence
+    assert ("convoy effect" in sentence) is convoy
+
+
+@pytest.mark.parametrize(("parked", "spins"), [(0.3, False), (0.02, True)])
+def test_sentence_on_a_free_threaded_build_follows_the_numbers(parked, spins):
+    run = made_up("3.14t", cpu=FREE, list={**FREE, "parked": parked}, lock={**FREE, "parked": 0.4})
+    (sentence,) = GilTrace().findings(Results(run))
+    assert "there is no GIL to wait for" in sentence
+    assert f"parked {parked:.0%} of their time, two that take one Lock 40%" in sentence
+    assert ("spins" in sentence) is spins
+
+
+def test_starved_cells_give_no_sentence():
+    run = made_up("3.14", cpu=GIL)
+    starved = tuple(dataclasses.replace(o, starved=True) for o in run.measurements[0].observations)
+    measurement = dataclasses.replace(run.measurements[0], observations=starved)
+    assert GilTrace().findings(Results(dataclasses.replace(run, measurements=(measurement,)))) == ()
+
+
+def test_picture_is_the_middle_of_the_kept_trace(tmp_path):
+    each = cell("3.14", "cpu")
+    path = file_path(tmp_path, each, "trace.json")
+    path.parent.mkdir(parents=True)
+    write_trace([make_process()], path)
+    (figure,) = GilTrace().figures(Results(made_up("3.14", cpu=GIL), tmp_path))
+    (panel,) = figure.panels
+    assert panel.title == "2 CPU threads, 3.14"
+    assert [lane.name for lane in panel.lanes] == ["thread 1: spin", "thread 2: spin"]
+    assert [lane.spans for lane in panel.lanes] == [
+        ((0.0, 0.06, "waits for the GIL"),), ((0.0, 0.06, "holds the GIL"),)]
+
+
+def test_threads_without_a_gil_run_where_they_are_not_parked(tmp_path):
+    each = cell("3.14t", "list")
+    path = file_path(tmp_path, each, "trace.json")
+    path.parent.mkdir(parents=True)
+    process = make_process()
+    (main, first, _) = process.threads
+    write_trace([dataclasses.replace(process, threads=(dataclasses.replace(main, main=False), first))], path)
+    (figure,) = GilTrace().figures(Results(made_up("3.14t", list=FREE), tmp_path))
+    (panel,) = figure.panels
+    assert [[(round(end - start, 6), state) for start, end, state in lane.spans] for lane in panel.lanes] == [
+        [(0.001, "parked")], [(0.001, "runs, or could run")]]

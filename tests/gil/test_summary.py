@@ -1,0 +1,103 @@
+"""What recorded processes come to, and their trace."""
+
+import json
+
+import pytest
+
+from tests.gil.recorded import make_process, make_thread
+from tests.gil.traces import checked
+from toolkit.gil.chrome import trace, write_trace
+from toolkit.gil.records import BadRecordError, read, read_folder
+from toolkit.gil.summary import summarize, thread_names
+
+
+def test_shares_are_of_thread_time_and_of_the_time_threads_wanted_to_run():
+    summary = summarize([make_process()])
+    assert summary.waited == pytest.approx(1.0)
+    assert summary.held == pytest.approx(1.0)
+    assert summary.share == pytest.approx(1.0 / 3)      # three threads of a second
+    assert summary.wanted_share == pytest.approx(0.5)   # one of two runs
+    assert (summary.waits, summary.failed, summary.requests, summary.handovers) == (10, 10, 10, 9)
+    assert summary.longest == pytest.approx(0.1)
+    assert summary.longest_thread == "thread 1: spin"
+
+
+def test_idle_is_not_contention():
+    summary = summarize([make_process()])
+    assert summary.idle == pytest.approx(0.9)
+    assert summary.parked == pytest.approx(0.05)
+    assert [(place.what, place.idle) for place in summary.places] == [
+        ("the GIL", False), ("an event, a queue or a thread's end", True), ("a list", False)]
+
+
+def test_places_of_several_processes_are_added_up():
+    summary = summarize([make_process(), make_process(pid=7, started=5000.5)])
+    assert summary.places[0].seconds == pytest.approx(2.0)
+    assert summary.places[0].count == 20
+    assert summary.wall == pytest.approx(1.5)
+    assert len(summary.threads) == 6
+
+
+def test_overhead_follows_what_was_recorded():
+    process = make_process()
+    summary = summarize([process])
+    spans = sum(len(thread.spans) for thread in process.threads)
+    expected = spans * 5e-8 + 20 * 2e-8 + 3e-6 + 12 * 12e-9
+    assert summary.overhead == pytest.approx(expected)
+    assert summary.overhead_share == pytest.approx(expected / 1.5)
+
+
+def test_killed_processes_have_no_cpu_time():
+    threads = tuple(make_thread(number, [], cpu=None, run_queue=None, voluntary=None) for number in range(2))
+    summary = summarize([make_process(threads=threads, ended=False)])
+    assert (summary.cpu, summary.overhead_share, summary.context_switches, summary.killed) == (None, None, None, 1)
+
+
+def test_names_are_pythons_own_or_what_the_thread_runs():
+    threads = (make_thread(0, [], main=True), make_thread(1, []), make_thread(2, [], name="Thread-2 (feed)"),
+               make_thread(3, [], entry=""))
+    assert thread_names(make_process(threads=threads)) == ["main", "thread 1: spin", "Thread-2 (feed)", "thread 3"]
+
+
+def test_trace_has_every_span_under_its_threads_name():
+    events = checked(trace([make_process()]))
+    names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    assert names == {100: "main", 101: "thread 1: spin", 102: "thread 2: spin"}
+    spans = [event for event in events if event["ph"] == "X"]
+    assert len(spans) == 22
+    first = next(event for event in spans if event["name"] == "waits for the GIL")
+    assert first == {
+        "name": "waits for the GIL", "cat": "wait", "ph": "X", "pid": 100, "tid": 102, "ts": 0.0, "dur": 100000.0,
+        "args": {"at": "/home/me/program.py:5 in spin", "attempts": 2, "requests": 1, "holder": 101}}
+    parked = next(event for event in spans if event["name"] == "parked")
+    assert parked["args"] == {"at": "/home/me/program.py:7 in add", "on": "list"}
+
+
+def test_trace_of_several_processes_has_one_clock(tmp_path):
+    path = tmp_path / "trace.json"
+    write_trace([make_process(), make_process(pid=7, started=5000.5)], path)
+    events = checked(json.loads(path.read_text()))
+    assert min(event["ts"] for event in events if event["ph"] == "X" and event["pid"] == 7) == pytest.approx(5e5)
+
+
+def test_trace_is_cut_to_its_window():
+    spans = [event for event in checked(trace([make_process()], (0.35, 0.45))) if event["ph"] == "X"]
+    assert {event["tid"] for event in spans} == {100, 101, 102}
+    assert len(spans) == 5      # two turns of two threads, and main's idling
+
+
+@pytest.mark.parametrize(("content", "words"), [
+    (b"something else" * 300000, "was not written by"), (b"gilscope", "was not written by"),
+    (b"gilscope" + (99).to_bytes(4, "little") + bytes(3_000_000), "format 99"),
+])
+def test_foreign_files_are_refused(tmp_path, content, words):
+    path = tmp_path / "1-2.gil"
+    path.write_bytes(content)
+    with pytest.raises(BadRecordError, match=words):
+        read(path)
+
+
+def test_process_killed_at_its_start_has_left_nothing(tmp_path):
+    (tmp_path / "1-2.gil").write_bytes(bytes(4096))
+    (tmp_path / "other.txt").write_text("not ours")
+    assert read_folder(tmp_path) == []
