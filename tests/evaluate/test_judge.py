@@ -55,6 +55,9 @@ CASES = {
     "cannot be loaded anywhere": (
         Seen(distribution=THING, extensions=(extension(problem="OSError"),), run=run(failed=((C, "OSError"),)),
              reference=run(failed=((C, "OSError"),)), reference_distribution=THING), Status.READY),
+    "cannot be read, and fails with the GIL alone": (
+        Seen(distribution=THING, extensions=(extension(problem="OSError"),), run=run(),
+             reference=run(failed=((C, "OSError"),)), reference_distribution=THING), Status.UNKNOWN),
     "cannot be imported": (Seen(distribution=THING, run=FAILS), Status.FAILS),
     "cannot be imported here alone": (
         Seen(distribution=THING, run=FAILS, reference=run(load()), reference_distribution=THING), Status.FAILS),

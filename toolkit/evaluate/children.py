@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 ENTRY = "import sys; sys.path.insert(0, {harness!r}); from {module} import {function}; del sys.path[0]; {function}()"
 LAST_WORDS_SECONDS = 2.0   # for a hanging process to say where it stands
 LAST_LINES = 30
-MOST_OUTPUT_BYTES = 16 * 2**20
 
 Kind = Literal["done", "crash", "hang", "exit", "starting"]
 

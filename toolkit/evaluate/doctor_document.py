@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from toolkit.builds.environment import normalized
-from toolkit.evaluate.judge import InterpreterStatus, Status, gil_users, lost_modules
+from toolkit.evaluate.judge import InterpreterStatus, Status, gil_users, loadable_nowhere, lost_modules
 from toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 
 if TYPE_CHECKING:
@@ -209,6 +209,9 @@ def _doubts(report: BuildReport) -> Iterable[str]:
         if finding.verdict.status in {Status.UNKNOWN, Status.INTERPRETER}:
             yield (f"{finding.name} {finding.version} on {report.build.label}: {finding.verdict.status.value}: "
                    f"{_shown(finding.verdict.reasons)}")
+        if nowhere := loadable_nowhere(finding.seen):
+            yield (f"{finding.name} {finding.version} on {report.build.label}: {_shown(nowhere, ', ')} cannot be "
+                   "loaded here, with the GIL neither; on a machine where it can, ask again")
     for name in report.twins:
         yield (f"{name} on {report.build.label}: the installer took a pure Python wheel; other builds have compiled "
                "code of the same version")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import faulthandler
 import json
-import resource
 import sys
 
 from toolkit.evaluate import watch
@@ -54,7 +53,7 @@ def interpreters_main() -> None:
 def _begin() -> dict[str, Any]:
     lifeline.hold()
     faulthandler.enable()   # a crash, and the signal that ends a hang, leave the Python stack in the output
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    watch.bound_files()
     with open(sys.argv[1], encoding="utf-8") as source:
         job: dict[str, Any] = json.load(source)
     job["file"] = sys.argv[1]

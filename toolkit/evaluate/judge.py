@@ -221,11 +221,25 @@ def _lost_reason(seen: Seen, name: str) -> str:
 
 def _unknown(seen: Seen) -> tuple[str, ...]:
     """Return why extension files that were neither read nor loaded keep the distribution from being called ready."""
+    nowhere = set(loadable_nowhere(seen))
+    return tuple(f"{extension.name}: {extension.problem}" for extension in _unread(seen)
+                 if extension.name not in nowhere)
+
+
+def loadable_nowhere(seen: Seen) -> tuple[str, ...]:
+    """Return extension modules that nothing is known of, as they fail here and with the GIL: a library is missing.
+
+    No program on this machine can load them, so they do not keep the distribution from being ready here.
+    """
+    if not seen.run or not seen.reference:
+        return ()
+    failed = {name for name, _ in seen.run.failed} & {name for name, _ in seen.reference.failed}
+    return tuple(extension.name for extension in _unread(seen) if extension.name in failed)
+
+
+def _unread(seen: Seen) -> list[Extension]:
     loaded = seen.run.loaded if seen.run else frozenset()
-    failed_there = {name for name, _ in seen.reference.failed} if seen.reference else set()
-    # What can be imported nowhere, as a library is missing, is nobody's loss.
-    return tuple(f"{extension.name}: {extension.problem}" for extension in seen.extensions
-                 if extension.problem and extension.name not in loaded and extension.name not in failed_there)
+    return [each for each in seen.extensions if each.problem and each.name not in loaded]
 
 
 def _never_imported(seen: Seen) -> tuple[str, ...]:

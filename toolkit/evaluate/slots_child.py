@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import sys
 
@@ -36,13 +35,14 @@ INTERPRETER_WORDS = {0: "none", 1: "shared-gil", 2: "own-gil"}
 
 def main() -> None:
     """Answer for every file of the job that standard arguments name: one JSON object a line, in order."""
+    from toolkit.evaluate.watch import bound_files
     from toolkit.measure import lifeline
 
     lifeline.hold()
     with open(sys.argv[1], encoding="utf-8") as source:
         job = json.load(source)
     sys.path.extend(job["path"])
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    bound_files()
     import ctypes  # before the forks, as each would wait for it
 
     ctypes.PyDLL(None)
