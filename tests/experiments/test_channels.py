@@ -292,8 +292,8 @@ def made_up(*known, build="3.14", rounds=8, starved=0):
 
 @pytest.mark.parametrize(("queue_seconds", "pipe_seconds", "words"), [
     (0.005, 20e-6, "the same interpreters it is 250 times as fast: what is slow is the polling"),
-    (0.005, 0.005, "looks every 10.0 ms."),
-    (20e-6, 20e-6, "less than the 10.0 ms that its get() sleeps between two looks."),
+    (0.005, 0.005, "looks every 10 ms."),
+    (20e-6, 20e-6, "less than the 10 ms that its get() sleeps between two looks."),
 ])
 def test_sentence_on_polling_follows_the_numbers(queue_seconds, pipe_seconds, words):
     results = made_up((PING_PONG, 8, CROSSING, queue_seconds), (PING_PONG, 8, PIPE, pipe_seconds))
@@ -363,7 +363,8 @@ def test_one_size_is_drawn_as_bars_and_several_as_lines():
     one = made_up((FAN_IN, 8, SIMPLE, 1e-6), (FAN_IN, 8, CROSSING, None))
     (bars,) = Channels().figures(one)
     assert isinstance(bars, BarFigure)
-    assert [str(series.y[0]) == "nan" for series in bars.panels[0].series] == [False, True]
+    assert bars.panels[0].categories == ("threads: SimpleQueue", "subinterpreters: interpreters.Queue")
+    assert [str(value) == "nan" for value in bars.panels[0].series[0].y] == [False, True]
     several = made_up((FAN_IN, 8, SIMPLE, 1e-6), (FAN_IN, 1024, SIMPLE, 2e-6))
     (lines,) = Channels().figures(several)
     assert isinstance(lines, LineFigure)

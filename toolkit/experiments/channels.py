@@ -90,8 +90,8 @@ def _polling(results: Results, build: Build) -> str | None:
     sentence = (f"{build.label}: a message of {SMALLEST} bytes takes {format_seconds(value.center)} from one "
                 "interpreter to another through their queue")
     if not _waits(results, polled):
-        return f"{sentence}, less than the {format_seconds(interval.center)} that its get() sleeps between two looks."
-    sentence += f", whose get() does not wait for it but looks every {format_seconds(interval.center)}"
+        return f"{sentence}, less than the {interval.center * 1000:g} ms that its get() sleeps between two looks."
+    sentence += f", whose get() does not wait for it but looks every {interval.center * 1000:g} ms"
     gain = results.compare(polled, pipe)
     if gain is None or gain.verdict() != "faster":
         return f"{sentence}."

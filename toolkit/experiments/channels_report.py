@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import floor, log10
 from typing import TYPE_CHECKING
 
 from toolkit.experiments import channels_cells as cells
+from toolkit.experiments.base import Effort
 from toolkit.experiments.channels_cells import PING_PONG, POLLED, SMALLEST
 from toolkit.experiments.results import shown_duration, shown_quantity
 from toolkit.report.document import Column, Entry, Table
@@ -25,7 +28,7 @@ from toolkit.units import format_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.experiments.channels_cells import Shape
+    from toolkit.experiments.channels_cells import Shape, Way
     from toolkit.experiments.results import Results
     from toolkit.model import Build, Cell
     from toolkit.report.document import Value
@@ -119,7 +122,7 @@ def _over_sizes(results: Results) -> LineFigure:
                   _rules(results, build)) for build in results.builds)
     return LineFigure(
         name="channels", title="Ping-pong: time from one to the other", x=_size_axis(sizes),
-        y=seconds_axis("time per message", log=True), panels=panels, note=CROSS,
+        y=seconds_axis("time per message", log=True), panels=panels, note=_note(results),
     )
 
 
@@ -131,7 +134,7 @@ def _over_members(results: Results) -> LineFigure:
     return LineFigure(
         name="channels-ring", title=f"A token of {SMALLEST} bytes in a ring: time from one to the next",
         x=Axis("members of the ring (2: ping-pong)", ticks=tuple((place, f"{place:.0f}") for place, *_ in places)),
-        y=seconds_axis("time per message", log=True), panels=panels, note=CROSS,
+        y=seconds_axis("time per message", log=True), panels=panels, note=_note(results),
     )
 
 
@@ -142,19 +145,37 @@ def _many(results: Results, shape: Shape) -> LineFigure | BarFigure:
     title, y = f"{shape.workers} senders to one receiver", Axis("messages per second (1/s)", log=True)
     if len(sizes) > 1:
         panels = tuple(LinePanel(build.label, _lines(results, build, places, _rate)) for build in results.builds)
-        return LineFigure(name="channels-fan-in", title=title, x=_size_axis(sizes), y=y, panels=panels, note=CROSS)
-    per_build = [{line.name: line for line in _lines(results, build, places, _rate)} for build in results.builds]
-    series = tuple(_bars(name, [lines.get(name) for lines in per_build])
-                   for name in dict.fromkeys(name for lines in per_build for name in lines))
-    panel = BarPanel("", tuple(build.label for build in results.builds), series)
-    return BarFigure(name="channels-fan-in", title=f"{title}, {size_text(sizes[0])} each", y=y, panels=(panel,),
-                     note=CROSS, x_title="build")
+        return LineFigure(
+            name="channels-fan-in", title=title, x=_size_axis(sizes), y=y, panels=panels, note=_note(results))
+    ways = cells.ways(results, shape, sizes[0])
+    series = tuple(_bars(results, build, [cells.find(results, build, shape, sizes[0], way) for way in ways])
+                   for build in results.builds)
+    panel = BarPanel("", tuple(_name(way) for way in ways), series)
+    rates = [value for line in series for value in line.y if value > 0]
+    foot = 10.0 ** floor(log10(min(rates))) if rates else None   # else the shortest bar would have no length
+    return BarFigure(name="channels-fan-in", title=f"{title}, {size_text(sizes[0])} each", y=replace(y, lo=foot),
+                     panels=(panel,), note=_note(results), x_title="between what, through what")
 
 
-def _bars(name: str, lines: list[Series | None]) -> Series:
-    known = [(float(place), line) for place, line in enumerate(lines) if line is not None]
-    return Series(name, tuple(place for place, _ in known), tuple(line.y[0] for _, line in known),
-                  lo=tuple(line.lo[0] for _, line in known), hi=tuple(line.hi[0] for _, line in known))
+def _bars(results: Results, build: Build, found: list[Cell | None]) -> Series:
+    known = [results.value(cell) for cell in found]
+    nothing = float("nan")
+    return Series(
+        build.label, tuple(float(place) for place in range(len(known))),
+        tuple(1 / each.center if each else nothing for each in known),
+        lo=tuple(1 / each.hi if each else nothing for each in known),
+        hi=tuple(1 / each.lo if each else nothing for each in known),
+    )
+
+
+def _name(way: Way) -> str:
+    return f"{way.between.partition('-')[0]}: {way.label}"
+
+
+def _note(results: Results) -> str:
+    """Return what an empty place stands for."""
+    left_out = results.run.options.get("effort") != Effort.FULL
+    return CROSS + (" Where there is no mark, only the full experiment measures." if left_out else "")
 
 
 def _size_axis(sizes: list[int]) -> Axis:
@@ -177,7 +198,7 @@ def _lines(
         found = [(place, cell) for place, shape, size in places
                  if (cell := cells.find(results, build, shape, size, way)) is not None]
         if found:
-            lines.append(_line(results, f"{way.between.partition('-')[0]}: {way.label}", found, value))
+            lines.append(_line(results, _name(way), found, value))
     return tuple(lines)
 
 

@@ -14,8 +14,8 @@ from toolkit.report.wording import ratio_number
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from toolkit.experiments.arms import Arm
     from toolkit.experiments.base import Setting
-    from toolkit.experiments.hashing_cells import Arm
     from toolkit.experiments.results import Results
     from toolkit.measure.plan import Plan
     from toolkit.model import Cell
@@ -115,22 +115,22 @@ def _large(results: Results, arm: Arm) -> str | None:
     if long is None or long.verdict() == "unknown":
         return None
     holds = "the claim of 2021 holds" if long.verdict() == "faster" else "the gain of 2021 was not seen here"
-    sentence = (f"{arm.label}: two threads hash messages of {cells.size_text(size)} {_shown(long)} as fast as one; "
+    sentence = (f"{arm.title}: two threads hash messages of {cells.size_text(size)} {_shown(long)} as fast as one; "
                 f"{holds}")
-    if kept is None or kept.verdict() == "unknown" or arm.model == "free-threaded":
+    if kept is None or kept.verdict() == "unknown" or arm.free_threaded:
         return f"{sentence}."
     return f"{sentence}. Messages of {KEPT} B, for which hashlib keeps the GIL: {_shown(kept)}."
 
 
 def _small(results: Results, arm: Arm) -> str | None:
     """Say what a copy for each thread changes without the GIL."""
-    if arm.model != "free-threaded":
+    if not arm.free_threaded:
         return None
     one, own = (cells.compare(results, arm, SMALL, how, 2) for how in OBJECTS)
     gain = results.compare(*(cells.find(results, arm, SMALL, how, 2) for how in OBJECTS))
     if one is None or own is None or gain is None or gain.verdict() == "unknown":
         return None
-    sentence = (f"{arm.label}: two threads hash messages of {SMALL} B {_shown(one)} as fast as one when all are one "
+    sentence = (f"{arm.title}: two threads hash messages of {SMALL} B {_shown(one)} as fast as one when all are one "
                 f"bytes object, {_shown(own)} when each thread has a copy")
     if gain.verdict() == "faster":
         return f"{sentence}: both count the references to the one object, and wait for each other there."

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolkit.experiments.arms import arms_of
 from toolkit.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from toolkit.experiments.arms import Arm
     from toolkit.experiments.base import Setting
     from toolkit.experiments.results import Results
-    from toolkit.model import Build, Cell
+    from toolkit.model import Cell
     from toolkit.stats.paired import Comparison
 
 THREADS = (1, 2, 4, 8)
@@ -23,24 +24,6 @@ OBJECTS = {"shared": "one object", "copy": "a copy each"}
 THEN = {1: 3.30, 2: 1.68, 4: 1.50, 8: 1.60}   # seconds, by threads: eight messages of 128 MiB, one bytes object
 THEN_LABEL = "2021: Python 3.9"
 SHORTEST_TASK = 0.025   # seconds of work per thread, below which a speed-up may not show
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """A build and how its threads run: a column of the tables, a panel of the figures."""
-
-    build: Build
-    model: str
-
-    @property
-    def control(self) -> bool:
-        """Whether it is a free-threaded build with its GIL on."""
-        return self.build.free_threaded and self.model == "threads"
-
-    @property
-    def label(self) -> str:
-        """What it is called: "3.14", "3.14t", "3.14t, GIL on"."""
-        return f"{self.build.label}, GIL on" if self.control else self.build.label
 
 
 def grid(sizes: tuple[int, ...], setting: Setting) -> Iterator[tuple[int, str, int]]:
@@ -54,13 +37,8 @@ def grid(sizes: tuple[int, ...], setting: Setting) -> Iterator[tuple[int, str, i
 
 
 def arms(results: Results) -> list[Arm]:
-    """Return the columns of a run's tables."""
-    return [
-        Arm(build, model)
-        for build in results.builds
-        for model in dict.fromkeys(cell.runner for cell in results.cells(build=build.label))
-        if model != "serial"
-    ]
+    """Return the columns of a run's tables: builds with what their threads run under."""
+    return [arm for arm in arms_of(results) if arm.model != "serial"]
 
 
 def sizes(results: Results) -> list[int]:
@@ -78,7 +56,7 @@ def baseline(results: Results, arm: Arm, size: int) -> Cell | None:
 
     It is the one without threads; that one has no GIL on a free-threaded build, so the control's is its one thread.
     """
-    if arm.control:
+    if arm.build.free_threaded and not arm.free_threaded:
         return find(results, arm, size, "shared", 1)
     return results.find(build=arm.build.label, runner="serial", workers=1, bytes=str(size))
 

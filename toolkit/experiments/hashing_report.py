@@ -22,7 +22,7 @@ from toolkit.units import format_seconds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.experiments.hashing_cells import Arm
+    from toolkit.experiments.arms import Arm
     from toolkit.experiments.results import Results
     from toolkit.model import Cell
     from toolkit.report.document import Value
@@ -38,8 +38,9 @@ def seconds_table(results: Results) -> Table:
     arms = cells.arms(results)
     rows = []
     for size in cells.sizes(results):
-        serial = (Entry() if arm.control else results.entry(cells.baseline(results, arm, size), results.duration, notes)
-                  for arm in arms)
+        alone = (results.find(build=arm.build.label, runner="serial", workers=1, bytes=str(size))
+                 if arm.free_threaded or not arm.build.free_threaded else None for arm in arms)
+        serial = (results.entry(cell, results.duration, notes) for cell in alone)
         rows.append((*_key(size, "", "serial"), *serial, Entry()))
         for how, count in _threads_of(results, size):
             found = (cells.find(results, arm, size, how, count) for arm in arms)
@@ -74,7 +75,7 @@ def _columns(arms: list[Arm]) -> tuple[Column, ...]:
     year, _, version = THEN_LABEL.partition(": ")
     return (
         Column(title="message", key=True), Column(title="bytes object", key=True, align="left"),
-        Column(title="threads", key=True), *(Column(title=arm.label, group="now") for arm in arms),
+        Column(title="threads", key=True), *(Column(title=arm.title, group="now") for arm in arms),
         Column(title=version, group=year),
     )
 
@@ -140,7 +141,7 @@ def over_sizes(results: Results, count: int) -> LineFigure:
         if not arm.build.free_threaded:
             then = float(len({*sizes, HUGE}) - 1)
             series.append(Series(f"{THEN_LABEL}, one object", (then,), (THEN[1] / THEN[count],), style="history"))
-        panels.append(LinePanel(arm.label, tuple(series), rules=(Rule(1.0, "no gain", "y"),)))
+        panels.append(LinePanel(arm.title, tuple(series), rules=(Rule(1.0, "no gain", "y"),)))
     ticks = tuple((float(place), _tick(size)) for place, size in enumerate(sorted({*sizes, HUGE})))
     return LineFigure(
         name="hashing", title=f"SHA-256 of eight messages in {count} threads",
@@ -163,7 +164,7 @@ def over_threads(results: Results) -> LineFigure:
         if not arm.build.free_threaded:
             series.append(Series(f"{THEN_LABEL}, 128 MiB", tuple(float(count) for count in THEN),
                                  tuple(THEN[1] / seconds for seconds in THEN.values()), style="history"))
-        panels.append(LinePanel(arm.label, tuple(series), rules=(Rule(1.0, "no gain", "y"),)))
+        panels.append(LinePanel(arm.title, tuple(series), rules=(Rule(1.0, "no gain", "y"),)))
     return LineFigure(
         name="hashing-threads", title="SHA-256 of eight messages, one bytes object for all threads",
         x=Axis("threads", log=True, ticks=tuple((float(count), str(count)) for count in THREADS)),
