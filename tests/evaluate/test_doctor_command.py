@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -55,6 +56,24 @@ def test_package_that_does_without_is_exit_0(one_build, site, monkeypatch, capsy
     assert main(["doctor", "thing", "--json"]) == 0
     (build,) = json.loads(capsys.readouterr().out)["builds"]
     assert [(each["name"], each["status"]) for each in build["packages"]] == [("thing", "ready")]
+
+
+def test_newest_version_of_what_blocks_is_asked_too_when_versions_are_given(one_build, site, monkeypatch, capsys):
+    place = site(one_build)
+    place.add("thing", {"thing/__init__.py": "import thing.multi_used\n", "thing/multi_used.so": None})
+    old = place.scratch()
+    newer = replace(old, distributions=tuple(
+        replace(each, version="2.0", modules=(), inner=(), extensions=()) for each in old.distributions))
+    asked = []
+
+    def prepare(request, *_):
+        asked.append(request.requirements)
+        return {one_build: old if len(asked) == 1 else newer}
+
+    monkeypatch.setattr(doctor, "prepare", prepare)
+    assert main(["doctor", "thing==1.0"]) == 1
+    assert asked == [("thing==1.0",), ("thing",)]
+    assert "version 2.0 mends it" in " ".join(capsys.readouterr().out.split())
 
 
 def test_explain_of_what_is_not_there_says_so(one_build, site, monkeypatch, capsys):

@@ -14,7 +14,7 @@ from toolkit.commands.options import duration
 from toolkit.errors import BuildError, ToolkitError, UnknownNameError
 from toolkit.evaluate import doctor_document as documents
 from toolkit.evaluate.current import current_requirements
-from toolkit.evaluate.doctor import Options, diagnose
+from toolkit.evaluate.doctor import Options, diagnose, with_newest
 from toolkit.evaluate.imports import LIMIT
 from toolkit.evaluate.locks import read_lock
 from toolkit.evaluate.project import find_project
@@ -75,6 +75,8 @@ def run(args: argparse.Namespace) -> int:
     reports = diagnose(request, builds, found.builds, options, _say)
     if len(reports) < len(builds) and args.offline:
         return _metadata_only(args, builds)
+    if not args.offline and any("==" in text for text in request.requirements):
+        reports = with_newest(reports, found.builds, options, _say)
     blocked = any(report.blocked for report in reports)
     if args.json:
         print(json.dumps(documents.plain(reports), indent=1))

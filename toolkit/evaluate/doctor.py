@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from toolkit.builds.install import usable_cores
@@ -15,14 +15,14 @@ from toolkit.builds.pairing import minor_of
 from toolkit.evaluate import judge as judging
 from toolkit.evaluate.imports import LIMIT, Wanted, import_run, interpreter_runs
 from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
-from toolkit.evaluate.scratch import name_of, prepare
+from toolkit.evaluate.scratch import Request, name_of, prepare
 from toolkit.evaluate.slots import read_extensions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.evaluate.facts import Distribution, ImportRun
-    from toolkit.evaluate.scratch import Request, Scratch
+    from toolkit.evaluate.scratch import Scratch
     from toolkit.model import Build
 
 # What packages import most, for a control run after a crash that left no list of its own.
@@ -62,6 +62,7 @@ class BuildReport:
     findings: tuple[Finding, ...]   # by name; without pure dependencies that have no C code anywhere
     others: int                     # how many those are
     twins: tuple[str, ...] = ()     # pure Python here and on the reference, compiled on another build
+    newest: dict[str, tuple[str, Status]] = field(default_factory=dict)   # of what blocks; empty: not asked
     unowned: tuple[str, ...] = ()   # modules that turned the GIL on and belong to no distribution
 
     @property
@@ -108,6 +109,36 @@ def diagnose(
         say(f"{build.label}: look at {len(_worth(scratch, there, requested))} packages")
         reports.append(_report(_Place(build, twin, scratch, there, known, compiled, requested, options)))
     return tuple(reports)
+
+
+def with_newest(
+    reports: Sequence[BuildReport], at_hand: Sequence[Build], options: Options | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[BuildReport, ...]:
+    """Return the reports with what the newest version does of everything that blocks in the version asked about.
+
+    It is installed and asked like the other, as no metadata tells that a version leaves the GIL off.
+
+    Raises:
+        BuildError: An environment cannot be made.
+    """
+    names = sorted({finding.name for report in reports for finding in report.findings if finding.verdict.status.blocks})
+    if not names:
+        return tuple(reports)
+    request = Request(requirements=tuple(names))
+    found = {report.build.label: report
+             for report in diagnose(request, [report.build for report in reports], at_hand, options, say)}
+    return tuple(replace(report, newest=_newest(found.get(report.build.label))) for report in reports)
+
+
+def _newest(report: BuildReport | None) -> dict[str, tuple[str, Status]]:
+    """Return version and status of what was asked for by name."""
+    found = {}
+    for finding in report.findings if report else ():
+        there = finding.seen.reference_distribution
+        if finding.requested:
+            found[finding.name] = (finding.version or (there.version if there else ""), finding.verdict.status)
+    return found
 
 
 def reference_of(build: Build, at_hand: Iterable[Build]) -> Build | None:

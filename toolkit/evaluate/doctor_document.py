@@ -93,6 +93,7 @@ def _plain_finding(report: BuildReport, finding: Finding) -> dict[str, Any]:
         "culprits": [{"module": module, "seen_by": how, "way": [asdict(step) for step in way_to(report, module)]}
                      for module, how in gil_users(seen).items()],
         "lost": list(lost_modules(seen)),
+        "newest": list(report.newest.get(finding.name, ())),
         "extensions": [asdict(extension) for extension in seen.extensions],
         "imports": {label: _plain_run(run) for label, run in (
             ("natural", seen.run), ("gil_forced_off", seen.forced), ("reference", seen.reference),
@@ -151,10 +152,19 @@ def _blockers(report: BuildReport) -> Iterable[str]:
         status = finding.verdict.status
         if status.blocks:
             what = f"{finding.name} {finding.version}".strip()
-            yield f"{what} on {report.build.label} {_clause(status)}: {_why(report, finding)}"
+            yield f"{what} on {report.build.label} {_clause(status)}: {_why(report, finding)}{_newer(report, finding)}"
     if report.unowned:
         yield (f"{', '.join(report.unowned)} on {report.build.label} turns the GIL on and belongs to no package: "
                "it came with the interpreter or was put there by hand")
+
+
+def _newer(report: BuildReport, finding: Finding) -> str:
+    if finding.name not in report.newest:
+        return ""
+    version, status = report.newest[finding.name]
+    if version in {"", finding.version}:
+        return "; no newer version is there"
+    return f"; {version} {_clause(status)}, too" if status.blocks else f"; version {version} mends it"
 
 
 def _clause(status: Status) -> str:
