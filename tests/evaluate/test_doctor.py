@@ -148,6 +148,13 @@ def test_what_turns_the_gil_on_is_imported_again_with_it_forced_off(report, labe
 
 
 @pytest.mark.parametrize("label", FREE_THREADED)
+def test_what_interpreters_refuse_is_said_once(report, label):
+    text = render(document([report(label)]), width=200)
+    assert (f"swallows 1.0 on {label} loses its C code: swallows.multi_free supports no interpreter with its own GIL"
+            in text)
+
+
+@pytest.mark.parametrize("label", FREE_THREADED)
 def test_explain_shows_one_package_alone(report, label):
     text = render(explain([report(label)], "flips.multi_plain"))
     assert "flips 1.0" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from toolkit.evaluate.tags import Offered
     from toolkit.report.document import Section
 
+_REFUSED = re.compile(r"module (\S+) does not support loading in subinterpreters")
 MOST_NAMED = 3   # modules in one sentence; --explain shows all
 
 
@@ -231,7 +233,16 @@ def _interpreters(report: BuildReport) -> Iterable[str]:
     for finding in report.findings:
         if finding.interpreter_reasons:
             yield (f"{finding.name} {finding.version} on {report.build.label} {_does(finding.interpreters)}: "
-                   f"{_shown(finding.interpreter_reasons)}")
+                   f"{_refusals(finding.interpreter_reasons)}")
+
+
+def _refusals(reasons: Sequence[str]) -> str:
+    """Return the reasons, with what most of them say said once."""
+    refused = [match[1] for reason in reasons if (match := _REFUSED.search(reason))]
+    others = [reason for reason in reasons if not _REFUSED.search(reason)]
+    names = list(dict.fromkeys(refused))
+    said = [f"{_shown(names, ', ')} support{'s' * (len(names) == 1)} no interpreter with its own GIL"] if names else []
+    return _shown([*said, *others])
 
 
 def _does(status: InterpreterStatus) -> str:
