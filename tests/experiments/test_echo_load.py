@@ -131,8 +131,8 @@ def test_burners_burn_and_are_gone(build, kind):
 
 
 REFUSE = """
-from toolkit.experiments.programs import burners
-burners.ELSEWHERE = "def burn(told, tell):\\n    raise ValueError('not today')\\n"
+from toolkit.experiments.programs import burners, burners_apart
+burners_apart.ELSEWHERE = "def burn(told, tell):\\n    raise ValueError('not today')\\n"
 try:
     with burners.burning("{kind}", 1):
         print("entered")
@@ -150,8 +150,8 @@ def test_what_cannot_start_to_burn_is_told(kind):
 
 DEAF = """
 import subprocess, sys
-from toolkit.experiments.programs import burners
-burners.ELSEWHERE = "import os, time\\ndef burn(told, tell):\\n    os.write(tell, b'r')\\n    time.sleep(1000)\\n"
+from toolkit.experiments.programs import burners, burners_apart
+burners_apart.ELSEWHERE = "import os, time\\ndef burn(told, tell):\\n    os.write(tell, b'r')\\n    time.sleep(1000)\\n"
 with burners.burning("processes", 1) as started:
     pass
 print("ended")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from toolkit.experiments.arms import Arm, arms_of
 from toolkit.experiments.countdown import SKVORTSOV
 from toolkit.experiments.load.open_loop import LATE_BEGINS
 from toolkit.experiments.results import middle, shown_duration
@@ -31,27 +32,10 @@ NUMBERS = {2: "two", 3: "three"}
 FEW = 100   # requests: with fewer, the 99th percentile is the longest
 
 
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """The cells of one build whose CPU work runs in the same place."""
-
-    build: Build
-    model: str
-
-    @property
-    def title(self) -> str:
-        """How the arm is called over a panel or in a row."""
-        if self.model == "threads" and self.build.free_threaded:
-            return f"{self.build.label}, GIL on"
-        return self.build.label
-
-
 def thread_arms(results: Results) -> list[Arm]:
     """Return every way in which threads ran, the builds' own and the controls, in the order of the builds."""
-    return [
-        Arm(build, model) for build in results.builds for model in own_first(build)
-        if results.cells(build=build.label, runner=model)
-    ]
+    arms = arms_of(results)
+    return [arm for build in results.builds for model in own_first(build) if (arm := Arm(build, model)) in arms]
 
 
 def own_first(build: Build) -> tuple[str, ...]:

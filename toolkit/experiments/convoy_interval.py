@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, override
 
+from toolkit.experiments.arms import Arm
 from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
 from toolkit.experiments.convoy_cells import (
     ARTICLE,
-    Arm,
     doubted,
     latency,
     latency_marks,
