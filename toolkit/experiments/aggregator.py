@@ -75,7 +75,7 @@ class Aggregator(Experiment):
         # "latency": factor to the back ends' own latencies.
         Effort.SMOKE: Level(rounds=1, seconds=15, scales={"latency": 0.1, "seconds": 0.5, "limit": LIMIT}),
         Effort.QUICK: Level(rounds=3, seconds=70, scales={"latency": 1.0, "seconds": 1.2, "limit": LIMIT}),
-        Effort.FULL: Level(rounds=5, seconds=2400, scales={"latency": 1.0, "seconds": 20.0, "limit": LIMIT}),
+        Effort.FULL: Level(rounds=5, seconds=2200, scales={"latency": 1.0, "seconds": 10.0, "limit": LIMIT}),
     }
 
     @override

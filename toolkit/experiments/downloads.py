@@ -72,7 +72,7 @@ class Downloads(Experiment):
     levels = {  # noqa: RUF012 - never changed
         Effort.SMOKE: Level(rounds=1, seconds=10, scales={"pages": 20}),
         Effort.QUICK: Level(rounds=3, seconds=45, scales={"pages": 200}),
-        Effort.FULL: Level(rounds=8, seconds=2400, scales={"pages": 400}),
+        Effort.FULL: Level(rounds=8, seconds=3000, scales={"pages": 400}),
     }
 
     @override

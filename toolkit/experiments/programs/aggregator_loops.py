@@ -45,24 +45,27 @@ async def _until_stopped(serving: AbstractAsyncContextManager[int], ready: Ready
 
 @contextlib.asynccontextmanager
 async def _tornado(backends: Mapping[str, str]) -> AsyncIterator[int]:
-    from tornado import httpclient, httpserver, netutil, web
+    from tornado.httpclient import AsyncHTTPClient
+    from tornado.httpserver import HTTPServer
+    from tornado.netutil import bind_sockets
+    from tornado.web import Application, RequestHandler
 
-    client = httpclient.AsyncHTTPClient(force_instance=True, max_clients=MOST_ASKED)
+    client = AsyncHTTPClient(force_instance=True, max_clients=MOST_ASKED)
 
     async def fetch(address: str, number: str) -> dict[str, Any]:
         response = await client.fetch(f"http://{address}{PART_PATH}{number}", request_timeout=REQUEST_SECONDS)
         found: dict[str, Any] = json.loads(response.body)
         return found
 
-    class Merged(web.RequestHandler):  # type: ignore[misc]  # tornado is not installed where types are checked
+    class Merged(RequestHandler):  # type: ignore[misc]  # tornado is not installed where types are checked
         async def get(self, number: str) -> None:
             parts = await asyncio.gather(*(fetch(address, number) for address in backends.values()))
             self.set_header("Connection", "close")
             self.finish(merge(int(number), list(parts)))
 
     logging.getLogger("tornado.access").setLevel(logging.CRITICAL)  # a line for every client that has given up
-    server = httpserver.HTTPServer(web.Application([(f"{MERGED_PATH}([0-9]+)", Merged)]))
-    sockets = netutil.bind_sockets(0, "127.0.0.1", backlog=BACKLOG)
+    server = HTTPServer(Application([(f"{MERGED_PATH}([0-9]+)", Merged)]))
+    sockets = bind_sockets(0, "127.0.0.1", backlog=BACKLOG)
     server.add_sockets(sockets)
     try:
         yield sockets[0].getsockname()[1]
