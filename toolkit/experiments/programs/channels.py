@@ -5,22 +5,19 @@ The main one takes part: it is the first of the ring, or it receives what all ot
 
 from __future__ import annotations
 
-import os
-import selectors
 import time
-from collections import deque
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 
-from runners import _interpreters
 from toolkit.experiments.programs import channels_ends as ends
+from toolkit.experiments.programs.channels_links import any_of, open_channels, polling
 from toolkit.experiments.programs.channels_workers import WorkerFailedError, crew
 from toolkit.experiments.trial import Taken
 from toolkit.stats.latency import percentiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from toolkit.experiments.programs.channels_workers import Crew
@@ -55,17 +52,16 @@ def measure(trial: Trial) -> Taken:
     try:
         return _fan_in(trial) if trial.parameters["pattern"] == "fan-in" else _ring(trial)
     except WorkerFailedError as error:
-        trial.stop(str(error), "exception")
+        trial.stop(str(error).strip().splitlines()[-1], "exception")  # an interpreter's has its traceback before it
     except WrongMessageError as error:
         trial.stop(str(error), "wrong-result")
 
 
 def _ring(trial: Trial) -> Taken:
-    members = trial.workers
+    members, channel = trial.workers, trial.parameters["channel"]
     with ExitStack() as stack:
-        links, addresses, context = _open(trial, members, stack)
+        links, addresses, context = open_channels(trial.model, channel, members, stack)
         roles = [_role(trial, "forward", addresses[place - 1], addresses[place], place) for place in range(1, members)]
-        channel = trial.parameters["channel"]
         send, receive = ends.sender(channel, links[0]), ends.receiver(channel, links[-1])
         alarm = ends.sender(channel, links[-1])
 
@@ -84,7 +80,8 @@ def _ring(trial: Trial) -> Taken:
     found = percentiles(taken.laps)
     return Taken(
         seconds=clock.wall / hops, cpu=clock.cpu / hops,
-        metrics={"messages": hops, "lap_p50": found.p50, "lap_p99": found.p99, "lap_max": found.max, **_polling(trial)},
+        metrics={"messages": hops, "lap_p50": found.p50, "lap_p99": found.p99, "lap_max": found.max}
+        | polling(channel),
     )
 
 
@@ -139,10 +136,10 @@ def _fan_in(trial: Trial) -> Taken:
     merged = channel in {"os.pipe", "multiprocessing.Pipe"}  # a pipe has one sender: a large message is not one write
     most = max(1, MOST_BYTES // (senders * size))
     with ExitStack() as stack:
-        links, addresses, context = _open(trial, senders if merged else 1, stack)
+        links, addresses, context = open_channels(trial.model, channel, senders if merged else 1, stack)
         roles = [_role(trial, "produce", None, addresses[place - 1 if merged else 0], place)
                  for place in range(1, senders + 1)]
-        receive = stack.enter_context(_any_of(channel, links)) if merged else ends.receiver(channel, links[0])
+        receive = stack.enter_context(any_of(channel, links)) if merged else ends.receiver(channel, links[0])
         # Senders wait for orders alone, and those end with the crew.
         with crew(trial.model, roles, ends.sender(channel, links[0]), lambda: None, context) as workers:
             inbox = Inbox(workers, receive, senders, size, most)
@@ -154,7 +151,7 @@ def _fan_in(trial: Trial) -> Taken:
     parallel = trial.model != "threads"
     return Taken(
         seconds=clock.wall / number, cpu=clock.cpu / number, wanted_cores=2.0 if parallel else 1.0,
-        metrics={"messages": number, **_polling(trial)},
+        metrics={"messages": number, **polling(channel)},
     )
 
 
@@ -226,67 +223,11 @@ def _calibrated(trial: Trial, run: Callable[[int], Stretch], *, enough: float) -
     return taken, clock
 
 
-def _open(trial: Trial, number: int, stack: ExitStack) -> tuple[list[Any], list[Any], Any]:
-    """Return so many channels, what of each travels to a worker, and the context of multiprocessing if it is needed."""
-    context: Any = None
-    if trial.model.startswith("processes-"):
-        import multiprocessing
-
-        context = multiprocessing.get_context(trial.model.removeprefix("processes-"))
-        if trial.model == "processes-forkserver":
-            context.set_forkserver_preload([])
-    if trial.model == "subinterpreters":
-        _interpreters.prepare_main()
-    links = [_channel(trial.parameters["channel"], context, stack) for _ in range(number)]
-    addresses = [link.id if trial.parameters["channel"] == "interpreters.Queue" else link for link in links]
-    return links, addresses, context
-
-
-def _channel(channel: str, context: Any, stack: ExitStack) -> Any:
-    import queue
-
-    if channel == "SimpleQueue":
-        return queue.SimpleQueue()
-    if channel == "queue.Queue":
-        return queue.Queue()
-    if channel == "interpreters.Queue":
-        return ends.interpreters_module().create_queue()
-    if channel == "multiprocessing.Queue":
-        opened = context.Queue()
-        stack.callback(opened.close)
-        return opened
-    if channel == "multiprocessing.Pipe":
-        connections = context.Pipe(duplex=False)
-        for each in connections:
-            stack.callback(each.close)
-        return connections
-    descriptors = os.pipe()
-    for descriptor in descriptors:
-        stack.callback(os.close, descriptor)
-    return descriptors
-
-
 def _role(trial: Trial, role: str, inbound: Any, outbound: Any, place: int) -> dict[str, Any]:
     return {
         "role": role, "channel": trial.parameters["channel"], "inbound": inbound, "outbound": outbound,
         "place": place, "size": trial.count("bytes"), "form": trial.parameters["form"],
     }
-
-
-@contextmanager
-def _any_of(channel: str, links: list[Any]) -> Iterator[ends.Receive]:
-    """Return a function that waits for the next message on any of several pipes; the ready ones take turns."""
-    ready: deque[ends.Receive] = deque()
-    with selectors.DefaultSelector() as selector:
-        for link in links:
-            selector.register(link[0], selectors.EVENT_READ, ends.receiver(channel, link))
-
-        def receive() -> Any:
-            while not ready:
-                ready.extend(key.data for key, _ in selector.select())
-            return ready.popleft()()
-
-        yield receive
 
 
 def _received(received: Any) -> Any:
@@ -298,13 +239,3 @@ def _received(received: Any) -> Any:
 def _check_counts(found: dict[int, int], expected: dict[int, int]) -> None:
     if found != expected:
         raise WrongMessageError(f"the workers handled {found} messages, by place, instead of {expected}")
-
-
-def _polling(trial: Trial) -> dict[str, float | str]:
-    """Return how long the queue's own get() sleeps between two looks, as its signature says."""
-    if trial.parameters["channel"] != "interpreters.Queue":
-        return {}
-    import inspect
-
-    parameter = inspect.signature(ends.interpreters_module().Queue.get).parameters.get("_delay")
-    return {} if parameter is None else {"poll": float(parameter.default)}
