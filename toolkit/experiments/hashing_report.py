@@ -138,9 +138,8 @@ def over_sizes(results: Results, count: int) -> LineFigure:
     for arm in cells.arms(results):
         series = [_line(name, places, [cells.compare(results, arm, size, how, count) for size in sizes])
                   for how, name in OBJECTS.items()]
-        if not arm.build.free_threaded:
-            then = float(len({*sizes, HUGE}) - 1)
-            series.append(Series(f"{THEN_LABEL}, one object", (then,), (THEN[1] / THEN[count],), style="history"))
+        then = float(len({*sizes, HUGE}) - 1)
+        series.append(Series(f"{THEN_LABEL}, one object", (then,), (THEN[1] / THEN[count],), style="history"))
         panels.append(LinePanel(arm.title, tuple(series), rules=(Rule(1.0, "no gain", "y"),)))
     ticks = tuple((float(place), _tick(size)) for place, size in enumerate(sorted({*sizes, HUGE})))
     return LineFigure(
@@ -161,9 +160,8 @@ def over_threads(results: Results) -> LineFigure:
     for arm in cells.arms(results):
         series = [_line(cells.size_text(size), [float(count) for count in counts], [
             cells.compare(results, arm, size, "shared", count) for count in counts]) for size in cells.sizes(results)]
-        if not arm.build.free_threaded:
-            series.append(Series(f"{THEN_LABEL}, 128 MiB", tuple(float(count) for count in THEN),
-                                 tuple(THEN[1] / seconds for seconds in THEN.values()), style="history"))
+        series.append(Series(f"{THEN_LABEL}, 128 MiB", tuple(float(count) for count in THEN),
+                             tuple(THEN[1] / seconds for seconds in THEN.values()), style="history"))
         panels.append(LinePanel(arm.title, tuple(series), rules=(Rule(1.0, "no gain", "y"),)))
     return LineFigure(
         name="hashing-threads", title="SHA-256 of eight messages, one bytes object for all threads",

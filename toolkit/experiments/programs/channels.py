@@ -80,8 +80,9 @@ def _ring(trial: Trial) -> Taken:
     found = percentiles(taken.laps)
     return Taken(
         seconds=clock.wall / hops, cpu=clock.cpu / hops,
-        metrics={"messages": hops, "lap_p50": found.p50, "lap_p99": found.p99, "lap_max": found.max}
-        | polling(channel),
+        metrics={
+            "messages": hops, "lap_p50": found.p50, "lap_p99": found.p99, "lap_max": found.max, **polling(channel),
+        },
     )
 
 

@@ -75,7 +75,7 @@ def any_of(channel: str, links: list[Any]) -> Iterator[ends.Receive]:
         yield receive
 
 
-def polling(channel: str) -> dict[str, float | str]:
+def polling(channel: str) -> dict[str, float]:
     """Return how long the queue's own get() sleeps between two looks, as its signature says."""
     if channel != "interpreters.Queue":
         return {}
