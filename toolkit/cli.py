@@ -20,7 +20,7 @@ else:
     import _signal as signal  # without its enums: they take 5 ms, which a checked program would wait for
 
 # Each is a module in toolkit/commands, in the order of --help; `list` is `list_`, after the builtin.
-COMMANDS = ("run", "compare", "report", "race", "experiment", "evaluate", "doctor", "builds", "list")
+COMMANDS = ("run", "compare", "report", "race", "gil", "experiment", "evaluate", "doctor", "builds", "list")
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 TERMINATED = 143  # 128 + SIGTERM
 

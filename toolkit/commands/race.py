@@ -215,11 +215,11 @@ def _python(args: Options, target: Target) -> list[str]:
 
         flags = shlex.split(args.python_args)
     if args.build:
-        return [_build_python(args.build), *flags]
+        return [build_python(args.build), *flags]
     return [*(target.python or (default_python(),)), *flags]
 
 
-def _build_python(label: str) -> str:
+def build_python(label: str) -> str:
     """Return the interpreter of the build `label`, or of LABEL=PATH."""
     from pathlib import Path
 

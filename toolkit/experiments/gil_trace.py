@@ -208,8 +208,8 @@ def _on_cpu(results: Results, build: Build) -> Iterator[str]:
         return
     yield (f"{text}. In 2009 it was hundreds: since 3.2 a thread that waits sleeps for the switch interval, then asks "
            "once, and the one that gives the GIL away waits until another has it. "
-           f"All of it takes {calls * lasted:,.0f} system calls in {format_seconds(lasted)}; in 2009 it was 9.5 million "
-           "in 45.5 s.")
+           f"All of it takes {calls * lasted:,.0f} system calls in {format_seconds(lasted)}; in 2009 it was "
+           "9.5 million in 45.5 s.")
 
 
 def _on_io(results: Results, build: Build) -> Iterator[str]:

@@ -16,6 +16,7 @@ from toolkit.race.spec_target import is_bundle
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+    from collections.abc import Mapping
 
     from toolkit.race.spec import Spec
 else:
@@ -97,13 +98,17 @@ def words(spec: Spec, spool: str, entry: str) -> list[str]:
 
 def run(spec: Spec, spool: str, entry: str) -> int:
     """Run the program; return its exit code, or minus the signal that ended it."""
-    command = words(spec, spool, entry)
+    return run_words(words(spec, spool, entry), os.environ)
+
+
+def run_words(command: list[str], environ: Mapping[str, str]) -> int:
+    """Run a command line; return its exit code, or minus the signal that ended it."""
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited; then nobody would tell of the child's end
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     waited = FORWARDED | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     try:
-        child = os.posix_spawn(command[0], command, os.environ, setsigmask=before)
+        child = os.posix_spawn(command[0], command, environ, setsigmask=before)
     except OSError as error:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         raise ToolkitError(f"cannot start {command[0]}: {error.strerror}") from None

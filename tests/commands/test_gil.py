@@ -1,0 +1,164 @@
+"""`gilscope gil`: the program is run as it is, its code is passed on, and what its threads waited for is told."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.conformance.builds import ROOT, builds
+from tests.gil.recorded import make_process, make_thread
+from tests.gil.traces import checked
+from toolkit.commands import gil
+from toolkit.commands.gil_report import document
+from toolkit.gil import preload
+from toolkit.gil.recording import Recording, inflation
+from toolkit.gil.summary import summarize
+from toolkit.report.terminal import render
+
+REASON = preload.unavailable()
+needs_shim = pytest.mark.skipif(REASON is not None, reason=str(REASON))
+SPIN = """
+import sys, threading, time
+
+def spin():
+    while time.monotonic() < end:
+        pass
+
+print(sys.argv[1:], __name__, sys.stdin.read())
+end = time.monotonic() + 0.2
+threads = [threading.Thread(target=spin) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+sys.exit(7)
+"""
+
+
+def run(folder, *words, **variables):
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "toolkit", "gil", *words], cwd=folder, capture_output=True, text=True, check=False,
+        timeout=60, input="typed", env={**os.environ, "PYTHONPATH": str(ROOT), **variables})
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "spin.py").write_text(SPIN)
+    return tmp_path
+
+
+@needs_shim
+@pytest.mark.parametrize("label", builds())
+def test_program_runs_as_it_is_and_its_waits_are_told(folder, label):
+    done = run(folder, "--build", f"{label}={builds()[label]}", "spin.py", "a", "--json")
+    assert (done.returncode, done.stdout) == (7, "['a', '--json'] __main__ typed\n"), done.stderr
+    assert "Measuring took" in done.stderr
+    assert "3 threads" in done.stderr
+    if "no GIL" not in done.stderr:
+        assert "spin (" in done.stderr
+        assert "It changed hands" in done.stderr
+
+
+@needs_shim
+def test_module_is_run_and_everything_written(folder):
+    done = run(folder, "--json", "out.json", "--trace", "trace.json", "-m", "spin", "b")
+    assert (done.returncode, done.stdout) == (7, "['b'] __main__ typed\n"), done.stderr
+    assert not done.stderr
+    found = json.loads((folder / "out.json").read_text())
+    assert (found["exit"], found["program"], found["processes"]) == (7, ["-m", "spin", "b"], 1)
+    assert 0 < found["share"] < found["wanted_share"] < 1
+    assert len(found["threads"]) == 3
+    assert found["cpu_inflation"] is None
+    events = checked(json.loads((folder / "trace.json").read_text()))
+    assert {event["name"] for event in events} >= {"waits for the GIL", "holds the GIL"}
+
+
+@needs_shim
+def test_signal_that_ends_the_program_is_told_as_shells_do(folder):
+    (folder / "dies.py").write_text("import os; os.kill(os.getpid(), 9)")
+    done = run(folder, "dies.py")
+    assert done.returncode == 137
+    assert "1 of 1 processes left no end" in done.stderr
+
+
+@needs_shim
+def test_interpreter_that_does_not_load_the_shim_is_said(folder):
+    done = run(folder, "--build", "odd=/bin/true", "spin.py")
+    assert done.returncode == 3
+    assert "nothing was recorded" in done.stderr
+
+
+@needs_shim
+def test_inflation_on_a_build_with_a_gil_says_why_not(folder):
+    done = run(folder, "--inflation", "spin.py")
+    assert "CPU inflation: not told, as this build has a GIL" in done.stderr
+    assert done.stdout.count("typed") == 1
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ([], "no program to run"), (["missing.py"], "no script 'missing.py'"), (["--trace", "t.json"], "no program to run"),
+])
+def test_request_without_a_program_is_refused(folder, words, said):
+    done = run(folder, *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_without_a_compiler_nothing_is_run(folder):
+    done = run(folder, "spin.py", GILSCOPE_CACHE=str(folder / "cache"), PATH="", CC="")
+    assert done.returncode == 3
+    assert done.stdout == ""
+    assert "there is no C compiler" in done.stderr or "measured on Linux" in done.stderr
+
+
+@pytest.mark.parametrize(("words", "own", "program"), [
+    (["s.py", "--json"], [], ["s.py", "--json"]),
+    (["--json", "f", "s.py"], ["--json", "f"], ["s.py"]),
+    (["--inflation", "-m", "mod", "-x"], ["--inflation"], ["-m", "mod", "-x"]),
+    (["--build=3.14t", "--places", "3", "s.py"], ["--build=3.14t", "--places", "3"], ["s.py"]),
+])
+def test_words_after_the_program_are_its_own(words, own, program):
+    assert gil.cut(words) == (own, program)
+
+
+def made_up(*, ended=0, wall=1.0, cpu=1.9, **changes):
+    return Recording(ended=ended, wall=wall, cpu=cpu, processes=(make_process(**changes),))
+
+
+def quiet(waits=0, **changes):
+    threads = tuple(make_thread(number, [], main=number == 0, acquired=waits, run_queue=0.001, **changes)
+                    for number in range(3))
+    return {"free_threaded": True, "threads": threads}
+
+
+@pytest.mark.parametrize(("free", "found"), [
+    (made_up(**quiet()), 1.9),
+    (made_up(cpu=1.1, **quiet()), "its threads hardly ran at the same time (1.1 cores on average)"),
+    (made_up(**quiet(waits=3)), "the GIL was on in the run without it: an extension module has turned it on"),
+    (made_up(ended=1, **quiet()), "the program did not end well each time"),
+    (made_up(**quiet(cpu=None)), "its CPU time is not known"),
+])
+def test_inflation_is_a_number_or_a_reason(free, found):
+    assert inflation(free, made_up(cpu=1.0, **quiet())) == found
+
+
+def test_busy_machine_refuses_inflation():
+    threads = tuple(make_thread(number, [], acquired=0, run_queue=0.2) for number in range(2))
+    busy = made_up(free_threaded=True, threads=threads)
+    assert "waited for a core 29% of the time" in inflation(busy, made_up(**quiet()))
+
+
+def test_report_reads_as_it_should():
+    recording = made_up()
+    text = render(document(recording, summarize(recording.processes), None, places=5), ascii_only=True)
+    golden = ROOT / "tests" / "golden" / "gil.txt"
+    assert f"{text}\n" == golden.read_text()
+
+
+def test_report_without_a_gil_says_so():
+    recording = made_up(**quiet())
+    text = render(document(recording, summarize(recording.processes), 1.5, places=5), ascii_only=True)
+    assert "For the GIL: none, it is off." in text
+    assert "CPU inflation: 1.50 times the CPU time" in text

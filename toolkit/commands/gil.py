@@ -1,0 +1,151 @@
+"""`gilscope gil`: run a program and report how long its threads wait for the GIL, or for each other without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from argparse import RawDescriptionHelpFormatter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.commands.gil_report import document
+from toolkit.commands.options import positive
+from toolkit.commands.race import SIGNALLED, build_python
+from toolkit.errors import ToolkitError
+from toolkit.gil import preload
+from toolkit.gil.chrome import write_trace
+from toolkit.gil.recording import Recording, inflation, record
+from toolkit.gil.summary import summarize
+from toolkit.race.child_process import run_words
+from toolkit.race.spec_target import default_python
+from toolkit.report.terminal import render
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from toolkit.gil.summary import Summary
+
+UNMEASURED = 3   # the exit code when the program ended well and nothing was recorded
+PLACES = 10
+
+USAGE = """gilscope gil [options] SCRIPT [ARGS...]
+       gilscope gil [options] -m MODULE [ARGS...]"""
+DESCRIPTION = """\
+Run a Python program and report what its threads wait for. On a build with a GIL: how long they wait for it, the
+longest wait, where in the program. On a free-threaded build: how long they are parked on locks and on objects that they
+share. The program is neither changed nor slowed down; Linux with glibc and a C compiler."""
+EPILOG = """\
+exit codes: the program's own; 128+N when signal N ended it; 3 when it ended well but nothing was recorded.
+The report follows on standard error. Processes that the program starts are recorded, too.
+"""
+WITH_VALUE = frozenset({"--build", "--trace", "--json", "--places", "--python-args"})
+
+
+def add_parser(commands: Any) -> None:
+    """Add the parser of `gilscope gil`."""
+    parser = commands.add_parser(
+        "gil", help="run a program and report its waits for the GIL", usage=USAGE, description=DESCRIPTION,
+        epilog=EPILOG, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--build", metavar="LABEL", help="Run the program under this build, e.g. 3.14t, or under LABEL=PATH. To "
+        "compare builds (default: the active environment's Python, else gilscope's own).")
+    add("--python-args", metavar="ARGS", default="",
+        help="Flags of the interpreter, as one word: --python-args='-O -W error'. For a program that is run with them.")
+    add("--json", metavar="FILE", help="Write everything as JSON to FILE, in place of the text; - is standard error. "
+        "For scripts.")
+    add("--trace", metavar="FILE", help="Also write a timeline to FILE. Open it at ui.perfetto.dev or chrome://tracing.")
+    add("--places", metavar="N", type=positive, default=PLACES,
+        help=f"Show the N places of the program that waited most (default: {PLACES}). For a long program.")
+    add("--inflation", action="store_true", help="On a free-threaded build, run the program again with its GIL on, and "
+        "say how much more CPU time it takes when its threads run at the same time. It must bear to be run again.")
+    parser.cut = cut
+    parser.set_defaults(run=run)
+
+
+def cut(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Cut the words after `gil` into our options and the program with its arguments, whatever those look like."""
+    position = 0
+    while position < len(words):
+        word = words[position]
+        if not word.startswith("-") or word == "-" or word.startswith("-m"):
+            break
+        position += 2 if word in WITH_VALUE else 1
+    return list(words[:position]), list(words[position:])
+
+
+def run(args: Namespace) -> int:
+    """Run the program, tell what its threads waited for, and return the exit code."""
+    command = [build_python(args.build) if args.build else default_python(), *shlex.split(args.python_args),
+               *_program(args.program)]
+    preload.library()      # where it cannot be had, nothing is started
+    first = record(lambda environ: run_words(command, environ), os.environ, all_holds=bool(args.trace))
+    code = first.ended if first.ended >= 0 else SIGNALLED - first.ended
+    if not first.processes:
+        _say("gilscope: nothing was recorded: the program's Python did not load the library that measures, as one does "
+             "that is linked statically, or is older than 3.12")
+        return code or UNMEASURED
+    grown = _inflation(args, command, first)
+    if args.trace:
+        _write(args.trace, lambda path: write_trace(first.processes, path))
+    summary = summarize(first.processes)
+    if args.json:
+        text = json.dumps(_as_json(args.program, first, summary, grown), indent=1)
+        _say(text) if args.json == "-" else _write(args.json, lambda path: path.write_text(f"{text}\n", "utf-8"))
+    else:
+        _say(render(document(first, summary, grown, places=args.places), ascii_only=not _takes_unicode()))
+    return code
+
+
+def _program(words: Sequence[str]) -> list[str]:
+    """Return the words that the interpreter is given.
+
+    Raises:
+        ToolkitError: there is no program.
+    """
+    if not words:
+        raise ToolkitError("no program to run; write `gilscope gil script.py` or `gilscope gil -m module`")
+    if not words[0].startswith("-") and not Path(words[0]).exists():
+        raise ToolkitError(f"no script {words[0]!r}; to run a module, write `gilscope gil -m {words[0]}`")
+    return list(words)
+
+
+def _inflation(args: Namespace, command: list[str], first: Recording) -> float | str | None:
+    """Return the CPU inflation or why there is none; None where it has not been asked for."""
+    if not args.inflation:
+        return None
+    if not first.free_threaded:
+        return "this build has a GIL: its threads do not run at the same time"
+    _say("gilscope: running it again with the GIL on")
+    again = record(lambda environ: run_words(command, environ), {**os.environ, "PYTHON_GIL": "1"})
+    return inflation(first, again)
+
+
+def _as_json(words: Sequence[str], first: Recording, summary: Summary, grown: float | str | None) -> dict[str, Any]:
+    shares = {"share": summary.share, "wanted_share": summary.wanted_share, "parked_share": summary.parked_share,
+              "overhead_share": summary.overhead_share}
+    return {
+        "program": list(words), "version": first.processes[0].version, "free_threaded": first.free_threaded,
+        "gil_used": first.gil_used, "exit": first.ended, "wall": first.wall, "cpu": first.cpu,
+        "cpu_inflation": grown if isinstance(grown, float) else None,
+        "cpu_inflation_refused": grown if isinstance(grown, str) else None, **shares, **asdict(summary),
+    }
+
+
+def _takes_unicode() -> bool:
+    return (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
+
+
+def _say(words: str) -> None:
+    print(words.rstrip("\n"), file=sys.stderr)
+
+
+def _write(name: str, write: Any) -> None:
+    try:
+        write(Path(name))
+    except OSError as error:
+        raise ToolkitError(f"cannot write {name}: {error.strerror}") from None

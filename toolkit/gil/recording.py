@@ -1,0 +1,102 @@
+"""Run a program with the shim in front of it, and read what it leaves."""
+
+from __future__ import annotations
+
+import resource
+import tempfile
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolkit.gil import preload
+from toolkit.gil.records import Kind, read_folder
+from toolkit.gil.summary import summarize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from toolkit.gil.records import Process
+
+BUSY = 0.15      # share of its threads' CPU demand that waited for a core, from which on a machine is too busy
+OVERLAP = 1.2    # cores in use at once on average, below which threads hardly ran at the same time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """One run of a program."""
+
+    ended: int                      # exit code, or minus the signal that ended it
+    wall: float                     # seconds
+    cpu: float                      # seconds of all its processes that were waited for
+    processes: tuple[Process, ...]  # those that were Python; none where the shim could not be loaded
+
+    @property
+    def free_threaded(self) -> bool:
+        """Whether the build is free-threaded, with its GIL on or off."""
+        return any(process.free_threaded for process in self.processes)
+
+    @property
+    def gil_used(self) -> bool:
+        """Whether its threads took a GIL once the interpreter was up."""
+        if not self.free_threaded:
+            return True
+        return any(thread.totals[Kind.WAIT].count or (not thread.main and thread.acquired)
+                   for process in self.processes for thread in process.threads)
+
+
+def record(
+    run: Callable[[dict[str, str]], int], environ: Mapping[str, str], *, all_holds: bool = False
+) -> Recording:
+    """Run a program and return what was recorded of it.
+
+    Args:
+        run: Runs it to its end with the environment that it is given, and returns how it ended.
+        environ: The environment that it would have otherwise.
+        all_holds: As in `preload.environment`.
+
+    Raises:
+        UnavailableError: the shim cannot be had here.
+    """
+    with tempfile.TemporaryDirectory(prefix="gilscope-gil-") as folder:
+        variables = preload.environment(folder, all_holds=all_holds)
+        before, begin = _children_cpu(), time.perf_counter()
+        ended = run({**environ, **variables})
+        wall, cpu = time.perf_counter() - begin, _children_cpu() - before
+        return Recording(ended=ended, wall=wall, cpu=cpu, processes=tuple(read_folder(folder)))
+
+
+def inflation(free: Recording, with_gil: Recording) -> float | str:
+    """Return how many times the CPU time the program takes when its threads run at the same time.
+
+    The same work on the same build, without the GIL against with it: what is more is the price of sharing objects, of
+    their reference counts and cache lines for instance, which no wait shows.
+
+    Returns:
+        The ratio, or the reason why it would mean nothing.
+    """
+    if free.gil_used:
+        return "the GIL was on in the run without it: an extension module has turned it on"
+    if free.ended or with_gil.ended:
+        return "the program did not end well each time"
+    queued = queued_share(free)
+    if queued is None or with_gil.cpu == 0:
+        return "its CPU time is not known"
+    if queued > BUSY:
+        return f"the machine was busy: its threads waited for a core {queued:.0%} of the time"
+    if free.cpu < OVERLAP * free.wall:
+        return f"its threads hardly ran at the same time ({free.cpu / free.wall:.1f} cores on average)"
+    return free.cpu / with_gil.cpu
+
+
+def queued_share(recording: Recording) -> float | None:
+    """Return how much of the time in which the threads wanted a core they waited for one; None when it is not known."""
+    summary = summarize(recording.processes)
+    if summary.cpu is None or summary.run_queue is None:
+        return None
+    wanted = summary.cpu + summary.run_queue
+    return summary.run_queue / wanted if wanted else None
+
+
+def _children_cpu() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
