@@ -47,6 +47,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--tests", metavar="COMMAND",
                         help="Run the tests by this command, as one word (default: python -m pytest -q, if there are "
                              "tests). For other runners, or to leave slow ones out.")
+    parser.add_argument("--workload", metavar="SCRIPT|MODULE:FUNCTION",
+                        help="Measure what one thread costs, what threads gain and where they wait, by this script or "
+                             "by calls of this function from several threads. Without it nothing is said of speed.")
     parser.add_argument("--builds", metavar="LABELS",
                         help=f"Look at these builds, like 3.14t,3.15t (default: the {NEWEST} newest without a GIL).")
     parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
@@ -66,8 +69,8 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate the project; return 1 when something blocks it on every build."""
-    asked = Asked(path=args.path, lock=args.lock, tests=args.tests, budget=args.budget, offline=args.offline,
-                  sdists=args.build_sdists)
+    asked = Asked(path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, budget=args.budget,
+                  offline=args.offline, sdists=args.build_sdists)
     found = find_builds(args.build, project_dir=Path.cwd())
     evaluation = Evaluator(asked, _targets(found, args.builds), found.builds, say).go()
     if args.json:

@@ -15,17 +15,20 @@ from toolkit.evaluate.evaluation import (
     BuildEvaluation,
     Evaluation,
     InterpretersEvaluation,
+    MachineFacts,
     Missing,
     Races,
     TestRun,
 )
 from toolkit.evaluate.locks import Locked, read_lock
+from toolkit.evaluate.machine import calibrate
 from toolkit.evaluate.next_steps import next_steps
 from toolkit.evaluate.project import find_project
 from toolkit.evaluate.racing import check_races
 from toolkit.evaluate.tags import offered
 from toolkit.evaluate.testing import Bench, install_project, needed_by, run_tests
 from toolkit.evaluate.verdict import conclude, conclude_interpreters
+from toolkit.evaluate.workload import Sections, Workload, WorkloadMeasurer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from toolkit.model import Build
 
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
+SHARE_FOR_RACES = 0.5    # of what is left after the tests, when there is a workload to be measured
 NO_WORKLOAD = Missing(reason="no --workload was given")
 
 
@@ -46,6 +50,7 @@ class Asked:
     path: Path
     lock: Path | None = None
     tests: str | None = None
+    workload: str | None = None  # "package.module:function" or a script
     budget: float = 600.0        # seconds
     offline: bool = False        # install nothing: what was installed by an earlier call, and the lock
     sdists: bool = False         # build from source what has no wheel
@@ -82,8 +87,8 @@ class Evaluator:
             benches = self._benches(Path(folder), (*self._builds, *twins))
             tests = self._tests(benches)
             races = self._races(benches)
-        machine = Missing(reason="speed was not asked about (--workload)")
-        builds = tuple(self._one(build, reports, tests) for build in self._builds)
+            machine, speeds = self._speed(benches, (*self._builds, *twins))
+        builds = tuple(self._one(build, reports, tests, speeds[build.label]) for build in self._builds)
         interpreters = tuple(InterpretersEvaluation(build=twin, readiness=inside[twin.label]) for twin in twins)
         conclusions = (*(conclude(each, machine, races) for each in builds), *map(conclude_interpreters, interpreters))
         return Evaluation(
@@ -96,13 +101,14 @@ class Evaluator:
         return self._asked.budget - (self._clock() - self._began)
 
     def _one(
-        self, build: Build, reports: dict[str, BuildReport | Missing], tests: dict[str, TestRun | Missing]
+        self, build: Build, reports: dict[str, BuildReport | Missing], tests: dict[str, TestRun | Missing],
+        speed: Sections,
     ) -> BuildEvaluation:
         twin = self._twins[build.label]
         there = tests[twin.label] if twin else Missing(reason=f"no build like {build.label} with a GIL is at hand")
         return BuildEvaluation(
             build=build, offered=self._offered(build), readiness=reports[build.label], tests=tests[build.label],
-            reference_tests=there, cost=NO_WORKLOAD, gain=NO_WORKLOAD, contention=NO_WORKLOAD,
+            reference_tests=there, cost=speed.cost, gain=speed.gain, contention=speed.contention,
         )
 
     def _offered(self, build: Build) -> tuple[Offered, ...] | Missing:
@@ -130,7 +136,7 @@ class Evaluator:
 
     def _benches(self, folder: Path, builds: Sequence[Build]) -> dict[str, Bench | Missing]:
         """Return where the project's code is run on each build: its packages, what its tests need, and itself."""
-        if self.project.tests is None:
+        if self.project.tests is None and self._asked.workload is None:
             return dict.fromkeys((build.label for build in builds), Missing(reason="no tests were found"))
         request = self._request((*self.project.test_requirements, *needed_by(self.project.tests)))
         try:
@@ -166,4 +172,28 @@ class Evaluator:
             return next((each for each in benches.values() if isinstance(each, Missing)),
                         Missing(reason="no build to run the tests on"))
         self._say(f"{bench.build}: look for data races in the tests")
-        return check_races(self.project, bench, limit=self._left())
+        share = 1.0 if self._asked.workload is None else SHARE_FOR_RACES
+        return check_races(self.project, bench, limit=self._left() * share)
+
+    def _speed(
+        self, benches: dict[str, Bench | Missing], builds: Sequence[Build]
+    ) -> tuple[MachineFacts | Missing, dict[str, Sections]]:
+        """Return what the machine can tell, and cost, gain and contention on each build without a GIL."""
+        def without(missing: Missing) -> dict[str, Sections]:
+            sections = Sections(cost=missing, gain=missing, contention=missing)
+            return {build.label: sections for build in self._builds}
+
+        if self._asked.workload is None:
+            return Missing(reason="speed was not asked about (--workload)"), without(NO_WORKLOAD)
+        workload = Workload.of(self._asked.workload, self.project.root)
+        if isinstance(workload, Missing):
+            return workload, without(workload)
+        self._say("machine: how many cores' work does it do at once")
+        machine = calibrate()
+        places = {label: bench for label, bench in benches.items() if isinstance(bench, Bench)}
+        measurer = WorkloadMeasurer(
+            self.project, workload, places, {build.label: build for build in builds}, machine, deadline=self._left,
+            say=self._say)
+        measurer.measure()
+        twins = {label: twin.label if twin else "" for label, twin in self._twins.items()}
+        return machine, {build.label: measurer.sections(build.label, twins[build.label]) for build in self._builds}

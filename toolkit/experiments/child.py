@@ -34,9 +34,11 @@ def _measure(spec: TrialSpec) -> dict[str, Any]:
     evidence = dict(trial.evidence)
     evidence.pop("own_cores", None)
     # pyperf is imported now, so that its memory and its threads are not the program's.
-    take_values(spec, lambda _loops: taken.seconds, loops=1)
+    if spec.suite:
+        take_values(spec, lambda _loops: taken.seconds, loops=1)
     return {
         "kind": "measured",
+        "seconds": taken.seconds,
         "cpu": [] if taken.cpu is None else [taken.cpu],
         "loops": 1,
         "evidence": evidence,

@@ -84,7 +84,7 @@ class Countdown(Experiment):
         return (
             LineFigure(
                 name="countdown", title="Countdown: time in threads relative to the same work without threads",
-                x=Axis("threads", log=True, ticks=tuple((float(n), str(n)) for n in THREADS)),
+                x=Axis("threads (number)", log=True, ticks=tuple((float(n), str(n)) for n in THREADS)),
                 y=Axis("time in threads / sequential (1 = no gain, lower is better)", lo=0.0),
                 panels=tuple(panel for panel in panels if panel.series),
             ),
@@ -189,7 +189,7 @@ def _panel(results: Results, build: Build) -> LinePanel:
                     hi=tuple(1 / each.lo for _, each in known),
                 )
             )
-    if series and not build.free_threaded:
+    if series:
         for when, ratios in THEN.items():
             known_then = [(float(count), ratio) for count, ratio in ratios.items() if ratio is not None]
             series.append(Series(when, tuple(x for x, _ in known_then), tuple(y for _, y in known_then),

@@ -36,6 +36,7 @@ class TrialSpec(Spec):
     parameters: dict[str, str]
     scales: dict[str, float]
     host: str  # gilscope's own python
+    suite: bool = True  # write a pyperf file, for which the build needs pyperf; the answer has the value anyway
 
 
 @dataclass(slots=True, kw_only=True)

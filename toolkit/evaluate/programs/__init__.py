@@ -1,0 +1,1 @@
+"""What an evaluation measures in processes of the builds; imports little."""
