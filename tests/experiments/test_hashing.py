@@ -187,19 +187,25 @@ def test_nothing_seen_is_nothing_said():
 
 
 @pytest.mark.parametrize(("gain", "words"), [
-    (1.95, "as fast as one; the claim of 2021 holds."), (1.0, "the gain of 2021 was not seen here."),
+    (1.95, "(3.14) as fast as none: the claim of 2021 holds."), (1.0, "the gain of 2021 was not seen here."),
     (0.5, "the gain of 2021 was not seen here."),
 ])
 def test_sentence_on_large_messages_follows_the_numbers(gain, words):
     (sentence,) = Hashing().findings(made_up(gains={(64 * KIB, "shared"): gain}))
-    assert sentence.startswith("3.14: two threads hash messages of 64 KiB ")
+    assert sentence.startswith("Two threads hash messages of 64 KiB ")
     assert sentence.endswith(words)
 
 
 def test_gil_build_names_what_keeps_the_gil():
     gains = {(64 * KIB, "shared"): 1.9, (2047, "shared"): 0.95}
-    (sentence,) = Hashing().findings(made_up(gains=gains))
-    assert "Messages of 2047 B, for which hashlib keeps the GIL: 0.95x" in sentence
+    _, sentence = Hashing().findings(made_up(gains=gains))
+    assert sentence.startswith("With messages of 2047 B, for which hashlib keeps the GIL, it is 0.95x [")
+
+
+def test_build_without_the_gil_keeps_none():
+    gains = {(64 * KIB, "shared"): 1.9, (2047, "shared"): 1.9}
+    (sentence,) = Hashing().findings(made_up("3.14t", gains=gains))
+    assert "2047" not in sentence
 
 
 @pytest.mark.parametrize(("shared", "own", "words"), [

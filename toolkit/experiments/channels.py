@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolkit.experiments.base import Setting
     from toolkit.experiments.results import Results
     from toolkit.measure.plan import Plan
-    from toolkit.model import Build, Cell
+    from toolkit.model import Cell
     from toolkit.report.document import Section
     from toolkit.report.figure import Figure
 
@@ -72,31 +72,26 @@ class Channels(Experiment):
 
     @override
     def findings(self, results: Results) -> tuple[str, ...]:
-        found = [sentence for build in results.builds
-                 for sentence in (_polling(results, build), _shared(results, build), _queued(results, build))]
-        return tuple(sentence for sentence in found if sentence)
+        return (*_polling(results), *_pipes(results), *_shared(results), *_queued(results))
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
         return figures(results)
 
 
-def _polling(results: Results, build: Build) -> str | None:
+def _polling(results: Results) -> Iterator[str]:
     """Say what a message between interpreters takes, and whether that is the queue's sleeping."""
-    polled, pipe = (cells.find(results, build, PING_PONG, SMALLEST, way) for way in (cells.CROSSING, cells.PIPE))
-    value, interval = results.value(polled), results.metric(polled, "poll")
-    if value is None or interval is None:
-        return None
-    sentence = (f"{build.label}: a message of {SMALLEST} bytes takes {format_seconds(value.center)} from one "
-                "interpreter to another through their queue")
-    if not _waits(results, polled):
-        return f"{sentence}, less than the {interval.center * 1000:g} ms that its get() sleeps between two looks."
-    sentence += f", whose get() does not wait for it but looks every {interval.center * 1000:g} ms"
-    gain = results.compare(polled, pipe)
-    if gain is None or gain.verdict() != "faster":
-        return f"{sentence}."
-    return (f"{sentence}; through an os.pipe between the same interpreters it is {ratio_number(gain.ratio)} times as "
-            "fast: what is slow is the polling, not the interpreters.")
+    found: dict[tuple[float, bool], list[str]] = {}
+    for build in results.builds:
+        cell = cells.find(results, build, PING_PONG, SMALLEST, cells.CROSSING)
+        value, interval = results.value(cell), results.metric(cell, "poll")
+        if value is not None and interval is not None:
+            said = f"{format_seconds(value.center)} ({build.label})"
+            found.setdefault((interval.center, _waits(results, cell)), []).append(said)
+    for (pause, waits), takes in found.items():
+        sentence = f"A message of {SMALLEST} bytes through the queue between two interpreters takes {', '.join(takes)}"
+        yield f"{sentence}: its get() does not wait for one but looks every {pause * 1000:g} ms." if waits else \
+            f"{sentence}, less than the {pause * 1000:g} ms that its get() sleeps between two looks."
 
 
 def _waits(results: Results, cell: Cell | None) -> bool:
@@ -105,29 +100,50 @@ def _waits(results: Results, cell: Cell | None) -> bool:
     return value is not None and interval is not None and value.center >= POLL_SHARE * interval.center
 
 
-def _shared(results: Results, build: Build) -> str | None:
+def _pipes(results: Results) -> Iterator[str]:
+    """Say how much faster the same interpreters are where nobody sleeps between two looks."""
+    said = []
+    for build in results.builds:
+        polled, pipe = (cells.find(results, build, PING_PONG, SMALLEST, way) for way in (cells.CROSSING, cells.PIPE))
+        gain = results.compare(polled, pipe)
+        if gain is not None and gain.verdict() == "faster" and _waits(results, polled):
+            said.append(f"{ratio_number(gain.ratio)} ({build.label})")
+    if said:
+        yield (f"Through an os.pipe between the same interpreters it is {', '.join(said)} times as fast: what is slow "
+               "is the polling, not the interpreters.")
+
+
+def _shared(results: Results) -> Iterator[str]:
     """Say what sharing memory instead of copying it gains between interpreters."""
-    copied, view = (cells.find(results, build, PING_PONG, LARGEST, way) for way in (cells.CROSSING, cells.VIEW))
-    gain = results.compare(copied, view)
-    if gain is None or gain.verdict() == "unknown":
-        return None
-    start = f"{build.label}: 1 MiB between interpreters as a memoryview, whose memory is shared,"
-    if gain.verdict() == "same":
-        why = ": both wait for the next look at the queue" if _waits(results, copied) else ""
-        return f"{start} was not seen to arrive sooner or later than as bytes, which are copied{why}."
-    return f"{start} arrives {ratio_number(gain.ratio)} times as fast as bytes, which are copied."
+    found: dict[str, list[str]] = {}
+    for build in results.builds:
+        copied, view = (
+            cells.find(results, build, PING_PONG, LARGEST, way) for way in (cells.CROSSING, cells.VIEW))
+        gain = results.compare(copied, view)
+        if gain is None or gain.verdict() == "unknown":
+            continue
+        told = f"arrives {ratio_number(gain.ratio)} times as fast as bytes, which are copied"
+        if gain.verdict() == "same":
+            why = ": both wait for the next look at the queue" if _waits(results, copied) else ""
+            told = f"was not seen to arrive sooner or later than bytes, which are copied{why}"
+        found.setdefault(told, []).append(build.label)
+    for told, labels in found.items():
+        yield f"{', '.join(labels)}: 1 MiB between interpreters as a memoryview, whose memory is shared, {told}."
 
 
-def _queued(results: Results, build: Build) -> str | None:
+def _queued(results: Results) -> Iterator[str]:
     """Say how many messages get through where the receiver hardly ever has to wait for one."""
     if (size := next(iter(cells.sizes(results, FAN_IN)), None)) is None:
-        return None
-    found = {name: cells.find(results, build, FAN_IN, size, way) for name, way in (
-        ("threads", cells.SIMPLE), ("interpreters", cells.CROSSING), ("processes", cells.PROCESS_QUEUE))}
-    rates = {name: results.rate(cell) for name, cell in found.items() if cell is not None}
-    if rates.get("interpreters") is None:
-        return None
-    said = ", ".join(f"{number_text(rate.value)}/s between {name}" for name, rate in rates.items() if rate is not None)
-    end = "" if _waits(results, found["interpreters"]) else "; a look at the interpreters' queue finds something then"
-    return (f"{build.label}: {FAN_IN.workers} senders to one receiver get {said} through queues, {size} bytes "
-            f"each{end}.")
+        return
+    said, waits = [], False
+    for name, way in (("threads", cells.SIMPLE), ("interpreters", cells.CROSSING), ("processes", cells.PROCESS_QUEUE)):
+        known = [(build.label, cell) for build in results.builds
+                 if (cell := cells.find(results, build, FAN_IN, size, way)) is not None]
+        rates = [f"{number_text(rate.value)}/s ({label})" for label, cell in known
+                 if (rate := results.rate(cell)) is not None]
+        said += [f"between {name} {', '.join(rates)}"] if rates else []
+        waits = waits or any(_waits(results, cell) for _, cell in known)
+    if said:
+        end = "" if waits or len(said) == 1 else "; a look at the interpreters' queue finds something then"
+        yield (f"{FAN_IN.workers} senders to one receiver get through, {size} bytes each and by queues: "
+               f"{'; '.join(said)}{end}.")

@@ -195,6 +195,8 @@ def _lines(
     """Return one line per way, over the places (where on the axis, shape, size) that the plan has of it."""
     lines = []
     for way in cells.WAYS:
+        if way in cells.CONTROLS:
+            continue  # in the tables alone: lines that lie on others
         found = [(place, cell) for place, shape, size in places
                  if (cell := cells.find(results, build, shape, size, way)) is not None]
         if found:

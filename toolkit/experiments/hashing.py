@@ -14,7 +14,6 @@ from toolkit.report.wording import ratio_number
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.arms import Arm
     from toolkit.experiments.base import Setting
     from toolkit.experiments.results import Results
     from toolkit.measure.plan import Plan
@@ -31,6 +30,7 @@ SKVORTSOV = Source(
 )
 # 3.15's Modules/hashlib.h, HASHLIB_EXTERNAL_INSTRUCTIONS_UNLOCKED; the comparisons that it replaced had >=.
 LATE = f", one more than up to 3.14: what was `>= {THRESHOLD}` in its source is now `> {THRESHOLD}`"
+SHARED = "both count the references to the one object, and wait for each other there"
 
 
 class Hashing(Experiment):
@@ -72,8 +72,7 @@ class Hashing(Experiment):
 
     @override
     def findings(self, results: Results) -> tuple[str, ...]:
-        said = [each for arm in cells.arms(results) for each in (_large(results, arm), _small(results, arm))]
-        return (*_thresholds(results), *(sentence for sentence in said if sentence))
+        return (*_thresholds(results), *_large(results), *_kept(results), *_small(results))
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
@@ -108,33 +107,42 @@ def _thresholds(results: Results) -> Iterator[str]:
         yield f"{', '.join(labels)}: hashlib lets other threads have the GIL from messages of {size} bytes on{why}."
 
 
-def _large(results: Results, arm: Arm) -> str | None:
-    """Say what two threads gain on long messages, beside the longest for which a GIL build keeps the GIL."""
+def _large(results: Results) -> Iterator[str]:
+    """Say what two threads gain on the longest messages."""
     size = max((size for size in (HUGE, LARGE) if size in cells.sizes(results)), default=LARGE)
-    long, kept = (cells.compare(results, arm, each, "shared", 2) for each in (size, KEPT))
-    if long is None or long.verdict() == "unknown":
-        return None
-    holds = "the claim of 2021 holds" if long.verdict() == "faster" else "the gain of 2021 was not seen here"
-    sentence = (f"{arm.title}: two threads hash messages of {cells.size_text(size)} {_shown(long)} as fast as one; "
-                f"{holds}")
-    if kept is None or kept.verdict() == "unknown" or arm.free_threaded:
-        return f"{sentence}."
-    return f"{sentence}. Messages of {KEPT} B, for which hashlib keeps the GIL: {_shown(kept)}."
+    found: dict[str, list[str]] = {}
+    for arm in cells.arms(results):
+        gain = cells.compare(results, arm, size, "shared", 2)
+        if gain is not None and gain.verdict() != "unknown":
+            holds = "the claim of 2021 holds" if gain.verdict() == "faster" else "the gain of 2021 was not seen here"
+            found.setdefault(holds, []).append(f"{_shown(gain)} ({arm.title})")
+    for holds, gains in found.items():
+        yield f"Two threads hash messages of {cells.size_text(size)} {', '.join(gains)} as fast as none: {holds}."
 
 
-def _small(results: Results, arm: Arm) -> str | None:
+def _kept(results: Results) -> Iterator[str]:
+    """Say what they gain where a thread that hashes keeps the GIL."""
+    known = [(arm, cells.compare(results, arm, KEPT, "shared", 2)) for arm in cells.arms(results)
+             if not arm.free_threaded]
+    gains = [f"{_shown(gain)} ({arm.title})" for arm, gain in known
+             if gain is not None and gain.verdict() != "unknown"]
+    if gains:
+        yield f"With messages of {KEPT} B, for which hashlib keeps the GIL, it is {', '.join(gains)}."
+
+
+def _small(results: Results) -> Iterator[str]:
     """Say what a copy for each thread changes without the GIL."""
-    if not arm.free_threaded:
-        return None
-    one, own = (cells.compare(results, arm, SMALL, how, 2) for how in OBJECTS)
-    gain = results.compare(*(cells.find(results, arm, SMALL, how, 2) for how in OBJECTS))
-    if one is None or own is None or gain is None or gain.verdict() == "unknown":
-        return None
-    sentence = (f"{arm.title}: two threads hash messages of {SMALL} B {_shown(one)} as fast as one when all are one "
-                f"bytes object, {_shown(own)} when each thread has a copy")
-    if gain.verdict() == "faster":
-        return f"{sentence}: both count the references to the one object, and wait for each other there."
-    return f"{sentence}; a copy was not shown to be faster."
+    found: dict[str, list[str]] = {}
+    for arm in cells.arms(results):
+        one, own = (cells.compare(results, arm, SMALL, how, 2) for how in OBJECTS)
+        gain = results.compare(*(cells.find(results, arm, SMALL, how, 2) for how in OBJECTS))
+        if arm.free_threaded and one is not None and own is not None and gain is not None \
+                and gain.verdict() != "unknown":
+            why = SHARED if gain.verdict() == "faster" else "a copy was not shown to be faster"
+            found.setdefault(why, []).append(f"{_shown(one)} and {_shown(own)} ({arm.title})")
+    for why, gains in found.items():
+        yield (f"Without the GIL, two threads hash messages of {SMALL} B, all one bytes object and then a copy for "
+               f"each thread, {', '.join(gains)} as fast as none: {why}.")
 
 
 def _shown(found: Comparison) -> str:

@@ -145,7 +145,7 @@ def over_sizes(results: Results, count: int) -> LineFigure:
     return LineFigure(
         name="hashing", title=f"SHA-256 of eight messages in {count} threads",
         x=Axis("length of a message (bytes; not to scale)", ticks=ticks),
-        y=Axis("speed-up: one after the other / threads (x)", lo=0.0), panels=tuple(panels), note=CROSS,
+        y=Axis("speed-up against no threads (x)", lo=0.0), panels=tuple(panels), note=CROSS,
     )
 
 
@@ -166,7 +166,7 @@ def over_threads(results: Results) -> LineFigure:
     return LineFigure(
         name="hashing-threads", title="SHA-256 of eight messages, one bytes object for all threads",
         x=Axis("threads", log=True, ticks=tuple((float(count), str(count)) for count in THREADS)),
-        y=Axis("speed-up: one after the other / threads (x)", lo=0.0), panels=tuple(panels),
+        y=Axis("speed-up against no threads (x)", lo=0.0), panels=tuple(panels),
         note=CROSS,
     )
 
