@@ -18,7 +18,7 @@ import pytest
 
 from tests.report.figures import FIGURES
 from toolkit.report import plots
-from toolkit.report.figure import Axis, BarPanel, HeatPanel, HistogramPanel, Lane, Series, TimelinePanel
+from toolkit.report.figure import Axis, BarPanel, HeatPanel, HistogramPanel, Lane, Rule, Series, TimelinePanel
 from toolkit.report.plots import palette
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -188,6 +188,40 @@ def test_values_missing_at_one_place_stand_side_by_side():
                  for line in sheet.axes[0].get_lines() if line.get_marker() == "x"]
     assert len(boxes) == 3
     assert len({round(box.x0) for box in boxes}) == 3
+
+
+def boxes_of(figure):
+    """Return the figure laid out, and its texts with their boxes."""
+    from toolkit.report.plots import style
+    with style.settings("boxes"):
+        sheet = plots.compose(figure)
+        return sheet, [(text.get_text(), text.get_window_extent(sheet.renderer())) for text in texts_of(sheet)]
+
+
+@NEEDS
+def test_labels_of_lines_close_together_lie_apart():
+    rules = tuple(Rule(1 + i / 50, f"line {i}", "y") for i in range(4))
+    figure = FIGURES["lines"]()
+    _, boxes = boxes_of(replace(figure, panels=(replace(figure.panels[0], rules=rules),)))
+    assert [(a, b) for (a, one), (b, other) in combinations(boxes, 2) if overlap(one, other)] == []
+
+
+@NEEDS
+def test_marks_of_a_scale_of_colours_lie_apart():
+    values = ((1000.0, 900_000.0, 5000.0, 20_000.0),) * 7
+    figure = FIGURES["heats"]()
+    _, boxes = boxes_of(replace(figure, panels=(replace(figure.panels[0], values=values),)))
+    assert [(a, b) for (a, one), (b, other) in combinations(boxes, 2) if overlap(one, other)] == []
+    assert {"1,000", "10,000"} <= {text for text, _ in boxes}
+
+
+@NEEDS
+def test_a_bar_of_no_height_is_seen():
+    figure = FIGURES["bars"]()
+    panel = BarPanel("", ("none", "all"), (Series("3.14", (0.0, 1.0), (0.0, 100.0)),))
+    sheet, _ = boxes_of(replace(figure, panels=(panel,)))
+    assert [list(line.get_ydata()) for line in sheet.axes[0].get_lines()
+            if line.get_color() == palette.COLOURS[0]] == [[0.0, 0.0]]
 
 
 @NEEDS
