@@ -27,6 +27,8 @@ ENTRY = "import sys; sys.path.insert(0, {harness!r}); from {module} import {func
 LAST_WORDS_SECONDS = 2.0   # for a hanging process to say where it stands
 LAST_LINES = 30
 
+_RUNNING: set[subprocess.Popen[bytes]] = set()   # whatever thread waits for them
+
 Kind = Literal["done", "crash", "hang", "exit", "starting"]
 
 
@@ -126,6 +128,7 @@ def _run(command: Sequence[str], place: Path, limit: float) -> Ending:
         except OSError as error:
             return Ending(kind="starting", reason=f"cannot start {command[0]}: {error.strerror}", output="")
     hung = False
+    _RUNNING.add(process)
     try:
         process.wait(limit)
     except subprocess.TimeoutExpired:
@@ -134,12 +137,23 @@ def _run(command: Sequence[str], place: Path, limit: float) -> Ending:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(LAST_WORDS_SECONDS)
     finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        _RUNNING.discard(process)
+        _kill(process)
         process.wait()
         assert process.stdin is not None
         process.stdin.close()
     return _ending(process.returncode, _last_lines(place / "output"), limit, hung=hung)
+
+
+def end_all() -> None:
+    """End every process that is being waited for: the user wants to stop, and threads hear of no Ctrl-C."""
+    for process in tuple(_RUNNING):
+        _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _ending(code: int, output: str, limit: float, *, hung: bool) -> Ending:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from toolkit.builds.install import usable_cores
 from toolkit.builds.pairing import minor_of
 from toolkit.evaluate import judge as judging
+from toolkit.evaluate.children import end_all
 from toolkit.evaluate.imports import LIMIT, Wanted, import_run, interpreter_runs
 from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
 from toolkit.evaluate.scratch import Request, name_of, prepare
@@ -179,7 +180,12 @@ def _runs(scratch: Scratch, names: Sequence[str], options: Options) -> dict[str,
 
 def _all_at_once[T](function: Callable[[str], T], names: Sequence[str]) -> dict[str, T]:
     with ThreadPoolExecutor(usable_cores()) as pool:
-        return dict(zip(names, pool.map(function, names), strict=True))
+        try:
+            return dict(zip(names, pool.map(function, names), strict=True))
+        except BaseException:   # Ctrl-C, mostly: the pool would wait for what runs, a minute or more
+            pool.shutdown(wait=False, cancel_futures=True)
+            end_all()
+            raise
 
 
 def _wanted(found: Distribution) -> Wanted:

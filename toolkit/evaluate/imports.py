@@ -103,8 +103,12 @@ def _loads(records: Sequence[dict[str, Any]]) -> Iterable[Load]:
 
 
 def _during(records: Sequence[dict[str, Any]]) -> str:
-    """Return what was going on when the journal ended."""
+    """Return what was going on when the journal ended: an extension module that was being loaded, or an import."""
     if not records:
         return ""
     last = records[-1]
-    return "ending" if last["event"] == "end" else str(last.get("name", ""))
+    if last["event"] == "end":
+        return "ending"
+    if last["event"] == "loading":
+        return str(last["name"])
+    return next((str(record["name"]) for record in reversed(records) if record["event"] == "begin"), "")

@@ -1,0 +1,90 @@
+"""Processes that ask: how their ends are told, and that nothing of them stays."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from toolkit.evaluate.imports import Wanted, import_run
+
+HERE = Path(sys.executable)
+
+
+def imported(folder, text, **options):
+    (folder / "thing.py").write_text(text)
+    return import_run(HERE, Wanted(roots=("thing",)), path=[str(folder)], **options)
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.parametrize(("text", "kind", "reason"), [
+    ("x = 1", "done", ""),
+    ("import os; os.abort()", "crash", "crashed with SIGABRT"),
+    ("import os; os._exit(3)", "exit", "ended with exit code 3"),
+    ("import os; os._exit(0)", "exit", "ended before everything was imported"),
+    ("import atexit, os; atexit.register(os._exit, 4)", "exit", "ended with exit code 4"),
+])
+def test_endings(tmp_path, text, kind, reason):
+    run = imported(tmp_path, text)
+    assert (run.kind, run.reason) == (kind, reason)
+
+
+def test_exceptions_up_to_exit_are_answers(tmp_path):
+    run = imported(tmp_path, "raise SystemExit('not without a licence')")
+    assert (run.kind, run.failed) == ("done", (("thing", "SystemExit: not without a licence"),))
+
+
+def test_a_hang_says_where_and_leaves_nobody_behind(tmp_path):
+    program = f"""
+import os, subprocess, sys, time
+process = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])
+open({str(tmp_path / 'pid')!r}, 'w').write(str(process.pid))
+def waits():
+    time.sleep(600)
+waits()
+"""
+    run = imported(tmp_path, program, limit=3.0)
+    assert (run.kind, run.during) == ("hang", "thing")
+    assert "in waits" in run.output
+    assert not alive(int((tmp_path / "pid").read_text()))
+
+
+def test_settings_of_the_users_shell_do_not_reach_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/nowhere")
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
+    run = imported(tmp_path, "import sys, os\nassert '/nowhere' not in sys.path\n"
+                             "assert not [name for name in os.environ if name.startswith('PYTHON')]\n"
+                             "assert 'toolkit' not in sys.modules\nassert sys.argv[1:] == []\n")
+    assert run.imported == ("thing",), run.failed
+
+
+def test_stopping_ends_what_runs(tmp_path):
+    (tmp_path / "thing.py").write_text(
+        f"import os, time\nopen({str(tmp_path / 'fresh')!r}, 'w').write(str(os.getpid()))\n"
+        f"os.rename({str(tmp_path / 'fresh')!r}, {str(tmp_path / 'pid')!r})\ntime.sleep(600)\n")
+    program = f"""
+from pathlib import Path
+import sys
+from toolkit.evaluate.doctor import _all_at_once
+from toolkit.evaluate.imports import Wanted, import_run
+_all_at_once(lambda _: import_run(Path(sys.executable), Wanted(roots=("thing",)), path=[{str(tmp_path)!r}]), ["a"])
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parents[2], stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "pid").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=20)
+    assert b"KeyboardInterrupt" in complaint
+    assert not alive(int((tmp_path / "pid").read_text()))
