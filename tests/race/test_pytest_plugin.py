@@ -258,3 +258,19 @@ def test_workers_of_xdist_check_each_their_own(tmp_path):
                       plugin=("-p", "toolkit.race.pytest_plugin", "-p", "xdist"))
     assert (code, "1 failed, 1 passed" in shown) == (1, True)
     assert "DATA RACE on Account.balance" in shown
+
+
+def test_test_modules_are_checked_by_a_gilscope_from_elsewhere(tmp_path):
+    # Ours goes by another name then, with builtins of its own, which must not become those of test modules.
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "toolkit").symlink_to(ROOT / "toolkit")
+    (tmp_path / "toolkit.py").write_text("MINE = True\n")
+    (tmp_path / "test_it.py").write_text(textwrap.dedent(COMMON) + textwrap.dedent(RACY))
+    place = str(tmp_path / "elsewhere")
+    code = f"import sys; sys.path.insert(0, {place!r}); from toolkit.cli import main; del sys.path[0]; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, "race", "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=tmp_path,
+        capture_output=True, text=True, timeout=TIMEOUT, check=False,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
+    assert done.returncode == 66, done.stdout + done.stderr
+    assert "DATA RACE on Account.balance" in done.stderr

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import _thread
 import ast
+import builtins
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,8 @@ def install(rewrite: Any, core: Core, is_project: IsProject,
             original(self, module)
             return
         self._rewritten_names[module.__name__] = Path(path)
+        # Else `exec` gives it those of this module, which are not the usual ones where ours goes by another name.
+        module.__dict__.setdefault("__builtins__", vars(builtins))
         if _thread._count() == 0:   # noqa: SLF001  as in the import hook
             exec(code, module.__dict__)  # noqa: S102  what a loader does
             return
