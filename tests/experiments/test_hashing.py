@@ -61,6 +61,7 @@ def test_build_without_the_gil_has_none_to_let_go_of(run_smoke):
     assert smoke.results.metrics(cell, "gil_let_go_from") == {}
 
 
+@pytest.mark.skipif(not program._gil_is_on(), reason="this Python has no GIL to keep")
 def test_probe_knows_what_keeps_the_gil():
     interval = sys.getswitchinterval()
     assert program.smallest_that_lets_go((64, 1 * MIB)) == 1 * MIB
