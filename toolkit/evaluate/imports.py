@@ -103,12 +103,14 @@ def _loads(records: Sequence[dict[str, Any]]) -> Iterable[Load]:
 
 
 def _during(records: Sequence[dict[str, Any]]) -> str:
-    """Return what was going on when the journal ended: an extension module that was being loaded, or an import."""
-    if not records:
-        return ""
-    last = records[-1]
-    if last["event"] == "end":
+    """Return what was going on when the journal ended: the innermost that has begun and not ended."""
+    if records and records[-1]["event"] == "end":
         return "ending"
-    if last["event"] == "loading":
-        return str(last["name"])
-    return next((str(record["name"]) for record in reversed(records) if record["event"] == "begin"), "")
+    ends = {"begin": {"imported", "failed"}, "loading": {"load"}, "executing": {"executed"}}
+    closed: set[tuple[str, str]] = set()
+    for record in reversed(records):
+        event, name = record["event"], str(record.get("name", ""))
+        if event in ends and not any((end, name) in closed for end in ends[event]):
+            return name
+        closed.add((event, name))
+    return ""

@@ -66,6 +66,7 @@ def import_all(job: dict[str, Any], turn: int | None = None) -> None:
     forget_toolkit()
     asked: set[str] = set()
     _imp.create_dynamic = _watched(_imp.create_dynamic, journal, read_gil, asked)
+    _imp.exec_dynamic = _watched_execution(_imp.exec_dynamic, journal)
     for part in ("roots", "sweep", "extensions"):
         if part == "sweep" and not asked.isdisjoint(job["extensions"]):
             continue
@@ -117,6 +118,20 @@ def _watched(
     return create_dynamic
 
 
+def _watched_execution(execute: Callable[..., Any], journal: Journal) -> Callable[..., Any]:
+    """Return `_imp.exec_dynamic`, which runs a multi-phase module's own code, that says when it begins and ends."""
+
+    def exec_dynamic(module: Any) -> Any:
+        name = getattr(module, "__name__", "?")
+        journal.write("executing", name=name)
+        try:
+            return execute(module)
+        finally:
+            journal.write("executed", name=name)
+
+    return exec_dynamic
+
+
 def _gil_is_on() -> bool:
     ask = getattr(sys, "_is_gil_enabled", None)   # since 3.13
     return True if ask is None else bool(ask())
@@ -139,9 +154,9 @@ def _no_gil_flag(_module: object) -> None:
 def _chain(frame: FrameType | None) -> list[list[Any]]:
     """Return where the import came from, outermost first: module, file, line."""
     found: list[list[Any]] = []
-    while frame is not None and frame.f_code.co_filename != __file__:
+    while frame is not None and frame.f_code is not _import_one.__code__:
         code = frame.f_code
-        if not code.co_filename.startswith("<frozen importlib"):
+        if not code.co_filename.startswith("<frozen importlib") and code.co_filename != __file__:
             found.append([str(frame.f_globals.get("__name__", "?")), code.co_filename, frame.f_lineno])
         frame = frame.f_back
     # The importlib that we call ourselves is not on the user's way either.
