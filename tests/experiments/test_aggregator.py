@@ -6,19 +6,22 @@ from functools import cache
 
 import pytest
 
+from runners.catalog import RUNNERS
 from tests.conformance.builds import builds, run_child
 from tests.experiments.trials import make_trial
-from tests.fakes import RunMaker
+from tests.fakes import RunMaker, make_build
 from toolkit.builds.environment import build_environment
 from toolkit.builds.find import find_builds
 from toolkit.errors import ToolkitError
 from toolkit.experiments.aggregator import THEN, Aggregator
 from toolkit.experiments.aggregator_claims import LOADS, POOL
-from toolkit.experiments.base import Effort
+from toolkit.experiments.base import Effort, Setting
 from toolkit.experiments.load.http_answers import merged
 from toolkit.experiments.programs import aggregator as program
+from toolkit.experiments.programs.web import allow_open_files
 from toolkit.experiments.results import Results
 from toolkit.measure.frame import StoppedError
+from toolkit.measure.probe import Abilities
 from toolkit.model import Cell
 from toolkit.report import plots
 from toolkit.report.document import Document
@@ -213,6 +216,30 @@ def test_cores_that_the_load_takes_are_said():
     assert "the threads are near that" in cost
     _, free, _ = Aggregator().findings(made_up(1.0, 1.0, build="3.14t"))
     assert "wherever there are some" in free
+
+
+def test_missing_library_is_skipped_with_a_way_to_get_it():
+    builds_there = (make_build("3.14"), make_build("3.14t"))
+    reasons = {"requests": None, "aiohttp": None, "gevent": None, "tornado": "tornado cannot be installed: no wheel"}
+    able = Abilities(runners={runner.name: None for runner in RUNNERS}, modules=reasons, isolated={}, versions={})
+    plan = Aggregator().plan(Setting(
+        builds=builds_there, abilities={each.label: able for each in builds_there}, cores=2, effort=Effort.QUICK,
+        scales=Aggregator.levels[Effort.QUICK].scales))
+    found = {(skip.cell.build, skip.cell.runner): skip.reason for skip in plan.skips}
+    assert set(found) == {("3.14", "tornado"), ("3.14t", "tornado"), ("3.14t", "gevent")}
+    assert "install 'tornado>=6.5' into the environment" in found["3.14", "tornado"]
+    (twin,) = (cell for cell in plan.cells if cell.twin)
+    assert (twin.runner, twin.build) == ("asyncio", "3.14")
+
+
+def test_limit_of_open_files_suffices_and_is_never_lowered(monkeypatch):
+    resource = pytest.importorskip("resource")
+    kept = []
+    monkeypatch.setattr(resource, "setrlimit", lambda _which, limits: kept.append(limits))
+    for now in ((1024, 2048), (1024, 100_000), (8192, 100_000), (resource.RLIM_INFINITY,) * 2):
+        monkeypatch.setattr(resource, "getrlimit", lambda _which, now=now: now)
+        allow_open_files()
+    assert kept == [(2048, 2048), (4096, 100_000)]
 
 
 def shown(results):

@@ -14,6 +14,7 @@ from toolkit.experiments.programs.web import (
     BACKENDS_MODULE,
     REQUEST_SECONDS,
     aiohttp_parser,
+    allow_open_files,
     gil_on,
     refuse_turned_on,
     thread_count,
@@ -47,6 +48,7 @@ COPIED = ("p50", "p90", "p99", "max", "lag_p99", "success", "failures", "schedul
 
 def measure(trial: Trial) -> Taken:
     """Return the median seconds until an answer under `users` x `rate` requests a second, a failed one as `limit`."""
+    allow_open_files()
     was_on, others = gil_on(), thread_count() - 1
     serve = service(trial.model)
     backends = trial.helper(BACKENDS_MODULE, "backends", str(trial.number("latency")))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     Ready = Callable[[int, Callable[[], object]], None]   # port, what stops the service from any thread
 
+OPEN_FILES = 4096        # 128 threads with five connections each, and as many requests waiting; 1024 are usual
 REQUEST_SECONDS = 30.0   # until a client gives up: a server that is gone must not hang the cell
 BACKENDS_MODULE = "toolkit.experiments.load.http_backends"
 
@@ -29,6 +30,16 @@ def new_session() -> requests.Session:
     session = requests.Session()
     session.trust_env = False  # a proxy that the environment names does not know our loopback
     return session
+
+
+def allow_open_files() -> None:
+    """Let this process, and the helpers that it starts from now on, have as many connections as a load can make."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def gil_on() -> bool:
