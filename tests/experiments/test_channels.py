@@ -23,7 +23,9 @@ from toolkit.experiments.trial import Clock
 from toolkit.measure.frame import StoppedError
 from toolkit.measure.probe import Abilities
 from toolkit.model import Cell
+from toolkit.report.document import Document, Lines
 from toolkit.report.figure import BarFigure, LineFigure
+from toolkit.report.terminal import render
 
 MODELS = ("threads", "free-threaded", "subinterpreters", "processes-forkserver")
 
@@ -381,3 +383,31 @@ def test_figure_has_a_rule_where_the_queue_looks_again():
         (PING_PONG, 8, CROSSING, 0.005), (Shape("ring", 4), 8, CROSSING, 0.005)))
     assert [rule.value for rule in over_sizes.panels[0].rules] == [0.01]
     assert over_members.panels[0].series[0].x == (2.0, 4.0)
+
+
+def check_golden(name, results):
+    path = Path(__file__).parents[1] / "golden" / name
+    parts = (*Channels().sections(results), Lines("Now", Channels().findings(results)))
+    text = render(Document(parts), width=120) + "\n"
+    if os.environ.get("GILSCOPE_GOLDEN") == "write":
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_report_of_a_quick_run():
+    """Threads in 8 us, pipes in 15 us and 2 GB/s, the interpreters' queue at its next look; one cell crashed."""
+    builds, maker = ("3.13", "3.14", "3.14t"), RunMaker()
+    plan = Channels().plan(setting(Effort.QUICK, *builds))
+    for each in plan.cells:
+        of = dict(each.parameters)
+        seconds = 8e-6 if each.runner in {"threads", "free-threaded"} else 15e-6 + int(of["bytes"]) / 2e9
+        metrics = {}
+        if of["channel"] == "interpreters.Queue":
+            seconds, metrics = 2e-6 if of["pattern"] == "fan-in" else 5.1e-3, {"poll": 0.01}
+        if (each.build, of["form"]) == ("3.14t", "memoryview"):
+            maker.fail(each, "crash", "died of SIGSEGV")
+        else:
+            maker.measure(each, seconds, lap_p50=2 * seconds, lap_p99=3 * seconds, lap_max=4 * seconds, **metrics)
+    for skip in plan.skips:
+        maker.skip(skip.cell, skip.reason)
+    check_golden("channels.txt", Results(maker.run(builds, options={"effort": Effort.QUICK})))

@@ -1,7 +1,9 @@
 """`hashing`: what is certain of a tiny run, its program's refusals, and its tables and sentences from made-up runs."""
 
 import contextlib
+import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +17,8 @@ from toolkit.experiments.trial import Clock
 from toolkit.measure.frame import StoppedError
 from toolkit.measure.probe import Abilities
 from toolkit.model import Cell
-from toolkit.report.document import Banner
+from toolkit.report.document import Banner, Document, Lines
+from toolkit.report.terminal import render
 
 KIB, MIB = 1024, 1024 * 1024
 
@@ -300,3 +303,32 @@ def test_control_is_compared_with_its_own_single_thread():
 @pytest.mark.parametrize(("size", "text"), [(2047, "2047 B"), (64 * KIB, "64 KiB"), (128 * MIB, "128 MiB")])
 def test_sizes_at_the_threshold_are_not_rounded(size, text):
     assert size_text(size) == text
+
+
+def check_golden(name, results):
+    path = Path(__file__).parents[1] / "golden" / name
+    parts = (*Hashing().sections(results), Lines("Now", Hashing().findings(results)))
+    text = render(Document(parts), width=120) + "\n"
+    if os.environ.get("GILSCOPE_GOLDEN") == "write":
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("effort", [Effort.QUICK, Effort.FULL])
+def test_report_of_a_run(effort):
+    """Two cores at 1.5 GB/s; 3.14t's threads wait for each other at one small object, and 3.15 lets go a byte later."""
+    builds, maker = ("3.14", "3.14t", "3.15"), RunMaker()
+    for each in Hashing().plan(setting(effort, *builds)).cells:
+        size, how = int(dict(each.parameters)["bytes"]), dict(each.parameters).get("object")
+        together = each.runner == "free-threaded" or size >= (2049 if each.build == "3.15" else 2048)
+        gain = min(2, each.workers) * 0.95 if together and each.workers > 1 else 1.0
+        if each.runner == "free-threaded" and (size, how) == (64, "shared") and each.workers > 1:
+            gain = 0.9
+        metrics = {"passes": 1e6 if size < 100_000 else 1, "library": "OpenSSL 3.5.1"}
+        if size == 2048 and each.runner != "free-threaded" and not (each.runner == "serial" and each.build == "3.14t"):
+            metrics["gil_let_go_from"] = 2049 if each.build == "3.15" else 2048
+        if how == "copy" and each.workers == 8 and size > 100 * MIB:
+            maker.skip(each, "needs 1152 MiB of memory, 1000 MiB are available")
+        else:
+            maker.measure(each, 8 * (0.25e-6 + size / 1.5e9) / gain, **metrics)
+    check_golden(f"hashing-{effort}.txt", Results(maker.run(builds, options={"effort": effort})))

@@ -10,7 +10,7 @@ from toolkit.experiments import channels_cells as cells
 from toolkit.experiments.base import Effort
 from toolkit.experiments.channels_cells import PING_PONG, POLLED, SMALLEST
 from toolkit.experiments.results import shown_duration, shown_quantity
-from toolkit.report.document import Column, Entry, Table
+from toolkit.report.document import Column, Duration, Entry, Table
 from toolkit.report.figure import (
     Axis,
     BarFigure,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from toolkit.stats.sample import Summary
 
 MIB = 1 << 20
+LAPS = ("lap_p50", "lap_p99", "lap_max")
 CROSS = "A cross: no number, see the table."
 BULK = 64 << 10   # bytes of a message from which bytes per second say something
 
@@ -92,8 +93,8 @@ def _round_trips(results: Results) -> Table:
         for way in cells.ways(results, PING_PONG, SMALLEST):
             if (cell := cells.find(results, build, PING_PONG, SMALLEST, way)) is None:
                 continue
-            shown = (results.entry(cell, _metric(results, name), notes)
-                     for name in ("poll", "lap_p50", "lap_p99", "lap_max"))
+            shown = (results.entry(cell, show, notes) for show in (
+                lambda cell: _pause(results, cell), *(_metric(results, name) for name in LAPS)))
             rows.append((Entry(build.label), Entry(way.between), Entry(way.label), *shown))
     return Table(
         title=f"Round trips of {SMALLEST} bytes", rows=tuple(rows), footnotes=notes.texts(),
@@ -101,6 +102,12 @@ def _round_trips(results: Results) -> Table:
                  Column(title="through", key=True, align="left"), Column(title="get() sleeps"), Column(title="p50"),
                  Column(title="p99"), Column(title="max")),
     )
+
+
+def _pause(results: Results, cell: Cell) -> Value | None:
+    """Return how long the queue's get() sleeps: a number of its source, so it has no spread."""
+    found = results.metric(cell, "poll")
+    return None if found is None else Duration(found.center)
 
 
 def _metric(results: Results, name: str) -> Callable[[Cell], Value | None]:
