@@ -19,7 +19,7 @@ def make_thread(number, spans, *, name="python3.13", entry="spin", main=False, e
         "end": end, "totals": {kind: make_total(spans, kind) for kind in Kind},
         "attempts": sum(span.attempts for span in spans), "timeouts": sum(span.timeouts for span in spans),
         "handovers": 3, "acquired": 4, "acquired_free": 1, "histogram": (0,) * HISTOGRAM, "cpu": 0.5,
-        "run_queue": 0.01, "voluntary": 5, "involuntary": 2, "yields": 0, "yielded": 0.0, "spans": tuple(spans),
+        "run_queue": 0.01, "voluntary": 5, "involuntary": 2, "yields": 0, "spans": tuple(spans),
         "spans_lost": 0, "sampling": 1e-6, "unfinished": None}
     return Thread(**{**fields, **changes})
 

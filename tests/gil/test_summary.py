@@ -7,7 +7,7 @@ import pytest
 from tests.gil.recorded import make_process, make_thread
 from tests.gil.traces import checked
 from toolkit.gil.chrome import trace, write_trace
-from toolkit.gil.records import BadRecordError, read, read_folder
+from toolkit.gil.records import BadRecordError, Kind, Span, read, read_folder
 from toolkit.gil.summary import summarize, thread_names
 
 
@@ -20,6 +20,13 @@ def test_shares_are_of_thread_time_and_of_the_time_threads_wanted_to_run():
     assert (summary.waits, summary.failed, summary.requests, summary.handovers) == (10, 10, 10, 9)
     assert summary.longest == pytest.approx(0.1)
     assert summary.longest_thread == "thread 1: spin"
+
+
+def test_spinning_is_contention():
+    spins = [Span(Kind.SPIN, 0.1, 0.4, 0, 0, 0, None, 0)]
+    summary = summarize([make_process(threads=(make_thread(0, spins),))])
+    assert (summary.spun, summary.spins) == (pytest.approx(0.3), 1)
+    assert summary.blocked_share == pytest.approx(0.3)
 
 
 def test_idle_is_not_contention():

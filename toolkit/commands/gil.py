@@ -126,7 +126,7 @@ def _inflation(args: Namespace, command: list[str], first: Recording) -> float |
 
 
 def _as_json(words: Sequence[str], first: Recording, summary: Summary, grown: float | str | None) -> dict[str, Any]:
-    shares = {"share": summary.share, "wanted_share": summary.wanted_share, "parked_share": summary.parked_share,
+    shares = {"share": summary.share, "wanted_share": summary.wanted_share, "blocked_share": summary.blocked_share,
               "overhead_share": summary.overhead_share}
     return {
         "program": list(words), "version": first.processes[0].version, "free_threaded": first.free_threaded,

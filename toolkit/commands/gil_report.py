@@ -60,11 +60,12 @@ def _waits(recording: Recording, summary: Summary) -> Iterator[str]:
         yield f"Longest: {format_seconds(summary.longest)}, by {summary.longest_thread}."
         yield (f"It changed hands {summary.handovers:,} times; threads tried {summary.failed:,} times in vain, and "
                f"asked the holder {summary.requests:,} times to let go.")
-    if summary.parks:
-        yield (f"Parked on locks and shared objects: {format_seconds(summary.parked)} in "
-               f"{_counted(summary.parks, 'wait')}, {summary.parked_share:.1%} of the threads' time.")
+    if summary.parks or summary.spins:
+        yield (f"For locks and shared objects: {summary.blocked_share:.1%} of the threads' time; parked "
+               f"{format_seconds(summary.parked)} in {_counted(summary.parks, 'wait')}, spinning "
+               f"{format_seconds(summary.spun)} in {_counted(summary.spins, 'wait')}.")
     else:
-        yield "Parked on locks and shared objects: never."
+        yield "For locks and shared objects: none."
     if summary.idle > WRITTEN:
         yield f"Idle, as the program wants it (joins, events, queues): {format_seconds(summary.idle)}; no contention."
 
@@ -74,10 +75,10 @@ def _counted(count: int, what: str) -> str:
 
 
 def _threads(summary: Summary) -> Table:
-    titles = ("there", "waited", "share", "longest", "waits", "parked", "idle", "CPU", "no core")
+    titles = ("there", "waited", "share", "longest", "waits", "blocked", "idle", "CPU", "no core")
     columns = [Column(title="thread", key=True, align="left"), *(Column(title=title) for title in titles)]
     several = summary.processes > 1
-    ranked = sorted(summary.threads, key=lambda row: -(row.waited + row.parked))
+    ranked = sorted(summary.threads, key=lambda row: -(row.waited + row.parked + row.spun))
     rows = tuple(_row(row, several=several) for row in ranked[:MOST_THREADS])
     left_out = len(ranked) - len(rows)
     note = (f"{left_out} more threads waited less",) if left_out else ()
@@ -88,7 +89,7 @@ def _row(row: ThreadSummary, *, several: bool) -> tuple[Entry, ...]:
     name = f"{row.process} {row.name}" if several else row.name
     values = (
         Duration(row.seconds), _time(row.waited), Share(row.waited / row.seconds if row.seconds else 0.0),
-        _time(row.longest), Quantity(row.waits, ""), _time(row.parked), _time(row.idle), _time(row.cpu),
+        _time(row.longest), Quantity(row.waits, ""), _time(row.parked + row.spun), _time(row.idle), _time(row.cpu),
         _time(row.run_queue))
     return (Entry(name), *map(Entry, values))
 

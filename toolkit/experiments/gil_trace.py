@@ -97,7 +97,7 @@ COUNTED = Lines("What is counted", (
     "A wait lasts from when a thread finds the GIL taken to when it has it.",
     "A try in vain is a wake-up, or the end of a switch interval, that finds it taken still.",
     "System calls: one for each try, each wake-up of a waiting thread, each yield; not the program's own.",
-    "Parked: in contention, with the yields before it; not to wait for another thread's end.",
+    "Waiting for each other: parked for a lock or an object, or yielding the CPU until one is free.",
 ))
 
 
@@ -167,12 +167,12 @@ def _waits(results: Results) -> Table:
 
 def _parks(results: Results) -> Table:
     columns = {
-        "time": _value(results), "waiting for the GIL": _share(results, "waited"), "parked": _share(results, "parked"),
-        "times": _number(results, "parks"), "yields": _number(results, "yields"),
-        "system calls": _number(results, "calls", "/s"),
+        "time": _value(results), "waiting for the GIL": _share(results, "waited"),
+        "for each other": _share(results, "blocked"), "parked": _number(results, "parks"),
+        "yields": _number(results, "yields"), "system calls": _number(results, "calls", "/s"),
     }
     cells = [cell for cell in _cells(results) if _work(cell) in {"lock", "list"}]
-    return _table(results, "Threads parked on what they share", cells, columns, None)
+    return _table(results, "Threads that wait for what they share", cells, columns, None)
 
 
 def _find(results: Results, build: Build, work: str) -> Cell | None:
@@ -229,15 +229,13 @@ def _on_io(results: Results, build: Build) -> Iterator[str]:
 def _on_parking(results: Results, build: Build) -> Iterator[str]:
     cpu, shared, lock = (_find(results, build, work) for work in ("cpu", "list", "lock"))
     waits, on_list, on_lock = _center(results, cpu, "waits"), *(
-        _center(results, cell, "parked") for cell in (shared, lock))
+        _center(results, cell, "blocked") for cell in (shared, lock))
     if waits is None or on_list is None or on_lock is None:
         return
     gil = "there is no GIL to wait for" if not waits else f"the GIL was waited for {waits:,.0f} times"
-    text = (f"{build.label}: {gil}; threads wait for what they share instead: two that append to one list are parked "
-            f"{on_list:.0%} of their time, two that take one Lock {on_lock:.0%}.")
-    if on_list < 0.1:   # noqa: PLR2004  a tenth
-        text += (" That is not all that sharing costs: before it is parked a thread spins, and the cache line of the "
-                 "lock travels between the cores.")
+    text = (f"{build.label}: {gil}; threads wait for what they share instead: two that append to one list wait "
+            f"{on_list:.0%} of their time, two that take one Lock {on_lock:.0%}. That is not all that sharing costs: "
+            "what is shared also travels between the caches of the cores.")
     yield text
 
 
@@ -254,11 +252,11 @@ def _gil_figure(results: Results) -> TimelineFigure:
 
 
 def _parked_figure(results: Results) -> TimelineFigure:
-    states = (RUNS, NAMES[Kind.PARK])
+    states = (RUNS, NAMES[Kind.PARK], NAMES[Kind.SPIN])
     panels = [_panel(results, cell, PARKED_EXCERPT, states, RUNS) for cell in _cells(results)
               if not _has_gil(cell) and _work(cell) in {"lock", "list"}]
     return TimelineFigure(
-        name="gil-trace-parked", title="Without a GIL: threads parked on what they share", x=seconds_axis("time"),
+        name="gil-trace-parked", title="Without a GIL: threads wait for what they share", x=seconds_axis("time"),
         states=states, panels=tuple(panel for panel in panels if panel is not None),
         note=f"{format_seconds(PARKED_EXCERPT)} out of the latest round.",
     )

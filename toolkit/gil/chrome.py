@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ALL = (float("-inf"), float("inf"))
 NAMES = {
     Kind.WAIT: "waits for the GIL", Kind.HOLD: "holds the GIL", Kind.SWITCH: "hands the GIL over", Kind.PARK: "parked",
-    Kind.IDLE: "idle",
+    Kind.IDLE: "idle", Kind.SPIN: "spins",
 }
 
 
@@ -77,7 +77,7 @@ def _arguments(process: Process, thread: Thread, span: Span) -> dict[str, Any]:
     site = process.sites[span.site] if span.site else None
     if site is not None:
         found["at"] = f"{site.file}:{site.line} in {site.function}"
-        if span.kind in {Kind.PARK, Kind.IDLE}:
+        if span.kind in {Kind.PARK, Kind.IDLE, Kind.SPIN}:
             found["on"] = site.on or site.reason.name.lower()
     if span.kind is Kind.WAIT:
         found |= {"attempts": span.attempts, "requests": span.timeouts}

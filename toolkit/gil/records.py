@@ -28,7 +28,7 @@ _SLOTS_AT = PAGE + SITES * SITE
 _CHUNKS_AT = _SLOTS_AT + SLOTS * SLOT
 _HEADER = struct.Struct("=8s10I5Q256s1024s")
 _SITE = struct.Struct("=2I3Q2I8Q224s88s40s")
-_SLOT = struct.Struct(f"=2I2Q16s128s2IQ24Q19Q{HISTOGRAM}I")
+_SLOT = struct.Struct(f"=2I2Q16s128s2IQ28Q18Q{HISTOGRAM}I")
 _CHUNK = struct.Struct("=2IQ16x")
 _SPAN = struct.Struct("=2QI3H2BI")
 _FREE_THREADED, _SITES_KNOWN, _ENDED, _FORKED = 1, 2, 4, 8
@@ -47,6 +47,7 @@ class Kind(IntEnum):
     SWITCH = 3   # has given the GIL away on request and waits until another thread has it
     PARK = 4     # parked by the interpreter in contention: for a lock, a critical section
     IDLE = 5     # parked because the program wants to wait: a join, an event, a queue
+    SPIN = 6     # yielded its CPU, again and again, until a lock was free; before it is parked this is part of PARK
 
 
 class Reason(IntEnum):
@@ -58,6 +59,7 @@ class Reason(IntEnum):
     WORLD = 3    # all threads are stopped, by the garbage collector for instance
     RAW = 4      # a lock inside the interpreter
     OTHER = 5    # an event, a queue, the end of another thread
+    SPIN = 6     # a lock or an object that was free again before the thread was parked
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,6 @@ class Thread:
     voluntary: int | None       # context switches, likewise
     involuntary: int | None
     yields: int          # times it gave its CPU away while it tried to get a lock
-    yielded: float       # seconds that these took; those before a thread was parked are part of the parked time
     spans: tuple[Span, ...]     # the latest, in order of time
     spans_lost: int      # older ones that were overwritten; the totals have them
     sampling: float      # seconds spent on finding out where it waits
@@ -250,8 +251,8 @@ def _thread(fixed: bytes, number: int, start: int, last: int, spans: list[Span])
     (tid, flags, born, died, name, entry, state, _, since, *rest) = _SLOT.unpack_from(fixed, _SLOTS_AT + number * SLOT)
     if not flags & _PYTHON or not born:
         return None
-    totals, numbers, histogram = rest[:24], rest[24:43], rest[43:]
-    attempts, timeouts, handovers, free, acquired, _, spans_lost, _, sampling, yields, yielded, *usage = numbers
+    totals, numbers, histogram = rest[:28], rest[28:46], rest[46:]
+    attempts, timeouts, handovers, free, acquired, _, spans_lost, _, sampling, yields, *usage = numbers
     ended, counted = bool(flags & _SLOT_ENDED), bool(flags & _USAGE_KNOWN)
     cpu, run_queue, voluntary, involuntary = map(operator.sub, usage[:4], usage[4:])
     return Thread(
@@ -261,7 +262,7 @@ def _thread(fixed: bytes, number: int, start: int, last: int, spans: list[Span])
         attempts=attempts, timeouts=timeouts, handovers=handovers, acquired=acquired, acquired_free=free,
         histogram=tuple(histogram), cpu=cpu / 1e9 if counted else None,
         run_queue=run_queue / 1e9 if counted else None, voluntary=voluntary if counted else None,
-        involuntary=involuntary if counted else None, yields=yields, yielded=yielded / 1e9,
+        involuntary=involuntary if counted else None, yields=yields,
         spans=tuple(spans), spans_lost=spans_lost, sampling=sampling / 1e9,
         unfinished=None if ended or not state else (Kind(state), max(0, since - start) / 1e9),
     )

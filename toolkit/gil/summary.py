@@ -46,8 +46,10 @@ class ThreadSummary:
     handovers: int
     held: float
     handing_over: float       # after a request, until another thread had the GIL
-    parked: float             # in contention
+    parked: float             # in contention for a lock or an object
     parks: int
+    spun: float               # yielded its CPU until one was free
+    spins: int
     yields: int               # times it gave its CPU away while it tried to get a lock
     idle: float               # parked because the program wanted it to
     cpu: float | None
@@ -71,8 +73,10 @@ class Summary:
     failed: int
     requests: int
     handovers: int
-    parked: float             # in contention
+    parked: float             # in contention for locks and objects
     parks: int
+    spun: float               # yielded the CPU until one was free
+    spins: int
     idle: float
     cpu: float | None         # of the threads whose end was seen; None when none was
     run_queue: float | None
@@ -97,9 +101,9 @@ class Summary:
         return self.waited / wanted if wanted else 0.0
 
     @property
-    def parked_share(self) -> float:
-        """Time parked in contention as a share of all thread time."""
-        return self.parked / self.thread_seconds if self.thread_seconds else 0.0
+    def blocked_share(self) -> float:
+        """Time parked and spinning in contention for locks and objects as a share of all thread time."""
+        return (self.parked + self.spun) / self.thread_seconds if self.thread_seconds else 0.0
 
     @property
     def overhead_share(self) -> float | None:
@@ -121,7 +125,8 @@ def summarize(processes: Sequence[Process]) -> Summary:
         longest=longest.longest if longest else 0.0, longest_thread=longest.name if longest else "",
         waits=sum(row.waits for row in rows), failed=sum(row.failed for row in rows),
         requests=sum(row.requests for row in rows), handovers=sum(row.handovers for row in rows),
-        parked=sum(row.parked for row in rows), parks=sum(thread.totals[Kind.PARK].count for _, thread, _ in threads),
+        parked=sum(row.parked for row in rows), parks=sum(row.parks for row in rows),
+        spun=sum(row.spun for row in rows), spins=sum(row.spins for row in rows),
         idle=sum(row.idle for row in rows), cpu=_known(row.cpu for row in rows),
         run_queue=_known(row.run_queue for row in rows), system_calls=sum(_calls(thread) for _, thread, _ in threads),
         context_switches=_known_count(row.switches for row in rows), overhead=sum(map(_overhead, processes)),
@@ -156,7 +161,8 @@ def _thread(process: Process, thread: Thread, name: str) -> ThreadSummary:
         waits=totals[Kind.WAIT].count, longest=totals[Kind.WAIT].longest,
         failed=max(0, thread.attempts - totals[Kind.WAIT].count), requests=thread.timeouts,
         handovers=thread.handovers, held=totals[Kind.HOLD].seconds, handing_over=totals[Kind.SWITCH].seconds,
-        parked=totals[Kind.PARK].seconds, parks=totals[Kind.PARK].count, yields=thread.yields,
+        parked=totals[Kind.PARK].seconds, parks=totals[Kind.PARK].count, spun=totals[Kind.SPIN].seconds,
+        spins=totals[Kind.SPIN].count, yields=thread.yields,
         idle=totals[Kind.IDLE].seconds, cpu=thread.cpu, run_queue=thread.run_queue, switches=switches,
     )
 
@@ -206,5 +212,6 @@ def _places(processes: Sequence[Process]) -> tuple[Place, ...]:
 def _what(site: Site) -> str:
     return {
         Reason.OBJECT: f"a {site.on}" if site.on else "an object", Reason.LOCK: "a lock",
-        Reason.WORLD: "all threads to stop", Reason.RAW: "a lock inside the interpreter",
+        Reason.SPIN: "a lock or an object, spinning", Reason.WORLD: "all threads to stop",
+        Reason.RAW: "a lock inside the interpreter",
     }.get(site.reason, "an event, a queue or a thread's end")

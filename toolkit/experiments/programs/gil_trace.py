@@ -168,13 +168,13 @@ def _metrics(process: Process, summary: Summary, wall: float) -> dict[str, float
     main = {thread.tid for thread in process.threads if thread.main}
     rows = [row for row in summary.threads if row.tid not in main]
     waits = sum(row.waits for row in rows)
-    parked = [row.parked for row in rows]
+    blocked = sum(row.parked + row.spun for row in rows)
     io = next((row for row in rows if row.name == "I/O"), None)
     found: dict[str, float | str] = {
         "lasted": wall, "waits": waits, "waited": sum(row.waited for row in rows) / (wall * len(rows)),
         "longest": max(row.longest for row in rows), "failed": sum(row.failed for row in rows),
         "handovers": sum(row.handovers for row in rows) / wall, "parks": sum(row.parks for row in rows),
-        "parked": sum(parked) / (wall * len(rows)), "yields": sum(row.yields for row in rows),
+        "blocked": blocked / (wall * len(rows)), "yields": sum(row.yields for row in rows),
         "calls": summary.system_calls / wall, "overhead": summary.overhead / wall,
     }
     if summary.context_switches is not None:

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROW = 100000 };          /* ns between two calls of sched_yield that belong together */
+enum { ROW = 2000 };            /* ns between two calls of sched_yield that belong together: a look at the lock */
 
 struct before { uint32_t state; uint64_t since; };     /* some waits inside the interpreter keep the GIL */
 
@@ -14,9 +14,11 @@ static struct before begin_park(struct slot *slot, struct span *span, const sem_
     struct before before = {slot->state, slot->since};
     uint64_t type;
     *span = (struct span){.begin = now()};
-    if (self.yield_begin != 0 && span->begin - self.yield_end < ROW)
-        span->begin = self.yield_begin;
-    self.yield_begin = 0;
+    if (self.row.begin != 0 && span->begin - self.row.end < ROW)
+        span->begin = self.row.begin;
+    else
+        end_row(slot);
+    self.row.begin = 0;
     enum reason reason = park_reason(semaphore, &type);
     span->site = sample(slot, reason, type);
     span->kind = is_idle(span->site, reason) ? IDLE : PARK;
@@ -96,8 +98,20 @@ EXPORT int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, const struc
     return result;
 }
 
-/* Before it is parked a thread yields its CPU some 40 times, which on a busy machine may take longer than what it waits
-   for: this is part of the wait. */
+/* A row of yields has ended without the thread being parked: it got its lock. */
+void end_row(struct slot *slot)
+{
+    struct span row = self.row;
+    self.row.begin = 0;
+    if (row.begin == 0)
+        return;
+    record(slot, &row);
+    if (row.site)
+        add_total_shared(&map->sites[row.site].parked, row.begin, row.end);
+}
+
+/* A free-threaded build yields the CPU up to 40 times before it parks a thread.  On a busy machine this is most of what
+   waiting for a lock costs. */
 EXPORT int sched_yield(void)
 {
     if (unlikely(real.yield == NULL))
@@ -106,12 +120,14 @@ EXPORT int sched_yield(void)
     if (slot == NULL)
         return real.yield();
     uint64_t begin = now();
-    if (self.yield_begin == 0 || begin - self.yield_end > ROW)
-        self.yield_begin = begin;
+    if (self.row.begin == 0 || begin - self.row.end > ROW) {
+        end_row(slot);
+        self.row = (struct span){.begin = begin, .kind = SPIN, .site = sample(slot, ON_SPIN, 0)};
+    }
     int result = real.yield();
-    self.yield_end = now();
+    if (recording && self.slot == slot)
+        self.row.end = now();
     slot->yields++;
-    slot->yield_ns += self.yield_end - begin;
     return result;
 }
 

@@ -28,10 +28,11 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* SWITCH: handing the GIL over.  PARK: parked in contention.  IDLE: parked because the program wants to wait. */
-enum kind { WAIT = 1, HOLD = 2, SWITCH = 3, PARK = 4, IDLE = 5, KINDS = 6 };
+/* SWITCH: handing the GIL over.  PARK: parked in contention.  IDLE: parked because the program wants to wait.
+   SPIN: yielding the CPU until a lock is free, which it was before the thread was parked. */
+enum kind { WAIT = 1, HOLD = 2, SWITCH = 3, PARK = 4, IDLE = 5, SPIN = 6, KINDS = 7 };
 /* What a parked thread waits for.  ON_OBJECT: the mutex in an object's header, a critical section. */
-enum reason { ON_NOTHING, ON_OBJECT, ON_LOCK, ON_WORLD, ON_RAW, ON_OTHER };
+enum reason { ON_NOTHING, ON_OBJECT, ON_LOCK, ON_WORLD, ON_RAW, ON_OTHER, ON_SPIN };
 enum flags { FREE_THREADED = 1, SITES_KNOWN = 2, ENDED = 4, FORKED = 8, NO_GIL_FOUND = 16 };
 enum slot_flags { PYTHON = 1, SLOT_ENDED = 2, MAIN = 4, USAGE_KNOWN = 8 };
 
@@ -60,11 +61,11 @@ struct slot {                   /* one thread; 1024 bytes */
     uint32_t state, gil;        /* enum kind: in which a killed thread was, since when */
     uint64_t since;
     struct total totals[KINDS];
-    uint64_t attempts, timeouts, handovers, acquired_free, acquired, spans, spans_lost, samples, sample_ns, yields, yield_ns;
+    uint64_t attempts, timeouts, handovers, acquired_free, acquired, spans, spans_lost, samples, sample_ns, yields;
     uint64_t cpu_ns, runqueue_ns, voluntary, involuntary;
     uint64_t cpu_start, runqueue_start, voluntary_start, involuntary_start;
     uint32_t histogram[HISTOGRAM];
-    char padding[1024 - 8 - 16 - 144 - 16 - 32 * KINDS - 19 * 8 - 4 * HISTOGRAM];
+    char padding[1024 - 8 - 16 - 144 - 16 - 32 * KINDS - 18 * 8 - 4 * HISTOGRAM];
 };
 
 struct site {                   /* one place that waited, for one reason; 512 bytes */
@@ -114,7 +115,7 @@ struct self {                   /* what a thread keeps of its own */
     int releasing;              /* between the signal and the unlock of drop_gil() */
     struct gil *gil;            /* waited for or held */
     uint64_t wait_end;
-    uint64_t yield_begin, yield_end;    /* the latest row of calls of sched_yield */
+    struct span row;            /* of calls of sched_yield, the latest; begin is 0: none */
     struct span waiting;        /* the wait that has begun */
     struct chunk *chunk;
     uint16_t own[CHUNKS_PER_THREAD];
@@ -170,6 +171,7 @@ void forget_file(void);
 extern uint32_t chunks_wanted;   /* per thread; $GILSCOPE_GIL_CHUNKS where less is to be kept */
 struct slot *own_slot(int fresh);     /* fresh: the thread has just begun */
 void end_thread(void);
+void end_row(struct slot *slot);
 void read_living(void);
 void register_thread_end(void);
 void record(struct slot *slot, const struct span *span);

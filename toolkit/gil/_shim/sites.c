@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { TRIES = 32, NEAR = 1 << 16, TIMED = 63 };
+enum { TRIES = 32, NEAR = 1 << 16, TIMED = 63, LONG = 5000 };      /* ns; what took longer had lost its CPU */
 
 static uint32_t hashed(struct place place, enum reason reason, uint64_t object)
 {
@@ -84,8 +84,10 @@ uint32_t sample(struct slot *slot, enum reason reason, uint64_t type)
     if (unlikely(slot->entry[0] == 0))
         own_entry(slot->entry, sizeof slot->entry);
     uint32_t number = find(slot, place, reason, type);
-    if (timed)
-        slot->sample_ns += (now() - begin) * (TIMED + 1);
+    if (timed) {
+        uint64_t took = now() - begin;
+        slot->sample_ns += (took < LONG ? took : LONG) * (TIMED + 1);
+    }
     return number;
 }
 

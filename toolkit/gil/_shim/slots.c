@@ -118,6 +118,7 @@ void end_thread(void)
     if (slot == NULL || slot->flags & SLOT_ENDED)
         return;
     uint64_t end = now();
+    end_row(slot);
     if (slot->state == HOLD && slot->since != 0) {      /* a process that ends does not release */
         self.waiting = (struct span){.begin = slot->since, .end = end, .kind = HOLD, .gil = (uint8_t)slot->gil};
         record(slot, &self.waiting);
