@@ -55,7 +55,7 @@ def test_free_threads_are_free(run_smoke):
 
 def test_report_and_figures_are_there(run_smoke):
     smoke = run_smoke("downloads")
-    for words in ("Time for all pages, each answered after 20ms", "What it takes", "near 20", "about 2x"):
+    for words in ("Time for all pages, each answered after 20 ms", "What it takes", "near 20", "about 2x"):
         assert words in smoke.out
     if plots.unavailable() is None:
         assert {path.name for path in smoke.folder.glob("*.png")} == {"downloads.png", "downloads-memory.png"}

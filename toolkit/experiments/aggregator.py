@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, override
 
 from toolkit.experiments.aggregator_claims import (
     LOADS,
+    POOL,
     Load,
     find,
     findings,
@@ -14,7 +15,7 @@ from toolkit.experiments.aggregator_claims import (
     warnings_of,
 )
 from toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
-from toolkit.experiments.libraries import AIOHTTP, GEVENT, REQUESTS, TORNADO, missing
+from toolkit.experiments.libraries import AIOHTTP, CONTROL, GEVENT, REQUESTS, TORNADO, missing
 from toolkit.experiments.load.http_answers import BACKENDS
 from toolkit.experiments.results import shown_duration
 from toolkit.report.document import Column, Entry, Lines, Quantity, Size, Table
@@ -48,7 +49,9 @@ HOW = (
     "All services ask the five at once, the threads by five more threads; only sync asks one after the other.",
     "Requests come at their times whatever is answered, each on a connection of its own; latency counts from those.",
     "Load and back ends are helpers on gilscope's own Python beside the service.",
+    CONTROL,
 )
+POOLED = ("threads", "free-threaded")
 LIBRARIES: dict[str, Package] = {
     "sync": REQUESTS, "threads": REQUESTS, "free-threaded": REQUESTS, "gevent": GEVENT, "tornado": TORNADO,
     "asyncio": AIOHTTP,
@@ -140,14 +143,14 @@ def _planned(setting: Setting, build: Build, load: Load) -> Iterator[tuple[str, 
 
 
 def _reason(setting: Setting, build: Build, model: str) -> str | None:
-    if model in {"threads", "free-threaded"} and (reason := setting.runner_reason(build, model)):
+    if model in POOLED and (reason := setting.runner_reason(build, model)):
         return reason
     needed = (LIBRARIES[model], REQUESTS) if model == "gevent" else (LIBRARIES[model],)
     return missing(setting, build, *needed)
 
 
 def _name(model: str, workers: int) -> str:
-    return f"{model}, {workers} at a time" if model in {"threads", "free-threaded"} else model
+    return f"{model}, {workers} at a time" if model in POOLED else model
 
 
 def _success(results: Results, loads: Sequence[Load]) -> Table:
@@ -227,12 +230,16 @@ def _bars(results: Results, build: Build, loads: Sequence[Load]) -> BarPanel:
 
 
 def _short(model: str, workers: int) -> str:
-    return f"{model}\n{workers}" if model in {"threads", "free-threaded"} else model
+    return f"{model.replace('-', '-\n')}\n{workers}" if model in POOLED else model
 
 
 def _curves(results: Results, build: Build, load: Load) -> LinePanel:
+    rows = rows_of(results, build)
+    pools = {workers for model, workers in rows if model in POOLED}
     series = []
-    for model, workers in rows_of(results, build):
+    for model, workers in rows:
+        if model in POOLED and workers != POOL and POOL in pools:
+            continue   # more lines than can be told apart; the tables have all
         cell = find(results, build, model, workers, load)
         found = [results.metric(cell, name) for name in PERCENTILES]
         known = [(float(place), each) for place, each in enumerate(found) if each is not None]

@@ -14,9 +14,10 @@ from toolkit.experiments.downloads_claims import (
     over_pool,
     pool_times,
     rows_of,
+    spoken,
     warnings_of,
 )
-from toolkit.experiments.libraries import AIOHTTP, REQUESTS, missing
+from toolkit.experiments.libraries import AIOHTTP, CONTROL, REQUESTS, missing
 from toolkit.experiments.results import shown_duration
 from toolkit.report.document import Column, Duration, Entry, Lines, Quantity, Ratio, Size, Table
 from toolkit.report.figure import Axis, LineFigure, LinePanel, Series, seconds_axis
@@ -47,6 +48,7 @@ HOW = (
     "loops: one such loop per core, at least two, each in a thread; they share the requests at a time.",
     "The clock starts before the first worker does and stops with the last page.",
     "The server is a helper on gilscope's own Python on loopback and answers after a fixed latency.",
+    CONTROL,
 )
 # Requests at a time by effort and model; what few of them do is the same for all models, so a quick look leaves it out.
 GRID: dict[Effort, dict[str, tuple[int, ...]]] = {
@@ -158,7 +160,8 @@ def _entry(results: Results, cell: Cell | None, show: Callable[[Cell], Value | N
 
 
 def _times(results: Results, latency: str) -> Table:
-    found = _table(results, latency, f"Time for all pages, each answered after {latency}", {"": results.duration})
+    title = f"Time for all pages, each answered after {spoken(latency)}"
+    found = _table(results, latency, title, {"": results.duration})
     alone = Column(title="waiting alone")
     rows = tuple((*row, _waiting(results, latency, workers))
                  for row, (_, workers) in zip(found.rows, rows_of(results, latency), strict=True))
@@ -188,7 +191,7 @@ def _costs(results: Results, latency: str) -> Table:
 
         return show
 
-    return _table(results, latency, f"What it takes, pages of {latency}", {
+    return _table(results, latency, f"What it takes, pages of {spoken(latency)}", {
         "CPU per page": shown("cpu_per_page", shown_duration),
         "threads": shown("threads", lambda found: Quantity(found.center, "")),
         "memory": shown("pss", lambda found: Size(found.center)),
@@ -203,11 +206,11 @@ def _claims(results: Results) -> Table:
     rows = []
     for latency in latencies_of(results):
         stop = [Entry(knee_text(pool_times(results, build, latency))) for build in results.builds]
-        rows.append((Entry("threads stop gaining at"), Entry(latency), Entry("near 20"), *stop))
+        rows.append((Entry("threads stop gaining at"), Entry(spoken(latency)), Entry("near 20"), *stop))
         for model, then in (("asyncio", "about 2x"), ("loops", "-")):
             ratios = [_against_pool(results, build, model, latency, notes) for build in results.builds]
-            what = "asyncio" if model == "asyncio" else "a loop per thread"
-            rows.append((Entry(f"{what} against threads, each at its best"), Entry(latency), Entry(then), *ratios))
+            what = f"{'asyncio' if model == 'asyncio' else 'a loop per thread'} against threads, each at its best"
+            rows.append((Entry(what), Entry(spoken(latency)), Entry(then), *ratios))
     return Table(title="Then and now", columns=tuple(columns), rows=tuple(rows), footnotes=notes.texts())
 
 
@@ -230,7 +233,7 @@ def _panel(results: Results, build: Build, latency: str, metric: str | None, *, 
         alone = tuple(_ideal(pages, latency, int(place)) for place in places)
         series.append(Series("waiting alone", tuple(places), alone, style="history"))
     several = len(latencies_of(results)) > 1
-    return LinePanel(f"{build.label}, {latency} a page" if several else build.label, tuple(series))
+    return LinePanel(f"{build.label}, {spoken(latency)} a page" if several else build.label, tuple(series))
 
 
 def _line(results: Results, build: Build, model: str, latency: str, metric: str | None) -> Series:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.experiments.libraries import SLOW_PARSER
+from toolkit.report.plots.ticks import seconds_text
 from toolkit.report.wording import ratio_number
 from toolkit.units import format_seconds, parse_seconds
 
@@ -23,6 +24,11 @@ CLAIMED = 2.0     # times as fast as threads: asyncio in the source
 def latencies_of(results: Results) -> list[str]:
     """Return the servers' latencies, as the cells have them."""
     return list(dict.fromkeys(dict(cell.parameters)["latency"] for cell in results.cells()))
+
+
+def spoken(latency: str) -> str:
+    """Return a latency as tables and sentences have it: "20 ms"."""
+    return seconds_text(parse_seconds(latency))
 
 
 def rows_of(results: Results, latency: str) -> list[tuple[str, int]]:
@@ -104,7 +110,7 @@ def findings(results: Results, build: Build, latency: str) -> Iterator[str]:
 def _pool_sentence(build: Build, latency: str, times: dict[int, float], stop: int, cost: float) -> str:
     where = f"stops gaining at {stop} threads" if stop < max(times) else f"still gains at {stop} threads"
     sentence = (
-        f"{build.label}, pages of {latency}: the pool {where} ({format_seconds(times[stop])}). A page costs it "
+        f"{build.label}, pages of {spoken(latency)}: the pool {where} ({format_seconds(times[stop])}). A page costs it "
         f"{format_seconds(cost)} of CPU time"
     )
     if build.free_threaded:
@@ -116,7 +122,7 @@ def _pool_sentence(build: Build, latency: str, times: dict[int, float], stop: in
 
 def _asyncio_sentence(build: Build, latency: str, over: Comparison) -> str:
     number = f"{ratio_number(over.ratio)}x [{ratio_number(over.lo)}, {ratio_number(over.hi)}]"
-    start = f"{build.label}, pages of {latency}: asyncio at its best is {number} as fast as threads at theirs"
+    start = f"{build.label}, pages of {spoken(latency)}: asyncio at its best is {number} as fast as threads at theirs"
     if over.verdict() != "faster":
         return f"{start}; that it is faster is not seen here."
     held = "as the source says" if over.hi >= CLAIMED else "less than the source's 2x"

@@ -15,6 +15,7 @@ AIOHTTP = Package(requirement="aiohttp>=3.13", module="aiohttp")
 TORNADO = Package(requirement="tornado>=6.5", module="tornado")
 GEVENT = Package(requirement="gevent>=25.4", module="gevent")
 SLOW_PARSER = "aiohttp reads HTTP with its parser in pure Python here: there is no wheel with the one in C"
+CONTROL = "threads on a free-threaded build run with its GIL turned on."
 NO_GREENLETS = "gevent takes part on builds with a GIL: there are no wheels of it for free-threaded builds"
 
 
