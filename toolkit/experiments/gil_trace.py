@@ -41,6 +41,7 @@ WORKS = {
 INTERVAL = 0.005          # seconds, the default switch interval, which the measured processes keep
 EXCERPT = 0.06            # seconds of the trace that the picture shows: a dozen switch intervals
 PARKED_EXCERPT = 0.001    # of threads that are parked for microseconds
+OFTEN = 0.5               # waits for each request from which on they make its time
 MANY_FAILED = 100         # tries in vain for each handover from which one may speak of 2009's hundreds
 RUNS = "runs, or could run"
 
@@ -218,11 +219,13 @@ def _on_io(results: Results, build: Build) -> Iterator[str]:
         results.rate(cell) if cell is not None else None)
     if wait is None or waits is None or rate is None:
         return
-    text = (f"{build.label}: beside one CPU thread, {quantity_text(rate)} requests are answered; for one, the thread "
-            f"that answers waits for the GIL {waits:.2f} times, {format_seconds(wait)} each time")
-    if wait > INTERVAL / 2:
+    text = (f"{build.label}: beside one CPU thread, requests are answered at {quantity_text(rate)}; for each, the thread "
+            f"that answers waits for the GIL {waits:.2g} times, {format_seconds(wait)} at a time")
+    if wait > INTERVAL / 2 and waits > OFTEN:
         text += (f": it gives the GIL away with each system call, and the CPU thread lets go only after the switch "
                  f"interval of {format_seconds(INTERVAL)}, the convoy effect")
+    elif waits < OFTEN:
+        text += ": mostly it has the GIL back before the CPU thread, which it woke when it let go, runs on a core"
     yield f"{text}."
 
 
