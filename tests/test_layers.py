@@ -24,7 +24,8 @@ LAYERS = (
 )
 # What runs before anything is installed stands beside the layers and knows only what needs no package.
 BESIDE = {"toolkit.bootstrap": ("toolkit.builds", "toolkit.errors")}
-ONLY_IMPORTERS = dict.fromkeys(("workloads", "runners"), ("toolkit.measure", "toolkit.experiments", "toolkit.commands"))
+ONLY_IMPORTERS = dict.fromkeys(
+    ("workloads", "runners"), ("toolkit.measure", "toolkit.experiments", "toolkit.evaluate", "toolkit.commands"))
 ONLY_PLACES = {"pyperf": ("toolkit.measure.frame", "toolkit.store"), "rich": ("toolkit.report", "toolkit.commands"),
                "shtab": ("toolkit.cli",), "matplotlib": ("toolkit.report.plots",), "psutil": ("toolkit.experiments.programs.pinning",)}
 
