@@ -124,15 +124,22 @@ def test_starved_cells_give_no_sentence():
     assert GilTrace().findings(Results(dataclasses.replace(run, measurements=(measurement,)))) == ()
 
 
+def named(process, threads=()):
+    """Return the process with the names of the program's threads; the first of three is the frame's."""
+    threads = [dataclasses.replace(each, name="main" if each.main else f"CPU {each.number}")
+               for each in threads or process.threads]
+    return dataclasses.replace(process, threads=tuple(threads))
+
+
 def test_picture_is_the_middle_of_the_kept_trace(tmp_path):
     each = cell("3.14", "cpu")
     path = file_path(tmp_path, each, "trace.json")
     path.parent.mkdir(parents=True)
-    write_trace([make_process()], path)
+    write_trace([named(make_process())], path)
     (figure,) = GilTrace().figures(Results(made_up("3.14", cpu=GIL), tmp_path))
     (panel,) = figure.panels
     assert panel.title == "2 CPU threads, 3.14"
-    assert [lane.name for lane in panel.lanes] == ["thread 1: spin", "thread 2: spin"]
+    assert [lane.name for lane in panel.lanes] == ["CPU 1", "CPU 2"]
     assert [lane.spans for lane in panel.lanes] == [
         ((0.0, 0.06, "waits for the GIL"),), ((0.0, 0.06, "holds the GIL"),)]
 
@@ -143,7 +150,7 @@ def test_threads_without_a_gil_run_where_they_are_not_parked(tmp_path):
     path.parent.mkdir(parents=True)
     process = make_process()
     (main, first, _) = process.threads
-    write_trace([dataclasses.replace(process, threads=(dataclasses.replace(main, main=False), first))], path)
+    write_trace([named(process, (dataclasses.replace(main, main=False), first))], path)
     (figure,) = GilTrace().figures(Results(made_up("3.14t", list=FREE), tmp_path))
     (panel,) = figure.panels
     assert [[(round(end - start, 6), state) for start, end, state in lane.spans] for lane in panel.lanes] == [

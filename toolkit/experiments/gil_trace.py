@@ -43,6 +43,7 @@ EXCERPT = 0.06            # seconds of the trace that the picture shows: a dozen
 PARKED_EXCERPT = 0.001    # of threads that are parked for microseconds
 OFTEN = 0.5               # waits for each request from which on they make its time
 MANY_FAILED = 100         # tries in vain for each handover from which one may speak of 2009's hundreds
+WORKERS = ("CPU", "I/O")  # what the program calls the threads that do the work
 RUNS = "runs, or could run"
 
 
@@ -219,8 +220,8 @@ def _on_io(results: Results, build: Build) -> Iterator[str]:
         results.rate(cell) if cell is not None else None)
     if wait is None or waits is None or rate is None:
         return
-    text = (f"{build.label}: beside one CPU thread, requests are answered at {quantity_text(rate)}; for each, the thread "
-            f"that answers waits for the GIL {waits:.2g} times, {format_seconds(wait)} at a time")
+    text = (f"{build.label}: beside one CPU thread, requests are answered at {quantity_text(rate)}; for each, the "
+            f"thread that answers waits for the GIL {waits:.2g} times, {format_seconds(wait)} at a time")
     if wait > INTERVAL / 2 and waits > OFTEN:
         text += (f": it gives the GIL away with each system call, and the CPU thread lets go only after the switch "
                  f"interval of {format_seconds(INTERVAL)}, the convoy effect")
@@ -261,7 +262,8 @@ def _parked_figure(results: Results) -> TimelineFigure:
     return TimelineFigure(
         name="gil-trace-parked", title="Without a GIL: threads wait for what they share", x=seconds_axis("time"),
         states=states, panels=tuple(panel for panel in panels if panel is not None),
-        note=f"{format_seconds(PARKED_EXCERPT)} out of the latest round.",
+        note=f"{format_seconds(PARKED_EXCERPT)} out of the latest round. A thread that spins yields its core until the "
+        "lock is free; after 40 times it is parked.",
     )
 
 
@@ -279,14 +281,15 @@ def _panel(results: Results, cell: Cell, length: float, states: tuple[str, ...],
     if path is None:
         return None
     events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
-    lanes = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}
-    spans = [event for event in events if event["ph"] == "X" and event["name"] in states]
+    lanes = {event["tid"]: event["args"]["name"] for event in events
+             if event["name"] == "thread_name" and event["args"]["name"].startswith(WORKERS)}
+    spans = [event for event in events if event["ph"] == "X" and event["name"] in states and event["tid"] in lanes]
     begin = _begin(spans, length)
     if begin is None:
         return None
     shown = [
-        Lane(name, _lane([event for event in spans if (event["pid"], event["tid"]) == thread], begin, length, rest))
-        for thread, name in lanes.items() if name != "main"
+        Lane(name, _lane([event for event in spans if event["tid"] == tid], begin, length, rest))
+        for tid, name in lanes.items()
     ]
     return TimelinePanel(f"{WORKS[_work(cell)]}, {_arm(results, cell)}", tuple(lane for lane in shown if lane.spans))
 

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from toolkit.experiments.trial import Clock, Trial
-    from toolkit.gil.records import Process
     from toolkit.gil.summary import Summary
 
     Turns = Callable[[int], None]
 
 HOST = "127.0.0.1"
+WORKERS = ("CPU", "I/O")   # what threads of the work are called
 LEAST_REQUESTS = 20
 TRACE_SECONDS = 0.2    # of the middle: what the kept trace shows
 CLIENT = "toolkit.experiments.load.echo_client"
@@ -159,14 +159,13 @@ def _taken(trial: Trial, clock: Clock, seconds: float, cores: float) -> Taken:
     middle = process.seconds / 2
     path = _folder(trial) / "trace.json"
     write_trace([process], path, (middle - TRACE_SECONDS / 2, middle + TRACE_SECONDS / 2))
-    metrics = _metrics(process, summarize([process]), clock.wall)
+    metrics = _metrics(summarize([process]), clock.wall)
     return Taken(seconds=seconds, cpu=clock.cpu, metrics=metrics, files={"trace.json": str(path)}, wanted_cores=cores)
 
 
-def _metrics(process: Process, summary: Summary, wall: float) -> dict[str, float | str]:
-    """Return what the threads of the work came to; the main thread, which waits for their end, is left out."""
-    main = {thread.tid for thread in process.threads if thread.main}
-    rows = [row for row in summary.threads if row.tid not in main]
+def _metrics(summary: Summary, wall: float) -> dict[str, float | str]:
+    """Return what the threads of the work came to, without those of the frame around it."""
+    rows = [row for row in summary.threads if row.name.startswith(WORKERS)]
     waits = sum(row.waits for row in rows)
     blocked = sum(row.parked + row.spun for row in rows)
     io = next((row for row in rows if row.name == "I/O"), None)
