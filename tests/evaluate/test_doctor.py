@@ -42,6 +42,9 @@ PACKAGES = {
     "leaves": (package("leaves", "import os\nos._exit(0)\n", "multi_best"), Status.FAILS, InterpreterStatus.UNKNOWN),
     "swallows": (package("swallows", "try:\n    from swallows import multi_free\nexcept ImportError:\n    pass\n",
                          "multi_free"), Status.READY, InterpreterStatus.LOST),
+    # Importing it is fine; one module inside ends every process that imports it, on every build.
+    "server": ({**package("server", "x = 1\n", "multi_best"), "server/run.py": "import os\nos._exit(1)\n"},
+               Status.READY, InterpreterStatus.OK),
     # What the standard library alone does to an interpreter is not this package's fault: 3.12 aborts at the second one.
     "dates": (package("dates", DATES, "multi_best"),
               Status.READY, InterpreterStatus.OK),

@@ -20,7 +20,7 @@ from toolkit.evaluate.scratch import Request, name_of, prepare
 from toolkit.evaluate.slots import read_extensions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from toolkit.evaluate.facts import Distribution, ImportRun
     from toolkit.evaluate.scratch import Scratch
@@ -95,7 +95,7 @@ def diagnose(
     requested = {name_of(text) for text in request.requirements}
     compiled = {(each.name, each.version) for scratch in scratches.values() for each in scratch.distributions
                 if each.extensions}
-    reference_runs: dict[str, dict[str, ImportRun]] = {}
+    reference_runs: dict[str, dict[str, _Import]] = {}
     reports = []
     for build in builds:
         twin = twins[build.label]
@@ -105,7 +105,7 @@ def diagnose(
         there = scratches.get(twin.label) if twin else None
         if twin and there and twin.label not in reference_runs:
             say(f"{twin.label}: import {len(_worth(there, None, requested))} packages, to compare with")
-            reference_runs[twin.label] = _runs(there, _worth(there, None, requested), options)
+            reference_runs[twin.label] = _runs(there, _worth(there, None, requested), options, {})
         known = reference_runs.get(twin.label, {}) if twin else {}
         say(f"{build.label}: look at {len(_worth(scratch, there, requested))} packages")
         reports.append(_report(_Place(build, twin, scratch, there, known, compiled, requested, options)))
@@ -156,7 +156,7 @@ class _Place:
     twin: Build | None
     scratch: Scratch
     there: Scratch | None           # the twin's environment
-    known: dict[str, ImportRun]     # the twin's runs
+    known: dict[str, _Import]       # what was imported on the twin
     compiled: set[tuple[str, str]]  # name and version of what has C code on any build
     requested: set[str]
     options: Options
@@ -168,14 +168,45 @@ def _worth(scratch: Scratch, there: Scratch | None, requested: set[str]) -> list
     return sorted(names | {each.name for each in (there.distributions if there else ()) if each.extensions})
 
 
-def _runs(scratch: Scratch, names: Sequence[str], options: Options) -> dict[str, ImportRun]:
+@dataclass(frozen=True, slots=True)
+class _Import:
+    """What was imported of a distribution, and what came of it."""
+
+    level: int         # an index into what `_levels` gives
+    wanted: Wanted
+    run: ImportRun
+
+
+def _runs(
+    scratch: Scratch, names: Sequence[str], options: Options, known: Mapping[str, _Import],
+) -> dict[str, _Import]:
+    """Import each distribution; of one that is `known` from the twin, what could be imported there."""
     by_name = {each.name: each for each in scratch.distributions}
 
-    def run(name: str) -> ImportRun:
-        found = by_name[name]
-        return import_run(scratch.python, _wanted(found), limit=options.limit, memo=scratch.answers)
+    def run(name: str) -> _Import:
+        levels = list(enumerate(_levels(by_name[name])))
+        if name in known:
+            levels = [levels[known[name].level]]
+        done = []
+        for level, wanted in levels:
+            run = import_run(scratch.python, wanted, limit=options.limit, memo=scratch.answers)
+            done.append(_Import(level, wanted, run))
+            if run.kind == "done":
+                return done[-1]
+        return done[0]
 
     return _all_at_once(run, [name for name in names if name in by_name])
+
+
+def _levels(found: Distribution) -> tuple[Wanted, ...]:
+    """Return what to import: everything, and less where that breaks.
+
+    A module inside may start a server, or want to be loaded by another one only: what breaks with the GIL, too, is
+    left out on every build.
+    """
+    whole = Wanted(roots=found.modules, sweep=found.inner[:MOST_SWEPT] if found.extensions else (),
+                   extensions=tuple(name for name, _ in found.extensions))
+    return whole, replace(whole, sweep=()), Wanted(roots=whole.roots)
 
 
 def _all_at_once[T](function: Callable[[str], T], names: Sequence[str]) -> dict[str, T]:
@@ -188,11 +219,6 @@ def _all_at_once[T](function: Callable[[str], T], names: Sequence[str]) -> dict[
             raise
 
 
-def _wanted(found: Distribution) -> Wanted:
-    return Wanted(roots=found.modules, sweep=found.inner[:MOST_SWEPT] if found.extensions else (),
-                  extensions=tuple(name for name, _ in found.extensions))
-
-
 def _report(place: _Place) -> BuildReport:
     by_name = {each.name: each for each in place.scratch.distributions}
     there = {each.name: each for each in place.there.distributions} if place.there else {}
@@ -200,30 +226,31 @@ def _report(place: _Place) -> BuildReport:
     files = [file for each in place.scratch.distributions for file in each.extensions]
     told = {extension.file: extension for extension in read_extensions(
         place.scratch.python, files, memo=place.scratch.answers)}
-    runs = _runs(place.scratch, names, place.options)
+    imports = _runs(place.scratch, names, place.options, place.known)
 
     def look(name: str) -> Finding:
         found = by_name.get(name)
         seen = Seen(
-            distribution=found, free_threaded=place.build.free_threaded, run=runs.get(name),
+            distribution=found, free_threaded=place.build.free_threaded,
+            run=imports[name].run if name in imports else None,
             missing=place.scratch.missing.get(name, "it was not installed"),
             extensions=tuple(told[file] for _, file in found.extensions) if found else (),
-            reference=place.known.get(name), reference_distribution=there.get(name))
-        return _finding(place, name, _asked_more(place, seen))
+            reference=place.known[name].run if name in place.known else None, reference_distribution=there.get(name))
+        return _finding(place, name, _asked_more(place, seen, imports[name].wanted) if name in imports else seen)
 
     findings = tuple(_all_at_once(look, names).values())
     return BuildReport(build=place.build, reference=place.twin if place.there else None, findings=findings,
                        others=len(by_name) - sum(name in by_name for name in names),
-                       twins=_twins(place, names), unowned=_unowned(runs.values(), place.scratch.distributions))
+                       twins=_twins(place, names),
+                       unowned=_unowned([each.run for each in imports.values()], place.scratch.distributions))
 
 
-def _asked_more(place: _Place, seen: Seen) -> Seen:
+def _asked_more(place: _Place, seen: Seen, wanted: Wanted) -> Seen:
     """Return `seen` with the runs that what was seen calls for: the GIL forced off, a control, interpreters."""
     run = seen.run
     if seen.distribution is None or run is None:
         return seen
-    python, wanted = place.scratch.python, _wanted(seen.distribution)
-    limit, memo = place.options.limit, place.scratch.answers
+    python, limit, memo = place.scratch.python, place.options.limit, place.scratch.answers
     flipped = bool(run.gil_on) and place.build.free_threaded
     if flipped:
         seen = replace(seen, forced=import_run(python, wanted, limit=limit, force_off=True, memo=memo))
