@@ -8,6 +8,7 @@ import pytest
 
 from runners.catalog import RUNNERS
 from tests.conformance.builds import builds, run_child
+from tests.experiments.golden import check_golden
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker, make_build
 from toolkit.builds.environment import build_environment
@@ -266,3 +267,30 @@ def test_latency_of_a_cell_that_failed_is_not_drawn_and_its_bar_is_a_cross():
     (heavy,) = bars.panels[0].series
     assert [value == value for value in heavy.y] == [True, True, True, False]   # noqa: PLR0124 - NaN
     assert [series.name for series in curves.panels[0].series] == ["threads, 32 at a time", "asyncio", "sync"]
+
+
+def test_tables_and_sentences_of_a_whole_run():
+    # Services that need 0.4, 1.1, 0.8 and 0.9 cores for the heavy load, and one that never keeps up.
+    maker = RunMaker(rounds=6)
+    costs = {"asyncio": 2.0, "threads": 5.8, "free-threaded": 6.5, "tornado": 4.2, "gevent": 4.7, "sync": 20.0}   # ms
+    for build, pool in (("3.14", "threads"), ("3.14t", "free-threaded")):
+        for load, wanted in ((LOADS[0], 10), (LOADS[1], 192)):
+            for model in ("asyncio", pool, "gevent", "tornado", "sync"):
+                cell = Cell(workload="aggregator", runner=model, workers=POOL if model == pool else 1, build=build,
+                            parameters=(("users", load.users), ("rate", load.rate)))
+                if (build, model) == ("3.14t", "gevent"):
+                    maker.skip(cell, "gevent takes part on builds with a GIL")
+                    continue
+                needed = wanted * costs[model] / 1000
+                success = 2.7 / wanted if model == "sync" else 1.0 if needed < 1 or build == "3.14t" else 0.6
+                late = 0.108 + needed / 10 if success == 1 else 1.0
+                maker.measure(
+                    cell, late, success=success, p50=late, p90=min(1.0, late * 1.2), p99=min(1.0, late * 1.4),
+                    max=min(1.0, late * 1.5), growth=3.0 if success == 0.6 else 1.0, cores=needed, helper_cores=0.2,
+                    threads=168 if model == pool else 2, scheduled=wanted, cpu_per_answer=costs[model] / 1000,
+                    starved=6 if (build, model, wanted) == ("3.14t", "tornado", 192) else 0,
+                    failures="" if success == 1 else f"{round(wanted * (1 - success))} x no answer within 1.00 s")
+                if (build, wanted, model) == ("3.14", 192, "asyncio"):
+                    maker.twin(cell, late)
+    results = Results(maker.run(("3.14", "3.14t"), options={"experiment": "aggregator", "effort": Effort.QUICK}))
+    check_golden("aggregator.txt", Aggregator(), results)

@@ -12,10 +12,12 @@ from toolkit.experiments.downloads_claims import (
     knee_text,
     latencies_of,
     over_pool,
+    pool_of,
     pool_times,
     rows_of,
     spoken,
     warnings_of,
+    widest_cell,
 )
 from toolkit.experiments.libraries import AIOHTTP, CONTROL, REQUESTS, missing
 from toolkit.experiments.results import shown_duration
@@ -100,12 +102,7 @@ class Downloads(Experiment):
 
     @override
     def findings(self, results: Results) -> tuple[str, ...]:
-        return tuple(
-            sentence
-            for build in results.builds
-            for latency in latencies_of(results)
-            for sentence in findings(results, build, latency)
-        )
+        return tuple(sentence for build in results.builds for sentence in findings(results, build))
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
@@ -139,9 +136,9 @@ def _reason(setting: Setting, build: Build, model: str) -> str | None:
 
 
 def _table(
-    results: Results, latency: str, title: str, shown: dict[str, Callable[[Cell], Value | None]]
+    results: Results, latency: str, title: str, shown: dict[str, Callable[[Cell], Value | None]], *, doubts: bool
 ) -> Table:
-    """Return a table of all models: under each build one column for each of `shown`."""
+    """Return a table of all models: under each build one column for each of `shown`, with doubts in the footnotes."""
     notes = Footnotes()
     columns = [Column(title="model", key=True, align="left"), Column(title="at a time", key=True)]
     columns += [Column(title=name, group=build.label) if name else Column(title=build.label)
@@ -150,18 +147,20 @@ def _table(
     for model, workers in rows_of(results, latency):
         found = [find(results, build, model, workers, latency) for build in results.builds]
         rows.append((Entry(model), Entry(str(workers)),
-                     *(_entry(results, cell, show, notes) for cell in found for show in shown.values())))
+                     *(_entry(results, cell, show, notes, doubts=doubts) for cell in found for show in shown.values())))
     return Table(title=title, columns=tuple(columns), rows=tuple(rows), footnotes=notes.texts())
 
 
-def _entry(results: Results, cell: Cell | None, show: Callable[[Cell], Value | None], notes: Footnotes) -> Entry:
+def _entry(
+    results: Results, cell: Cell | None, show: Callable[[Cell], Value | None], notes: Footnotes, *, doubts: bool
+) -> Entry:
     entry = results.entry(cell, show, notes)
-    return Entry(entry.value, (*entry.marks, *notes.marks(warnings_of(results, cell))))
+    return Entry(entry.value, (*entry.marks, *notes.marks(warnings_of(results, cell)))) if doubts else entry
 
 
 def _times(results: Results, latency: str) -> Table:
     title = f"Time for all pages, each answered after {spoken(latency)}"
-    found = _table(results, latency, title, {"": results.duration})
+    found = _table(results, latency, title, {"": results.duration}, doubts=True)
     alone = Column(title="waiting alone")
     rows = tuple((*row, _waiting(results, latency, workers))
                  for row, (_, workers) in zip(found.rows, rows_of(results, latency), strict=True))
@@ -196,7 +195,7 @@ def _costs(results: Results, latency: str) -> Table:
         "threads": shown("threads", lambda found: Quantity(found.center, "")),
         "memory": shown("pss", lambda found: Size(found.center)),
         "added by workers": shown("added", lambda found: Size(found.center)),
-    })
+    }, doubts=False)
 
 
 def _claims(results: Results) -> Table:
@@ -215,10 +214,10 @@ def _claims(results: Results) -> Table:
 
 
 def _against_pool(results: Results, build: Build, model: str, latency: str, notes: Footnotes) -> Entry:
-    cell = best_cell(results, build, model, latency)
-    if cell is None:
-        missed = results.cells(build=build.label, runner=model, latency=latency)
-        return results.entry(missed[0] if missed else None, lambda _: None, notes)
+    for each in (model, pool_of(build)):
+        if best_cell(results, build, each, latency) is None:
+            cells = results.cells(build=build.label, runner=each, latency=latency)
+            return results.entry(widest_cell(cells), lambda _: None, notes)
     found = over_pool(results, build, model, latency)
     return Entry("-") if found is None else Entry(Ratio(found))
 
