@@ -1,5 +1,7 @@
 """What is seen becomes what it is called; made-up observations, no process."""
 
+from dataclasses import replace
+
 import pytest
 
 from toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load
@@ -9,6 +11,7 @@ C = "thing._c"
 THING = Distribution(name="thing", version="1.0", modules=("thing",), inner=("thing.a", "thing.b"), tags=(), pure=False,
                      extensions=((C, "/site/thing/_c.so"),))
 PURE = Distribution(name="thing", version="1.0", modules=("thing",), inner=(), tags=(), pure=True, extensions=())
+LIBRARIES = replace(PURE, pure=False)
 
 
 def load(name=C, *, gil="not-used", error=None, part="roots", swallowed=False):
@@ -48,6 +51,10 @@ CASES = {
         Status.READY),
     "in the wheel of the twin alone": (
         Seen(distribution=PURE, run=run(), reference=run(load()), reference_distribution=THING), Status.LOST),
+    "libraries for ctypes in the wheel of the twin alone": (
+        Seen(distribution=PURE, run=run(), reference=run(), reference_distribution=LIBRARIES), Status.LOST),
+    "libraries for ctypes in both": (
+        Seen(distribution=LIBRARIES, run=run(), reference=run(), reference_distribution=LIBRARIES), Status.READY),
     "cannot be read, was not loaded": (
         Seen(distribution=THING, extensions=(extension(problem="OSError"),), run=run()), Status.UNKNOWN),
     "cannot be read, but was there": (

@@ -22,7 +22,7 @@ _MYPYC = re.compile(r"\b[0-9a-f]{20}__mypyc$")
 class Status(StrEnum):
     """What a distribution is on a build."""
 
-    READY = "ready"              # everything it loads does without the GIL, and it has all its C code
+    READY = "ready"              # what it loads does without the GIL, and it has all its C code
     PURE = "pure Python"         # on the build with the GIL, too
     GIL = "turns the GIL on"
     LOST = "loses its C code"
@@ -93,10 +93,12 @@ def _whole(seen: Seen) -> Verdict:
     """Judge what imports and leaves the GIL off."""
     if lost := lost_modules(seen):
         return Verdict(status=Status.LOST, reasons=tuple(_lost_reason(seen, name) for name in lost))
+    if _lost_libraries(seen):
+        return Verdict(status=Status.LOST, reasons=("its compiled libraries: not in the wheel of this build",))
     if unknown := _unknown(seen) or _never_imported(seen):
         return Verdict(status=Status.UNKNOWN, reasons=unknown)
-    has_code = seen.extensions or (seen.reference_distribution and seen.reference_distribution.extensions)
-    return Verdict(status=Status.READY if has_code else Status.PURE)
+    compiled = [each for each in (seen.distribution, seen.reference_distribution) if each and not each.pure]
+    return Verdict(status=Status.READY if compiled else Status.PURE)
 
 
 def gil_users(seen: Seen) -> dict[str, str]:
@@ -207,6 +209,13 @@ def _gil(seen: Seen, culprits: dict[str, str]) -> Verdict:
         return Verdict(status=Status.INTERPRETER, reasons=("the standard library alone turns the GIL on",))
     return Verdict(status=Status.GIL, reasons=tuple(f"{name} needs the GIL (seen by {how})"
                                                     for name, how in culprits.items()))
+
+
+def _lost_libraries(seen: Seen) -> bool:
+    """Return whether the wheel of the build with the GIL has libraries for ctypes, and the one here has none."""
+    here, there = seen.distribution, seen.reference_distribution
+    return bool(here and there and here.pure and not there.pure and not there.extensions
+                and here.version == there.version)
 
 
 def _lost_reason(seen: Seen, name: str) -> str:
