@@ -150,7 +150,8 @@ def made_up(threads, asyncio, *, build="3.14", cost=0.001, rounds=8):
 
 
 @pytest.mark.parametrize(("asyncio", "words"), [
-    (0.05, "more than the source's 2x"), (0.1, "as the source says"), (0.17, "less than the source's 2x"), (0.25, "that it is faster is not seen here"),
+    (0.05, "more than the source's 2x"), (0.1, "as the source says"), (0.17, "less than the source's 2x"),
+    (0.25, "that it is faster is not seen here"),
 ])
 def test_sentences_follow_the_numbers(asyncio, words):
     pool, loop = Downloads().findings(made_up((0.9, 0.21, 0.2), asyncio))
