@@ -16,6 +16,7 @@ from toolkit.evaluate.evaluation import (
     MachineFacts,
     Missing,
     Place,
+    ProcessesEvaluation,
     RaceFact,
     Races,
     TestRun,
@@ -23,7 +24,7 @@ from toolkit.evaluate.evaluation import (
 )
 from toolkit.evaluate.facts import Distribution
 from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
-from toolkit.evaluate.verdict import conclude, conclude_interpreters
+from toolkit.evaluate.verdict import conclude, conclude_interpreters, conclude_processes
 from toolkit.stats.paired import Comparison
 
 NOT_DONE = Missing(reason="not asked for")
@@ -181,11 +182,56 @@ def test_nothing_run_is_low_confidence():
     ([InterpreterStatus.UNKNOWN, InterpreterStatus.LOST], Word.INCONCLUSIVE),
 ])
 def test_subinterpreters(statuses, word):
-    given = report(*(finding(Status.READY, status) for status in statuses))
-    verdict = conclude_interpreters(InterpretersEvaluation(build=make_build("3.14"), readiness=given))
+    verdict = conclude_interpreters(inside(*(finding(Status.READY, status) for status in statuses)), QUIET)
     assert (verdict.target, verdict.word) == ("subinterpreters on 3.14", word)
 
 
 def test_subinterpreters_not_looked_at():
-    assert conclude_interpreters(InterpretersEvaluation(build=make_build("3.14"), readiness=NOT_DONE)).word is \
-        Word.INCONCLUSIVE
+    given = InterpretersEvaluation(build=make_build("3.14"), readiness=NOT_DONE, measured=NOT_DONE)
+    assert conclude_interpreters(given, QUIET).word is Word.INCONCLUSIVE
+
+
+def inside(*findings, measured=NOT_DONE, failure=""):
+    return InterpretersEvaluation(build=make_build("3.14"), readiness=report(*findings), measured=measured,
+                                  failure=failure)
+
+
+def test_subinterpreters_by_a_measured_workload_are_sure():
+    verdict = conclude_interpreters(inside(finding(), measured=ratio(1.8)), QUIET)
+    assert (verdict.word, verdict.confidence, verdict.unexercised) == (Word.READY, "high", ())
+    assert "the workload is 1.80x [1.76, 1.84] as fast as in threads of 3.14" in verdict.reasons
+
+
+def test_subinterpreters_that_gain_nothing_are_not_worth_it():
+    assert conclude_interpreters(inside(finding(), measured=ratio(1.02)), QUIET).word is Word.NOT_WORTH_IT
+
+
+def test_workload_that_fails_in_subinterpreters_only_blocks():
+    verdict = conclude_interpreters(inside(finding(), failure="ImportError: nope"), QUIET)
+    assert (verdict.word, verdict.reasons) == (Word.BLOCKED, ("the workload fails in them: ImportError: nope",))
+
+
+@pytest.mark.parametrize(("measured", "machine", "word"), [
+    (ratio(1.8), QUIET, Word.READY), (ratio(1.05), QUIET, Word.NOT_WORTH_IT), (NOT_DONE, QUIET, Word.INCONCLUSIVE),
+    (ratio(1.8), replace(QUIET, doubts=("busy",)), Word.INCONCLUSIVE), (ratio(1.8), NOT_DONE, Word.INCONCLUSIVE),
+])
+def test_processes(measured, machine, word):
+    verdict = conclude_processes(ProcessesEvaluation(build=make_build("3.14"), measured=measured), machine)
+    assert (verdict.target, verdict.word) == ("processes on 3.14", word)
+
+
+@pytest.mark.parametrize("changes", [
+    {"gain": gain({2: ratio(1.0)})}, {"cost": Cost(against="3.14", cpu=ratio(0.6), rss=None, import_seconds=None)},
+    {"contention": Contention(inflation=2.9, parked=0.2, places=())},
+    {"gain": gain(predicted=Interval(value=1.05, lo=0.9, hi=1.15))},
+])
+def test_busy_machine_has_no_word_on_speed(changes):
+    assert conclude(found(**changes), QUIET, CLEAN).word is not Word.READY
+    verdict = conclude(found(**changes), replace(QUIET, doubts=("busy",)), CLEAN)
+    assert verdict.word is Word.READY
+    assert "speed: busy" in verdict.unexercised
+
+
+def test_threads_that_do_not_wait_gain_nothing_on_a_busy_machine_either():
+    verdict = conclude(found(gain=gain(wait=0.01)), replace(QUIET, doubts=("busy",)), CLEAN)
+    assert verdict.word is Word.NOT_WORTH_IT

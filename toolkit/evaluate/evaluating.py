@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import BuildError, ToolkitError
 from toolkit.evaluate import scratch
-from toolkit.evaluate.doctor import Options, diagnose, reference_of
+from toolkit.evaluate.doctor import BuildReport, Options, diagnose, reference_of, with_newest
 from toolkit.evaluate.evaluation import (
     BuildEvaluation,
     Evaluation,
     InterpretersEvaluation,
     MachineFacts,
     Missing,
+    ProcessesEvaluation,
     Races,
     TestRun,
 )
@@ -25,22 +26,25 @@ from toolkit.evaluate.machine import calibrate
 from toolkit.evaluate.next_steps import next_steps
 from toolkit.evaluate.project import find_project
 from toolkit.evaluate.racing import check_races
+from toolkit.evaluate.speed import Sections, Speed
 from toolkit.evaluate.tags import offered
 from toolkit.evaluate.testing import Bench, install_project, needed_by, run_tests
-from toolkit.evaluate.verdict import conclude, conclude_interpreters
-from toolkit.evaluate.workload import Sections, Workload, WorkloadMeasurer
+from toolkit.evaluate.verdict import conclude, conclude_interpreters, conclude_processes
+from toolkit.evaluate.workload import Workload, WorkloadMeasurer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from toolkit.evaluate.doctor import BuildReport
     from toolkit.evaluate.project import Project
     from toolkit.evaluate.tags import Offered
     from toolkit.model import Build
 
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
+SHARE_KEPT = 0.5         # of the budget, for what runs the project; newer versions are not installed in its time
 SHARE_FOR_RACES = 0.5    # of what is left after the tests, when there is a workload to be measured
 NO_WORKLOAD = Missing(reason="no --workload was given")
+NO_TIME = Missing(reason="no time was left in the budget")
+NOTHING_INSTALLED = Missing(reason="nothing of it was installed before; call it once without --offline")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,20 +84,26 @@ class Evaluator:
         Raises:
             KeyboardInterrupt: everything that was started is gone.
         """
-        reports = self._readiness(self._builds, interpreters=False)
+        self._say_what_the_lock_offers()
+        reports = self._newest(self._readiness(self._builds, interpreters=False))
         twins = tuple({twin.label: twin for twin in self._twins.values() if twin}.values())
         inside = self._readiness(twins, interpreters=True)
         with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as folder:
             benches = self._benches(Path(folder), (*self._builds, *twins))
             tests = self._tests(benches)
             races = self._races(benches)
-            machine, speeds = self._speed(benches, (*self._builds, *twins))
-        builds = tuple(self._one(build, reports, tests, speeds[build.label]) for build in self._builds)
-        interpreters = tuple(InterpretersEvaluation(build=twin, readiness=inside[twin.label]) for twin in twins)
-        conclusions = (*(conclude(each, machine, races) for each in builds), *map(conclude_interpreters, interpreters))
+            machine, speed = self._speed(benches, (*self._builds, *twins))
+            sections = {build.label: self._sections(build, speed) for build in self._builds}
+        builds = tuple(self._one(build, reports, tests, sections[build.label]) for build in self._builds)
+        interpreters = tuple(_interpreters(twin, inside[twin.label], speed) for twin in twins)
+        processes = tuple(_processes(twins, speed))
+        conclusions = (
+            *(conclude(each, machine, races) for each in builds),
+            *(conclude_interpreters(each, machine) for each in interpreters),
+            *(conclude_processes(each, machine) for each in processes))
         return Evaluation(
-            project=self.project, machine=machine, builds=builds, interpreters=interpreters, races=races,
-            conclusions=conclusions, next_steps=next_steps(builds, races, conclusions),
+            project=self.project, machine=machine, builds=builds, interpreters=interpreters, processes=processes,
+            races=races, conclusions=conclusions, next_steps=next_steps(builds, races, conclusions),
             seconds=self._clock() - self._began,
         )
 
@@ -122,22 +132,45 @@ class Evaluator:
     def _readiness(self, builds: Sequence[Build], *, interpreters: bool) -> dict[str, BuildReport | Missing]:
         """Return what the packages do on each build, by its label."""
         request = self._request()
-        if not request.requirements:
-            missing: BuildReport | Missing = Missing(reason="the project needs no packages")
-            return dict.fromkeys((build.label for build in builds), missing)
+        if not request.requirements:   # nothing can be in the way
+            return {build.label: BuildReport(build=build, reference=self._twins.get(build.label), findings=(), others=0)
+                    for build in builds}
         if self._left() <= 0:
-            return dict.fromkeys((build.label for build in builds), Missing(reason="no time was left in the budget"))
+            return dict.fromkeys((build.label for build in builds), NO_TIME)
         try:
             found = diagnose(request, builds, self._at_hand, Options(interpreters=interpreters), self._say)
         except BuildError as error:
             return dict.fromkeys((build.label for build in builds), Missing(reason=str(error)))
-        nothing = Missing(reason="nothing of it was installed before; call it once without --offline")
-        return {build.label: nothing for build in builds} | {each.build.label: each for each in found}
+        return dict.fromkeys((build.label for build in builds), NOTHING_INSTALLED) | {
+            each.build.label: each for each in found}
+
+    def _say_what_the_lock_offers(self) -> None:
+        """Say at once what the lock alone tells: it takes no network and hardly a second."""
+        for build in self._builds if self._locked else ():
+            offers = offered(self._locked, build)
+            fitting = sum(each.kind in {"binary", "pure"} for each in offers)
+            without = [each.name for each in offers if each.kind in {"sdist", "nothing"}]
+            lacking = f"; no wheel: {', '.join(without)}" if without else ""
+            self._say(f"{build.label}: {fitting} of {len(offers)} packages of the lock have a wheel{lacking} "
+                      "(metadata only, not a verdict)")
+
+    def _newest(self, reports: dict[str, BuildReport | Missing]) -> dict[str, BuildReport | Missing]:
+        """Return the reports with what the newest versions of what blocks do, when there is time to install them."""
+        found = [each for each in reports.values() if isinstance(each, BuildReport)]
+        if self._asked.offline or self._left() <= self._asked.budget * SHARE_KEPT:
+            return reports
+        try:
+            return reports | {each.build.label: each for each in with_newest(found, self._at_hand, say=self._say)}
+        except BuildError as error:
+            self._say(f"newer versions could not be looked at: {error}")
+            return reports
 
     def _benches(self, folder: Path, builds: Sequence[Build]) -> dict[str, Bench | Missing]:
         """Return where the project's code is run on each build: its packages, what its tests need, and itself."""
         if self.project.tests is None and self._asked.workload is None:
             return dict.fromkeys((build.label for build in builds), Missing(reason="no tests were found"))
+        if self._left() <= 0:
+            return dict.fromkeys((build.label for build in builds), NO_TIME)
         request = self._request((*self.project.test_requirements, *needed_by(self.project.tests)))
         try:
             made = scratch.prepare(request, builds, self._say)
@@ -147,7 +180,7 @@ class Evaluator:
 
     def _bench(self, folder: Path, build: Build, made: scratch.Scratch | None) -> Bench | Missing:
         if made is None:
-            return Missing(reason="nothing of it was installed before; call it once without --offline")
+            return NOTHING_INSTALLED
         target = folder / build.label
         if reason := install_project(self.project, made.folder, target, compilers=self._asked.sdists):
             self._say(f"{build.label}: the project itself is imported from its folder, not installed: {reason}")
@@ -177,23 +210,41 @@ class Evaluator:
 
     def _speed(
         self, benches: dict[str, Bench | Missing], builds: Sequence[Build]
-    ) -> tuple[MachineFacts | Missing, dict[str, Sections]]:
-        """Return what the machine can tell, and cost, gain and contention on each build without a GIL."""
-        def without(missing: Missing) -> dict[str, Sections]:
-            sections = Sections(cost=missing, gain=missing, contention=missing)
-            return {build.label: sections for build in self._builds}
-
+    ) -> tuple[MachineFacts | Missing, Speed | Missing]:
+        """Return what the machine can tell, and what was measured of the workload."""
         if self._asked.workload is None:
-            return Missing(reason="speed was not asked about (--workload)"), without(NO_WORKLOAD)
+            return Missing(reason="speed was not asked about (--workload)"), NO_WORKLOAD
         workload = Workload.of(self._asked.workload, self.project.root)
         if isinstance(workload, Missing):
-            return workload, without(workload)
+            return workload, workload
+        if self._left() <= 0:
+            return NO_TIME, NO_TIME
         self._say("machine: how many cores' work does it do at once")
         machine = calibrate()
         places = {label: bench for label, bench in benches.items() if isinstance(bench, Bench)}
         measurer = WorkloadMeasurer(
-            self.project, workload, places, {build.label: build for build in builds}, machine, deadline=self._left,
-            say=self._say)
+            self.project, workload, places, {build.label: build for build in builds}, left=self._left, say=self._say)
         measurer.measure()
-        twins = {label: twin.label if twin else "" for label, twin in self._twins.items()}
-        return machine, {build.label: measurer.sections(build.label, twins[build.label]) for build in self._builds}
+        return machine, Speed(measurer, machine)
+
+    def _sections(self, build: Build, speed: Speed | Missing) -> Sections:
+        if isinstance(speed, Missing):
+            return Sections.missing(speed)
+        twin = self._twins[build.label]
+        return speed.sections(build.label, twin.label if twin else "")
+
+
+def _interpreters(twin: Build, readiness: BuildReport | Missing, speed: Speed | Missing) -> InterpretersEvaluation:
+    if isinstance(speed, Missing):
+        return InterpretersEvaluation(build=twin, readiness=readiness, measured=speed)
+    return InterpretersEvaluation(build=twin, readiness=readiness,
+                                  measured=speed.other_model(twin.label, "subinterpreters"),
+                                  failure=speed.failure(twin.label, "subinterpreters"))
+
+
+def _processes(twins: Sequence[Build], speed: Speed | Missing) -> Iterator[ProcessesEvaluation]:
+    """Yield what processes do on each build with a GIL; nothing where no function was measured."""
+    if isinstance(speed, Missing) or not speed.several:
+        return
+    for twin in twins:
+        yield ProcessesEvaluation(build=twin, measured=speed.other_model(twin.label, "processes"))

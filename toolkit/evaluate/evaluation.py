@@ -147,6 +147,16 @@ class InterpretersEvaluation:
 
     build: Build
     readiness: BuildReport | Missing
+    measured: Comparison | Missing       # the workload in interpreters against as many threads of this build
+    failure: str = ""                    # why it fails in interpreters although it does not in threads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessesEvaluation:
+    """What processes would do for the project's workload, on a build with a GIL."""
+
+    build: Build
+    measured: Comparison | Missing       # in processes against as many threads of this build
 
 
 class Word(StrEnum):
@@ -166,7 +176,7 @@ Confidence = Literal["high", "medium", "low"]
 class Conclusion:
     """One verdict and all that it rests on."""
 
-    target: str                       # "3.14t", "subinterpreters on 3.14"
+    target: str                       # "3.14t", "subinterpreters on 3.14", "processes on 3.14"
     word: Word
     reasons: tuple[str, ...]          # at least one
     confidence: Confidence
@@ -181,6 +191,7 @@ class Evaluation:
     machine: MachineFacts | Missing
     builds: tuple[BuildEvaluation, ...]
     interpreters: tuple[InterpretersEvaluation, ...]
+    processes: tuple[ProcessesEvaluation, ...]   # empty: no workload that could be shared out among them
     races: Races | Missing
     conclusions: tuple[Conclusion, ...]
     next_steps: tuple[str, ...]

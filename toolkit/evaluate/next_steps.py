@@ -24,6 +24,9 @@ ADVICE = {
     Status.UNKNOWN: "{name} has an extension file that could not be read: --explain {name}",
 }
 
+LEAST_WAITED = 0.02   # seconds of all threads: less costs nobody anything
+MOST_LINES = 3
+
 
 def next_steps(
     builds: Sequence[BuildEvaluation], races: Races | Missing, conclusions: Sequence[Conclusion]
@@ -38,12 +41,24 @@ def next_steps(
 
 def _packages(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
     where: dict[tuple[str, Status], list[str]] = {}
+    mended: dict[tuple[str, str], list[str]] = {}
     for build in builds:
         for finding in _findings(build):
-            if finding.verdict.status in ADVICE:
+            if finding.verdict.status in ADVICE and not _mended(build, finding):
                 where.setdefault((finding.name, finding.verdict.status), []).append(build.build.label)
+            if newer := _mended(build, finding):
+                mended.setdefault((finding.name, newer), []).append(build.build.label)
+    for (name, version), labels in mended.items():
+        yield f"{', '.join(labels)}: take {name} {version}, which mends it"
     for (name, status), labels in where.items():
         yield f"{', '.join(labels)}: {ADVICE[status].format(name=name)}"
+
+
+def _mended(build: BuildEvaluation, finding: Finding) -> str:
+    """Return the newest version when nothing of it blocks on the build, "" otherwise."""
+    assert not isinstance(build.readiness, Missing)
+    version, status = build.readiness.newest.get(finding.name, ("", finding.verdict.status))
+    return "" if status.blocks or version == finding.version else version
 
 
 def _findings(build: BuildEvaluation) -> tuple[Finding, ...]:
@@ -66,7 +81,9 @@ def _tests(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
 
 
 def _contention(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
-    for build in builds:
-        if not isinstance(build.contention, Missing):
-            for place in build.contention.places[:3]:
-                yield f"{place.file}:{place.line}: give each thread its own {place.what or 'object'}, and merge later"
+    """Yield the project's own lines where threads wait for each other; what a library does there is its own affair."""
+    lines = {(place.file, place.line): None for build in builds if not isinstance(build.contention, Missing)
+             for place in build.contention.places
+             if not place.file.startswith(("/", "site-packages/")) and place.seconds >= LEAST_WAITED}
+    for file, line in list(lines)[:MOST_LINES]:
+        yield f"{file}:{line}: let each thread have an object of its own there, and merge them later"

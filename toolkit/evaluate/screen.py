@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from toolkit.evaluate.doctor_document import way_to
 from toolkit.evaluate.evaluation import Missing, Word
 from toolkit.evaluate.judge import InterpreterStatus, Status, gil_users
-from toolkit.report.document import Column, Cost, Document, Entry, Heading, Lines, Table
+from toolkit.report.document import Column, Document, Entry, Heading, Inflation, Lines, Table
 from toolkit.report.footnotes import Footnotes
 from toolkit.report.wording import ratio_number, ratio_text
 from toolkit.units import format_minutes
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Conclusion,
         Evaluation,
         Gain,
+        InterpretersEvaluation,
         MachineFacts,
         Place,
         TestRun,
@@ -28,17 +29,20 @@ if TYPE_CHECKING:
     from toolkit.report.document import Section
 
 MOST_NAMED = 4     # of anything in one line; --explain and --json have all
-TITLES = ("target", "installed", "extensions", "GIL off", "lost C code", "tests", "1 thread", "memory", "verdict")
+TITLES = ("target", "verdict", "packages", "C files fit", "GIL off", "C code lost", "tests", "1 thread", "memory")
 
 
 def document(found: Evaluation) -> Document:
     """Return the report of an evaluation."""
     sections: list[Section] = [
         Heading(f"evaluate: {found.project.name}", 1),
-        Lines("", (_about(found), *found.project.found)),
+        Lines("", tuple(_about(found))),
         _table(found),
-        *_titled("Why", (line for each in found.conclusions for line in _why(each))),
-        *_titled("What stands in the way", (line for each in found.builds for line in _blockers(each))),
+        *_titled("Why", _why(found.conclusions)),
+        *_titled("What turns the GIL on", _merged((each.build.label, line) for each in found.builds
+                                                  for line in _culprits(each))),
+        *_titled("In the lock (metadata only, not a verdict)",
+                 _merged((each.build.label, line) for each in found.builds for line in _offers(each))),
         *_titled("Gain", (line for each in found.builds for line in _gain(each))),
         *_titled("Where threads wait for each other", (line for each in found.builds for line in _contention(each))),
         *_titled("Races", _races(found)),
@@ -54,19 +58,31 @@ def _titled(title: str, lines: Iterable[str]) -> list[Section]:
     return [Lines(title, items)] if items else []
 
 
-def _about(found: Evaluation) -> str:
+def _merged(told: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield each text once, behind the names of all that it is about."""
+    names: dict[str, list[str]] = {}
+    for name, text in told:
+        names.setdefault(text, []).append(name)
+    for text, about in names.items():
+        yield f"{', '.join(dict.fromkeys(about))}: {text}"
+
+
+def _about(found: Evaluation) -> Iterator[str]:
     project = found.project
     lock = f"versions of {project.lock.name}" if project.lock else "versions of today"
-    return (f"{len(project.requirements)} requirements, {lock}; tests: {' '.join(project.tests or ('none',))}; "
-            f"took {format_minutes(found.seconds)}")
+    yield (f"{len(project.requirements)} requirements, {lock}; tests: {' '.join(project.tests or ('none',))}; "
+           f"took {format_minutes(found.seconds)}")
+    yield f"found: {'; '.join(project.found)}"
 
 
 def _table(found: Evaluation) -> Table:
     notes = Footnotes()
     rows = [_build_row(each, _conclusion_of(found, each.build.label), notes) for each in found.builds]
-    for each in found.interpreters:
-        target = f"subinterpreters on {each.build.label}"
-        rows.append(_interpreters_row(target, each.readiness, _conclusion_of(found, target), notes))
+    rows += [_interpreters_row(each, found, notes) for each in found.interpreters]
+    for each in found.processes:
+        target = f"processes on {each.build.label}"
+        word = Entry(_conclusion_of(found, target).word)
+        rows.append((Entry(target), word, *[Entry()] * (len(TITLES) - 2)))
     columns = tuple(Column(title=title, align="left", key=title == "target") for title in TITLES)
     return Table(title="", columns=columns, rows=tuple(rows), footnotes=notes.texts())
 
@@ -80,23 +96,19 @@ def _build_row(found: BuildEvaluation, conclusion: Conclusion, notes: Footnotes)
     if isinstance(report, Missing):
         looked = [_absent(report, notes)] * 4
     else:
+        lost = [each.name for each in report.findings if each.verdict.status is Status.LOST]
         looked = [Entry(_installed(report)), Entry(_extensions(report)), Entry(_gil(found, report)),
-                  Entry(_names(report, {Status.LOST}) or "none")]
+                  Entry(_some(lost))]
     cost = found.cost
     return (
-        Entry(found.build.label), *looked, _tests(found.tests, notes),
-        _absent(cost, notes) if isinstance(cost, Missing) else Entry(Cost(cost.cpu)),
+        Entry(found.build.label), Entry(conclusion.word), *looked, _tests(found.tests, notes),
+        _absent(cost, notes) if isinstance(cost, Missing) else Entry(Inflation(cost.cpu)),
         Entry("") if isinstance(cost, Missing) or cost.rss is None else Entry(f"{(cost.rss - 1) * 100:+.0f} %"),
-        Entry(_word(conclusion)),
     )
 
 
 def _absent(missing: Missing, notes: Footnotes) -> Entry:
     return Entry("-", notes.marks([missing.reason]))
-
-
-def _word(conclusion: Conclusion) -> str:
-    return f"{conclusion.word} ({conclusion.confidence} confidence)"
 
 
 def _installed(report: BuildReport) -> str:
@@ -108,19 +120,21 @@ def _installed(report: BuildReport) -> str:
 def _extensions(report: BuildReport) -> str:
     files = [extension for each in report.findings for extension in each.seen.extensions]
     fine = sum(extension.gil == "not-used" for extension in files)
-    return f"{fine}/{len(files)} without the GIL" if files else "none"
+    return f"{fine}/{len(files)}" if files else "none"
 
 
 def _gil(found: BuildEvaluation, report: BuildReport) -> str:
-    if culprits := _names(report, {Status.GIL}) or ", ".join(report.unowned):
-        return f"no: {culprits}"
+    culprits = [each.name for each in report.findings if each.verdict.status is Status.GIL]
+    if culprits or report.unowned:
+        return f"no: {_some([*culprits, *report.unowned])}"
     if isinstance(found.tests, Missing):
         return "at import"
-    return {True: "no: in the tests", False: "yes", None: "at import"}[found.tests.gil_end]
+    return {True: "no: tests", False: "yes", None: "at import"}[found.tests.gil_end]
 
 
-def _names(report: BuildReport, statuses: set[Status]) -> str:
-    return _few([each.name for each in report.findings if each.verdict.status in statuses])
+def _some(names: Sequence[str]) -> str:
+    """Return a name for a narrow column, and how many more there are."""
+    return f"{names[0]}{f' +{len(names) - 1}' if len(names) > 1 else ''}" if names else "none"
 
 
 def _few(names: Sequence[str]) -> str:
@@ -137,48 +151,74 @@ def _tests(tests: TestRun | Missing, notes: Footnotes) -> Entry:
     return Entry(f"{tests.passed}/{total}")
 
 
-def _interpreters_row(
-    target: str, report: BuildReport | Missing, conclusion: Conclusion, notes: Footnotes
-) -> tuple[Entry, ...]:
+def _interpreters_row(each: InterpretersEvaluation, found: Evaluation, notes: Footnotes) -> tuple[Entry, ...]:
+    target = f"subinterpreters on {each.build.label}"
+    report = each.readiness
     if isinstance(report, Missing):
         looked = [_absent(report, notes), Entry(), Entry(), Entry()]
     else:
-        able = [each for each in report.findings if each.interpreters is InterpreterStatus.OK]
-        lost = _few([each.name for each in report.findings if each.interpreters is InterpreterStatus.LOST])
-        loadable = f"{len(able) + report.others}/{len(report.findings) + report.others} packages load"
-        looked = [Entry(_installed(report)), Entry(loadable), Entry("own GIL"), Entry(lost or "none")]
-    return Entry(target), *looked, Entry(), Entry(), Entry(), Entry(_word(conclusion))
+        able = sum(finding.interpreters is InterpreterStatus.OK for finding in report.findings) + report.others
+        lost = [finding.name for finding in report.findings if finding.interpreters is InterpreterStatus.LOST]
+        loadable = Entry(f"{able}/{len(report.findings) + report.others}",
+                         notes.marks(["packages that load all they have in an interpreter with its own GIL"]))
+        looked = [loadable, Entry(), Entry(), Entry(_some(lost))]
+    return Entry(target), Entry(_conclusion_of(found, target).word), *looked, Entry(), Entry(), Entry()
 
 
-def _why(conclusion: Conclusion) -> Iterator[str]:
-    reasons = conclusion.reasons
+def _why(conclusions: Sequence[Conclusion]) -> Iterator[str]:
+    return _merged((each.target, f"{each.word} ({each.confidence} confidence): {_most(each.reasons)}")
+                   for each in conclusions)
+
+
+def _most(reasons: Sequence[str]) -> str:
     more = f"; and {len(reasons) - MOST_NAMED} more" if len(reasons) > MOST_NAMED else ""
-    yield f"{conclusion.target}: {conclusion.word}: {'; '.join(reasons[:MOST_NAMED])}{more}"
+    return f"{'; '.join(reasons[:MOST_NAMED])}{more}"
 
 
-def _blockers(found: BuildEvaluation) -> Iterator[str]:
-    """Yield how each package that turns the GIL on is reached, from the first line of the user's."""
+def _culprits(found: BuildEvaluation) -> Iterator[str]:
+    """Yield of each package that turns the GIL on its files, the way from the user's first line, and the newest."""
     if isinstance(found.readiness, Missing):
         return
     places = {} if isinstance(found.tests, Missing) else {place.what: place for place in found.tests.imports}
     for finding in found.readiness.findings:
         if finding.verdict.status is Status.GIL:
-            yield f"{found.build.label}: {finding.name} {finding.version}: {_ways(found.readiness, finding, places)}"
+            yield f"{finding.name} {finding.version}: {_ways(found.readiness, finding, places)}"
 
 
 def _ways(report: BuildReport, finding: Finding, places: dict[str, Place]) -> str:
     users = gil_users(finding.seen)
     names = list(users)
+    files = {extension.name: extension.file.rpartition("/")[2] for extension in finding.seen.extensions}
+    file = f" ({files[names[0]]})" if names[0] in files else ""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    chain = next((way for name in names if (way := way_to(report, name))), ())
+    steps = list(dict.fromkeys([*(step.module for step in chain)]))
     place = next((places[name] for name in names if name in places), None)
-    way = next((way for name in names if (way := way_to(report, name))), ())
-    if place is not None:
-        via = f"; {place.what} is asked for in {place.file}:{place.line}"
-    elif way:
-        via = f"; {names[0]} is imported by {way[0].module}:{way[0].line}"
+    steps = [*([f"{place.file}:{place.line}"] if place else []), *steps]
+    via = f"; through {' -> '.join(steps)}" if steps else ""
+    return f"{names[0]}{file}{more}, seen by {users[names[0]]}{via}{_newest(report, finding)}"
+
+
+def _newest(report: BuildReport, finding: Finding) -> str:
+    if finding.name not in report.newest:
+        return ""
+    version, status = report.newest[finding.name]
+    if version in {"", finding.version}:
+        return f"; {finding.version} is the newest"
+    return f"; {version}, the newest, {'has the same' if status.blocks else 'mends it'}"
+
+
+def _offers(found: BuildEvaluation) -> Iterator[str]:
+    """Yield what the lock alone tells, where it is more than a real install has told."""
+    if isinstance(found.offered, Missing) or not isinstance(found.readiness, Missing):
+        return
+    without = [each.name for each in found.offered if each.kind in {"sdist", "nothing"}]
+    unknown = sum(each.kind == "not known" for each in found.offered)
+    if unknown:
+        yield f"{unknown} of {len(found.offered)} packages: the lock names no files"
     else:
-        via = ""
-    need = "needs" if len(names) == 1 else "need"
-    return f"{_few(names)} {need} the GIL (seen by {users[names[0]]}){via}"
+        lacking = f"; none: {_few(without)}" if without else ""
+        yield f"{len(found.offered) - len(without)} of {len(found.offered)} packages have a wheel{lacking}"
 
 
 def _gain(found: BuildEvaluation) -> Iterator[str]:
@@ -234,13 +274,20 @@ def _machine(machine: MachineFacts | Missing) -> Iterator[str]:
         return
     able = f", which do {machine.effective:.2f} cores' work at once" if machine.effective is not None else ""
     waits = f", {machine.run_queue * 100:.0f} % of the time waited for one" if machine.run_queue is not None else ""
-    yield f"{machine.cores} cores{able}{waits}; {machine.libc}"
-    yield from machine.doubts
+    told = "" if not machine.doubts else "; so no word on speed"
+    yield f"{machine.cores} cores{able}{waits}; {machine.libc}{told}"
 
 
 def _unexercised(conclusions: Sequence[Conclusion]) -> Iterator[str]:
+    """Yield what was not looked at, what has the same reason together; the machine has its own lines."""
+    parts: dict[str, list[str]] = {}
     for conclusion in conclusions:
-        yield from conclusion.unexercised
+        for each in conclusion.unexercised:
+            name, _, reason = each.partition(": ")
+            if name not in {"machine", "speed"}:
+                parts.setdefault(reason, []).append(name)
+    for reason, names in parts.items():
+        yield ", ".join(dict.fromkeys(names)) + (f": {reason}" if reason else "")
 
 
 def exit_code(found: Evaluation) -> int:

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
         Gain,
         InterpretersEvaluation,
         MachineFacts,
+        ProcessesEvaluation,
         Races,
         TestRun,
     )
+    from toolkit.stats.paired import Comparison
 
 # PEP 779's targets for supported free-threading, and twice the first of them.
 COST_WARN = 1.15       # times the CPU time of one thread
@@ -34,6 +36,7 @@ WORTH = 1.2            # a predicted gain below that is not worth a migration
 WAITS_LITTLE = 0.05    # share of thread time waiting for the GIL below which there is nothing to gain
 SLOW_SHARE = 1.5       # CPU inflation above which threads are in each other's way
 PARKED_MUCH = 0.1      # share of thread time, likewise
+REFUSAL = "does not support loading in subinterpreters"   # CPython's words
 
 
 def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Races | Missing) -> Conclusion:
@@ -49,15 +52,21 @@ def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Rac
         return because(Word.BLOCKED, *blockers)
     if unknown := list(_unknown(found)):
         return because(Word.INCONCLUSIVE, *unknown)
+    told = _may_tell_speed(machine)
     if isinstance(found.gain, Missing):
         gain: list[str] = []
-    elif small := _not_worth(found.gain):
+    elif small := _not_worth(found.gain, told=told):
         return because(Word.NOT_WORTH_IT, small)
     else:
-        gain = list(_gains(found.gain))
-    if costs := list(_costs(found)):
+        gain = list(_gains(found.gain)) if told else []
+    if costs := list(_costs(found, told=told)):
         return because(Word.WITH_COST, *costs, *gain)
     return because(Word.READY, *_ready(found), *gain)
+
+
+def _may_tell_speed(machine: MachineFacts | Missing) -> bool:
+    """Return whether the machine is quiet and large enough for a word on speed."""
+    return not isinstance(machine, Missing) and not machine.doubts
 
 
 def _blockers(found: BuildEvaluation) -> Iterator[str]:
@@ -112,19 +121,19 @@ def _unknown(found: BuildEvaluation) -> Iterator[str]:
         yield "whether the GIL was off at the end of the tests is not known"
 
 
-def _costs(found: BuildEvaluation) -> Iterator[str]:
+def _costs(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
     if not isinstance(found.readiness, Missing):
         for finding in found.readiness.findings:
             if finding.verdict.status is Status.LOST:
                 yield f"{_named(finding)} loses its C code: {'; '.join(finding.verdict.reasons[:2])}"
     if not isinstance(found.cost, Missing):
         factor = 1 / found.cost.cpu.ratio
-        if factor > COST_WARN and found.cost.cpu.verdict() == "slower":
+        if told and factor > COST_WARN and found.cost.cpu.verdict() == "slower":
             red = ", far beyond PEP 779's 15 %" if factor > COST_RED else ""
             yield f"one thread takes {factor:.2f} times the CPU time of {found.cost.against}{red}"
         if found.cost.rss is not None and found.cost.rss > RSS_WARN:
             yield f"{(found.cost.rss - 1) * 100:.0f} % more memory than {found.cost.against}"
-    if not isinstance(found.contention, Missing):
+    if told and not isinstance(found.contention, Missing):
         yield from _contention(found)
 
 
@@ -138,9 +147,12 @@ def _contention(found: BuildEvaluation) -> Iterator[str]:
         yield f"threads are parked {found.contention.parked * 100:.0f} % of their time{at}"
 
 
-def _not_worth(gain: Gain) -> str | None:
-    """Return why there is no gain; None when there is one, or when it is not known."""
-    measured = {} if isinstance(gain.measured, Missing) else dict(gain.measured)
+def _not_worth(gain: Gain, *, told: bool) -> str | None:
+    """Return why there is no gain; None when there is one, or when it is not known.
+
+    That threads do not wait for the GIL is no word on speed: it is true on a busy machine, too.
+    """
+    measured = {} if isinstance(gain.measured, Missing) or not told else dict(gain.measured)
     known = {threads: each for threads, each in measured.items() if each.verdict() != "unknown"}
     if known:
         best = max(known.values(), key=lambda each: each.ratio)
@@ -149,7 +161,7 @@ def _not_worth(gain: Gain) -> str | None:
         return None
     if gain.wait_share is not None and gain.wait_share < WAITS_LITTLE:
         return f"threads wait for the GIL {gain.wait_share * 100:.1f} % of their time on {gain.against}: no gain"
-    if not isinstance(gain.predicted, Missing) and gain.predicted.hi < WORTH:
+    if told and not isinstance(gain.predicted, Missing) and gain.predicted.hi < WORTH:
         return f"predicted {gain.predicted.value:.2f}x [{gain.predicted.lo:.2f}, {gain.predicted.hi:.2f}]"
     return None
 
@@ -189,7 +201,7 @@ def _confidence(found: BuildEvaluation, races: Races | Missing, unexercised: tup
     return "medium" if unexercised or isinstance(races, Missing) else "high"
 
 
-def conclude_interpreters(found: InterpretersEvaluation) -> Conclusion:
+def conclude_interpreters(found: InterpretersEvaluation, machine: MachineFacts | Missing) -> Conclusion:
     """Return what subinterpreters come to on a build with a GIL."""
     target = f"subinterpreters on {found.build.label}"
     if isinstance(found.readiness, Missing):
@@ -200,20 +212,57 @@ def conclude_interpreters(found: InterpretersEvaluation) -> Conclusion:
                {InterpreterStatus.FAILS, InterpreterStatus.CRASH, InterpreterStatus.HANG}]
     unknown = [each for each in findings if each.interpreters is InterpreterStatus.UNKNOWN]
     lost = [each for each in findings if each.interpreters is InterpreterStatus.LOST]
+    gain, slow = _by_model(found.measured, f"threads of {found.build.label}", machine)
     if failing:
         word, reasons = Word.BLOCKED, [_in_interpreters(each) for each in failing]
+    elif found.failure:
+        word, reasons = Word.BLOCKED, [f"the workload fails in them: {found.failure}"]
     elif unknown:
         word, reasons = Word.INCONCLUSIVE, [_in_interpreters(each) for each in unknown]
+    elif slow:
+        word, reasons = Word.NOT_WORTH_IT, slow
     elif lost:
-        word, reasons = Word.WITH_COST, [_in_interpreters(each) for each in lost]
+        word, reasons = Word.WITH_COST, [*(_in_interpreters(each) for each in lost), *gain]
     else:
-        word, reasons = Word.READY, [f"{len(findings)} packages load in interpreters with a GIL of their own"]
-    # Nothing of the project's own ran in one: loading is all that was seen.
-    return Conclusion(target=target, word=word, reasons=tuple(reasons), confidence="medium",
-                      unexercised=("the project's own code in subinterpreters",))
+        word, reasons = Word.READY, [f"{len(findings)} packages load in interpreters with a GIL of their own", *gain]
+    # Without a workload nothing of the project's own ran in one: loading is all that was seen.
+    unexercised = ((f"the project's own code in subinterpreters: {found.measured.reason}",)
+                   if isinstance(found.measured, Missing) and not found.failure else ())
+    return Conclusion(target=target, word=word, reasons=tuple(reasons),
+                      confidence="medium" if unexercised else "high", unexercised=unexercised)
+
+
+def conclude_processes(found: ProcessesEvaluation, machine: MachineFacts | Missing) -> Conclusion:
+    """Return what processes come to for the workload, on a build with a GIL: nothing has to change for them."""
+    target = f"processes on {found.build.label}"
+    gain, slow = _by_model(found.measured, f"threads of {found.build.label}", machine)
+    if gain or slow:
+        word, reasons = (Word.READY, gain) if gain else (Word.NOT_WORTH_IT, slow)
+        return Conclusion(target=target, word=word, reasons=tuple(reasons), confidence="high", unexercised=(
+            "what it costs to hand the project's data over",))
+    doubt = found.measured.reason if isinstance(found.measured, Missing) else (
+        machine.reason if isinstance(machine, Missing) else "; ".join(machine.doubts) or "too few rounds")
+    return Conclusion(target=target, word=Word.INCONCLUSIVE, reasons=(doubt,), confidence="low", unexercised=())
+
+
+def _by_model(
+    measured: Comparison | Missing, against: str, machine: MachineFacts | Missing
+) -> tuple[list[str], list[str]]:
+    """Return what the workload gains in another model, and likewise that it does not: one of them or none."""
+    if isinstance(measured, Missing) or not _may_tell_speed(machine) or measured.verdict() == "unknown":
+        return [], []
+    text = f"the workload is {measured.ratio:.2f}x [{measured.lo:.2f}, {measured.hi:.2f}] as fast as in {against}"
+    return ([], [text]) if measured.hi < WORTH else ([text], [])
 
 
 def _in_interpreters(finding: Finding) -> str:
+    # What refused stands behind whatever the package says of it.
+    refusing = dict.fromkeys(load.name for run in finding.seen.interpreters for load in run.loads
+                             if REFUSAL in (load.error or ""))
+    if refusing:
+        more = f" and {len(refusing) - 1} more" if len(refusing) > 1 else ""
+        does = "loses its C code" if finding.interpreters is InterpreterStatus.LOST else "cannot be imported"
+        return f"{_named(finding)} {does}: {next(iter(refusing))}{more} refuse{'s' * (len(refusing) == 1)}"
     why = f": {finding.interpreter_reasons[0]}" if finding.interpreter_reasons else ""
     return f"{_named(finding)} {finding.interpreters.value}{why}"
 

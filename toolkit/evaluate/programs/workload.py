@@ -11,12 +11,15 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from toolkit.evaluate.programs.calls import call_often, function_called
 from toolkit.experiments.trial import Taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolkit.experiments.trial import Trial
+
+ELSEWHERE = {"subinterpreters": "subinterpreters", "processes": "processes-spawn"}   # model -> runner
 
 
 def measure(trial: Trial) -> Taken:
@@ -25,7 +28,12 @@ def measure(trial: Trial) -> Taken:
     Metrics: "rss", bytes of this process at its highest, and "import", seconds of the function's module.
     """
     name = trial.parameters["name"]
-    taken = _script(trial, name) if trial.parameters["kind"] == "script" else _function(trial, name)
+    if trial.parameters["kind"] == "script":
+        taken = _script(trial, name)
+    elif trial.model in ELSEWHERE:
+        taken = _elsewhere(trial, name)
+    else:
+        taken = _function(trial, name)
     taken.metrics["rss"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0   # Linux: in KiB
     return taken
 
@@ -43,14 +51,28 @@ def _script(trial: Trial, name: str) -> Taken:
     return Taken(seconds=clock.wall, cpu=clock.cpu, wanted_cores=trial.number("cores"))
 
 
+def _elsewhere(trial: Trial, name: str) -> Taken:
+    """Share the calls out among interpreters or processes, twice: at the first time each imports what it needs."""
+    from runners.catalog import find
+
+    runner = find(ELSEWHERE[trial.model])
+    if reason := runner.unavailable():
+        trial.stop(reason)
+    share, rest = divmod(trial.count("calls"), trial.workers)
+    payloads = [(name, share + (number < rest)) for number in range(trial.workers)]
+    with runner.pool(trial.workers) as pool:
+        pool.map(call_often, payloads)
+        trial.progress()
+        with trial.measuring() as clock:
+            pool.map(call_often, payloads)
+    return Taken(seconds=clock.wall, cpu=clock.cpu, wanted_cores=trial.workers)
+
+
 def _function(trial: Trial, name: str) -> Taken:
-    module, _, attribute = name.partition(":")
     began = time.perf_counter()
-    found = importlib.import_module(module)
+    importlib.import_module(name.partition(":")[0])
     seconds = time.perf_counter() - began
-    for part in attribute.split("."):
-        found = getattr(found, part)
-    taken = _called(trial, found)  # type: ignore[arg-type]  # what the user named
+    taken = _called(trial, function_called(name))
     taken.metrics["import"] = seconds
     return taken
 

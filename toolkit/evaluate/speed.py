@@ -1,0 +1,170 @@
+"""What the rounds of a workload come to: cost, gain and contention of a build, and what other models would do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from toolkit.builds.environment import OWN_PACKAGES
+from toolkit.evaluate.evaluation import Contention, Cost, Gain, Interval, Missing, Place
+from toolkit.evaluate.predict import ceiling, predict
+from toolkit.evaluate.testing import Shown
+from toolkit.evaluate.workload import Cell
+from toolkit.stats.paired import compare_paired
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from toolkit.evaluate.evaluation import MachineFacts
+    from toolkit.evaluate.workload import Measured, WorkloadMeasurer
+    from toolkit.gil.summary import Place as WaitingPlace
+    from toolkit.gil.summary import Summary
+    from toolkit.stats.paired import Comparison
+
+MOST_PLACES = 10
+OURS = Path(__file__).resolve().parents[2]
+STARVED = Missing(reason="every round was starved of the cores that it needed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sections:
+    """The sections of one build."""
+
+    cost: Cost | Missing
+    gain: Gain | Missing
+    contention: Contention | Missing
+
+    @classmethod
+    def missing(cls, reason: Missing) -> Sections:
+        """Return sections that could not be had."""
+        return cls(cost=reason, gain=reason, contention=reason)
+
+
+class Speed:
+    """What a measured workload says of each build."""
+
+    def __init__(self, measurer: WorkloadMeasurer, machine: MachineFacts | Missing) -> None:
+        """`measurer` has measured; it runs the workload again for each thing that the shim is asked."""
+        self._measurer = measurer
+        self._machine = machine
+        self._found = measurer.found
+        self._counts = measurer.thread_counts()
+
+    def sections(self, label: str, against: str) -> Sections:
+        """Return what was found on the build `label` against `against`, which has a GIL; "": there is none."""
+        if not self._found:
+            return Sections.missing(Missing(reason="no time was left in the budget"))
+        first = min(self._counts)
+        here, there = self._found.get(Cell(label, first)), self._found.get(Cell(against, first))
+        if here is None or there is None:
+            return Sections.missing(Missing(reason=f"no build like {label} with a GIL could run it"))
+        for cell, measured in self._found.items():
+            if measured.failure and cell.model == "threads" and cell.label in {label, against}:
+                return Sections.missing(Missing(reason=f"the workload failed on {cell.label}: {measured.failure}"))
+        cost = _cost(here, there, against)
+        return Sections(cost=cost, gain=self._gain(label, against, cost), contention=self._contention(label))
+
+    @property
+    def several(self) -> bool:
+        """Whether a function was measured in several workers, so in those of other models, too."""
+        return max(self._counts) > 1
+
+    def other_model(self, label: str, model: str) -> Comparison | Missing:
+        """Return the workload in workers of another model on the build `label`, against as many threads there."""
+        most = max(self._counts)
+        here, there = self._found.get(Cell(label, most, model)), self._found.get(Cell(label, most))
+        if here is None or there is None:
+            return Missing(reason="no function was measured in several workers")
+        if here.failure or there.failure:
+            return Missing(reason=f"the workload failed: {here.failure or there.failure}")
+        return compare_paired(there.wall, here.wall) if here.wall.keys() & there.wall.keys() else STARVED
+
+    def failure(self, label: str, model: str) -> str:
+        """Return why the workload fails in a model where it does not in threads; "" where it does in both or none."""
+        most = max(self._counts)
+        here, there = self._found.get(Cell(label, most, model)), self._found.get(Cell(label, most))
+        return here.failure if here and there and not there.failure else ""
+
+    def _gain(self, label: str, against: str, cost: Cost | Missing) -> Gain | Missing:
+        counts = [count for count in self._counts if count != 1]
+        if not counts:
+            return Missing(reason="there is one core only")
+        most = max(counts)
+        watched = self._measurer.watched(Cell(against, most))
+        share = None if isinstance(watched, Missing) else watched.wanted_share
+        effective = None if isinstance(self._machine, Missing) else self._machine.effective
+        return Gain(
+            against=against, wait_share=share, ceiling=None if share is None else ceiling(share, effective),
+            predicted=self._predicted(label, against, most, cost), measured=self._ratios(label, against, counts),
+        )
+
+    def _ratios(self, label: str, against: str, counts: Sequence[int]) -> dict[int, Comparison] | Missing:
+        found = {}
+        for count in counts:
+            here, there = self._found[Cell(label, count)].wall, self._found[Cell(against, count)].wall
+            if here.keys() & there.keys():
+                found[count] = compare_paired(there, here)
+        return found or STARVED
+
+    def _predicted(self, label: str, against: str, count: int, cost: Cost | Missing) -> Interval | Missing:
+        if isinstance(cost, Missing):
+            return cost
+        if count == 0:
+            return Missing(reason="a script chooses its threads itself, so what they do to each other is not known")
+        there = self._found[Cell(against, count)]
+        if not there.wall or not there.cpu:
+            return Missing(reason=f"no round on {against} got its cores")
+        return predict(wall=median(there.wall.values()), cpu=median(there.cpu.values()), cost=cost.cpu,
+                       inflation=self._inflation(label), threads=count, machine=self._machine)
+
+    def _inflation(self, label: str) -> list[float]:
+        """Return, round by round, the CPU time with the most threads against one."""
+        one, many = self._found.get(Cell(label, 1)), self._found.get(Cell(label, max(self._counts)))
+        if one is None or many is None or one is many:
+            return []
+        # A round in which they did not run at the same time shows no inflation.
+        return [many.cpu[key] / one.cpu[key] for key in one.cpu.keys() & many.cpu.keys() & many.wall.keys()]
+
+    def _contention(self, label: str) -> Contention | Missing:
+        watched = self._measurer.watched(Cell(label, max(self._counts)))
+        inflation = self._inflation(label)
+        if isinstance(watched, Missing) and not inflation:
+            return watched
+        parked: float | None = None
+        places: tuple[Place, ...] = ()
+        if not isinstance(watched, Missing):
+            parked, places = watched.blocked_share, self._places(watched, label)
+        return Contention(inflation=median(inflation) if inflation else None, parked=parked, places=places)
+
+    def _places(self, watched: Summary, label: str) -> tuple[Place, ...]:
+        shown = Shown(self._measurer.project, self._measurer.benches[label])
+        return tuple(Place(file=shown.path(each.file) or _short(each.file), line=each.line, what=each.what,
+                           seconds=each.seconds)
+                     for each in contended(watched.places)[:MOST_PLACES])
+
+
+def contended(places: Iterable[WaitingPlace]) -> list[WaitingPlace]:
+    """Return where threads are in each other's way: not where they wait by the program's will, nor in our own code."""
+    return [each for each in places if not each.idle and each.file and not _is_ours(each.file)]
+
+
+def _is_ours(file: str) -> bool:
+    # Measured processes import us by links.
+    place = Path(file).resolve()
+    return any(place.is_relative_to(OURS / name) for name in OWN_PACKAGES)
+
+
+def _short(file: str) -> str:
+    """Return a library's file from its site-packages on."""
+    _, libraries, inside = file.rpartition("/site-packages/")
+    return f"site-packages/{inside}" if libraries else file
+
+
+def _cost(here: Measured, there: Measured, against: str) -> Cost | Missing:
+    if not here.cpu.keys() & there.cpu.keys():
+        return Missing(reason="the workload has no round in which both builds were measured")
+    rss = median(here.rss) / median(there.rss) if here.rss and there.rss else None
+    return Cost(against=against, cpu=compare_paired(there.cpu, here.cpu), rss=rss,
+                import_seconds=median(here.imports) if here.imports else None)
