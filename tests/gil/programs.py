@@ -184,3 +184,19 @@ shim.gilscope_gil_stop()
 print(time.monotonic() - begin)
 two()
 """
+
+CHOSEN_FORK = """
+# A child of a program that has begun to record by itself is not recorded, and leaves its parent's file alone.
+import ctypes, os, sys, threading
+
+shim = ctypes.PyDLL(None)
+shim.gilscope_gil_start(os.fsencode(sys.argv[1]))
+child = os.fork()
+if not child:
+    for _ in range(20):
+        thread = threading.Thread(target=int)
+        thread.start()
+        thread.join()
+else:
+    os.waitpid(child, 0)
+"""

@@ -234,6 +234,12 @@ def test_recording_begins_and_ends_when_the_program_says_so(label, record, tmp_p
 
 
 @pytest.mark.parametrize("label", BUILDS)
+def test_forked_child_leaves_its_parents_file_alone(label, record, tmp_path):
+    recorded = record(label, programs.CHOSEN_FORK, str(tmp_path / "records"), **{preload.VARIABLE: ""})
+    assert len(recorded.process.threads) == 1
+
+
+@pytest.mark.parametrize("label", BUILDS)
 def test_programs_that_are_no_python_leave_nothing(label, record):
     recorded = record(label, "import subprocess; subprocess.run(['sh', '-c', 'true'], check=True)")
     assert len(recorded.processes) == 1

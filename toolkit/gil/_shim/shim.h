@@ -120,6 +120,7 @@ struct self {                   /* what a thread keeps of its own */
     struct chunk *chunk;
     uint16_t own[CHUNKS_PER_THREAD];
     uint32_t owned, current;
+    uint32_t entry_tries;
 };
 
 extern int recording;

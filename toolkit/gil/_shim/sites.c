@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-enum { TRIES = 32, NEAR = 1 << 16, TIMED = 63, LONG = 5000 };      /* ns; what took longer had lost its CPU */
+enum { TRIES = 32, NEAR = 1 << 16, TIMED = 63, ENTRY_TRIES = 32 };
+enum { LONG = 5000 };           /* ns; a look that took longer had lost its CPU */
 
 static uint32_t hashed(struct place place, enum reason reason, uint64_t object)
 {
@@ -81,7 +82,7 @@ uint32_t sample(struct slot *slot, enum reason reason, uint64_t type)
     uint64_t begin = timed ? now() : 0;
     if (!sites_known || !own_place(&place))
         return 0;
-    if (unlikely(slot->entry[0] == 0))
+    if (unlikely(slot->entry[0] == 0 && self.entry_tries < ENTRY_TRIES && ++self.entry_tries))
         own_entry(slot->entry, sizeof slot->entry);
     uint32_t number = find(slot, place, reason, type);
     if (timed) {
