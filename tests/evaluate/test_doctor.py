@@ -123,6 +123,7 @@ def test_all_culprits_stand_in_one_report_with_their_way(report, label):
     culprits = ("flips", "old", "lazy", "strange", "inner")
     assert all(f"{name} 1.0 on {label} turns the GIL on" in text for name in culprits)
     assert "loaded through flips (flips/__init__.py:1)" in text
+    assert f"absent 1.0 on {label} has no wheel\n" in text
     assert "loaded through inner.use (inner/use.py:1)" in text
 
 

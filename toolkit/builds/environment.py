@@ -36,6 +36,7 @@ WITHOUT_DEPENDENCIES = {"pyperf"}
 WHEELS_ONLY = {"numpy", "gevent"}
 # A source distribution may be built as long as it compiles nothing.
 NO_COMPILERS = {"CC": "false", "CXX": "false", "CARGO": "false", "RUSTC": "false"}
+NO_WHEEL = "no wheel for this build"
 RETRY_SECONDS = 3600.0    # a package without a wheel may get one; asking at every start would cost seconds
 INSTALL_SECONDS = 300.0
 
@@ -281,7 +282,7 @@ def run_installer(command: Sequence[str | Path], extra: dict[str, str] | None = 
 def shortened(reason: str) -> str:
     """Return an installer's complaint in one line of at most 300 characters."""
     if re.search(r"no matching distribution|no wheels|has no usable wheels|no pre-built wheels", reason, re.IGNORECASE):
-        return "no wheel for this build"
+        return NO_WHEEL
     lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", reason).splitlines() if line.strip()]
     told = [line for line in lines if re.match(r"error|caused by|.*cause:", line, re.IGNORECASE)] or lines[-1:]
     return textwrap.shorten(" ".join(told), 300, placeholder="...")

@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from toolkit.builds.environment import normalized
+from toolkit.builds.environment import NO_WHEEL, normalized
 from toolkit.evaluate.judge import InterpreterStatus, Status, gil_users, loadable_nowhere, lost_modules
 from toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 
@@ -153,11 +153,18 @@ def _blockers(report: BuildReport) -> Iterable[str]:
     for finding in report.findings:
         status = finding.verdict.status
         if status.blocks:
-            what = f"{finding.name} {finding.version}".strip()
-            yield f"{what} on {report.build.label} {_clause(status)}: {_why(report, finding)}{_newer(report, finding)}"
+            why = _why(report, finding)
+            told = "" if why == NO_WHEEL else f": {why}"
+            yield f"{_what(finding)} on {report.build.label} {_clause(status)}{told}{_newer(report, finding)}"
     if report.unowned:
         yield (f"{', '.join(report.unowned)} on {report.build.label} turns the GIL on and belongs to no package: "
                "it came with the interpreter or was put there by hand")
+
+
+def _what(finding: Finding) -> str:
+    """Return name and version; of what could not be installed, the version that the build with the GIL has."""
+    there = finding.seen.reference_distribution
+    return f"{finding.name} {finding.version or (there.version if there else '')}".strip()
 
 
 def _newer(report: BuildReport, finding: Finding) -> str:
@@ -166,7 +173,7 @@ def _newer(report: BuildReport, finding: Finding) -> str:
     version, status = report.newest[finding.name]
     if version in {"", finding.version}:
         return "; no newer version is there"
-    return f"; {version} {_clause(status)}, too" if status.blocks else f"; version {version} mends it"
+    return f"; version {version} {_clause(status)}, too" if status.blocks else f"; version {version} mends it"
 
 
 def _clause(status: Status) -> str:
