@@ -86,6 +86,8 @@ def warnings_of(results: Results, cell: Cell | None) -> list[str]:
                      "falls behind, and a longer load would see more of them fail")
     return found
 
+_LATER = "Their latency grew meanwhile, though: under a longer load they would fall behind."
+
 
 def findings(results: Results, build: Build) -> Iterator[str]:
     """Give what is to be said of one build, as far as it was measured."""
@@ -100,10 +102,16 @@ def findings(results: Results, build: Build) -> Iterator[str]:
         f"{build.label}, {load.text}: {POOL} {'free ' if build.free_threaded else ''}threads answer "
         f"{_share(threads.center)} of the requests in time, asyncio {_share(events.center)}; "
         f"{_verdict(threads.center, events.center)}"
+        + (f" {_LATER}" if _falls_behind(results, pool) and threads.center > HARDLY_ANY else "")
     )
     if cost is not None and cheap is not None:
         yield _cost_sentence(build, load, cost.center, cheap.center)
     yield from _sync_sentence(results, build, load)
+
+
+def _falls_behind(results: Results, cell: Cell | None) -> bool:
+    growth = results.metric(cell, "growth")
+    return growth is not None and growth.center > FALLING
 
 
 def _share(success: float) -> str:
@@ -112,7 +120,7 @@ def _share(success: float) -> str:
 
 def _verdict(threads: float, events: float) -> str:
     if threads >= NEARLY_ALL and events >= NEARLY_ALL:
-        return "that threads answer none no longer holds."
+        return "that threads answer none is not seen here; the source's pools and latencies are not known."
     if threads <= HARDLY_ANY and events >= NEARLY_ALL:
         return "as the source says."
     if events >= NEARLY_ALL:
