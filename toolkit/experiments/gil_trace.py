@@ -99,6 +99,7 @@ COUNTED = Lines("What is counted", (
     "A wait lasts from when a thread finds the GIL taken to when it has it.",
     "A try in vain is a wake-up, or the end of a switch interval, that finds it taken still.",
     "System calls: one for each try, each wake-up of a waiting thread, each yield; not the program's own.",
+    "Nor those of the C library's mutexes around the GIL, which strace shows to be about as many again.",
     "Waiting for each other: parked for a lock or an object, or yielding the CPU until one is free.",
 ))
 
@@ -210,7 +211,7 @@ def _on_cpu(results: Results, build: Build) -> Iterator[str]:
         return
     yield (f"{text}. In 2009 it was hundreds: since 3.2 a thread that waits sleeps for the switch interval, then asks "
            "once, and the one that gives the GIL away waits until another has it. "
-           f"All of it takes {calls * lasted:,.0f} system calls in {format_seconds(lasted)}; in 2009 it was "
+           f"All of it takes some {calls * lasted:,.0f} system calls in {format_seconds(lasted)}; in 2009 it was "
            "9.5 million in 45.5 s.")
 
 

@@ -80,7 +80,7 @@ class Summary:
     idle: float
     cpu: float | None         # of the threads whose end was seen; None when none was
     run_queue: float | None
-    system_calls: int         # for waiting: each try, each wake-up of a waiter, each yield; not the program's own
+    system_calls: int         # each try, wake-up of a waiter, yield; not those of the mutex around a GIL, as many again
     context_switches: int | None
     overhead: float           # CPU seconds that measuring took, estimated from costs measured at the start
     threads: tuple[ThreadSummary, ...]
