@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.evaluate.places import at_hand
+from toolkit.errors import BuildError
 from toolkit.evaluate import scratch
 from toolkit.evaluate.scratch import Request, name_of, prepare
 
@@ -83,6 +84,16 @@ def test_what_has_no_wheel_anywhere_does_not_stop_the_rest(installer):
     found = prepare(Request(requirements=("thing", "other")), builds("3.14", "3.14t"))
     assert [each.missing for each in found.values()] == [{"thing": "no wheel for this build"}] * 2
     assert [versions(each) for each in found.values()] == [{"other": "2.0"}] * 2
+
+
+@pytest.mark.parametrize("told", [
+    "WARNING: Retrying (Retry(total=0)) after connection broken by 'X'\nERROR: No matching distribution found for thing",
+    "error: Request failed after 3 retries in 5.5s\n  cause: Failed to fetch: somewhere",
+])
+def test_an_index_that_does_not_answer_is_no_missing_wheel(installer, monkeypatch, told):
+    monkeypatch.setattr(scratch, "run_installer", lambda *_: told)
+    with pytest.raises(BuildError, match="does not answer"):
+        prepare(Request(requirements=("thing",)), builds("3.14"))
 
 
 def test_sources_are_built_only_when_that_was_asked_for(installer):

@@ -233,7 +233,7 @@ def _report(place: _Place) -> BuildReport:
         seen = Seen(
             distribution=found, free_threaded=place.build.free_threaded,
             run=imports[name].run if name in imports else None,
-            missing=place.scratch.missing.get(name, "it was not installed"),
+            missing=_missing(place, name),
             extensions=tuple(told[file] for _, file in found.extensions) if found else (),
             reference=place.known[name].run if name in place.known else None, reference_distribution=there.get(name))
         return _finding(place, name, _asked_more(place, seen, imports[name].wanted) if name in imports else seen)
@@ -243,6 +243,13 @@ def _report(place: _Place) -> BuildReport:
                        others=len(by_name) - sum(name in by_name for name in names),
                        twins=_twins(place, names),
                        unowned=_unowned([each.run for each in imports.values()], place.scratch.distributions))
+
+
+def _missing(place: _Place, name: str) -> str:
+    reason = place.scratch.missing.get(name, "it was not installed")
+    if place.twin and place.there and place.twin != place.build and name in place.there.missing:
+        reason += f", nor for {place.twin.label}"   # so it is not about the GIL, and may be a slip of the pen
+    return reason
 
 
 def _asked_more(place: _Place, seen: Seen, wanted: Wanted) -> Seen:

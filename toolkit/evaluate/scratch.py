@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import tempfile
+import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 from toolkit.builds.environment import create, identity, installer, normalized, python_of, run_installer, shortened
 from toolkit.builds.inspection import version_key
 from toolkit.builds.places import cache_dir, locked, uv_command
+from toolkit.errors import BuildError
 from toolkit.evaluate.distributions import installed, site_folders
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ FRESH_SECONDS = 24 * 3600.0     # a new wheel may be out tomorrow
 KEPT_SECONDS = 7 * FRESH_SECONDS
 # What an installer says of a requirement without a wheel: pip, then uv.
 _MISSING = re.compile(r"(?:No matching distribution found for|Because(?: only)?) ([A-Za-z0-9][\w.-]*)")
+# What they say when they gave up asking: pip goes on as if there were no such package.
+_UNREACHED = re.compile(r"Retry\(total=0|Failed to fetch|Request failed after", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +166,7 @@ def _install(folder: Path, request: Request, pins: Sequence[str]) -> dict[str, s
         limits = [*options, "--constraint", constraints.name] if pins else options
         if not pins:
             return _install_rest(folder, request.requirements, options)
-        reason = run_installer([*installer(folder), *limits, *request.requirements])
+        reason = _installed(folder, [*limits, *request.requirements])
         if not reason:
             return {}
         # The resolver gives up at the first thing that is missing; the other build has told what there is to install.
@@ -177,7 +181,7 @@ def _install_rest(folder: Path, requirements: Sequence[str], options: Sequence[s
     missing: dict[str, str] = {}
     todo = {name_of(text): text for text in requirements}
     while todo:
-        reason = run_installer([*installer(folder), *options, *todo.values()])
+        reason = _installed(folder, [*options, *todo.values()])
         if not reason:
             return missing
         names = [normalized(match.rstrip(".-")) for match in _MISSING.findall(reason)]
@@ -191,7 +195,20 @@ def _install_rest(folder: Path, requirements: Sequence[str], options: Sequence[s
 
 def _one_by_one(folder: Path, requirements: Iterable[str], options: Sequence[str]) -> dict[str, str]:
     return {name_of(text): shortened(reason) for text in requirements
-            if (reason := run_installer([*installer(folder), *options, text]))}
+            if (reason := _installed(folder, [*options, text]))}
+
+
+def _installed(folder: Path, arguments: Sequence[str]) -> str:
+    """Install; return "" or why it failed.
+
+    Raises:
+        BuildError: The index does not answer: then nothing is known of any package.
+    """
+    reason = run_installer([*installer(folder), *arguments])
+    if _UNREACHED.search(reason):
+        told = next(line for line in reason.splitlines() if _UNREACHED.search(line)).rpartition("broken by ")[2].strip()
+        raise BuildError(f"the package index does not answer ({textwrap.shorten(told, 200)}); --offline does without")
+    return reason
 
 
 def name_of(requirement: str) -> str:
