@@ -231,9 +231,21 @@ def _doubts(report: BuildReport) -> Iterable[str]:
         if nowhere := loadable_nowhere(finding.seen):
             yield (f"{finding.name} {finding.version} on {report.build.label}: {_shown(nowhere, ', ')} cannot be "
                    "loaded here, with the GIL neither; on a machine where it can, ask again")
+    if spared := [finding for finding in report.findings if _spared(finding)]:
+        last = spared[0].seen.interpreters[-1]
+        yield (f"{report.build.label} itself {last.reason} while importing {last.during} in interpreter "
+               f"{len(spared[0].seen.interpreters)}, with the standard library alone, too: not held against "
+               f"{_shown([finding.name for finding in spared], ', ')}")
     for name in report.twins:
         yield (f"{name} on {report.build.label}: the installer took a pure Python wheel; other builds have compiled "
                "code of the same version")
+
+
+def _spared(finding: Finding) -> bool:
+    """Return whether its last interpreter broke and the package was not blamed for it."""
+    runs = finding.seen.interpreters
+    return (bool(runs) and runs[-1].kind in {"crash", "hang"}
+            and finding.interpreters not in {InterpreterStatus.CRASH, InterpreterStatus.HANG})
 
 
 def _interpreters(report: BuildReport) -> Iterable[str]:
