@@ -122,7 +122,7 @@ def _measured(recording: Recording, summary: Summary, inflation: float | str | N
     of_cpu = "" if share is None else f", {share:.2%} of the program's" if share >= LEAST else ", below 0.01% of it"
     yield f"Measuring took {format_seconds(summary.overhead)} of CPU time{of_cpu}, by costs measured at the start."
     queued = queued_share(recording)
-    if queued is not None and queued > BUSY:
+    if queued is not None and queued > BUSY and len(summary.threads) > 1:
         yield (f"The machine was busy: the threads waited for a core {queued:.0%} of the time in which they wanted "
                "one. Who holds a lock then keeps it longer than on a quiet machine.")
     if isinstance(inflation, float):
