@@ -249,9 +249,9 @@ def _gil_figure(results: Results) -> TimelineFigure:
     panels = [_panel(results, cell, EXCERPT, states, "") for cell in _cells(results)
               if _has_gil(cell) and _work(cell) in {"cpu", "io"}]
     return TimelineFigure(
-        name="gil-trace", title="How the GIL changes hands", x=seconds_axis("time"), states=states,
+        name="gil-trace", title="How the GIL changes hands", x=seconds_axis("time since the start of the stretch shown"), states=states,
         panels=tuple(panel for panel in panels if panel is not None),
-        note=f"{format_seconds(EXCERPT)} out of the latest round. Where a lane is empty the thread neither has nor "
+        note=f"{1e3 * EXCERPT:g} ms out of the latest round. Where a lane is empty the thread neither has nor "
         "wants the GIL: it waits in a system call, or for a core while it gives the GIL away.",
     )
 
@@ -261,9 +261,9 @@ def _parked_figure(results: Results) -> TimelineFigure:
     panels = [_panel(results, cell, PARKED_EXCERPT, states, RUNS) for cell in _cells(results)
               if not _has_gil(cell) and _work(cell) in {"lock", "list"}]
     return TimelineFigure(
-        name="gil-trace-parked", title="Without a GIL: threads wait for what they share", x=seconds_axis("time"),
+        name="gil-trace-parked", title="Without a GIL: threads wait for what they share", x=seconds_axis("time since the start of the stretch shown"),
         states=states, panels=tuple(panel for panel in panels if panel is not None),
-        note=f"{format_seconds(PARKED_EXCERPT)} out of the latest round. A thread that spins yields its core until the "
+        note=f"{1e3 * PARKED_EXCERPT:g} ms out of the latest round. A thread that spins yields its core until the "
         "lock is free; after 40 times it is parked.",
     )
 
