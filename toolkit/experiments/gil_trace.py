@@ -95,6 +95,7 @@ class GilTrace(Experiment):
         return tuple(figure for figure in (_gil_figure(results), _parked_figure(results)) if figure.panels)
 
 
+X = seconds_axis("time since the start of the stretch shown")
 COUNTED = Lines("What is counted", (
     "A wait lasts from when a thread finds the GIL taken to when it has it.",
     "A try in vain is a wake-up, or the end of a switch interval, that finds it taken still.",
@@ -249,7 +250,7 @@ def _gil_figure(results: Results) -> TimelineFigure:
     panels = [_panel(results, cell, EXCERPT, states, "") for cell in _cells(results)
               if _has_gil(cell) and _work(cell) in {"cpu", "io"}]
     return TimelineFigure(
-        name="gil-trace", title="How the GIL changes hands", x=seconds_axis("time since the start of the stretch shown"), states=states,
+        name="gil-trace", title="How the GIL changes hands", x=X, states=states,
         panels=tuple(panel for panel in panels if panel is not None),
         note=f"{1e3 * EXCERPT:g} ms out of the latest round. Where a lane is empty the thread neither has nor "
         "wants the GIL: it waits in a system call, or for a core while it gives the GIL away.",
@@ -261,7 +262,7 @@ def _parked_figure(results: Results) -> TimelineFigure:
     panels = [_panel(results, cell, PARKED_EXCERPT, states, RUNS) for cell in _cells(results)
               if not _has_gil(cell) and _work(cell) in {"lock", "list"}]
     return TimelineFigure(
-        name="gil-trace-parked", title="Without a GIL: threads wait for what they share", x=seconds_axis("time since the start of the stretch shown"),
+        name="gil-trace-parked", title="Without a GIL: threads wait for what they share", x=X,
         states=states, panels=tuple(panel for panel in panels if panel is not None),
         note=f"{1e3 * PARKED_EXCERPT:g} ms out of the latest round. A thread that spins yields its core until the "
         "lock is free; after 40 times it is parked.",
