@@ -79,9 +79,9 @@ def test_stopping_ends_what_runs(tmp_path):
     program = f"""
 from pathlib import Path
 import sys
-from toolkit.evaluate.doctor import _all_at_once
+from toolkit.evaluate.doctor_imports import all_at_once
 from toolkit.evaluate.imports import Wanted, import_run
-_all_at_once(lambda _: import_run(Path(sys.executable), Wanted(roots=("thing",)), path=[{str(tmp_path)!r}]), ["a"])
+all_at_once(lambda _: import_run(Path(sys.executable), Wanted(roots=("thing",)), path=[{str(tmp_path)!r}]), ["a"])
 """
     process = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parents[2], stderr=subprocess.PIPE)
     deadline = time.monotonic() + 30

@@ -6,21 +6,19 @@ Which process runs when is decided here; what it means is decided in `judge`.
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from toolkit.builds.install import usable_cores
 from toolkit.builds.pairing import minor_of
 from toolkit.evaluate import judge as judging
-from toolkit.evaluate.children import end_all
+from toolkit.evaluate.doctor_imports import Import, all_at_once, import_each
 from toolkit.evaluate.imports import LIMIT, Wanted, import_run, interpreter_runs
 from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
 from toolkit.evaluate.scratch import Request, name_of, prepare
 from toolkit.evaluate.slots import read_extensions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.evaluate.facts import Distribution, ImportRun
     from toolkit.evaluate.scratch import Scratch
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 # What packages import most, for a control run after a crash that left no list of its own.
 USUAL_STDLIB = ("asyncio", "collections", "ctypes", "datetime", "decimal", "hashlib", "json", "logging", "pickle",
                 "random", "re", "socket", "ssl", "struct", "subprocess", "tempfile", "threading", "typing", "zlib")
-MOST_SWEPT = 150   # modules of a package; the first ones show what the others would
 NOT_A_CONTROL = {"antigravity", "idlelib", "this", "turtledemo", "__main__"}   # importing them does something
 
 
@@ -95,7 +92,7 @@ def diagnose(
     requested = {name_of(text) for text in request.requirements}
     compiled = {(each.name, each.version) for scratch in scratches.values() for each in scratch.distributions
                 if each.extensions}
-    reference_runs: dict[str, dict[str, _Import]] = {}
+    reference_runs: dict[str, dict[str, Import]] = {}
     reports = []
     for build in builds:
         twin = twins[build.label]
@@ -105,7 +102,8 @@ def diagnose(
         there = scratches.get(twin.label) if twin else None
         if twin and there and twin.label not in reference_runs:
             say(f"{twin.label}: import {len(_worth(there, None, requested))} packages, to compare with")
-            reference_runs[twin.label] = _runs(there, _worth(there, None, requested), options, {})
+            reference_runs[twin.label] = import_each(
+                there, _worth(there, None, requested), {}, limit=options.limit)
         known = reference_runs.get(twin.label, {}) if twin else {}
         say(f"{build.label}: look at {len(_worth(scratch, there, requested))} packages")
         reports.append(_report(_Place(build, twin, scratch, there, known, compiled, requested, options)))
@@ -156,7 +154,7 @@ class _Place:
     twin: Build | None
     scratch: Scratch
     there: Scratch | None           # the twin's environment
-    known: dict[str, _Import]       # what was imported on the twin
+    known: dict[str, Import]       # what was imported on the twin
     compiled: set[tuple[str, str]]  # name and version of what has C code on any build
     requested: set[str]
     options: Options
@@ -168,57 +166,6 @@ def _worth(scratch: Scratch, there: Scratch | None, requested: set[str]) -> list
     return sorted(names | {each.name for each in (there.distributions if there else ()) if each.extensions})
 
 
-@dataclass(frozen=True, slots=True)
-class _Import:
-    """What was imported of a distribution, and what came of it."""
-
-    level: int         # an index into what `_levels` gives
-    wanted: Wanted
-    run: ImportRun
-
-
-def _runs(
-    scratch: Scratch, names: Sequence[str], options: Options, known: Mapping[str, _Import],
-) -> dict[str, _Import]:
-    """Import each distribution; of one that is `known` from the twin, what could be imported there."""
-    by_name = {each.name: each for each in scratch.distributions}
-
-    def run(name: str) -> _Import:
-        levels = list(enumerate(_levels(by_name[name])))
-        if name in known:
-            levels = [levels[known[name].level]]
-        done = []
-        for level, wanted in levels:
-            run = import_run(scratch.python, wanted, limit=options.limit, memo=scratch.answers)
-            done.append(_Import(level, wanted, run))
-            if run.kind == "done":
-                return done[-1]
-        return done[0]
-
-    return _all_at_once(run, [name for name in names if name in by_name])
-
-
-def _levels(found: Distribution) -> tuple[Wanted, ...]:
-    """Return what to import: everything, and less where that breaks.
-
-    A module inside may start a server, or want to be loaded by another one only: what breaks with the GIL, too, is
-    left out on every build.
-    """
-    whole = Wanted(roots=found.modules, sweep=found.inner[:MOST_SWEPT] if found.extensions else (),
-                   extensions=tuple(name for name, _ in found.extensions))
-    return whole, replace(whole, sweep=()), Wanted(roots=whole.roots)
-
-
-def _all_at_once[T](function: Callable[[str], T], names: Sequence[str]) -> dict[str, T]:
-    with ThreadPoolExecutor(usable_cores()) as pool:
-        try:
-            return dict(zip(names, pool.map(function, names), strict=True))
-        except BaseException:   # Ctrl-C, mostly: the pool would wait for what runs, a minute or more
-            pool.shutdown(wait=False, cancel_futures=True)
-            end_all()
-            raise
-
-
 def _report(place: _Place) -> BuildReport:
     by_name = {each.name: each for each in place.scratch.distributions}
     there = {each.name: each for each in place.there.distributions} if place.there else {}
@@ -226,7 +173,7 @@ def _report(place: _Place) -> BuildReport:
     files = [file for each in place.scratch.distributions for file in each.extensions]
     told = {extension.file: extension for extension in read_extensions(
         place.scratch.python, files, memo=place.scratch.answers)}
-    imports = _runs(place.scratch, names, place.options, place.known)
+    imports = import_each(place.scratch, names, place.known, limit=place.options.limit)
 
     def look(name: str) -> Finding:
         found = by_name.get(name)
@@ -238,7 +185,7 @@ def _report(place: _Place) -> BuildReport:
             reference=place.known[name].run if name in place.known else None, reference_distribution=there.get(name))
         return _finding(place, name, _asked_more(place, seen, imports[name].wanted) if name in imports else seen)
 
-    findings = tuple(_all_at_once(look, names).values())
+    findings = tuple(all_at_once(look, names).values())
     return BuildReport(build=place.build, reference=place.twin if place.there else None, findings=findings,
                        others=len(by_name) - sum(name in by_name for name in names),
                        twins=_twins(place, names),
