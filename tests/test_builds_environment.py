@@ -70,6 +70,12 @@ def test_a_second_call_starts_no_process(build, installer):
     assert installer.commands == []
 
 
+def test_builds_of_one_version_do_not_wait_for_each_other(build, installer):
+    environments = [build_environment(replace(build, free_threaded=kind), ["one"]) for kind in (False, True)]
+    folders = [each.python.parents[1] for each in environments]
+    assert {path.name for path in folders[0].parent.glob("*.lock")} == {f"{folder.name}.lock" for folder in folders}
+
+
 def test_only_what_is_missing_is_added(build, installer):
     build_environment(build, ["one"])
     installer.commands.clear()

@@ -77,7 +77,9 @@ def build_environment(
     if found := _ready(folder, build, wanted):
         return _checked(found, build, packages)
     try:
-        with locked(folder.with_suffix(".lock"), lambda: say(f"{build.label}: waiting for its environment")):
+        # Not with_suffix: what follows the last dot of "3.14.7-0123" is a part of the name.
+        lock = folder.with_name(f"{folder.name}.lock")
+        with locked(lock, lambda: say(f"{build.label}: waiting for its environment")):
             found = _ready(folder, build, wanted) or _install(folder, build, wanted, say)
     except OSError as error:
         raise BuildError(
