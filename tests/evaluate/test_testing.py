@@ -97,9 +97,22 @@ def test_command_that_does_not_exist_is_an_ending(make_project, monkeypatch):
     assert "no-such-runner" in found.output
 
 
-def test_unittest_tells_its_exit_code_alone(make_project, monkeypatch):
-    found = run(make_project("", tests="python -m unittest discover -q"), monkeypatch)
-    assert (found.passed, found.ending) == (None, "5" if sys.version_info >= (3, 12) else "0")   # 5: no tests were run
+def test_unittests_summary_is_read(make_project, monkeypatch):
+    found = run(make_project("""
+        import unittest
+
+        class App(unittest.TestCase):
+            def test_passes(self): ...
+            def test_fails(self): self.fail()
+            def test_breaks(self): raise RuntimeError
+            def test_skipped(self): self.skipTest("not here")
+        """, tests="python -m unittest discover -q"), monkeypatch)
+    assert (found.passed, found.failed, found.errors, found.skipped, found.ending) == (1, 1, 1, 1, "1")
+
+
+def test_command_that_does_not_tell_has_its_exit_code_alone(make_project, monkeypatch):
+    found = run(make_project("", tests="python -c 'raise SystemExit(5)'"), monkeypatch)
+    assert (found.passed, found.failed, found.ending) == (None, None, "5")
 
 
 def test_no_tests_and_no_time_have_reasons(make_project, tmp_path):
@@ -128,7 +141,8 @@ def test_witness_tells_who_turned_the_gil_on_and_where_it_was_asked_for(tmp_path
     chain = [["/env/a/__init__.py", 1], [str(tmp_path / "copy" / "app.py"), 7], [str(tmp_path / "test_app.py"), 2]]
     told = [{"load": "a._c", "chain": chain}, {"flip": "a._c"}, {"flip": "a._c"}, {"gil": True}]
     path.write_text("\n".join(map(json.dumps, told)) + '\n{"gi')
-    assert testing._witnessed(path, shown) == (True, ("a._c",), (Place(file="src/app.py", line=7, what="a._c"),))
+    assert testing._witnessed(path, shown) == (True, ("a._c",), (
+            Place(file="src/app.py", line=7, what="a._c", way=("/env/a/__init__.py:1",)),))
     path.write_text('{"gil": false}\n')
     assert testing._witnessed(path, shown) == (False, (), ())
     assert testing._witnessed(tmp_path / "none", shown) == (None, (), ())

@@ -4,70 +4,32 @@ from dataclasses import replace
 
 import pytest
 
+from tests.evaluate.made_up import (
+    CACHE,
+    CLEAN,
+    NOT_DONE,
+    QUIET,
+    finding,
+    found,
+    gain,
+    inside,
+    ratio,
+    report,
+    suite,
+)
 from tests.fakes import make_build
-from toolkit.evaluate.doctor import BuildReport, Finding
 from toolkit.evaluate.evaluation import (
-    BuildEvaluation,
     Contention,
     Cost,
-    Gain,
     InterpretersEvaluation,
     Interval,
-    MachineFacts,
     Missing,
-    Place,
     ProcessesEvaluation,
     RaceFact,
-    Races,
-    TestRun,
     Word,
 )
-from toolkit.evaluate.facts import Distribution
-from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
+from toolkit.evaluate.judge import InterpreterStatus, Status
 from toolkit.evaluate.verdict import conclude, conclude_interpreters, conclude_processes
-from toolkit.stats.paired import Comparison
-
-NOT_DONE = Missing(reason="not asked for")
-QUIET = MachineFacts(cores=2, effective=1.95, run_queue=0.02, governor=None, libc="glibc 2.36", doubts=())
-CACHE = Place(file="cache.py", line=41, what="", seconds=1.0)
-CLEAN = Races(build="3.14t", found=(), command=("pytest",))
-
-
-def ratio(value, *, width=0.02, rounds=20, floor=0.01):
-    return Comparison(ratio=value, lo=value * (1 - width), hi=value * (1 + width), confidence=0.95, floor=floor,
-                      rounds=rounds)
-
-
-def finding(status=Status.READY, interpreters=InterpreterStatus.OK, *reasons):
-    distribution = Distribution(name="lxml", version="6.1", modules=("lxml",), inner=(), extensions=(), tags=(),
-                                pure=False)
-    return Finding(name="lxml", version="6.1", requested=True, seen=Seen(distribution=distribution),
-                   verdict=Verdict(status=status, reasons=reasons), interpreters=interpreters,
-                   interpreter_reasons=reasons)
-
-
-def report(*findings, unowned=()):
-    return BuildReport(build=make_build("3.14t"), reference=make_build("3.14"), findings=findings, others=3,
-                       unowned=unowned)
-
-
-def suite(**changes):
-    usual = TestRun(build="3.14t", command=("pytest",), passed=412, failed=0, errors=0, skipped=1, seconds=9.0,
-                    ending="0", gil_end=False, culprits=(), output="")
-    return replace(usual, **changes)
-
-
-def gain(measured=NOT_DONE, predicted=NOT_DONE, wait=0.58):
-    return Gain(against="3.14", wait_share=wait, ceiling=1.9, predicted=predicted, measured=measured)
-
-
-def found(**changes):
-    usual = BuildEvaluation(
-        build=make_build("3.14t"), offered=NOT_DONE, readiness=report(finding()), tests=suite(),
-        reference_tests=suite(build="3.14", gil_end=True), cost=Cost(against="3.14", cpu=ratio(0.95), rss=1.1,
-                                                                     import_seconds=0.1),
-        gain=gain({2: ratio(1.8)}), contention=Contention(inflation=1.02, parked=0.01, places=()))
-    return replace(usual, **changes)
 
 
 def test_all_evidence_together_is_ready_with_high_confidence():
@@ -87,6 +49,8 @@ def test_all_evidence_together_is_ready_with_high_confidence():
     ({"tests": suite(ending="crash: SIGSEGV")}, CLEAN, "the tests crash: SIGSEGV"),
     ({"tests": suite(failed=2, ending="1")}, CLEAN, "2 tests fail that pass on 3.14"),
     ({"tests": suite(failed=2, ending="1"), "reference_tests": NOT_DONE}, CLEAN, "2 tests fail"),
+    ({"tests": suite(failed=1, ending="1")}, CLEAN, "1 test fails that passes on 3.14"),
+    ({"tests": suite(passed=None, failed=None, errors=None, ending="3")}, CLEAN, "exit code 3, not on 3.14"),
     ({}, replace(CLEAN, found=(RaceFact(kind="lost update", variable="total", file="a.py", line=3, confirmed=True),)),
      "data race on total (lost update, a.py:3), confirmed: fix it first"),
 ])
@@ -118,6 +82,8 @@ def test_unconfirmed_race_does_not_block():
     ({"readiness": report(finding(Status.INTERPRETER))}, "interpreter at fault"),
     ({"tests": Missing(reason="no tests found")}, "nothing of the project was run on it"),
     ({"tests": suite(gil_end=None)}, "is not known"),
+    ({"tests": suite(passed=None, failed=None, ending="3"),
+      "reference_tests": suite(passed=None, failed=None, ending="3")}, "exit code 3, with the GIL, too"),
 ])
 def test_what_is_not_known_is_never_ready(changes, reason):
     verdict = conclude(found(**changes), QUIET, CLEAN)
@@ -189,11 +155,6 @@ def test_subinterpreters(statuses, word):
 def test_subinterpreters_not_looked_at():
     given = InterpretersEvaluation(build=make_build("3.14"), readiness=NOT_DONE, measured=NOT_DONE)
     assert conclude_interpreters(given, QUIET).word is Word.INCONCLUSIVE
-
-
-def inside(*findings, measured=NOT_DONE, failure=""):
-    return InterpretersEvaluation(build=make_build("3.14"), readiness=report(*findings), measured=measured,
-                                  failure=failure)
 
 
 def test_subinterpreters_by_a_measured_workload_are_sure():

@@ -62,8 +62,9 @@ def add_parser(commands: Any) -> None:
                         help="Build from source what has no wheel. Runs the packages' build scripts.")
     parser.add_argument("--explain", metavar="NAME",
                         help="Show everything known of a package, an extension module or its file, and nothing else.")
-    parser.add_argument("--json", action="store_true", help="Print JSON, for scripts.")
-    parser.add_argument("--markdown", action="store_true", help="Print Markdown, for pasting.")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="Print JSON, for scripts.")
+    form.add_argument("--markdown", action="store_true", help="Print Markdown, for pasting.")
     parser.set_defaults(run=run)
 
 
@@ -84,7 +85,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _targets(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
     if wanted is not None:
-        return select_builds(found, wanted)
+        builds = select_builds(found, wanted)
+        if with_gil := [build.label for build in builds if not build.free_threaded]:
+            raise UnknownNameError(f"{', '.join(with_gil)} has a GIL: --builds names those without; their twins with "
+                                   "one are compared with by themselves, and judged for subinterpreters")
+        return builds
     free = sorted((build for build in found.builds if build.free_threaded), key=lambda each: version_key(each.version))
     if not free:
         raise BuildError("no free-threaded build is at hand: gilscope builds install 3.14t gets one")

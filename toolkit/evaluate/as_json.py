@@ -30,7 +30,7 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one form per kind of value
             return {"missing": value.reason}
         case BuildReport():
             (report,) = doctor_document.plain([value])["builds"]
-            return report
+            return _plain(report)
         case Build():
             return {"label": value.label, "version": value.version, "free_threaded": value.free_threaded}
         case Comparison():

@@ -46,6 +46,7 @@ class Place:
     line: int
     what: str                    # what happens there: "list.append", an extension module; "" when it is not known
     seconds: float = 0.0         # that threads waited there, all of them together
+    way: tuple[str, ...] = ()    # "file:line" of what is imported from there on until it happens, the outermost first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ class Gain:
     """How many times faster the workload could be, or is, without the GIL."""
 
     against: str                                  # the build with the GIL
-    wait_share: float | None                      # of thread time there that was spent waiting for the GIL, 0..1
+    wait_share: float | None                      # of thread time there, spent waiting for the GIL, 0..1
     ceiling: float | None                         # 1 / (1 - that share), at most the effective cores
     predicted: Interval | Missing
     measured: Mapping[int, Comparison] | Missing  # by number of threads; 0: the program chooses

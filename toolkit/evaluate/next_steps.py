@@ -35,7 +35,7 @@ def next_steps(
     steps = [*_packages(builds), *_races(races), *_tests(builds), *_contention(builds)]
     ready = [each.target for each in conclusions if each.word in {Word.READY, Word.WITH_COST}]
     if ready:
-        steps.append(f"run your program on {ready[0]} with your own load; gilscope gil shows where threads wait")
+        steps.append(f"try {ready[0]} with your program's own load; gilscope gil shows where its threads wait")
     return tuple(dict.fromkeys(steps))
 
 
@@ -84,6 +84,6 @@ def _contention(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
     """Yield the project's own lines where threads wait for each other; what a library does there is its own affair."""
     lines = {(place.file, place.line): None for build in builds if not isinstance(build.contention, Missing)
              for place in build.contention.places
-             if not place.file.startswith(("/", "site-packages/")) and place.seconds >= LEAST_WAITED}
+             if not place.file.startswith(("/", "lib/", "site-packages/")) and place.seconds >= LEAST_WAITED}
     for file, line in list(lines)[:MOST_LINES]:
         yield f"{file}:{line}: let each thread have an object of its own there, and merge them later"

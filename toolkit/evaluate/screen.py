@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolkit.evaluate.doctor_document import way_to
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from toolkit.evaluate.evaluation import (
         BuildEvaluation,
         Conclusion,
+        Cost,
         Evaluation,
         Gain,
         InterpretersEvaluation,
@@ -29,7 +32,9 @@ if TYPE_CHECKING:
     from toolkit.report.document import Section
 
 MOST_NAMED = 4     # of anything in one line; --explain and --json have all
-TITLES = ("target", "verdict", "packages", "C files fit", "GIL off", "C code lost", "tests", "1 thread", "memory")
+TITLES = ("target", "verdict", "packages", "C files", "GIL off", "C lost", "tests", "1 thread", "memory")
+
+NOT_QUIET = "the machine is too busy or too small, see below"
 
 
 def document(found: Evaluation) -> Document:
@@ -43,8 +48,9 @@ def document(found: Evaluation) -> Document:
                                                   for line in _culprits(each))),
         *_titled("In the lock (metadata only, not a verdict)",
                  _merged((each.build.label, line) for each in found.builds for line in _offers(each))),
-        *_titled("Gain", (line for each in found.builds for line in _gain(each))),
-        *_titled("Where threads wait for each other", (line for each in found.builds for line in _contention(each))),
+        *_titled("Gain", (line for each in found.builds for line in _gain(each, found.machine))),
+        *_titled("Where threads wait for each other",
+                 (line for each in found.builds for line in _contention(each, found.machine))),
         *_titled("Races", _races(found)),
         *_titled("Machine", _machine(found.machine)),
         *_titled("Not looked at", _unexercised(found.conclusions)),
@@ -70,19 +76,20 @@ def _merged(told: Iterable[tuple[str, str]]) -> Iterator[str]:
 def _about(found: Evaluation) -> Iterator[str]:
     project = found.project
     lock = f"versions of {project.lock.name}" if project.lock else "versions of today"
-    yield (f"{len(project.requirements)} requirements, {lock}; tests: {' '.join(project.tests or ('none',))}; "
+    count = len(project.requirements)
+    yield (f"{count} requirement{'s' * (count != 1)}, {lock}; tests: {' '.join(project.tests or ('none',))}; "
            f"took {format_minutes(found.seconds)}")
     yield f"found: {'; '.join(project.found)}"
 
 
 def _table(found: Evaluation) -> Table:
     notes = Footnotes()
-    rows = [_build_row(each, _conclusion_of(found, each.build.label), notes) for each in found.builds]
+    rows = [_build_row(each, _conclusion_of(found, each.build.label), found.machine, notes) for each in found.builds]
     rows += [_interpreters_row(each, found, notes) for each in found.interpreters]
     for each in found.processes:
         target = f"processes on {each.build.label}"
         word = Entry(_conclusion_of(found, target).word)
-        rows.append((Entry(target), word, *[Entry()] * (len(TITLES) - 2)))
+        rows.append((Entry(_shown(target)), word, *[Entry()] * (len(TITLES) - 2)))
     columns = tuple(Column(title=title, align="left", key=title == "target") for title in TITLES)
     return Table(title="", columns=columns, rows=tuple(rows), footnotes=notes.texts())
 
@@ -91,7 +98,9 @@ def _conclusion_of(found: Evaluation, target: str) -> Conclusion:
     return next(each for each in found.conclusions if each.target == target)
 
 
-def _build_row(found: BuildEvaluation, conclusion: Conclusion, notes: Footnotes) -> tuple[Entry, ...]:
+def _build_row(
+    found: BuildEvaluation, conclusion: Conclusion, machine: MachineFacts | Missing, notes: Footnotes
+) -> tuple[Entry, ...]:
     report = found.readiness
     if isinstance(report, Missing):
         looked = [_absent(report, notes)] * 4
@@ -102,9 +111,13 @@ def _build_row(found: BuildEvaluation, conclusion: Conclusion, notes: Footnotes)
     cost = found.cost
     return (
         Entry(found.build.label), Entry(conclusion.word), *looked, _tests(found.tests, notes),
-        _absent(cost, notes) if isinstance(cost, Missing) else Entry(Inflation(cost.cpu)),
+        _one_thread(cost, machine, notes),
         Entry("") if isinstance(cost, Missing) or cost.rss is None else Entry(f"{(cost.rss - 1) * 100:+.0f} %"),
     )
+
+
+def _shown(target: str) -> str:
+    return target.replace(" on ", " ")   # the table has little room
 
 
 def _absent(missing: Missing, notes: Footnotes) -> Entry:
@@ -130,6 +143,16 @@ def _gil(found: BuildEvaluation, report: BuildReport) -> str:
     if isinstance(found.tests, Missing):
         return "at import"
     return {True: "no: tests", False: "yes", None: "at import"}[found.tests.gil_end]
+
+
+def _one_thread(cost: Cost | Missing, machine: MachineFacts | Missing, notes: Footnotes) -> Entry:
+    """Return how many times the CPU time one thread takes."""
+    if isinstance(cost, Missing):
+        return _absent(cost, notes)
+    if not _quiet(machine):
+        return _absent(Missing(reason=NOT_QUIET), notes)
+    times = replace(cost.cpu, ratio=1 / cost.cpu.ratio, lo=1 / cost.cpu.hi, hi=1 / cost.cpu.lo)
+    return Entry(Inflation(times))
 
 
 def _some(names: Sequence[str]) -> str:
@@ -162,7 +185,7 @@ def _interpreters_row(each: InterpretersEvaluation, found: Evaluation, notes: Fo
         loadable = Entry(f"{able}/{len(report.findings) + report.others}",
                          notes.marks(["packages that load all they have in an interpreter with its own GIL"]))
         looked = [loadable, Entry(), Entry(), Entry(_some(lost))]
-    return Entry(target), Entry(_conclusion_of(found, target).word), *looked, Entry(), Entry(), Entry()
+    return Entry(_shown(target)), Entry(_conclusion_of(found, target).word), *looked, Entry(), Entry(), Entry()
 
 
 def _why(conclusions: Sequence[Conclusion]) -> Iterator[str]:
@@ -187,16 +210,22 @@ def _culprits(found: BuildEvaluation) -> Iterator[str]:
 
 def _ways(report: BuildReport, finding: Finding, places: dict[str, Place]) -> str:
     users = gil_users(finding.seen)
-    names = list(users)
-    files = {extension.name: extension.file.rpartition("/")[2] for extension in finding.seen.extensions}
-    file = f" ({files[names[0]]})" if names[0] in files else ""
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    chain = next((way for name in names if (way := way_to(report, name))), ())
-    steps = list(dict.fromkeys([*(step.module for step in chain)]))
-    place = next((places[name] for name in names if name in places), None)
-    steps = [*([f"{place.file}:{place.line}"] if place else []), *steps]
+    # The one that the project asks for says most.
+    first, *others = sorted(users, key=lambda name: name not in places)
+    file = next((f" ({_untagged(extension.file)})" for extension in finding.seen.extensions
+                 if extension.name == first), "")
+    more = f" and {len(others)} more" if others else ""
+    if place := places.get(first):
+        steps = [f"{place.file}:{place.line}", *place.way]
+    else:
+        steps = list(dict.fromkeys(step.module for step in way_to(report, first)))
     via = f"; through {' -> '.join(steps)}" if steps else ""
-    return f"{names[0]}{file}{more}, seen by {users[names[0]]}{via}{_newest(report, finding)}"
+    return f"{first}{file}{more}, seen by {users[first]}{via}{_newest(report, finding)}"
+
+
+def _untagged(file: str) -> str:
+    """Return the name of an extension file without its build's tag, so that what is alike on builds reads alike."""
+    return re.sub(r"\.(?:cpython|abi3t?)\b.*", ".*.so", file.rpartition("/site-packages/")[2])
 
 
 def _newest(report: BuildReport, finding: Finding) -> str:
@@ -221,17 +250,24 @@ def _offers(found: BuildEvaluation) -> Iterator[str]:
         yield f"{len(found.offered) - len(without)} of {len(found.offered)} packages have a wheel{lacking}"
 
 
-def _gain(found: BuildEvaluation) -> Iterator[str]:
+def _quiet(machine: MachineFacts | Missing) -> bool:
+    return not isinstance(machine, Missing) and not machine.doubts
+
+
+def _gain(found: BuildEvaluation, machine: MachineFacts | Missing) -> Iterator[str]:
     if isinstance(found.gain, Missing):
         return
-    yield f"{found.build.label}: {'; '.join(_gain_parts(found.gain))}"
+    yield f"{found.build.label}: {'; '.join(_gain_parts(found.gain, quiet=_quiet(machine)))}"
 
 
-def _gain_parts(gain: Gain) -> Iterator[str]:
+def _gain_parts(gain: Gain, *, quiet: bool) -> Iterator[str]:
     if gain.wait_share is not None:
         yield f"threads wait for the GIL {gain.wait_share * 100:.0f} % of their time on {gain.against}"
     if gain.ceiling is not None:
         yield f"so at most {ratio_number(gain.ceiling)}x"
+    if not quiet:
+        yield f"no prediction and nothing measured: {NOT_QUIET}"
+        return
     if isinstance(gain.predicted, Missing):
         yield f"no prediction: {gain.predicted.reason}"
     else:
@@ -245,11 +281,11 @@ def _gain_parts(gain: Gain) -> Iterator[str]:
             for threads, each in gain.measured.items())
 
 
-def _contention(found: BuildEvaluation) -> Iterator[str]:
+def _contention(found: BuildEvaluation, machine: MachineFacts | Missing) -> Iterator[str]:
     if isinstance(found.contention, Missing):
         return
     parts = []
-    if found.contention.inflation is not None:
+    if found.contention.inflation is not None and _quiet(machine):
         parts.append(f"{found.contention.inflation:.2f} times the CPU time per operation")
     if found.contention.parked is not None:
         parts.append(f"parked {found.contention.parked * 100:.0f} % of their time")
@@ -265,8 +301,8 @@ def _races(found: Evaluation) -> Iterator[str]:
     if not found.races.found:
         yield f"none in the project's tests on {found.races.build}; what they did not run is not judged"
     for race in found.races.found:
-        word = "confirmed" if race.confirmed else "not confirmed"
-        yield f"{race.variable}: {race.kind} at {race.file}:{race.line} ({word})"
+        if not race.confirmed:   # the others are among the reasons
+            yield f"{race.variable}: {race.kind} at {race.file}:{race.line}, not confirmed by a second run"
 
 
 def _machine(machine: MachineFacts | Missing) -> Iterator[str]:

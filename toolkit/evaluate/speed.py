@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from toolkit.builds.environment import OWN_PACKAGES
 from toolkit.evaluate.evaluation import Contention, Cost, Gain, Interval, Missing, Place
 from toolkit.evaluate.predict import ceiling, predict
-from toolkit.evaluate.testing import Shown
+from toolkit.evaluate.testing import Shown, short
 from toolkit.evaluate.workload import Cell
 from toolkit.stats.paired import compare_paired
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolkit.stats.paired import Comparison
 
 MOST_PLACES = 10
+MAIN = "main"   # the summary's name of it
 OURS = Path(__file__).resolve().parents[2]
 STARVED = Missing(reason="every round was starved of the cores that it needed")
 
@@ -77,6 +78,8 @@ class Speed:
         here, there = self._found.get(Cell(label, most, model)), self._found.get(Cell(label, most))
         if here is None or there is None:
             return Missing(reason="no function was measured in several workers")
+        if here.unavailable:
+            return Missing(reason=f"{model} on {label}: {here.failure}")
         if here.failure or there.failure:
             return Missing(reason=f"the workload failed: {here.failure or there.failure}")
         return compare_paired(there.wall, here.wall) if here.wall.keys() & there.wall.keys() else STARVED
@@ -85,7 +88,9 @@ class Speed:
         """Return why the workload fails in a model where it does not in threads; "" where it does in both or none."""
         most = max(self._counts)
         here, there = self._found.get(Cell(label, most, model)), self._found.get(Cell(label, most))
-        return here.failure if here and there and not there.failure else ""
+        if here is None or there is None or here.unavailable or there.failure:
+            return ""
+        return here.failure
 
     def _gain(self, label: str, against: str, cost: Cost | Missing) -> Gain | Missing:
         counts = [count for count in self._counts if count != 1]
@@ -93,8 +98,9 @@ class Speed:
             return Missing(reason="there is one core only")
         most = max(counts)
         watched = self._measurer.watched(Cell(against, most))
-        share = None if isinstance(watched, Missing) else watched.wanted_share
-        effective = None if isinstance(self._machine, Missing) else self._machine.effective
+        share = None if isinstance(watched, Missing) else wait_share(watched)
+        quiet = not isinstance(self._machine, Missing) and not self._machine.doubts
+        effective = self._machine.effective if quiet and not isinstance(self._machine, Missing) else None
         return Gain(
             against=against, wait_share=share, ceiling=None if share is None else ceiling(share, effective),
             predicted=self._predicted(label, against, most, cost), measured=self._ratios(label, against, counts),
@@ -140,9 +146,20 @@ class Speed:
 
     def _places(self, watched: Summary, label: str) -> tuple[Place, ...]:
         shown = Shown(self._measurer.project, self._measurer.benches[label])
-        return tuple(Place(file=shown.path(each.file) or _short(each.file), line=each.line, what=each.what,
+        return tuple(Place(file=shown.path(each.file) or short(each.file), line=each.line, what=each.what,
                            seconds=each.seconds)
                      for each in contended(watched.places)[:MOST_PLACES])
+
+
+def wait_share(watched: Summary) -> float:
+    """Return waits for the GIL as a share of the time of threads, without that in which they wait for each other.
+
+    A thread that sleeps or reads wants no GIL then, and would not be faster without: its time counts.  The main
+    thread's does not where there are others: it starts the process, and them.
+    """
+    threads = [each for each in watched.threads if each.name != MAIN] or list(watched.threads)
+    time = sum(each.seconds - each.idle for each in threads)
+    return sum(each.waited for each in threads) / time if time > 0 else 0.0
 
 
 def contended(places: Iterable[WaitingPlace]) -> list[WaitingPlace]:
@@ -154,12 +171,6 @@ def _is_ours(file: str) -> bool:
     # Measured processes import us by links.
     place = Path(file).resolve()
     return any(place.is_relative_to(OURS / name) for name in OWN_PACKAGES)
-
-
-def _short(file: str) -> str:
-    """Return a library's file from its site-packages on."""
-    _, libraries, inside = file.rpartition("/site-packages/")
-    return f"site-packages/{inside}" if libraries else file
 
 
 def _cost(here: Measured, there: Measured, against: str) -> Cost | Missing:

@@ -42,6 +42,7 @@ LAST_LINES = 60
 MOST_OUTPUT_BYTES = 64 * 2**20
 _POLL_SECONDS = 0.25
 _NOT_COPIED = (".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache")
+_UNITTEST = re.compile(r"Ran (\d+) tests? in ")
 _SUMMARY = re.compile(r"(\d+) (passed|failed|errors?|skipped)\b")
 
 
@@ -68,6 +69,14 @@ class Shown:
                 source = next((each for each in self.project.sources if (each / inside).exists()), None)
                 return inside if source is None else (_below(str(source / inside), self.project.root) or inside)
         return _below(file, self.project.root)
+
+
+def short(file: str) -> str:
+    """Return the file of a library from its site-packages on, one of the standard library from lib/ on."""
+    if (found := re.search(r"/(?:site-packages/|(?=lib/python3\.\d+t?/))", file)) is None:
+        return file
+    rest = file[found.end():]
+    return rest if rest.startswith("lib/") else f"site-packages/{rest}"
 
 
 def _below(file: str, folder: Path) -> str | None:
@@ -231,13 +240,27 @@ def _junit(path: Path) -> dict[str, int]:
 
 
 def _counted(output: str) -> dict[str, int]:
-    """Return the counts in the last line that looks like pytest's summary: a crash leaves no XML."""
-    for line in reversed(output.splitlines()):
+    """Return the counts in the last line that looks like a summary of pytest (a crash leaves no XML) or unittest."""
+    lines = output.splitlines()
+    for number, line in enumerate(reversed(lines), 1):
+        if ran := _UNITTEST.match(line):
+            return _counted_by_unittest(int(ran[1]), " ".join(lines[len(lines) - number + 1:]))
         if found := {name.rstrip("s") if name.startswith("error") else name: int(count)
                      for count, name in _SUMMARY.findall(line)}:
             usual = {"passed": 0, "failed": 0, "errors": found.pop("error", 0), "skipped": 0}
             return usual | found
     return {}
+
+
+def _is_code(file: str) -> bool:
+    return not file.startswith(str(WITNESS)) and not file.startswith("<")
+
+
+def _counted_by_unittest(ran: int, ending: str) -> dict[str, int]:
+    """Return the counts of "Ran 3 tests in 0.1s" and what follows: "FAILED (failures=1, errors=1, skipped=1)"."""
+    told = {name: int(count) for name, count in re.findall(r"(failures|errors|skipped)=(\d+)", ending)}
+    found = {"failed": told.get("failures", 0), "errors": told.get("errors", 0), "skipped": told.get("skipped", 0)}
+    return found | {"passed": max(0, ran - sum(found.values()))}
 
 
 def _witnessed(path: Path, shown: Shown) -> tuple[bool | None, tuple[str, ...], tuple[Place, ...]]:
@@ -256,9 +279,11 @@ def _witnessed(path: Path, shown: Shown) -> tuple[bool | None, tuple[str, ...], 
     ends = [bool(each["gil"]) for each in told if "gil" in each]
     places: dict[str, Place] = {}
     for each in told:
-        for file, line in each.get("chain", ()):
+        chain = each.get("chain", ())
+        for depth, (file, line) in enumerate(chain):
             if (name := shown.path(file)) is not None:
-                places.setdefault(each["load"], Place(file=name, line=int(line), what=each["load"]))
+                way = tuple(f"{short(file)}:{line}" for file, line in reversed(chain[:depth]) if _is_code(file))
+                places.setdefault(each["load"], Place(file=name, line=int(line), what=each["load"], way=way))
                 break
     on = (any(ends) or bool(culprits)) if ends or culprits else None
     return on, culprits, tuple(places.values())

@@ -96,8 +96,12 @@ def _test_blockers(tests: TestRun, reference: TestRun | Missing) -> Iterator[str
     broken = (tests.failed or 0) + (tests.errors or 0)
     before = ((there.failed or 0) + (there.errors or 0)) if there else 0
     if broken > before:
-        passing = f" that pass on {there.build}" if there else ""
-        yield f"{broken - before} tests fail{passing}"
+        more = broken - before
+        text = f"{more} tests fail" if more > 1 else "1 test fails"
+        yield f"{text}{f' that pass{"" if more > 1 else "es"} on {there.build}' if there else ''}"
+    elif tests.ending.isdecimal() and tests.ending != "0" and not broken and (there is None or there.ending == "0"):
+        succeeding = f", not on {there.build}" if there else ""
+        yield f"the tests end with exit code {tests.ending}{succeeding}"
 
 
 def _race_blockers(races: Races | Missing) -> Iterator[str]:
@@ -117,6 +121,8 @@ def _unknown(found: BuildEvaluation) -> Iterator[str]:
             yield f"{_named(finding)}: {finding.verdict.status.value}{why}"
     if isinstance(found.tests, Missing):
         yield f"nothing of the project was run on it: {found.tests.reason}"
+    elif found.tests.ending.isdecimal() and found.tests.ending != "0" and not found.tests.passed:
+        yield f"the tests end with exit code {found.tests.ending}, with the GIL, too: nothing of the project was seen"
     elif found.tests.gil_end is None and found.build.free_threaded:
         yield "whether the GIL was off at the end of the tests is not known"
 

@@ -77,6 +77,7 @@ class Measured:
     rss: list[float] = field(default_factory=list)         # bytes
     imports: list[float] = field(default_factory=list)     # seconds
     failure: str = ""
+    unavailable: bool = False    # the failure is the model's: this build does not have it
 
 
 class WorkloadMeasurer:
@@ -160,7 +161,7 @@ class WorkloadMeasurer:
             return
         answer = self._ask(cell, folder, {})
         if answer.kind != "measured":
-            measured.failure = answer.reason
+            measured.failure, measured.unavailable = answer.reason, answer.kind == "unavailable"
             self._say(f"{cell.label}: the workload in {cell.model}: {answer.reason}")
             return
         measured.rss.append(float(answer.fields["metrics"]["rss"]))

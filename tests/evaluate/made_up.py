@@ -1,0 +1,138 @@
+"""Made-up findings and evaluations: nothing is run for them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from tests.fakes import make_build
+from toolkit.evaluate.doctor import BuildReport, Finding
+from toolkit.evaluate.evaluation import (
+    BuildEvaluation,
+    Contention,
+    Cost,
+    Evaluation,
+    Gain,
+    InterpretersEvaluation,
+    Interval,
+    MachineFacts,
+    Missing,
+    Place,
+    ProcessesEvaluation,
+    RaceFact,
+    Races,
+    TestRun,
+)
+from toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load, Step
+from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
+from toolkit.evaluate.next_steps import next_steps
+from toolkit.evaluate.project import Project
+from toolkit.evaluate.tags import Offered
+from toolkit.evaluate.verdict import conclude, conclude_interpreters, conclude_processes
+from toolkit.stats.paired import Comparison
+
+NOT_DONE = Missing(reason="not asked for")
+QUIET = MachineFacts(cores=2, effective=1.95, run_queue=0.02, governor=None, libc="glibc 2.36", doubts=())
+CACHE = Place(file="cache.py", line=41, what="", seconds=1.0)
+CLEAN = Races(build="3.14t", found=(), command=("pytest",))
+
+
+def ratio(value, *, width=0.02, rounds=20, floor=0.01):
+    return Comparison(ratio=value, lo=value * (1 - width), hi=value * (1 + width), confidence=0.95, floor=floor,
+                      rounds=rounds)
+
+
+def finding(status=Status.READY, interpreters=InterpreterStatus.OK, *reasons):
+    distribution = Distribution(name="lxml", version="6.1", modules=("lxml",), inner=(), extensions=(), tags=(),
+                                pure=False)
+    return Finding(name="lxml", version="6.1", requested=True, seen=Seen(distribution=distribution),
+                   verdict=Verdict(status=status, reasons=reasons), interpreters=interpreters,
+                   interpreter_reasons=reasons)
+
+
+def report(*findings, unowned=()):
+    return BuildReport(build=make_build("3.14t"), reference=make_build("3.14"), findings=findings, others=3,
+                       unowned=unowned)
+
+
+def suite(**changes):
+    usual = TestRun(build="3.14t", command=("pytest",), passed=412, failed=0, errors=0, skipped=1, seconds=9.0,
+                    ending="0", gil_end=False, culprits=(), output="")
+    return replace(usual, **changes)
+
+
+def gain(measured=NOT_DONE, predicted=NOT_DONE, wait=0.58):
+    return Gain(against="3.14", wait_share=wait, ceiling=1.9, predicted=predicted, measured=measured)
+
+
+def found(**changes):
+    usual = BuildEvaluation(
+        build=make_build("3.14t"), offered=NOT_DONE, readiness=report(finding()), tests=suite(),
+        reference_tests=suite(build="3.14", gil_end=True), cost=Cost(against="3.14", cpu=ratio(0.95), rss=1.1,
+                                                                     import_seconds=0.1),
+        gain=gain({2: ratio(1.8)}), contention=Contention(inflation=1.02, parked=0.01, places=()))
+    return replace(usual, **changes)
+
+
+def inside(*findings, measured=NOT_DONE, failure=""):
+    return InterpretersEvaluation(build=make_build("3.14"), readiness=report(*findings), measured=measured,
+                                  failure=failure)
+
+
+PROJECT = Project(
+    root=Path("/src/myapp"), name="myapp", requirements=("lxml", "protobuf", "orjson"), test_requirements=("pytest",),
+    lock=Path("/src/myapp/uv.lock"), tests=("python", "-m", "pytest", "-q"), sources=(Path("/src/myapp/src"),),
+    modules=("myapp",), found=("requirements: [project] of pyproject.toml", "lock: uv.lock"), installable=True)
+ETREE = "/env/lib/site-packages/lxml/etree.cpython-314t-x86_64-linux-gnu.so"
+REFUSED = "ImportError: module lxml.etree does not support loading in subinterpreters"
+
+
+def imports(*loads, gil_on=True):
+    return ImportRun(imported=("lxml",), failed=(), loads=loads, kind="done", reason="", during="", gil_on=gil_on,
+                     stdlib=())
+
+
+def load(**changes):
+    usual = Load(name="lxml.etree", file=ETREE, gil="used", flipped=True, error=None, part="roots",
+                 chain=(Step(module="lxml.html", file="/env/lib/site-packages/lxml/html/__init__.py", line=41),))
+    return replace(usual, **changes)
+
+
+def lxml():
+    """Return a package with one extension that needs the GIL and cannot be loaded in a subinterpreter."""
+    needs = Extension(name="lxml.etree", file=ETREE, init="multi-phase", gil="used")
+    owned = replace(finding().seen.distribution, extensions=(("lxml.etree", ETREE),))
+    seen = Seen(distribution=owned, extensions=(needs,), run=imports(load()),
+                interpreters=(imports(load(gil=None, flipped=False, error=REFUSED)),))
+    return replace(finding(Status.GIL, InterpreterStatus.FAILS, "lxml.etree needs the GIL (seen by hook and import)"),
+                   seen=seen)
+
+
+def protobuf():
+    return replace(finding(Status.LOST, InterpreterStatus.OK, "google._upb._message is not in its wheel"),
+                   name="protobuf", version="7.36.2")
+
+
+def evaluation(*, machine=QUIET):
+    """Return a project with something in every section: two builds, of which one lacks a part of everything."""
+    race = RaceFact(kind="lost update", variable="Counter.total", file="src/myapp/counter.py", line=17, confirmed=True)
+    races = replace(CLEAN, found=(race, replace(race, variable="Pool.free", line=88, confirmed=False)))
+    blocked = replace(report(lxml(), protobuf()), newest={"lxml": ("7.0", Status.READY)})
+    asked = Place(file="src/myapp/io.py", line=3, what="lxml.etree", way=("site-packages/lxml/html/__init__.py:41",))
+    first = found(
+        readiness=blocked, tests=suite(gil_end=True, culprits=("lxml.etree",), imports=(asked,)),
+        cost=Cost(against="3.14", cpu=ratio(0.8), rss=1.19, import_seconds=0.1),
+        gain=gain({2: ratio(1.5), 4: ratio(1.6)}, predicted=Interval(value=1.6, lo=1.4, hi=1.8)),
+        contention=Contention(inflation=2.9, parked=0.06, places=(replace(CACHE, what="a dict"),)))
+    offered = (Offered(name="lxml", version="6.1", kind="binary", wheel="lxml.whl"),
+               Offered(name="orjson", version="3.13", kind="sdist", note="no wheel for 3.15t"))
+    second = BuildEvaluation(
+        build=make_build("3.15t"), offered=offered, readiness=Missing(reason="offline"), tests=NOT_DONE,
+        reference_tests=NOT_DONE, cost=NOT_DONE, gain=NOT_DONE, contention=NOT_DONE)
+    builds, interpreters = (first, second), (inside(lxml(), protobuf(), measured=NOT_DONE),)
+    processes = (ProcessesEvaluation(build=make_build("3.14"), measured=ratio(1.7)),)
+    conclusions = (
+        *(conclude(each, machine, races) for each in builds),
+        *(conclude_interpreters(each, machine) for each in interpreters),
+        *(conclude_processes(each, machine) for each in processes))
+    return Evaluation(
+        project=PROJECT, machine=machine, builds=builds, interpreters=interpreters, processes=processes, races=races,
+        conclusions=conclusions, next_steps=next_steps(builds, races, conclusions), seconds=252.0)

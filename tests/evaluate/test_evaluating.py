@@ -1,0 +1,217 @@
+"""The steps of an evaluation: what does not fit or cannot be had is a reason in its place, never an exception."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.evaluate.made_up import CLEAN, QUIET, finding, report, suite
+from tests.fakes import make_build
+from toolkit.errors import BadFileError, BuildError, ToolkitError
+from toolkit.evaluate import evaluating
+from toolkit.evaluate.doctor import BuildReport
+from toolkit.evaluate.evaluating import Asked, Evaluator
+from toolkit.evaluate.evaluation import Missing, Word
+from toolkit.evaluate.judge import Status
+from toolkit.evaluate.scratch import Scratch
+
+FREE, TWIN = make_build("3.14t"), make_build("3.14")
+NO_TIME = "no time was left in the budget"
+LOCK = """
+lock-version = "1.0"
+[[packages]]
+name = "thing"
+version = "1.0"
+wheels = [{name = "thing-1.0-py3-none-any.whl"}]
+[[packages]]
+name = "other"
+version = "2.0"
+"""
+
+
+class Steps:
+    """What every step would find, and how long it takes; made up."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.takes = {}          # step -> seconds
+        self.asked = []
+        self.found = {"3.14t": report(finding()), "3.14": replace(report(finding()), build=TWIN)}
+        self.fails = {}          # step -> exception
+        self.newest = 0
+
+    def step(self, name):
+        self.asked.append(name)
+        self.now += self.takes.get(name, 0.0)
+        if name in self.fails:
+            raise self.fails[name]
+
+    def diagnose(self, request, builds, *_):
+        self.step("readiness")
+        return tuple(self.found[build.label] for build in builds if build.label in self.found)
+
+    def with_newest(self, reports, *_, **__):
+        self.step("newest")
+        return reports
+
+    def prepare(self, request, builds, say):
+        self.step("benches")
+        return {build.label: Scratch(folder=Path("/scratch") / build.label, distributions=()) for build in builds}
+
+    def run_tests(self, project, bench, *, limit):
+        if limit <= 0:
+            return Missing(reason=NO_TIME)
+        self.step("tests")
+        return suite(build=bench.build, gil_end=not bench.build.endswith("t"))
+
+    def check_races(self, project, bench, *, limit):
+        if limit <= 0:
+            return Missing(reason=NO_TIME)
+        self.step("races")
+        return CLEAN
+
+    def calibrate(self):
+        self.step("machine")
+        return QUIET
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    made = Steps()
+    for name in ("diagnose", "with_newest", "run_tests", "check_races", "calibrate"):
+        monkeypatch.setattr(evaluating, name, getattr(made, name))
+    monkeypatch.setattr(evaluating.scratch, "prepare", made.prepare)
+    monkeypatch.setattr(evaluating, "install_project", lambda *_, **__: None)
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "app.py").write_text("def f(): ...\n")
+    (tmp_path / "requirements.txt").write_text("thing\n")
+    return tmp_path
+
+
+def evaluate(steps, folder, builds=(FREE,), at_hand=(FREE, TWIN), **asked):
+    said = []
+    evaluator = Evaluator(Asked(path=folder, **asked), builds, at_hand, said.append, clock=lambda: steps.now)
+    return evaluator.go(), said
+
+
+def test_all_steps_in_their_order(steps, folder):
+    found, _ = evaluate(steps, folder)
+    assert steps.asked == ["readiness", "newest", "readiness", "benches", "tests", "tests", "races"]
+    assert [(each.target, each.word) for each in found.conclusions] == [
+        ("3.14t", Word.READY), ("subinterpreters on 3.14", Word.READY)]
+
+
+@pytest.mark.parametrize(("step", "missing"), [
+    ("readiness", {"tests", "races"}), ("newest", {"tests", "races"}), ("benches", {"tests", "races"}),
+    ("tests", {"races"}), ("races", set())])
+def test_budget_that_runs_out_leaves_out_what_follows(steps, folder, step, missing):
+    steps.takes[step] = 700.0
+    found, _ = evaluate(steps, folder)
+    (build,) = found.builds
+    sections = {"tests": build.tests, "races": found.races}
+    assert {name for name, each in sections.items() if isinstance(each, Missing)} == missing
+    assert all(sections[name].reason == NO_TIME for name in missing)
+    assert isinstance(build.readiness, BuildReport)
+    assert found.seconds >= 700.0
+    if "tests" in missing:
+        assert (found.conclusions[0].word, found.conclusions[0].confidence) == (Word.INCONCLUSIVE, "low")
+
+
+def test_budget_of_nothing_is_inconclusive(steps, folder):
+    steps.now = 0.0
+    found, _ = evaluate(steps, folder, budget=0.0)
+    assert steps.asked == []
+    assert {each.word for each in found.conclusions} == {Word.INCONCLUSIVE}
+
+
+def test_newer_versions_are_not_installed_offline_nor_in_the_time_of_the_tests(steps, folder):
+    evaluate(steps, folder, offline=True)
+    steps.takes["readiness"] = 301.0
+    evaluate(steps, folder)
+    assert "newest" not in steps.asked
+
+
+def test_installer_that_fails_is_a_reason(steps, folder):
+    steps.fails = {"readiness": BuildError("no pip"), "benches": BuildError("no pip")}
+    found, _ = evaluate(steps, folder)
+    assert found.builds[0].readiness == Missing(reason="no pip")
+    assert found.builds[0].tests == Missing(reason="no pip")
+    assert found.races == Missing(reason="no pip")
+
+
+def test_newer_versions_that_cannot_be_had_are_said_and_change_nothing(steps, folder):
+    steps.fails = {"newest": BuildError("no network")}
+    found, said = evaluate(steps, folder)
+    assert found.conclusions[0].word is Word.READY
+    assert "newer versions could not be looked at: no network" in said
+
+
+def test_nothing_installed_before_is_inconclusive_offline(steps, folder, monkeypatch):
+    steps.found = {}
+    monkeypatch.setattr(evaluating.scratch, "prepare", lambda *_: {})
+    found, _ = evaluate(steps, folder, offline=True)
+    assert found.conclusions[0].word is Word.INCONCLUSIVE
+    assert "call it once without --offline" in found.builds[0].readiness.reason
+    assert "call it once without --offline" in found.builds[0].tests.reason
+
+
+def test_lock_is_told_at_once_as_metadata(steps, folder):
+    (folder / "pylock.toml").write_text(LOCK)
+    found, said = evaluate(steps, folder)
+    assert said[0] == (
+        "3.14t: 1 of 2 packages of the lock have a wheel; no wheel: other (metadata only, not a verdict)")
+    assert [each.kind for each in found.builds[0].offered] == ["nothing", "pure"]
+
+
+def test_project_without_requirements_has_nothing_in_the_way(steps, folder):
+    (folder / "requirements.txt").unlink()
+    found, _ = evaluate(steps, folder)
+    assert "readiness" not in steps.asked
+    assert found.builds[0].readiness.findings == ()
+    assert found.conclusions[0].word is Word.READY
+
+
+def test_project_without_tests_is_inconclusive(steps, folder):
+    (folder / "tests").rmdir()
+    found, _ = evaluate(steps, folder)
+    assert found.conclusions[0].word is Word.INCONCLUSIVE
+    assert "benches" not in steps.asked
+
+
+def test_build_without_a_twin(steps, folder):
+    found, _ = evaluate(steps, folder, at_hand=(FREE,), workload=None)
+    assert found.interpreters == ()
+    assert "no build like 3.14t with a GIL" in found.builds[0].reference_tests.reason
+    assert [each.target for each in found.conclusions] == ["3.14t"]
+
+
+def test_builds_of_one_minor_version_share_a_twin(steps, folder):
+    other = replace(FREE, label="3.14t-debug")
+    steps.found[other.label] = replace(report(finding(Status.CRASH)), build=other)
+    found, _ = evaluate(steps, folder, builds=(FREE, other), at_hand=(FREE, other, TWIN))
+    assert [each.target for each in found.conclusions] == ["3.14t", "3.14t-debug", "subinterpreters on 3.14"]
+    assert [each.word for each in found.conclusions] == [Word.READY, Word.BLOCKED, Word.READY]
+
+
+def test_workload_that_is_none_is_a_reason(steps, folder):
+    found, _ = evaluate(steps, folder, workload="gone.py")
+    assert "gone.py: there is no such script" in found.builds[0].gain.reason
+    assert "machine" not in steps.asked
+
+
+@pytest.mark.parametrize(("asked", "error", "words"), [
+    ({"tests": "pytest 'open"}, ToolkitError, "No closing quotation"),
+    ({"lock": "absent.lock"}, ToolkitError, "there is no such file"),
+    ({"lock": "damaged.lock"}, BadFileError, "cannot be read"),
+])
+def test_mistakes_of_the_user_are_said(steps, folder, asked, error, words):
+    (folder / "damaged.lock").write_text("[")
+    if "lock" in asked:
+        asked = {"lock": folder / asked["lock"]}
+    with pytest.raises(error, match=words):
+        evaluate(steps, folder, **asked)

@@ -1,0 +1,50 @@
+"""What to do next: what blocks first, once for all builds that it concerns."""
+
+from dataclasses import replace
+
+from tests.evaluate.made_up import CACHE, CLEAN, NOT_DONE, evaluation, finding, found, report, suite
+from tests.fakes import make_build
+from toolkit.evaluate.evaluation import Contention
+from toolkit.evaluate.judge import Status
+from toolkit.evaluate.next_steps import ADVICE, next_steps
+
+
+def steps(*builds, races=CLEAN):
+    return next_steps(builds, races, ())
+
+
+def test_every_status_that_blocks_has_an_advice():
+    assert all(status in ADVICE for status in Status if status.blocks)
+
+
+def test_order_of_everything_together():
+    mended, lost, race, other, tests, place, last = evaluation().next_steps
+    assert mended == "3.14t: take lxml 7.0, which mends it"
+    assert lost.startswith("3.14t: protobuf runs without its C code")
+    assert race.startswith("src/myapp/counter.py:17: guard Counter.total")
+    assert other.startswith("src/myapp/counter.py:88: guard Pool.free")
+    assert tests.startswith("3.15t: let the tests be run")
+    assert place.startswith("cache.py:41: let each thread have an object of its own")
+    assert last.startswith("try processes on 3.14 with")
+
+
+def test_builds_with_the_same_step_share_it():
+    one = found(readiness=report(finding(Status.GIL)))
+    (step,) = steps(one, replace(one, build=make_build("3.15t")))
+    assert step.startswith("3.14t, 3.15t: look for a newer version of lxml")
+
+
+def test_newest_version_that_blocks_too_is_not_advised():
+    blocked = replace(report(finding(Status.GIL)), newest={"lxml": ("7.0", Status.GIL)})
+    assert steps(found(readiness=blocked))[0].startswith("3.14t: look for a newer version")
+
+
+def test_failing_tests_and_tests_not_run():
+    assert steps(found(tests=suite(failed=1))) == ("3.14t: look at the failing tests",)
+    assert steps(found(tests=NOT_DONE)) == ("3.14t: let the tests be run (not asked for)",)
+
+
+def test_libraries_lines_and_short_waits_are_nobodys_step():
+    places = (replace(CACHE, file="site-packages/lxml/html.py"), replace(CACHE, file="lib/python3.14t/threading.py"),
+              replace(CACHE, seconds=0.001))
+    assert steps(found(contention=Contention(inflation=1.0, parked=0.2, places=places))) == ()

@@ -1,0 +1,48 @@
+"""The screen against its golden files (see tests/report/test_golden.py), and what it does not say."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.evaluate.made_up import NOT_DONE, QUIET, evaluation, found, report
+from tests.report.test_golden import check
+from toolkit.evaluate.evaluation import Word
+from toolkit.evaluate.screen import document, exit_code
+from toolkit.report import markdown, terminal
+
+BUSY = replace(QUIET, effective=1.1, run_queue=0.4, doubts=("2 cores do only 1.10 cores' work at once",))
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_terminal(width):
+    check(f"evaluate-{width}.txt", terminal.render(document(evaluation()), width=width))
+
+
+def test_markdown():
+    check("evaluate.md", markdown.render(document(evaluation())))
+
+
+def test_fits_on_a_screen_with_something_in_every_section():
+    lines = terminal.render(document(evaluation()), width=100).splitlines()
+    assert len(lines) <= 64
+    assert max(map(len, lines)) <= 100
+
+
+def test_busy_machine_shows_no_speed():
+    shown = " ".join(terminal.render(document(evaluation(machine=BUSY)), width=100).split())
+    assert "no prediction and nothing measured: the machine is too busy or too small" in shown
+    assert not any(number in shown for number in ("1.50x", "1.60x", "1.25x", "2.90 times"))
+    assert "so no word on speed" in shown
+
+
+def test_nothing_found_at_all_is_rendered():
+    empty = replace(evaluation(), races=NOT_DONE, machine=NOT_DONE, next_steps=(), interpreters=(), processes=(),
+                    builds=(found(readiness=report(), gain=NOT_DONE, contention=NOT_DONE),))
+    assert "Gain" not in terminal.render(document(replace(empty, conclusions=empty.conclusions[:1])), width=80)
+
+
+def test_exit_code_is_1_when_every_build_is_blocked():
+    given = evaluation()
+    first, second, *others = given.conclusions
+    assert (first.word, second.word, exit_code(given)) == (Word.BLOCKED, Word.BLOCKED, 1)
+    assert exit_code(replace(given, conclusions=(first, replace(second, word=Word.INCONCLUSIVE), *others))) == 0

@@ -1,0 +1,236 @@
+"""Real small workloads in rounds on a build without a GIL and its twin, and what their numbers come to."""
+
+
+from pathlib import Path
+
+import pytest
+
+from tests.evaluate.made_up import QUIET
+from tests.evaluate.places import at_hand, build_called, one_of_each
+from toolkit.evaluate import workload
+from toolkit.evaluate.doctor import reference_of
+from toolkit.evaluate.evaluation import Missing
+from toolkit.evaluate.project import find_project
+from toolkit.evaluate.speed import Speed, contended, wait_share
+from toolkit.evaluate.testing import Bench
+from toolkit.evaluate.workload import Cell, Measured, Workload, WorkloadMeasurer
+from toolkit.gil import preload
+from toolkit.gil.summary import Place as WaitingPlace
+
+APP = """
+SHARED = {}
+
+def busy():
+    total = 0
+    for number in range(3000):
+        total += number
+    return total
+
+def share():
+    for number in range(2000):
+        SHARED[number % 50] = SHARED.get(number % 50, 0) + 1
+
+def broken():
+    raise RuntimeError("no")
+
+def crash():
+    import os
+    os.abort()
+"""
+NO_SHIM = preload.unavailable()
+
+
+@pytest.fixture(scope="session")
+def pair():
+    """Return a build without a GIL and its twin."""
+    for build in map(build_called, one_of_each(free_threaded=(True,))):
+        if twin := reference_of(build, at_hand()):
+            return build, twin
+    return pytest.skip("no free-threaded build with its twin")
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "app.py").write_text(APP)
+    (tmp_path / "script.py").write_text("import app\nassert __name__ == '__main__'\napp.busy()\n")
+    (tmp_path / "exits.py").write_text("raise SystemExit(3)\n")
+    (tmp_path / "hangs.py").write_text("import threading\nthreading.Event().wait()\n")
+    return find_project(tmp_path)
+
+
+@pytest.fixture
+def measurer(project, pair, monkeypatch):
+    """Give a function that measures a workload of the project, each cell as rarely as it goes."""
+    monkeypatch.setattr(workload, "PASS_SECONDS", 0.05)
+    monkeypatch.setattr(workload, "usable_cores", lambda: 2)
+
+    def measure(name, *, models=(), left=lambda: 0.01):
+        monkeypatch.setattr(workload, "OTHER_MODELS", models)
+        monkeypatch.setattr(workload, "LEAST_ROUNDS", 1)
+        benches = {each.label: Bench(build=each.label, python=Path(each.executable), folders=project.sources)
+                   for each in pair}
+        said = []
+        made = WorkloadMeasurer(project, Workload.of(name, project.root), benches, {each.label: each for each in pair},
+                                left=left, say=said.append)
+        made.measure()
+        return made
+
+    return measure
+
+
+@pytest.mark.parametrize(("text", "kind"), [("script.py", "script"), ("app:busy", "function")])
+def test_script_and_function_are_told_apart(project, text, kind):
+    assert Workload.of(text, project.root).kind == kind
+
+
+@pytest.mark.parametrize(("text", "reason"), [
+    ("missing.py", "there is no such script"), ("app", "no module:function is named"),
+    ("toolkit.cli:main", "gilscope itself has a package 'toolkit'")])
+def test_workload_that_is_none_has_a_reason(project, text, reason):
+    assert reason in Workload.of(text, project.root).reason
+
+
+def test_function_is_measured_in_threads_interpreters_and_processes(measurer, pair):
+    build, twin = pair
+    models = ("subinterpreters", "processes")
+    made = measurer("app:busy", models=models)
+    assert set(made.found) == {*(Cell(each.label, count) for each in pair for count in (1, 2)),
+                               *(Cell(twin.label, 2, model) for model in models)}
+    # Before 3.14 interpreters need a package that is not there.
+    assert not [measured.failure for measured in made.found.values() if measured.failure and not measured.unavailable]
+    assert all(measured.cpu and measured.rss for measured in made.found.values() if not measured.unavailable)
+    speed = Speed(made, QUIET)
+    sections = speed.sections(build.label, twin.label)
+    assert sections.cost.against == twin.label
+    assert sections.cost.import_seconds > 0
+    assert speed.several
+    assert speed.failure(twin.label, "subinterpreters") == ""
+
+
+def test_script_is_measured_as_it_is(measurer, pair):
+    build, twin = pair
+    made = measurer("script.py", models=("processes",))
+    assert set(made.found) == {Cell(each.label, 0) for each in pair}
+    speed = Speed(made, QUIET)
+    gain = speed.sections(build.label, twin.label).gain
+    assert "a script chooses its threads itself" in gain.predicted.reason
+    assert not speed.several
+
+
+@pytest.mark.parametrize(("name", "reason"), [
+    ("app:broken", "RuntimeError: no"), ("app:crash", "SIGABRT"), ("app:absent", "absent"), ("gone:f", "gone"),
+    ("exits.py", "exit code 3")])
+def test_workload_that_fails_is_the_reason_of_every_section(measurer, pair, name, reason):
+    build, twin = pair
+    sections = Speed(measurer(name), QUIET).sections(build.label, twin.label)
+    for section in (sections.cost, sections.gain, sections.contention):
+        assert isinstance(section, Missing)
+        assert reason in section.reason
+
+
+def test_workload_that_hangs_costs_its_limit(measurer, pair, monkeypatch):
+    monkeypatch.setattr(workload, "LEAST_SILENT_SECONDS", 0.5)
+    made = measurer("hangs.py")
+    assert all("within 0.5 s" in measured.failure for measured in made.found.values())
+
+
+def test_without_time_nothing_is_measured(measurer, pair):
+    build, twin = pair
+    made = measurer("app:busy", left=lambda: 0.0)
+    assert made.found == {}
+    assert "no time" in Speed(made, QUIET).sections(build.label, twin.label).cost.reason
+
+
+@pytest.mark.skipif(NO_SHIM is not None, reason=str(NO_SHIM))
+def test_places_of_contention_are_the_projects(measurer, pair, monkeypatch):
+    build, twin = pair
+    monkeypatch.setattr(workload, "PASS_SECONDS", 0.4)
+    made = measurer("app:share")
+    places = Speed(made, QUIET).sections(build.label, twin.label).contention.places
+    assert not [place for place in places if "gilscope" in place.file or "toolkit" in place.file]
+    if places:   # two threads on a machine with other things to do may never have met
+        found = {(place.file, place.line) for place in places}
+        assert found & {("app.py", line) for line in (10, 11, 12)}, found   # the function's lines
+
+
+def waiting(file, *, idle=False):
+    return WaitingPlace(file=file, line=1, function="f", what="a lock", idle=idle, count=1, seconds=1.0, longest=1.0)
+
+
+def test_neither_our_own_code_nor_what_the_program_wants_is_contention(tmp_path):
+    from toolkit.builds.environment import harness_path
+
+    theirs = waiting("/src/toolkit/app.py")   # a project's folder of that name is not ours
+    ours = [waiting(str(harness_path() / "toolkit" / "measure" / "frame.py")), waiting(workload.__file__)]
+    assert contended([*ours, theirs, waiting("/src/app.py", idle=True), waiting("")]) == [theirs]
+
+
+def filled(**cells):
+    """Return a measurer that has found the given CPU and wall seconds, by label and number of threads."""
+    found = {}
+    for name, (cpu, wall) in cells.items():
+        label, count = name.rsplit("_", 1)
+        found[Cell(label.replace("t", "3.14t").replace("g", "3.14"), int(count))] = Measured(
+            cpu=dict(enumerate(cpu)), wall={number: each for number, each in enumerate(wall) if each}, rss=[1e6])
+    return type("Made", (), {
+        "found": found, "thread_counts": lambda _: (1, 2),
+        "watched": lambda *_: Missing(reason="not watched")})()
+
+
+ONE, TWO, STARVED = [1.0] * 10, [2.0] * 10, [0.0] * 10
+
+
+def test_inflation_is_of_rounds_in_which_threads_ran_at_the_same_time():
+    made = filled(t_1=(ONE, ONE), t_2=([2.5] * 5 + [1.0] * 5, [1.25] * 5 + [0.0] * 5), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert found.contention.inflation == pytest.approx(2.5)
+
+
+def test_gain_is_predicted_beside_what_was_measured():
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, [0.5] * 10), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    gain = Speed(made, QUIET).sections("3.14t", "3.14").gain
+    assert gain.measured[2].ratio == pytest.approx(2.0)
+    assert gain.predicted.value == pytest.approx(1.95, rel=0.02)   # the machine does 1.95 cores' work
+
+
+def test_starved_rounds_are_no_measurement():
+    made = filled(t_1=(ONE, STARVED), t_2=(ONE, STARVED), g_1=(ONE, STARVED), g_2=(ONE, STARVED))
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert found.gain.measured.reason == "every round was starved of the cores that it needed"
+    assert "no round on 3.14 got its cores" in found.gain.predicted.reason
+    assert found.contention.reason == "not watched"
+    assert not isinstance(found.cost, Missing)   # CPU time is known all the same
+
+
+def test_build_without_a_twin_has_a_reason():
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE))
+    assert "no build like 3.14t with a GIL" in Speed(made, QUIET).sections("3.14t", "").cost.reason
+
+
+def test_other_models_are_compared_with_threads():
+    made = filled(g_1=(ONE, ONE), g_2=(ONE, ONE))
+    made.found[Cell("3.14", 2, "processes")] = Measured(wall=dict(enumerate([0.5] * 10)))
+    made.found[Cell("3.14", 2, "subinterpreters")] = Measured(failure="ImportError: no")
+    speed = Speed(made, QUIET)
+    assert speed.other_model("3.14", "processes").ratio == pytest.approx(2.0)
+    assert speed.other_model("3.14", "subinterpreters").reason == "the workload failed: ImportError: no"
+    assert speed.failure("3.14", "subinterpreters") == "ImportError: no"
+    assert speed.failure("3.14", "processes") == ""
+    made.found[Cell("3.14", 2, "subinterpreters")].unavailable = True
+    assert speed.failure("3.14", "subinterpreters") == ""
+    assert speed.other_model("3.14", "subinterpreters").reason == "subinterpreters on 3.14: ImportError: no"
+
+
+class Thread:
+    def __init__(self, name, seconds, waited, idle=0.0):
+        self.name, self.seconds, self.waited, self.idle = name, seconds, waited, idle
+
+
+@pytest.mark.parametrize(("threads", "share"), [
+    ([Thread("main", 1.0, 0.1, 0.9), Thread("a", 1.0, 0.5), Thread("b", 1.0, 0.5)], 0.5),
+    ([Thread("main", 2.0, 0.0), Thread("a", 1.0, 0.2, 0.6)], 0.5),
+    ([Thread("main", 2.0, 0.5)], 0.25),
+    ([Thread("main", 1.0, 0.0), Thread("a", 1.0, 0.0, 1.0)], 0.0),
+])
+def test_share_of_waits_is_of_the_workers_time(threads, share):
+    assert wait_share(type("Summary", (), {"threads": threads})()) == pytest.approx(share)
