@@ -56,6 +56,38 @@ def test_pep_621_project_with_groups_that_include_each_other(tmp_path):
     assert "requirements: [project] of pyproject.toml" in found.found
 
 
+TOX = """
+[testenv]
+deps =
+    pytest
+    sybil>=5  # docs
+    py312: tomli
+    -r more.txt
+    {[testenv:lint]deps}
+[testenv:lint]
+deps = ruff
+"""
+
+
+@pytest.mark.parametrize(("files", "needed", "said"), [
+    ({"tox.ini": TOX}, ("pytest", "sybil>=5"), "for the tests: [testenv] of tox.ini"),
+    ({"tests/requirements.txt": "pytest\nmock\n"}, ("pytest", "mock"), "for the tests: tests/requirements.txt"),
+    ({"tox.ini": TOX, "requirements-test.txt": "nose2"}, ("nose2",), "for the tests: requirements-test.txt"),
+    ({"tox.ini": TOX, "pyproject.toml": PEP_621}, ("hypothesis", "pytest", "ruff"),
+     "for the tests: groups and extras of pyproject.toml"),
+    ({"tox.ini": "[tox]"}, (), None),
+])
+def test_what_the_tests_need_by_the_usual_files(tmp_path, files, needed, said):
+    found = find_project(write(tmp_path, **{"app.py": "", **files}))
+    assert set(found.test_requirements) == set(needed)
+    assert [each for each in found.found if each.startswith("for the tests")] == ([said] if said else [])
+
+
+def test_damaged_tox_ini_is_named(tmp_path):
+    with pytest.raises(BadFileError, match=r"tox\.ini cannot be read"):
+        find_project(write(tmp_path, **{"app.py": "", "tox.ini": "deps = pytest"}))
+
+
 def test_poetrys_ranges_become_everybodys(tmp_path):
     found = find_project(write(tmp_path, **{"pyproject.toml": POETRY}))
     assert found.requirements == (

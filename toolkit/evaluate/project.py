@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 
 LOCKS = ("uv.lock", "pylock.toml", "poetry.lock")
 TEST_GROUPS = ("test", "tests", "testing", "dev")   # names of groups and extras that hold what the tests need
+TEST_FILES = ("requirements-test.txt", "requirements-tests.txt", "test-requirements.txt", "tests/requirements.txt",
+              "requirements/test.txt", "requirements/tests.txt", "requirements-dev.txt", "dev-requirements.txt")
 TEST_FOLDERS = ("tests", "test")
 NOT_THE_PROJECT = frozenset({
     "tests", "test", "testing", "docs", "doc", "examples", "example", "benchmarks", "scripts", "tools", "build", "dist",
     "venv", "env", "node_modules", "setup", "conftest", "noxfile", "tasks", "fabfile", "versioneer",
 })
 PYTEST = ("python", "-m", "pytest", "-q")
+_FACTOR = re.compile(r"!?[\w,{}!-]+: ")   # tox: "py312: thing" holds for some environments only
 _POETRY_VERSION = re.compile(r"(\^|~)?\s*(\d+(?:\.\d+)*)$")
 
 
@@ -109,7 +112,7 @@ def _requirements(
     elif poetry:
         said.append("requirements: [tool.poetry] of pyproject.toml")
         found = tuple(_from_poetry(_table(poetry, "dependencies")))
-    elif (setup := root / "setup.cfg").is_file() and (text := _setup_cfg(setup)):
+    elif (setup := root / "setup.cfg").is_file() and (text := _ini(setup, "options", "install_requires")):
         said.append("requirements: setup.cfg")
         found = tuple(line.strip() for line in text.splitlines() if line.strip())
     elif (listed := root / "requirements.txt").is_file():
@@ -118,7 +121,28 @@ def _requirements(
     else:
         said.append("requirements: none found (no [project], [tool.poetry], setup.cfg or requirements.txt)")
         found = ()
-    return _checked(root, found), _checked(root, tuple(_for_tests(pyproject)))
+    return _checked(root, found), _checked(root, _needed_by_tests(root, pyproject, said))
+
+
+def _needed_by_tests(root: Path, pyproject: Mapping[str, Any], said: list[str]) -> tuple[str, ...]:
+    if found := tuple(_for_tests(pyproject)):
+        said.append("for the tests: groups and extras of pyproject.toml")
+        return found
+    for name in TEST_FILES:
+        if (root / name).is_file() and (found := requirement_lines(root / name)):
+            said.append(f"for the tests: {name}")
+            return found
+    if found := tuple(_from_tox(root / "tox.ini")):
+        said.append("for the tests: [testenv] of tox.ini")
+    return found
+
+
+def _from_tox(path: Path) -> Iterator[str]:
+    """Yield the plain requirements of tox's [testenv]; not those of single environments, nor files that it names."""
+    for line in _ini(path, "testenv", "deps").splitlines() if path.is_file() else ():
+        text = line.partition(" #")[0].strip()
+        if text and not text.startswith(("-", "{", "#", ".")) and not _FACTOR.match(text):
+            yield text
 
 
 def _for_tests(pyproject: Mapping[str, Any]) -> Iterator[str]:
@@ -171,13 +195,18 @@ def _range(sign: str | None, version: str) -> str:
     return f">={version},<{'.'.join(map(str, ceiling))}"
 
 
-def _setup_cfg(path: Path) -> str:
+def _ini(path: Path, section: str, option: str) -> str:
+    """Return an option of a file in INI format, "" when it is not there.
+
+    Raises:
+        BadFileError: it cannot be read.
+    """
     parser = configparser.ConfigParser(interpolation=None)
     try:
         parser.read(path, encoding="utf-8")
     except (configparser.Error, UnicodeDecodeError) as error:
         raise BadFileError(f"{path} cannot be read: {error}") from error
-    return parser.get("options", "install_requires", fallback="")
+    return parser.get(section, option, fallback="")
 
 
 def requirement_lines(path: Path, seen: tuple[Path, ...] = ()) -> tuple[str, ...]:
