@@ -1,0 +1,78 @@
+"""How well is the speed-up of threaded programs predicted, before anybody moves to a build without a GIL?
+
+Measures ten programs on both builds and prints the prediction beside the truth: the aim is 8 of 10 within 20 %, or
+refused.  On a machine that is too busy or too small every prediction is refused, with the reason.
+
+    python -m tests.benchmarks.predict --free 3.14t --gil 3.14
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.benchmarks.common import build_of
+from tests.benchmarks.predict_programs import threaded
+from toolkit.evaluate.evaluation import Missing
+from toolkit.evaluate.machine import calibrate
+from toolkit.evaluate.project import find_project
+from toolkit.evaluate.speed import Speed
+from toolkit.evaluate.testing import Bench
+from toolkit.evaluate.workload import Workload, WorkloadMeasurer
+
+if TYPE_CHECKING:
+    from toolkit.model import Build
+
+PROGRAMS = ("arithmetic", "own_dict", "sorting", "text", "parsing", "shared_dict", "shared_list", "shared_attribute",
+            "shared_slots", "hashing")
+WITHIN = 0.2
+FOLDER = Path(threaded.__file__).parent
+
+
+def main() -> None:
+    """Measure and print one line per program."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--free", default="3.14t", metavar="LABEL[=PATH]", help="the build without a GIL")
+    parser.add_argument("--gil", default="3.14", metavar="LABEL[=PATH]", help="its twin with one")
+    parser.add_argument("--programs", default=",".join(PROGRAMS), metavar="NAMES")
+    parser.add_argument("--seconds", type=float, default=60.0, help="per program (default: 60)")
+    args = parser.parse_args()
+    builds = (build_of(args.free), build_of(args.gil))
+    names = args.programs.split(",")
+    print(f"{'program':18}{'predicted':>22}{'measured':>22}{'off by':>9}")
+    ends = [program(name, builds, args.seconds) for name in names]
+    print(f"{ends.count('good')} of {len(names)} within {WITHIN:.0%}, {ends.count('refused')} refused")
+
+
+def program(name: str, builds: tuple[Build, Build], seconds: float) -> str:
+    """Measure one program, print its line, and return whether its prediction is "good", "bad", or was "refused"."""
+    end = time.monotonic() + seconds
+    machine = calibrate()
+    project = find_project(FOLDER)
+    benches = {build.label: Bench(build=build.label, python=Path(build.executable), folders=(FOLDER,))
+               for build in builds}
+    measurer = WorkloadMeasurer(
+        project, Workload(kind="function", name=f"threaded:{name}"), benches, {build.label: build for build in builds},
+        left=lambda: end - time.monotonic(), say=lambda text: print(f"{name}: {text}", file=sys.stderr))
+    measurer.measure()
+    gain = Speed(measurer, machine).sections(builds[0].label, builds[1].label).gain
+    if isinstance(gain, Missing):
+        print(f"{name:18}{gain.reason}")
+        return "bad"
+    most = max(measurer.thread_counts())
+    measured = None if isinstance(gain.measured, Missing) else gain.measured.get(most)
+    truth = f"{measured.ratio:.2f}x [{measured.lo:.2f}, {measured.hi:.2f}]" if measured else "starved"
+    if isinstance(gain.predicted, Missing):
+        print(f"{name:18}{'refused':>22}{truth:>22}  {gain.predicted.reason}")
+        return "refused"
+    found = gain.predicted
+    off = found.value / measured.ratio - 1 if measured else float("nan")
+    print(f"{name:18}{f'{found.value:.2f}x [{found.lo:.2f}, {found.hi:.2f}]':>22}{truth:>22}{off:>+8.0%}")
+    return "good" if abs(off) <= WITHIN else "bad"
+
+
+if __name__ == "__main__":
+    main()
