@@ -41,6 +41,10 @@ def test_newest_version_that_blocks_too_is_not_advised():
 
 def test_failing_tests_and_tests_not_run():
     assert steps(found(tests=suite(failed=1))) == ("3.14t: look at the failing tests",)
+    both = {"tests": suite(failed=1), "reference_tests": suite(failed=1)}
+    assert steps(found(**both)) == ()
+    assert steps(found(tests=suite(errors=1, lacking=("psutil",)))) == (
+        "3.14t: let the tests do without psutil, or replace it",)
     assert steps(found(tests=NOT_DONE)) == ("3.14t: let the tests be run (not asked for)",)
 
 

@@ -14,7 +14,7 @@ from tests.measure.children import MARK, still_alive
 from toolkit.evaluate import testing
 from toolkit.evaluate.evaluation import Missing, Place
 from toolkit.evaluate.project import PYTEST, find_project
-from toolkit.evaluate.testing import Bench, Shown, ending_of, install_project, needed_by, own_command, run_tests
+from toolkit.evaluate.testing import Bench, Shown, ending_of, install_project, needed_by, own_command, run_tests, short
 
 BENCH = Bench(build="host", python=Path(sys.executable), folders=())
 
@@ -130,6 +130,13 @@ def test_the_environments_own_sitecustomize_still_runs(make_project, monkeypatch
     monkeypatch.setenv(MARK, uuid.uuid4().hex)
     found = run_tests(project, replace(BENCH, folders=(own,)), limit=60.0)
     assert found.ending == "0", found.output
+
+
+@pytest.mark.parametrize(("file", "shown"), [
+    ("/env/lib/python3.14t/site-packages/lxml/html.py", "site-packages/lxml/html.py"),
+    ("/opt/lib/python3.14t/threading.py", "lib/python3.14t/threading.py"), ("/src/app.py", "/src/app.py")])
+def test_files_of_libraries_are_named_by_their_place_in_them(file, shown):
+    assert short(file) == shown
 
 
 def test_witness_tells_who_turned_the_gil_on_and_where_it_was_asked_for(tmp_path):

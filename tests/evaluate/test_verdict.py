@@ -82,6 +82,8 @@ def test_unconfirmed_race_does_not_block():
     ({"readiness": report(finding(Status.INTERPRETER))}, "interpreter at fault"),
     ({"tests": Missing(reason="no tests found")}, "nothing of the project was run on it"),
     ({"tests": suite(gil_end=None)}, "is not known"),
+    ({"tests": suite(passed=0, errors=2, ending="2", lacking=("psutil",))},
+     "tests could not be run, as psutil could not be installed"),
     ({"tests": suite(passed=None, failed=None, ending="3"),
       "reference_tests": suite(passed=None, failed=None, ending="3")}, "exit code 3, with the GIL, too"),
 ])
@@ -193,6 +195,7 @@ def test_busy_machine_has_no_word_on_speed(changes):
     assert "speed: busy" in verdict.unexercised
 
 
-def test_threads_that_do_not_wait_gain_nothing_on_a_busy_machine_either():
-    verdict = conclude(found(gain=gain(wait=0.01)), replace(QUIET, doubts=("busy",)), CLEAN)
-    assert verdict.word is Word.NOT_WORTH_IT
+@pytest.mark.parametrize(("wait", "word"), [(0.005, Word.NOT_WORTH_IT), (0.02, Word.READY)])
+def test_threads_that_never_wait_gain_nothing_on_a_busy_machine_either(wait, word):
+    verdict = conclude(found(gain=gain(wait=wait)), replace(QUIET, doubts=("busy",)), CLEAN)
+    assert verdict.word is word

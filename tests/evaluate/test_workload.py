@@ -221,6 +221,18 @@ def test_other_models_are_compared_with_threads():
     assert speed.other_model("3.14", "subinterpreters").reason == "subinterpreters on 3.14: ImportError: no"
 
 
+def test_the_most_waits_of_several_runs_are_asked_for_once():
+    seen = iter([0.1, 0.4, 0.2])
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    made.watched = lambda cell: (
+        type("Summary", (), {"threads": [Thread("a", 1.0, next(seen))]})() if cell.label == "3.14"
+        else Missing(reason="not watched"))
+    speed = Speed(made, QUIET)
+    gains = [speed.sections("3.14t", "3.14").gain for _ in range(2)]
+    assert [gain.wait_share for gain in gains] == [0.4, 0.4]
+    assert gains[0].ceiling == pytest.approx(1 / 0.6)
+
+
 class Thread:
     def __init__(self, name, seconds, waited, idle=0.0):
         self.name, self.seconds, self.waited, self.idle = name, seconds, waited, idle

@@ -184,8 +184,9 @@ class Evaluator:
         target = folder / build.label
         if reason := install_project(self.project, made.folder, target, compilers=self._asked.sdists):
             self._say(f"{build.label}: the project itself is imported from its folder, not installed: {reason}")
-            return Bench(build=build.label, python=made.python, folders=self.project.sources)
-        return Bench(build=build.label, python=made.python, folders=(target,))
+            return Bench(build=build.label, python=made.python, folders=self.project.sources,
+                         lacking=tuple(made.missing))
+        return Bench(build=build.label, python=made.python, folders=(target,), lacking=tuple(made.missing))
 
     def _tests(self, benches: dict[str, Bench | Missing]) -> dict[str, TestRun | Missing]:
         """Run the tests on each build, the twins with a GIL last: without the others they tell nothing."""

@@ -66,6 +66,7 @@ class TestRun:
     gil_end: bool | None         # was the GIL on at the end of the last Python of it; None: not known
     culprits: tuple[str, ...]    # modules that turned it on
     output: str                  # its last lines
+    lacking: tuple[str, ...] = ()     # packages that they may need and that could not be installed
     imports: tuple[Place, ...] = ()   # the project's line behind each extension module that was loaded: `what`
 
 

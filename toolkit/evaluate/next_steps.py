@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolkit.evaluate.doctor import Finding
-    from toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Races
+    from toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Races, TestRun
 
 # What can be done about each status; the package and the build stand before it.
 ADVICE = {
@@ -76,8 +76,15 @@ def _tests(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
     for build in builds:
         if isinstance(build.tests, Missing):
             yield f"{build.build.label}: let the tests be run ({build.tests.reason})"
-        elif (build.tests.failed or 0) + (build.tests.errors or 0):
+            continue
+        if build.tests.lacking and build.tests.errors:
+            yield f"{build.build.label}: let the tests do without {', '.join(build.tests.lacking)}, or replace it"
+        elif _broken(build.tests) > _broken(build.reference_tests):
             yield f"{build.build.label}: look at the failing tests"
+
+
+def _broken(tests: TestRun | Missing) -> int:
+    return 0 if isinstance(tests, Missing) else (tests.failed or 0) + (tests.errors or 0)
 
 
 def _contention(builds: Sequence[BuildEvaluation]) -> Iterator[str]:

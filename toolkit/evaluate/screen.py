@@ -205,13 +205,14 @@ def _culprits(found: BuildEvaluation) -> Iterator[str]:
     places = {} if isinstance(found.tests, Missing) else {place.what: place for place in found.tests.imports}
     for finding in found.readiness.findings:
         if finding.verdict.status is Status.GIL:
-            yield f"{finding.name} {finding.version}: {_ways(found.readiness, finding, places)}"
+            flips = () if isinstance(found.tests, Missing) else found.tests.culprits
+            yield f"{finding.name} {finding.version}: {_ways(found.readiness, finding, places, flips)}"
 
 
-def _ways(report: BuildReport, finding: Finding, places: dict[str, Place]) -> str:
+def _ways(report: BuildReport, finding: Finding, places: dict[str, Place], flips: Sequence[str]) -> str:
     users = gil_users(finding.seen)
-    # The one that the project asks for says most.
-    first, *others = sorted(users, key=lambda name: name not in places)
+    # The one that did it in the project's own tests says most, then one that they loaded.
+    first, *others = sorted(users, key=lambda name: (name not in flips, name not in places))
     file = next((f" ({_untagged(extension.file)})" for extension in finding.seen.extensions
                  if extension.name == first), "")
     more = f" and {len(others)} more" if others else ""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolkit.stats.paired import Comparison
 
 MOST_PLACES = 10
+WATCHED = 3     # runs
 MAIN = "main"   # the summary's name of it
 OURS = Path(__file__).resolve().parents[2]
 STARVED = Missing(reason="every round was starved of the cores that it needed")
@@ -52,6 +53,7 @@ class Speed:
         self._machine = machine
         self._found = measurer.found
         self._counts = measurer.thread_counts()
+        self._shares: dict[Cell, float | None] = {}   # of a build with a GIL, which several others may have as twin
 
     def sections(self, label: str, against: str) -> Sections:
         """Return what was found on the build `label` against `against`, which has a GIL; "": there is none."""
@@ -97,14 +99,22 @@ class Speed:
         if not counts:
             return Missing(reason="there is one core only")
         most = max(counts)
-        watched = self._measurer.watched(Cell(against, most))
-        share = None if isinstance(watched, Missing) else wait_share(watched)
+        share = self._waiting(Cell(against, most))
         quiet = not isinstance(self._machine, Missing) and not self._machine.doubts
         effective = self._machine.effective if quiet and not isinstance(self._machine, Missing) else None
         return Gain(
             against=against, wait_share=share, ceiling=None if share is None else ceiling(share, effective),
             predicted=self._predicted(label, against, most, cost), measured=self._ratios(label, against, counts),
         )
+
+    def _waiting(self, cell: Cell) -> float | None:
+        """Return the share of waits for the GIL, the most of several runs: beside other load threads may never meet."""
+        if (share := self._shares.get(cell, -1.0)) != -1.0:
+            return share
+        watched = [self._measurer.watched(cell) for _ in range(WATCHED)]
+        shares = [wait_share(each) for each in watched if not isinstance(each, Missing)]
+        self._shares[cell] = max(shares, default=None)
+        return self._shares[cell]
 
     def _ratios(self, label: str, against: str, counts: Sequence[int]) -> dict[int, Comparison] | Missing:
         found = {}

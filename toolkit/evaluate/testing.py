@@ -53,6 +53,7 @@ class Bench:
     build: str                  # label
     python: Path                # of the scratch environment
     folders: tuple[Path, ...]   # that the project's modules are imported from
+    lacking: tuple[str, ...] = ()   # packages that could not be installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +74,11 @@ class Shown:
 
 def short(file: str) -> str:
     """Return the file of a library from its site-packages on, one of the standard library from lib/ on."""
-    if (found := re.search(r"/(?:site-packages/|(?=lib/python3\.\d+t?/))", file)) is None:
-        return file
-    rest = file[found.end():]
-    return rest if rest.startswith("lib/") else f"site-packages/{rest}"
+    _, libraries, inside = file.rpartition("/site-packages/")
+    if libraries:
+        return f"site-packages/{inside}"
+    found = re.search(r"/(lib/python3\.\d+t?/.*)", file)
+    return found[1] if found else file
 
 
 def _below(file: str, folder: Path) -> str | None:
@@ -131,7 +133,7 @@ def run_tests(project: Project, bench: Bench, *, limit: float, quiet: float = QU
         return TestRun(
             build=bench.build, command=command, passed=counts.get("passed"), failed=counts.get("failed"),
             errors=counts.get("errors"), skipped=counts.get("skipped"), seconds=seconds, ending=ending,
-            gil_end=gil, culprits=culprits, output=output, imports=imports,
+            gil_end=gil, culprits=culprits, output=output, imports=imports, lacking=bench.lacking,
         )
 
 

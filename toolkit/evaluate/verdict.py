@@ -34,6 +34,7 @@ RSS_WARN = 1.2
 LOST_RED = 1.2         # a workload that slows by more has lost more than it shows
 WORTH = 1.2            # a predicted gain below that is not worth a migration
 WAITS_LITTLE = 0.05    # share of thread time waiting for the GIL below which there is nothing to gain
+WAITS_NEVER = 0.01     # likewise, on a machine that is too busy for a word on speed
 SLOW_SHARE = 1.5       # CPU inflation above which threads are in each other's way
 PARKED_MUCH = 0.1      # share of thread time, likewise
 REFUSAL = "does not support loading in subinterpreters"   # CPython's words
@@ -93,15 +94,20 @@ def _test_blockers(tests: TestRun, reference: TestRun | Missing) -> Iterator[str
         yield f"the GIL was on at the end of the tests{by}"
     if tests.ending.startswith(("crash", "hang")) and (there is None or there.ending != tests.ending):
         yield f"the tests {'crash' if tests.ending.startswith('crash') else 'hang'}: {tests.ending.partition(': ')[2]}"
-    broken = (tests.failed or 0) + (tests.errors or 0)
+    # What cannot be collected for want of a package says nothing of the build.
+    broken = (tests.failed or 0) + (0 if tests.lacking else tests.errors or 0)
     before = ((there.failed or 0) + (there.errors or 0)) if there else 0
     if broken > before:
         more = broken - before
         text = f"{more} tests fail" if more > 1 else "1 test fails"
         yield f"{text}{f' that pass{"" if more > 1 else "es"} on {there.build}' if there else ''}"
-    elif tests.ending.isdecimal() and tests.ending != "0" and not broken and (there is None or there.ending == "0"):
+    elif _ended_badly(tests) and not (broken or tests.lacking) and (there is None or there.ending == "0"):
         succeeding = f", not on {there.build}" if there else ""
         yield f"the tests end with exit code {tests.ending}{succeeding}"
+
+
+def _ended_badly(tests: TestRun) -> bool:
+    return tests.ending.isdecimal() and tests.ending != "0"
 
 
 def _race_blockers(races: Races | Missing) -> Iterator[str]:
@@ -121,7 +127,9 @@ def _unknown(found: BuildEvaluation) -> Iterator[str]:
             yield f"{_named(finding)}: {finding.verdict.status.value}{why}"
     if isinstance(found.tests, Missing):
         yield f"nothing of the project was run on it: {found.tests.reason}"
-    elif found.tests.ending.isdecimal() and found.tests.ending != "0" and not found.tests.passed:
+    elif found.tests.lacking and (found.tests.errors or not found.tests.passed):
+        yield f"tests could not be run, as {', '.join(found.tests.lacking)} could not be installed"
+    elif _ended_badly(found.tests) and not found.tests.passed:
         yield f"the tests end with exit code {found.tests.ending}, with the GIL, too: nothing of the project was seen"
     elif found.tests.gil_end is None and found.build.free_threaded:
         yield "whether the GIL was off at the end of the tests is not known"
@@ -156,7 +164,8 @@ def _contention(found: BuildEvaluation) -> Iterator[str]:
 def _not_worth(gain: Gain, *, told: bool) -> str | None:
     """Return why there is no gain; None when there is one, or when it is not known.
 
-    That threads do not wait for the GIL is no word on speed: it is true on a busy machine, too.
+    That threads hardly wait for the GIL is no word on speed: it is true on a busy machine, too, where threads that wait
+    for a core instead wait less for the GIL, so the bound is lower.
     """
     measured = {} if isinstance(gain.measured, Missing) or not told else dict(gain.measured)
     known = {threads: each for threads, each in measured.items() if each.verdict() != "unknown"}
@@ -165,7 +174,7 @@ def _not_worth(gain: Gain, *, told: bool) -> str | None:
         if best.hi < WORTH:
             return f"the workload is {best.ratio:.2f}x [{best.lo:.2f}, {best.hi:.2f}] as fast as on {gain.against}"
         return None
-    if gain.wait_share is not None and gain.wait_share < WAITS_LITTLE:
+    if gain.wait_share is not None and gain.wait_share < (WAITS_LITTLE if told else WAITS_NEVER):
         return f"threads wait for the GIL {gain.wait_share * 100:.1f} % of their time on {gain.against}: no gain"
     if told and not isinstance(gain.predicted, Missing) and gain.predicted.hi < WORTH:
         return f"predicted {gain.predicted.value:.2f}x [{gain.predicted.lo:.2f}, {gain.predicted.hi:.2f}]"
