@@ -136,6 +136,16 @@ def test_newer_versions_are_not_installed_offline_nor_in_the_time_of_the_tests(s
     assert "newest" not in steps.asked
 
 
+def test_project_itself_is_not_built_offline(steps, folder, monkeypatch):
+    tried = []
+    monkeypatch.setattr(evaluating, "install_project", lambda *_, **__: tried.append(1))
+    _, said = evaluate(steps, folder, offline=True)
+    assert tried == []
+    assert "3.14t: the project itself is imported from its folder, not installed: --offline" in said
+    evaluate(steps, folder)
+    assert tried == [1, 1]
+
+
 def test_installer_that_fails_is_a_reason(steps, folder):
     steps.fails = {"readiness": BuildError("no pip"), "benches": BuildError("no pip")}
     found, _ = evaluate(steps, folder)

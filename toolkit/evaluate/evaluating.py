@@ -182,11 +182,17 @@ class Evaluator:
         if made is None:
             return NOTHING_INSTALLED
         target = folder / build.label
-        if reason := install_project(self.project, made.folder, target, compilers=self._asked.sdists):
+        if reason := self._not_installed(made, target):
             self._say(f"{build.label}: the project itself is imported from its folder, not installed: {reason}")
             return Bench(build=build.label, python=made.python, folders=self.project.sources,
                          lacking=tuple(made.missing))
         return Bench(build=build.label, python=made.python, folders=(target,), lacking=tuple(made.missing))
+
+    def _not_installed(self, made: scratch.Scratch, target: Path) -> str | None:
+        """Install the project itself; return why not.  What builds it would be downloaded."""
+        if self._asked.offline:
+            return "--offline"
+        return install_project(self.project, made.folder, target, compilers=self._asked.sdists)
 
     def _tests(self, benches: dict[str, Bench | Missing]) -> dict[str, TestRun | Missing]:
         """Run the tests on each build, the twins with a GIL last: without the others they tell nothing."""
