@@ -37,7 +37,7 @@ def add_parser(commands: Any) -> None:
         "confidence says what was not looked at. Nothing of it runs in gilscope's own process. Exit with 1 when\n"
         "something blocks every build.",
         epilog="examples:\n  gilscope evaluate .\n  gilscope evaluate ~/src/svc --lock uv.lock --builds 3.14t,3.15t\n"
-        "  gilscope evaluate . --tests 'pytest -q tests/unit' --budget 5m\n"
+        "  gilscope evaluate . --tests 'pytest -q tests/unit' --workload svc.load:request --budget 5m\n"
         "  gilscope evaluate . --explain lxml",
     )
     parser.add_argument("path", metavar="PATH", type=Path, help="The project's root.")
