@@ -3,7 +3,8 @@
 import pytest
 
 from toolkit.errors import BadFileError, ToolkitError
-from toolkit.evaluate.project import PYTEST, find_project, requirement_lines
+from toolkit.evaluate.project import PYTEST, find_project
+from toolkit.evaluate.requirements import requirement_lines
 
 PEP_621 = """
 [project]

@@ -10,7 +10,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from toolkit.errors import BadFileError
-from toolkit.evaluate.project import requirement_lines
+from toolkit.evaluate.requirements import requirement_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

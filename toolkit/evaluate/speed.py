@@ -100,8 +100,7 @@ class Speed:
             return Missing(reason="there is one core only")
         most = max(counts)
         share = self._waiting(Cell(against, most))
-        quiet = not isinstance(self._machine, Missing) and not self._machine.doubts
-        effective = self._machine.effective if quiet and not isinstance(self._machine, Missing) else None
+        effective = None if isinstance(self._machine, Missing) or self._machine.doubts else self._machine.effective
         return Gain(
             against=against, wait_share=share, ceiling=None if share is None else ceiling(share, effective),
             predicted=self._predicted(label, against, most, cost), measured=self._ratios(label, against, counts),

@@ -53,7 +53,7 @@ def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Rac
         return because(Word.BLOCKED, *blockers)
     if unknown := list(_unknown(found)):
         return because(Word.INCONCLUSIVE, *unknown)
-    told = _may_tell_speed(machine)
+    told = may_tell_speed(machine)
     if isinstance(found.gain, Missing):
         gain: list[str] = []
     elif small := _not_worth(found.gain, told=told):
@@ -65,7 +65,7 @@ def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Rac
     return because(Word.READY, *_ready(found), *gain)
 
 
-def _may_tell_speed(machine: MachineFacts | Missing) -> bool:
+def may_tell_speed(machine: MachineFacts | Missing) -> bool:
     """Return whether the machine is quiet and large enough for a word on speed."""
     return not isinstance(machine, Missing) and not machine.doubts
 
@@ -264,7 +264,7 @@ def _by_model(
     measured: Comparison | Missing, against: str, machine: MachineFacts | Missing
 ) -> tuple[list[str], list[str]]:
     """Return what the workload gains in another model, and likewise that it does not: one of them or none."""
-    if isinstance(measured, Missing) or not _may_tell_speed(machine) or measured.verdict() == "unknown":
+    if isinstance(measured, Missing) or not may_tell_speed(machine) or measured.verdict() == "unknown":
         return [], []
     text = f"the workload is {measured.ratio:.2f}x [{measured.lo:.2f}, {measured.hi:.2f}] as fast as in {against}"
     return ([], [text]) if measured.hi < WORTH else ([text], [])

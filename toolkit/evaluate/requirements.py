@@ -1,0 +1,182 @@
+"""What a project needs to run and to be tested, by the conventions of packaging tools; reads files only."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from typing import TYPE_CHECKING, Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from toolkit.errors import BadFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+TEST_GROUPS = ("test", "tests", "testing", "dev")   # names of groups and extras that hold what the tests need
+TEST_FILES = ("requirements-test.txt", "requirements-tests.txt", "test-requirements.txt", "tests/requirements.txt",
+              "requirements/test.txt", "requirements/tests.txt", "requirements-dev.txt", "dev-requirements.txt")
+_FACTOR = re.compile(r"!?[\w,{}!-]+: ")   # tox: "py312: thing" holds for some environments only
+_POETRY_VERSION = re.compile(r"(\^|~)?\s*(\d+(?:\.\d+)*)$")
+
+
+def find_requirements(
+    root: Path, pyproject: Mapping[str, Any], said: list[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what it needs to run, and what its tests need beside; say by which convention in `said`.
+
+    Raises:
+        BadFileError: a file is damaged, or a requirement is none.
+    """
+    project, poetry = table_below(pyproject, "project"), table_below(pyproject, "tool", "poetry")
+    if "dependencies" in project:
+        said.append("requirements: [project] of pyproject.toml")
+        found = _strings(project["dependencies"])
+    elif poetry:
+        said.append("requirements: [tool.poetry] of pyproject.toml")
+        found = tuple(_from_poetry(table_below(poetry, "dependencies")))
+    elif (setup := root / "setup.cfg").is_file() and (text := _ini(setup, "options", "install_requires")):
+        said.append("requirements: setup.cfg")
+        found = tuple(line.strip() for line in text.splitlines() if line.strip())
+    elif (listed := root / "requirements.txt").is_file():
+        said.append("requirements: requirements.txt")
+        found = requirement_lines(listed)
+    else:
+        said.append("requirements: none found (no [project], [tool.poetry], setup.cfg or requirements.txt)")
+        found = ()
+    return _checked(root, found), _checked(root, _needed_by_tests(root, pyproject, said))
+
+
+def _needed_by_tests(root: Path, pyproject: Mapping[str, Any], said: list[str]) -> tuple[str, ...]:
+    if found := tuple(_for_tests(pyproject)):
+        said.append("for the tests: groups and extras of pyproject.toml")
+        return found
+    for name in TEST_FILES:
+        if (root / name).is_file() and (found := requirement_lines(root / name)):
+            said.append(f"for the tests: {name}")
+            return found
+    if found := tuple(_from_tox(root / "tox.ini")):
+        said.append("for the tests: [testenv] of tox.ini")
+    return found
+
+
+def _from_tox(path: Path) -> Iterator[str]:
+    """Yield the plain requirements of tox's [testenv]; not those of single environments, nor files that it names."""
+    for line in _ini(path, "testenv", "deps").splitlines() if path.is_file() else ():
+        text = line.partition(" #")[0].strip()
+        if text and not text.startswith(("-", "{", "#", ".")) and not _FACTOR.match(text):
+            yield text
+
+
+def _for_tests(pyproject: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the tests need: groups and extras with the usual names."""
+    groups = table_below(pyproject, "dependency-groups")
+    extras = table_below(pyproject, "project", "optional-dependencies")
+    poetry = table_below(pyproject, "tool", "poetry", "group")
+    for name in TEST_GROUPS:
+        yield from _group(groups, name, ())
+        yield from _strings(extras.get(name, ()))
+        yield from _from_poetry(table_below(poetry, name, "dependencies"))
+
+
+def _group(groups: Mapping[str, Any], name: str, seen: tuple[str, ...]) -> Iterator[str]:
+    """Yield the requirements of a dependency group and of those that it includes (PEP 735)."""
+    for entry in groups.get(name, ()) if name not in seen else ():
+        if isinstance(entry, str):
+            yield entry
+        elif isinstance(entry, dict) and isinstance(included := entry.get("include-group"), str):
+            yield from _group(groups, included, (*seen, name))
+
+
+def _from_poetry(table: Mapping[str, Any]) -> Iterator[str]:
+    """Yield poetry's requirements in the form that everybody else reads; those by path or URL have none."""
+    for name, wanted in table.items():
+        version = wanted.get("version", "") if isinstance(wanted, dict) else wanted
+        if name.lower() != "python" and isinstance(version, str) and version:
+            extras = ",".join(_strings(wanted.get("extras", ()))) if isinstance(wanted, dict) else ""
+            yield f"{name}{f'[{extras}]' if extras else ''}{_poetry_specifier(version)}"
+
+
+def _poetry_specifier(version: str) -> str:
+    """Return "^1.2" as ">=1.2,<2", "~1.2" as ">=1.2,<1.3", "1.2" as "==1.2"; poetry's own words for ranges."""
+    if version == "*":
+        return ""
+    parts = []
+    for each in (part.strip() for part in version.split(",")):
+        match = _POETRY_VERSION.match(each)
+        parts.append(_range(match[1], match[2]) if match else each)
+    return ",".join(parts)
+
+
+def _range(sign: str | None, version: str) -> str:
+    if sign is None:
+        return f"=={version}"
+    numbers = [int(part) for part in version.split(".")]
+    # ^ keeps the first number that is not 0; ~ keeps the minor one.
+    kept = next((place for place, number in enumerate(numbers) if number), len(numbers) - 1)
+    place = kept if sign == "^" else min(1, len(numbers) - 1)
+    ceiling = [*numbers[:place], numbers[place] + 1]
+    return f">={version},<{'.'.join(map(str, ceiling))}"
+
+
+def _ini(path: Path, section: str, option: str) -> str:
+    """Return an option of a file in INI format, "" when it is not there.
+
+    Raises:
+        BadFileError: it cannot be read.
+    """
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read(path, encoding="utf-8")
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise BadFileError(f"{path} cannot be read: {error}") from error
+    return parser.get(section, option, fallback="")
+
+
+def requirement_lines(path: Path, seen: tuple[Path, ...] = ()) -> tuple[str, ...]:
+    """Return the requirements in a requirements file and in those that it includes; options are left out.
+
+    Raises:
+        BadFileError: it cannot be read.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFileError(f"{path} cannot be read: {error}") from error
+    found: list[str] = []
+    for line in re.sub(r"\\\n", " ", text).splitlines():
+        words = re.sub(r"(^|\s)#.*", "", line).split(" --hash")[0].strip()
+        if words.startswith(("-r ", "--requirement ")):
+            included = path.parent / words.split(maxsplit=1)[1]
+            if included.resolve() not in seen:
+                found += requirement_lines(included, (*seen, path.resolve()))
+        elif words and not words.startswith("-"):
+            found.append(words)
+    return tuple(found)
+
+
+def _checked(root: Path, requirements: Iterable[str]) -> tuple[str, ...]:
+    """Return the requirements, each once.
+
+    Raises:
+        BadFileError: one is none.
+    """
+    for text in requirements:
+        try:
+            Requirement(text)
+        except InvalidRequirement as error:
+            raise BadFileError(f"{root}: {text!r} is not a requirement: {error}") from error
+    return tuple(dict.fromkeys(requirements))
+
+
+def table_below(document: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """Return a table below a table, empty where there is none."""
+    found: Any = document
+    for name in names:
+        found = found.get(name, {}) if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) else {}
+
+
+def _strings(value: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list | tuple) else ()
