@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import shlex
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +37,6 @@ def publish(source: Path, target: Path) -> Run:
                 (target / f"{build.label}.json").write_text(
                     json.dumps(suite, separators=(",", ":"), sort_keys=True) + "\n"
                 )
-        if (source / "files").is_dir():  # what trials left, such as timelines: times and thread names
-            shutil.copytree(source / "files", target / "files")
         (target / "run.json").write_text(json.dumps(header(run), indent=1) + "\n")
     except FileExistsError:
         raise ToolkitError(f"{target} exists already: name a new folder") from None

@@ -15,6 +15,7 @@ from tests.measure.children import MARK, still_alive
 from toolkit import cli
 from toolkit.experiments import catalog
 from toolkit.experiments.base import Effort
+from toolkit.report import plots
 from toolkit.store import load_run
 
 LIMIT = 120.0
@@ -133,3 +134,16 @@ def test_finished_ones_are_shown_again_not_measured_again(folder):
     assert resumed == shown
     assert "| model" in markdown
     assert (stored.parent / "report.md").read_text().strip() == markdown.strip()
+
+
+def test_published_run_has_its_figures_and_none_of_its_paths(folder):
+    call(folder, "run", "countdown", "--smoke", "--label", "mine", "--no-figures", *HOST)
+    subprocess.run([sys.executable, "-m", "toolkit", "report", "mine/countdown", "--publish", "site"], cwd=folder,
+                   check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=LIMIT)
+    site = folder / "site"
+    assert "Wall time of the whole count" in (site / "report.md").read_text()
+    if plots.unavailable() is None:
+        assert (site / "countdown.svg").exists()
+    for path in site.rglob("*.*"):
+        assert str(folder).encode() not in path.read_bytes(), path
+        assert sys.executable.encode() not in path.read_bytes(), path

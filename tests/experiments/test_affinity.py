@@ -192,7 +192,7 @@ def made_up(build="3.14", rounds=8, rates=None, **ways):
     ("3.14", {}, "so the claim of 2012 no longer holds"),
     ("3.14", {"free": 1.5}, "the claim of 2012 holds"),
     ("3.14t", {"free": 0.52}, "pinning takes away the second core"),
-    ("3.14t", {}, "they gain nothing here"),
+    ("3.14t", {}, "a gain beyond the noise is not shown"),
 ])
 def test_sentence_on_the_countdown_follows_the_numbers(build, ways, words):
     sentence, processes = Affinity().findings(Results(made_up(build, **ways)))

@@ -48,7 +48,7 @@ def made_up(two_threads, build="3.14", *, rounds=8):
     ("3.14", 1.0, "penalty (0.54x) is gone"),
     ("3.14", 1.9, "the penalty of 2009 is seen here"),
     ("3.14t", 0.52, "no longer hold"),
-    ("3.14t", 1.0, "gain nothing here, though"),
+    ("3.14t", 1.0, "a gain beyond the noise is not shown"),
 ])
 def test_sentence_follows_the_numbers(build, seconds, words):
     (sentence,) = Countdown().findings(made_up(seconds, build))

@@ -56,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     published = publish(path, args.publish)
     if "experiment" in published.options and plots.unavailable() is None:
-        draw(experiment_of(published), published, args.publish)
+        # What trials left, such as timelines, is not published, since it holds paths; what is drawn of it is.
+        draw(experiment_of(published), published, path, into=args.publish)
     report = _document(published, args.publish)
     for name, renderer in (("report.md", "markdown"), ("report.txt", "terminal")):
         (args.publish / name).write_text(RENDERERS[renderer](report) + "\n")

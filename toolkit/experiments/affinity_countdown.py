@@ -146,7 +146,7 @@ def findings(results: Results, build: Build) -> Iterator[str]:
     if free.lo > HOLDS:
         yield f"{text}: without a GIL, pinning takes away the second core that the threads can use."
     elif build.free_threaded:
-        yield f"{text}: they gain nothing here, though without a GIL."
+        yield f"{text}: a gain beyond the noise is not shown here."
     elif free.hi < 1 / HOLDS:
         yield f"{text}: the claim of 2012 holds."
     else:

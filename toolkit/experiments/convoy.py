@@ -13,6 +13,7 @@ from toolkit.experiments.convoy_cells import (
     latency,
     latency_marks,
     latency_modes,
+    lateness,
     longest,
     modes_text,
     offered,
@@ -142,7 +143,7 @@ def _rates(results: Results) -> Table:
 def _latencies(results: Results, build: Build) -> Table:
     """Return the latencies of one build, counted from the time a request was due."""
     notes = Footnotes()
-    names = ("p50", "p90", "p99", "lag_p99")
+    names = ("p50", "p90", "p99")
     columns = [Column(title="CPU work in", key=True, align="left"), Column(title="workers", key=True),
                Column(title="load"), Column(title="p50"), Column(title="p90"), Column(title="p99"),
                Column(title="client late"), Column(title="max"), Column(title="modes", align="left")]
@@ -153,7 +154,7 @@ def _latencies(results: Results, build: Build) -> Table:
         rows.append((
             Entry(PLACES[cell.runner]), Entry(str(cell.workers)), Entry(load.value, load.marks + marks),
             *(Entry("" if results.absence(cell) else latency(results, cell, name) or "-") for name in names),
-            Entry(longest(results, cell) or ""),
+            Entry(lateness(results, cell) or ""), Entry(longest(results, cell) or ""),
             Entry("" if results.absence(cell) else modes_text(latency_modes(results, cell))),
         ))
     return Table(title=f"{build.label}: latency in an open loop, from the time a request was due",

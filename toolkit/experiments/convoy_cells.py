@@ -80,6 +80,12 @@ def longest(results: Results, cell: Cell) -> str | None:
     return format_seconds(max(found.values())) if found else None
 
 
+def lateness(results: Results, cell: Cell) -> str | None:
+    """Return how late the load generator itself was, at its 99th percentile, in the worst round."""
+    found = results.metrics(cell, "lag_p99")
+    return format_seconds(max(found.values())) if found else None
+
+
 def offered(results: Results, cell: Cell) -> str | None:
     """Return the load of the open loop."""
     rate = middle(results.metrics(cell, "rate"))

@@ -162,7 +162,7 @@ def _findings(results: Results, build: Build) -> Iterator[str]:
             "run at the same time, and the claims of 2009 and 2021 no longer hold."
         )
     elif build.free_threaded:
-        yield f"{build.label}: two threads are {number} as fast as none: they gain nothing here, though without a GIL."
+        yield f"{build.label}: two threads are {number} as fast as none: a gain beyond the noise is not shown here."
     elif two.hi < PENALTY:
         yield f"{build.label}: two threads are {number} as fast as none: the penalty of 2009 is seen here."
     else:

@@ -64,7 +64,7 @@ class LostUpdates(Experiment):
     program = "lost_updates"
     levels = {  # noqa: RUF012 - never changed
         Effort.SMOKE: Level(rounds=1, seconds=12, scales={"count": 40_000, "locked": 4_000, "starts": 20}),
-        Effort.QUICK: Level(rounds=3, seconds=25, scales={"count": 2_000_000, "locked": 200_000, "starts": 400}),
+        Effort.QUICK: Level(rounds=3, seconds=45, scales={"count": 2_000_000, "locked": 200_000, "starts": 400}),
         Effort.FULL: Level(rounds=6, seconds=2400, scales={"count": 10_000_000, "locked": 1_000_000, "starts": 4_000}),
     }
     timeout = 180.0   # the race checker may have to compile its core, once for a build

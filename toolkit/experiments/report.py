@@ -66,6 +66,14 @@ def _source_line(source: Source) -> str:
     return f"{source.cited()}{where}: {source.headline}"
 
 
-def draw(experiment: Experiment, run: Run, folder: Path) -> list[Path]:
-    """Draw the figures of a run that is stored in `folder` there, and return the files, SVG and PNG of each."""
-    return [path for figure in experiment.figures(Results(run, folder)) for path in plots.draw(figure, folder)]
+def draw(experiment: Experiment, run: Run, folder: Path, into: Path | None = None) -> list[Path]:
+    """Draw the figures of a run that is stored in `folder` and return the files, SVG and PNG of each.
+
+    Args:
+        experiment: What was run.
+        run: What was measured of it.
+        folder: Where its values and files are.
+        into: The folder of the figures; None: there, too.
+    """
+    figures = experiment.figures(Results(run, folder))
+    return [path for figure in figures for path in plots.draw(figure, folder if into is None else into)]
