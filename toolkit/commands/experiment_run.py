@@ -16,7 +16,7 @@ from toolkit.commands.printing import say
 from toolkit.errors import BadFileError, BuildError, LabelTakenError, ToolkitError, UnknownNameError
 from toolkit.experiments import catalog
 from toolkit.experiments.base import Effort
-from toolkit.experiments.report import document, draw, experiment_of
+from toolkit.experiments.report import beside, document, draw, experiment_of
 from toolkit.experiments.running import Asked, Prepared, begin, measure, plan, prepare
 from toolkit.model import Build
 from toolkit.report import RENDERERS, plots
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.model import Run
+    from toolkit.report.document import Picture
 
 ALL = "all"
 REQUEST = "experiments.json"  # in results/LABEL: what was asked for together
@@ -204,14 +205,15 @@ def _finished(asked: Asked, prepared: Prepared, target: Path, folder: Path) -> R
 
 def _report(done: Run, path: Path, args: argparse.Namespace) -> None:
     experiment = experiment_of(done)
-    pictures: list[Path] = []
+    pictures: list[Picture] = []
     if not args.no_figures:
         if reason := plots.unavailable():
             say(f"no figures: {reason}")
         else:
             pictures = draw(experiment, done, path)
+    stored = document(experiment, done, path, beside(pictures))
+    (path / "report.md").write_text(RENDERERS["markdown"](stored) + "\n")
     report = document(experiment, done, path, pictures)
-    (path / "report.md").write_text(RENDERERS["markdown"](report) + "\n")
     print(RENDERERS["markdown" if args.markdown else "terminal"](report) + "\n", flush=True)
 
 

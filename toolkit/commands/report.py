@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.experiments.report import document, draw, experiment_of
+from toolkit.experiments.report import beside, document, draw, experiment_of
 from toolkit.publish import publish
 from toolkit.report import RENDERERS, plots
 from toolkit.report.build import run_document
@@ -13,9 +13,10 @@ from toolkit.store import find_label, labels, load_run
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from toolkit.model import Run
-    from toolkit.report.document import Document
+    from toolkit.report.document import Document, Picture
 
 
 def add_parser(commands: Any) -> None:
@@ -55,15 +56,16 @@ def run(args: argparse.Namespace) -> int:
         print(RENDERERS[args.format](_document(load_run(path), path)))
         return 0
     published = publish(path, args.publish)
+    pictures: list[Picture] = []
     if "experiment" in published.options and plots.unavailable() is None:
         # What trials left, such as timelines, is not published, since it holds paths; what is drawn of it is.
-        draw(experiment_of(published), published, path, into=args.publish)
-    report = _document(published, args.publish)
+        pictures = beside(draw(experiment_of(published), published, path, into=args.publish))
+    report = _document(published, args.publish, pictures)
     for name, renderer in (("report.md", "markdown"), ("report.txt", "terminal")):
         (args.publish / name).write_text(RENDERERS[renderer](report) + "\n")
     print(f"published in {args.publish}")
     return 0
 
 
-def _document(run: Run, path: Path) -> Document:
-    return document(experiment_of(run), run, path) if "experiment" in run.options else run_document(run)
+def _document(run: Run, path: Path, pictures: Sequence[Picture] = ()) -> Document:
+    return document(experiment_of(run), run, path, pictures) if "experiment" in run.options else run_document(run)

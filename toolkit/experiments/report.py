@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import ToolkitError
@@ -10,12 +12,11 @@ from toolkit.experiments.base import Effort
 from toolkit.experiments.results import Results
 from toolkit.report import plots
 from toolkit.report.build import about, builds_table
-from toolkit.report.document import Banner, Document, Heading, Lines
+from toolkit.report.document import Banner, Document, Heading, Lines, Picture
 from toolkit.report.sentences import floor_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from toolkit.experiments.base import Experiment, Source
     from toolkit.model import Run
@@ -36,14 +37,14 @@ def experiment_of(run: Run) -> Experiment:
     return catalog.find(name)
 
 
-def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Sequence[Path] = ()) -> Document:
+def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Sequence[Picture] = ()) -> Document:
     """Return the report of a run of `experiment` that is stored in `folder`.
 
     Args:
         experiment: What was run.
         run: What was measured of it.
         folder: Where its values and files are; None: nowhere.
-        pictures: Files of its figures, to be named.
+        pictures: Its figures, as `draw` returns them.
     """
     results = Results(run, folder)
     sections: list[Section] = [Heading(experiment.title, 1), about(run), builds_table(run.builds)]
@@ -56,9 +57,7 @@ def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Se
     if findings:
         sections.append(Lines("Now", findings))
     sections.append(Lines("", (floor_line(results.floors()),)))
-    if pictures:
-        sections.append(Lines("Figures", tuple(str(path) for path in pictures)))
-    return Document(tuple(sections))
+    return Document((*sections, *pictures))
 
 
 def _source_line(source: Source) -> str:
@@ -66,8 +65,8 @@ def _source_line(source: Source) -> str:
     return f"{source.cited()}{where}: {source.headline}"
 
 
-def draw(experiment: Experiment, run: Run, folder: Path, into: Path | None = None) -> list[Path]:
-    """Draw the figures of a run that is stored in `folder` and return the files, SVG and PNG of each.
+def draw(experiment: Experiment, run: Run, folder: Path, into: Path | None = None) -> list[Picture]:
+    """Draw the figures of a run that is stored in `folder`, as SVG and PNG, and return the former.
 
     Args:
         experiment: What was run.
@@ -76,4 +75,9 @@ def draw(experiment: Experiment, run: Run, folder: Path, into: Path | None = Non
         into: The folder of the figures; None: there, too.
     """
     figures = experiment.figures(Results(run, folder))
-    return [path for figure in figures for path in plots.draw(figure, folder if into is None else into)]
+    return [Picture(figure.title, str(plots.draw(figure, into or folder)[0])) for figure in figures]
+
+
+def beside(pictures: Sequence[Picture]) -> list[Picture]:
+    """Return pictures as a file in their own folder names them."""
+    return [replace(picture, path=Path(picture.path).name) for picture in pictures]

@@ -116,7 +116,15 @@ class Lines:
     items: tuple[str, ...]
 
 
-Section = Heading | Banner | Lines | Table
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure's file, and what to say where it cannot be shown."""
+
+    title: str
+    path: str
+
+
+Section = Heading | Banner | Lines | Picture | Table
 
 
 @dataclass(frozen=True, slots=True)

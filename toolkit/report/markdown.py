@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from toolkit.report.document import Banner, Heading, Lines, Table
+from toolkit.report.document import Banner, Heading, Lines, Picture, Table
 from toolkit.report.wording import entry_text, mark_text
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ def _section(section: Section) -> str:
         case Lines():
             title = [f"**{_escape(section.title)}**", ""] if section.title else []
             return "\n".join([*title, *(f"- {_escape(item)}" for item in section.items)])
+        case Picture():
+            return f"![{_escape(section.title)}]({section.path})"
         case Table():
             return _table(section)
         case _:

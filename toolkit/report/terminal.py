@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from toolkit.report.document import Banner, Cost, Heading, Lines, Ratio, Table
+from toolkit.report.document import Banner, Cost, Heading, Lines, Picture, Ratio, Table
 from toolkit.report.layout import split_columns
 from toolkit.report.wording import ascii_text, entry_text, mark_text
 
@@ -71,6 +71,8 @@ def _section(section: Section, width: int, spell: Callable[[str], str]) -> list[
         case Lines():
             title: list[RenderableType] = [Text(spell(section.title), style="bold")] if section.title else []
             return [*title, *(_hanging(spell(item), width) for item in section.items)]
+        case Picture():
+            return [Text(spell(f"{section.title}: {section.path}"), overflow="fold")]
         case Table():
             return _table(section, width, spell)
         case _:
