@@ -131,7 +131,8 @@ def test_workload_that_fails_is_the_reason_of_every_section(measurer, pair, name
 def test_workload_that_hangs_costs_its_limit(measurer, pair, monkeypatch):
     monkeypatch.setattr(workload, "LEAST_SILENT_SECONDS", 0.5)
     made = measurer("hangs.py")
-    assert all("within 0.5 s" in measured.failure for measured in made.found.values())
+    assert {measured.failure for measured in made.found.values()} == {
+        "no pass ended within 0.5 s, so it was killed"}
 
 
 def test_without_time_nothing_is_measured(measurer, pair):
@@ -144,7 +145,7 @@ def test_without_time_nothing_is_measured(measurer, pair):
 @pytest.mark.skipif(NO_SHIM is not None, reason=str(NO_SHIM))
 def test_places_of_contention_are_the_projects(measurer, pair, monkeypatch):
     build, twin = pair
-    monkeypatch.setattr(workload, "PASS_SECONDS", 0.4)
+    monkeypatch.setattr(workload, "PASS_SECONDS", 0.15)   # 3.13t takes up to fifty times as long with two threads
     made = measurer("app:share")
     places = Speed(made, QUIET).sections(build.label, twin.label).contention.places
     assert not [place for place in places if "gilscope" in place.file or "toolkit" in place.file]

@@ -132,7 +132,7 @@ class WorkloadMeasurer:
             records.mkdir()
             answer = self._ask(cell, folder, preload.environment(str(records)))
             if answer.kind != "measured":
-                return Missing(reason=f"the workload failed while its waits were recorded: {answer.reason}")
+                return Missing(reason=f"the workload failed while its waits were recorded: {_why(answer)}")
             processes = read_folder(records)
         return summarize(processes) if processes else Missing(reason="the recorded process left nothing")
 
@@ -161,8 +161,8 @@ class WorkloadMeasurer:
             return
         answer = self._ask(cell, folder, {})
         if answer.kind != "measured":
-            measured.failure, measured.unavailable = answer.reason, answer.kind == "unavailable"
-            self._say(f"{cell.label}: the workload in {cell.model}: {answer.reason}")
+            measured.failure, measured.unavailable = _why(answer), answer.kind == "unavailable"
+            self._say(f"{cell.label}: the workload in {cell.model}: {measured.failure}")
             return
         measured.rss.append(float(answer.fields["metrics"]["rss"]))
         if "import" in answer.fields["metrics"]:
@@ -184,3 +184,8 @@ class WorkloadMeasurer:
         )
         environment = child_environment((*bench.folders, self.project.root)) | dict(extra)
         return run_child(str(bench.python), spec, environment)
+
+
+def _why(answer: Answer) -> str:
+    """Return why there is no measurement; the budget is what limits its time here, and there is no --timeout."""
+    return answer.reason.partition("; raise --timeout")[0]
