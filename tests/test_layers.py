@@ -27,7 +27,8 @@ BESIDE = {"toolkit.bootstrap": ("toolkit.builds", "toolkit.errors")}
 ONLY_IMPORTERS = dict.fromkeys(
     ("workloads", "runners"), ("toolkit.measure", "toolkit.experiments", "toolkit.evaluate", "toolkit.commands"))
 ONLY_PLACES = {"pyperf": ("toolkit.measure.frame", "toolkit.store"), "rich": ("toolkit.report", "toolkit.commands"),
-               "shtab": ("toolkit.cli",), "matplotlib": ("toolkit.report.plots",), "psutil": ("toolkit.experiments.programs.pinning",)}
+               "shtab": ("toolkit.cli",), "matplotlib": ("toolkit.report.plots",),
+               "psutil": ("toolkit.experiments.programs.pinning",)}
 
 
 def module_name(path):

@@ -15,6 +15,8 @@ NOT_HERE = {                                  # command's first words -> who run
     "make": ".ci/run",
     "gilscope builds install": ".ci/run, by make pair",
     "tox run": "by hand: it makes environments for minutes",
+    "gilscope doctor": "by hand: it installs packages; tests/evaluate has packages of its own",
+    "gilscope evaluate": "likewise",
 }
 
 
@@ -54,6 +56,9 @@ def folder(tmp_path_factory) -> Path:
         done = run(["gilscope", "run", "sort", "--builds", f"{pair['gil']},{pair['free_threaded']}",
                     "--models", "threads,subinterpreters", "--rounds", "1", "--label", label], folder)
         assert done.returncode == 0, done.stderr
+    done = run(["gilscope", "experiment", "run", "countdown", "--smoke", "--label", "TODAY", "--builds",
+                f"{pair['gil']},{pair['free_threaded']}"], folder)
+    assert done.returncode == 0, done.stderr
     # The builds README names may not be those of this machine.
     (folder / "pair").write_text(f"{pair['gil']},{pair['free_threaded']}")
     return folder
@@ -68,6 +73,9 @@ def test_command_of_readme_works(command, folder):
     words = [re.sub(r"LABEL/3\.13\.json", f"LABEL/{pair.split(',')[0]}.json", word) for word in words]
     if words[:2] == ["gilscope", "run"] and "--dry-run" not in words:
         words += ["--rounds", "2"] if "--resume" in words else LESS
+    if words[:3] == ["gilscope", "experiment", "run"] and "--quick" in words:
+        # What all of them do in their smallest size, their own tests see.
+        words = ["--smoke" if word == "--quick" else "countdown" if word == "all" else word for word in words]
     done = run(words, folder)
     # A gate may find something, or nothing to judge after one round.
     allowed = {0, 1, 3} if "--fail-on" in words else {EXITS.get(command, 0)}

@@ -184,7 +184,8 @@ def test_unknown_experiment_is_named():
 
 def make_trial(folder):
     return Trial(TrialSpec(
-        name="t", progress_timeout=60.0, folder=str(folder), program="toolkit.experiments.programs.countdown", build="current", model="serial",
+        name="t", progress_timeout=60.0, folder=str(folder), program="toolkit.experiments.programs.countdown",
+        build="current", model="serial",
         workers=1, gil=None, parameters={"interval": "5ms", "depth": "3"}, scales={"count": 7}, host=sys.executable))
 
 
