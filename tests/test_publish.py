@@ -4,7 +4,7 @@ import dataclasses
 
 from tests.fakes import make_run
 from toolkit.model import Cell, Failure
-from toolkit.publish import without_traces
+from toolkit.publish import _scrubbed, without_traces
 
 CONFIG = ("'--prefix=/home/me/.pyenv/versions/3.12.1' '--enable-shared' '--with-lto' 'CFLAGS=-O3 -g' "
           "'LDFLAGS=-L/home/me/.pyenv/versions/3.12.1/lib -Wl,-rpath,/home/me/.pyenv/versions/3.12.1/lib'")
@@ -22,3 +22,11 @@ def test_no_folder_is_told():
     assert published.builds[0].config_args == "'--enable-shared' '--with-lto' 'CFLAGS=-O3 -g'"
     assert published.failures[0].reason == "ValueError: no"
     assert published.measurements == run.measurements
+
+
+def test_pyperf_reads_a_suite_whose_build_was_configured_with_folders_alone():
+    text = "'--prefix=/home/me/python' '--disable-test-modules'"
+    suite = {"benchmarks": [{"runs": [{"metadata": {"python_config_args": text, "hostname": "mine"}}]}],
+             "metadata": {"python_config_args": "'--prefix=/home/me/python'", "cpu_count": 2}}
+    assert _scrubbed(suite) == {"benchmarks": [{"runs": [{"metadata": {
+        "python_config_args": "'--disable-test-modules'"}}]}], "metadata": {"cpu_count": 2}}

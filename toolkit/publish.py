@@ -73,9 +73,11 @@ def _without_folders(config_args: str) -> str:
 def _scrubbed(value: Any) -> Any:
     """Return a pyperf suite's JSON without private metadata, wherever they stand."""
     if isinstance(value, dict):
-        return {
+        kept = {
             name: _without_folders(each) if name == "python_config_args" else _scrubbed(each)
             for name, each in value.items()
             if name not in _PRIVATE
         }
+        # pyperf refuses metadata without a value.
+        return {name: each for name, each in kept.items() if (name, each) != ("python_config_args", "")}
     return [_scrubbed(each) for each in value] if isinstance(value, list) else value
