@@ -145,9 +145,13 @@ def test_without_time_nothing_is_measured(measurer, pair):
 @pytest.mark.skipif(NO_SHIM is not None, reason=str(NO_SHIM))
 def test_places_of_contention_are_the_projects(measurer, pair, monkeypatch):
     build, twin = pair
-    monkeypatch.setattr(workload, "PASS_SECONDS", 0.15)   # 3.13t takes up to fifty times as long with two threads
+    monkeypatch.setattr(workload, "PASS_SECONDS", 0.03)   # 3.13t takes up to hundreds of times as long with two threads
     made = measurer("app:share")
-    places = Speed(made, QUIET).sections(build.label, twin.label).contention.places
+    contention = Speed(made, QUIET).sections(build.label, twin.label).contention
+    if isinstance(contention, Missing):   # the more the cores are free, the longer 3.13t takes
+        assert "they are in each other's way" in contention.reason
+        pytest.skip(contention.reason)
+    places = contention.places
     assert not [place for place in places if "gilscope" in place.file or "toolkit" in place.file]
     if places:   # two threads on a machine with other things to do may never have met
         found = {(place.file, place.line) for place in places}

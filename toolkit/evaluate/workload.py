@@ -132,7 +132,7 @@ class WorkloadMeasurer:
             records.mkdir()
             answer = self._ask(cell, folder, preload.environment(str(records)))
             if answer.kind != "measured":
-                return Missing(reason=f"the workload failed while its waits were recorded: {_why(answer)}")
+                return Missing(reason=f"the workload failed while its waits were recorded: {_why(answer, cell)}")
             processes = read_folder(records)
         return summarize(processes) if processes else Missing(reason="the recorded process left nothing")
 
@@ -161,7 +161,7 @@ class WorkloadMeasurer:
             return
         answer = self._ask(cell, folder, {})
         if answer.kind != "measured":
-            measured.failure, measured.unavailable = _why(answer), answer.kind == "unavailable"
+            measured.failure, measured.unavailable = _why(answer, cell), answer.kind == "unavailable"
             self._say(f"{cell.label}: the workload in {cell.model}: {measured.failure}")
             return
         measured.rss.append(float(answer.fields["metrics"]["rss"]))
@@ -186,6 +186,10 @@ class WorkloadMeasurer:
         return run_child(str(bench.python), spec, environment)
 
 
-def _why(answer: Answer) -> str:
+def _why(answer: Answer, cell: Cell) -> str:
     """Return why there is no measurement; the budget is what limits its time here, and there is no --timeout."""
-    return answer.reason.partition("; raise --timeout")[0]
+    reason = answer.reason.partition("; raise --timeout")[0]
+    if answer.kind == "hang" and cell.workers > 1:
+        # On 3.13t two threads that share a dict take some fifty times as long as one.
+        reason += f"; with {cell.workers} threads they are in each other's way, or wait for ever"
+    return reason

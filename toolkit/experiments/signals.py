@@ -144,7 +144,7 @@ def _slowest(times: Times | None) -> str | None:
 
 
 def _axis() -> Axis:
-    return seconds_axis("time", log=True, lo=1e-5)
+    return seconds_axis("time until KeyboardInterrupt", log=True, lo=1e-5)
 
 
 def _pictured(rows: list[tuple[str, int]]) -> list[tuple[str, int]]:
