@@ -9,9 +9,9 @@ import pytest
 from tests.fakes import RunMaker
 from toolkit.experiments import convoy_cells
 from toolkit.experiments.base import Effort
-from toolkit.experiments.convoy import INTERVAL as SWITCH_INTERVAL
 from toolkit.experiments.convoy import Convoy
 from toolkit.experiments.convoy_interval import GRID, THEN, ConvoyInterval
+from toolkit.experiments.intervals import SECONDS as SWITCH_INTERVAL
 from toolkit.experiments.results import Results
 from toolkit.model import Cell
 from toolkit.report.document import Document, Lines

@@ -9,9 +9,10 @@ from tests.conformance.builds import builds, run_child
 from tests.fakes import RunMaker
 from toolkit.experiments import switch_interval, switch_interval_shown
 from toolkit.experiments.base import Effort
+from toolkit.experiments.intervals import FINE
 from toolkit.experiments.report import document
 from toolkit.experiments.results import Results
-from toolkit.experiments.switch_interval import FINE, SwitchInterval
+from toolkit.experiments.switch_interval import SwitchInterval
 from toolkit.report.terminal import render
 
 every_build = pytest.mark.parametrize(("label", "python"), builds().items(), ids=list(builds()))

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolkit.builds.environment import harness_path
+from toolkit.measure.process import last_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ENTRY = "import sys; sys.path.insert(0, {harness!r}); from {module} import {function}; del sys.path[0]; {function}()"
 LAST_WORDS_SECONDS = 2.0   # for a hanging process to say where it stands
-LAST_LINES = 30
 
 _RUNNING: set[subprocess.Popen[bytes]] = set()   # whatever thread waits for them
 
@@ -142,7 +142,7 @@ def _run(command: Sequence[str], place: Path, limit: float) -> Ending:
         process.wait()
         assert process.stdin is not None
         process.stdin.close()
-    return _ending(process.returncode, _last_lines(place / "output"), limit, hung=hung)
+    return _ending(process.returncode, last_lines(place / "output"), limit, hung=hung)
 
 
 def end_all() -> None:
@@ -173,10 +173,3 @@ def _records(path: Path) -> tuple[dict[str, Any], ...]:
     except FileNotFoundError:
         return ()
     return tuple(json.loads(line) for line in lines)
-
-
-def _last_lines(path: Path) -> str:
-    with path.open("rb") as source:
-        source.seek(max(0, path.stat().st_size - 16384))
-        text = source.read().decode(errors="replace")
-    return "\n".join(text.splitlines()[-LAST_LINES:])

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.evaluate.evaluation import Missing, RaceFact, Races
-from toolkit.evaluate.testing import QUIET_SECONDS, Bench, Shown, environment, last_lines, run_bounded
+from toolkit.evaluate.testing import QUIET_SECONDS, Bench, Shown, environment, run_bounded
+from toolkit.measure.process import last_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,6 +24,7 @@ from xml.etree import ElementTree as ET
 from toolkit.builds.environment import NO_COMPILERS, harness_path, installer, run_installer, shortened
 from toolkit.evaluate.evaluation import Missing, Place, TestRun
 from toolkit.evaluate.project import PYTEST
+from toolkit.measure.process import last_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +39,6 @@ hold()
 sys.exit(subprocess.call(sys.argv[1:]) % 256)"""
 SIGNALLED = 256 - signal.NSIG   # a status from there on is a signal's: subprocess says it as a negative number
 QUIET_SECONDS = 120.0           # without a word: pytest says something for each file
-LAST_LINES = 60
 MOST_OUTPUT_BYTES = 64 * 2**20
 _POLL_SECONDS = 0.25
 _NOT_COPIED = (".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache")
@@ -289,10 +289,3 @@ def _witnessed(path: Path, shown: Shown) -> tuple[bool | None, tuple[str, ...], 
                 break
     on = (any(ends) or bool(culprits)) if ends or culprits else None
     return on, culprits, tuple(places.values())
-
-
-def last_lines(path: Path) -> str:
-    """Return the last lines of what a command printed."""
-    with path.open("rb") as source:
-        source.seek(max(0, path.stat().st_size - 16384))
-        return "\n".join(source.read().decode(errors="replace").splitlines()[-LAST_LINES:])

@@ -9,8 +9,8 @@ from toolkit.experiments import affinity_countdown as counted
 from toolkit.experiments import affinity_echo as served
 from toolkit.experiments.affinity_echo import BURNERS, PLACES
 from toolkit.experiments.base import Effort, Experiment, Level, Package, Source, sorted_out
-from toolkit.experiments.countdown import SKVORTSOV
 from toolkit.experiments.libraries import GEVENT, missing
+from toolkit.experiments.sources import SKVORTSOV
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

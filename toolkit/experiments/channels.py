@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
 from toolkit.experiments import channels_cells as cells
 from toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
 from toolkit.experiments.channels_cells import FAN_IN, LARGEST, PING_PONG, SMALLEST
 from toolkit.experiments.channels_report import figures, tables
+from toolkit.experiments.sources import SKVORTSOV
 from toolkit.report.wording import number_text, ratio_number
 from toolkit.units import format_seconds
 
@@ -28,10 +30,8 @@ PEP_554 = Source(
     url="https://peps.python.org/pep-0554/",
     headline="no numbers: interpreters that share nothing and pass messages, so that CSP can be built on them",
 )
-SKVORTSOV = Source(
-    title="Python behind the scenes #13: the GIL and its effects on Python multithreading", author="Victor Skvortsov",
-    year=2021, url="https://tenthousandmeters.com/blog/"
-    "python-behind-the-scenes-13-the-gil-and-its-effects-on-python-multithreading/",
+ARTICLE = replace(
+    SKVORTSOV,
     headline="no numbers: many GILs, one per interpreter, are likelier than none",
 )
 
@@ -42,7 +42,7 @@ class Channels(Experiment):
     name = "channels"
     title = "Channels: message passing between threads, interpreters and processes"
     summary = "ping-pong, a ring and many-to-one between threads, own-GIL interpreters and processes, by message size"
-    sources = (PEP_554, SKVORTSOV)
+    sources = (PEP_554, ARTICLE)
     claim = (
         "PEP 554 was to give Python interpreters that share nothing and communicate by messages alone, as Go's and "
         "Clojure's processes do. In 2021 all of them still shared one GIL, and the article expected many GILs rather "

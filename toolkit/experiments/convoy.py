@@ -22,6 +22,7 @@ from toolkit.experiments.convoy_cells import (
     rate_modes,
     thread_arms,
 )
+from toolkit.experiments.intervals import SECONDS as INTERVAL
 from toolkit.experiments.results import middle
 from toolkit.report.document import Column, Entry, Table
 from toolkit.report.figure import Axis, BarFigure, BarPanel, HistogramFigure, HistogramPanel, Rule, Series, seconds_axis
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from toolkit.report.document import Section
     from toolkit.report.figure import Figure
 
-INTERVAL = 5e-3                 # the default switch interval
 COUNTS = {                      # CPU workers: in threads, elsewhere
     Effort.SMOKE: ((1,), (1,)),
     Effort.QUICK: ((1, 4), (1,)),

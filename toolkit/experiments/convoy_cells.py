@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolkit.experiments.arms import Arm, arms_of
-from toolkit.experiments.countdown import SKVORTSOV
 from toolkit.experiments.load.open_loop import LATE_BEGINS
 from toolkit.experiments.results import middle, shown_duration
+from toolkit.experiments.sources import SKVORTSOV
 from toolkit.report.document import Entry
 from toolkit.report.wording import number_text
 from toolkit.stats.latency import APART, LogHistogram, Mode, modes

@@ -16,6 +16,7 @@ from toolkit.experiments.convoy_cells import (
     rate_entry,
     thread_arms,
 )
+from toolkit.experiments.intervals import DEFAULT, FINE, USUAL_SLACK
 from toolkit.experiments.results import middle
 from toolkit.report.document import Column, Entry, Table
 from toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from toolkit.report.document import Section
     from toolkit.report.figure import Figure
 
-DEFAULT = "5ms"
-FINE = "1ns"            # the timer slack that leaves an interval as short as it was asked for
-USUAL_SLACK = "50 us"   # of Linux, prctl(2): PR_SET_TIMERSLACK
 ROSE = 2.0              # a rate that changes less between two intervals is called the same
 
 # CPU threads by switch interval.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, override
 
-from toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
+from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from toolkit.experiments.sources import BEAZLEY, SKVORTSOV
 from toolkit.report.document import Column, Entry, Ratio, Table
 from toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series
 from toolkit.report.footnotes import Footnotes
@@ -23,16 +24,6 @@ if TYPE_CHECKING:
 THREADS = (1, 2, 4, 8)
 PENALTY = 0.7  # speed-up of two threads below which 2009's 0.54x is said to be back
 
-BEAZLEY = Source(
-    title="Inside the Python GIL", author="David Beazley", year=2009, url="http://www.dabeaz.com/python/GIL.pdf",
-    headline="24.6 s sequential, 45.5 s with 2 threads, 38.0 s with one core off (100,000,000 decrements)",
-)
-SKVORTSOV = Source(
-    title="Python behind the scenes #13: the GIL and its effects on Python multithreading", author="Victor Skvortsov",
-    year=2021, url="https://tenthousandmeters.com/blog/"
-    "python-behind-the-scenes-13-the-gil-and-its-effects-on-python-multithreading/",
-    headline="6.52 to 6.59 s for 1 to 8 threads",
-)
 # Ratios of wall times, sequential = 1, by number of threads, as the sources give the times.
 THEN: dict[str, dict[int, float | None]] = {
     "2009: Python 2.6": {1: None, 2: 45.5 / 24.6, 4: None, 8: None},

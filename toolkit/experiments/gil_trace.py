@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
-from toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
+from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from toolkit.experiments.intervals import SECONDS as INTERVAL
 from toolkit.experiments.results import shown_duration, shown_quantity
+from toolkit.experiments.sources import BEAZLEY
 from toolkit.gil import preload
 from toolkit.gil.chrome import NAMES
 from toolkit.gil.records import Kind
@@ -29,8 +32,8 @@ if TYPE_CHECKING:
 
     Show = Callable[[Cell], Value | None]
 
-BEAZLEY = Source(
-    title="Inside the Python GIL", author="David Beazley", year=2009, url="http://www.dabeaz.com/python/GIL.pdf",
+SOURCE = replace(
+    BEAZLEY,
     headline="hundreds of failed attempts before a thread gets the GIL; 3.3 million system calls on one CPU and 9.5 "
     "million on two for 2 threads that count down from 100,000,000",
 )
@@ -38,7 +41,6 @@ WORKS = {
     "cpu": "2 CPU threads", "io": "I/O beside a CPU thread", "lock": "2 threads, one Lock",
     "list": "2 threads, one list",
 }
-INTERVAL = 0.005          # seconds, the default switch interval, which the measured processes keep
 EXCERPT = 0.06            # seconds of the trace that the picture shows: a dozen switch intervals
 PARKED_EXCERPT = 0.001    # of threads that are parked for microseconds
 OFTEN = 0.5               # waits for each request from which on they make its time
@@ -53,7 +55,7 @@ class GilTrace(Experiment):
     name = "gil-trace"
     title = "GIL trace: how the lock changes hands"
     summary = "waits for the GIL, handovers, tries in vain, system calls; parked threads where there is no GIL"
-    sources = (BEAZLEY,)
+    sources = (SOURCE,)
     claim = (
         "Beazley traced in 2009 how a thread that is signalled after every 100 ticks finds the GIL taken again, "
         "hundreds of times in a row, and counted millions of system calls that did nothing else."

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
 from toolkit.experiments import hashing_cells as cells
-from toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
+from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
 from toolkit.experiments.hashing_cells import HUGE, KEPT, LARGE, OBJECTS, QUICK_SIZES, SIZES, SMALL, THREADS, THRESHOLD
 from toolkit.experiments.hashing_report import over_sizes, over_threads, seconds_table, speedup_table
+from toolkit.experiments.sources import SKVORTSOV
 from toolkit.report.document import Banner
 from toolkit.report.wording import ratio_number
 
@@ -22,10 +24,8 @@ if TYPE_CHECKING:
     from toolkit.report.figure import Figure
     from toolkit.stats.paired import Comparison
 
-SKVORTSOV = Source(
-    title="Python behind the scenes #13: the GIL and its effects on Python multithreading", author="Victor Skvortsov",
-    year=2021, url="https://tenthousandmeters.com/blog/"
-    "python-behind-the-scenes-13-the-gil-and-its-effects-on-python-multithreading/",
+SOURCE = replace(
+    SKVORTSOV,
     headline="3.30, 1.68, 1.50, 1.60 s with 1, 2, 4, 8 threads for SHA-256 of eight messages of 128 MiB on two cores",
 )
 # 3.15's Modules/hashlib.h, HASHLIB_EXTERNAL_INSTRUCTIONS_UNLOCKED; the comparisons that it replaced had >=.
@@ -39,7 +39,7 @@ class Hashing(Experiment):
     name = "hashing"
     title = "Hashing: C code that lets go of the GIL"
     summary = "SHA-256 of 8 messages of 64 B to 128 MiB in 1, 2, 4 and 8 threads, one object for all or a copy each"
-    sources = (SKVORTSOV,)
+    sources = (SOURCE,)
     claim = (
         "In 2021 two threads hashed eight messages of 128 MiB nearly twice as fast as one, since hashlib lets go of "
         "the GIL while it works; more threads than cores gained nothing."

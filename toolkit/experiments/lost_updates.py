@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, override
 
 from toolkit.experiments.arms import arms_of
 from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
-from toolkit.experiments.countdown import SKVORTSOV
 from toolkit.experiments.lost_updates_findings import on_article, on_checker, on_shares
 from toolkit.experiments.lost_updates_shares import (
     CHECKED,
@@ -23,6 +22,7 @@ from toolkit.experiments.lost_updates_shares import (
     share_text,
     verdict_of,
 )
+from toolkit.experiments.sources import SKVORTSOV
 from toolkit.report.document import Column, Entry, Table
 from toolkit.report.figure import Axis, BarFigure, BarPanel, LineFigure, LinePanel, Series, seconds_axis
 from toolkit.report.footnotes import Footnotes

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING, override
 
 from toolkit.experiments.arms import arms_of
-from toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
-from toolkit.experiments.signals_findings import SWITCH_INTERVAL, on_blocked, on_calls, on_missed
+from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from toolkit.experiments.intervals import SECONDS as SWITCH_INTERVAL
+from toolkit.experiments.signals_findings import on_blocked, on_calls, on_missed
 from toolkit.experiments.signals_times import (
     AT_ONCE,
     CALLING,
@@ -18,6 +20,7 @@ from toolkit.experiments.signals_times import (
     rows_of,
     times_of,
 )
+from toolkit.experiments.sources import BEAZLEY
 from toolkit.report.document import Column, Entry, Table
 from toolkit.report.figure import Axis, BarFigure, BarPanel, LineFigure, LinePanel, Rule, Series, seconds_axis
 from toolkit.report.footnotes import Footnotes
@@ -33,8 +36,8 @@ if TYPE_CHECKING:
     from toolkit.report.document import Section, Value
     from toolkit.report.figure import Figure
 
-BEAZLEY = Source(
-    title="Inside the Python GIL", author="David Beazley", year=2009, url="http://www.dabeaz.com/python/GIL.pdf",
+SOURCE = replace(
+    BEAZLEY,
     headline="never, when the main thread waits for a lock or joins a thread",
 )
 THEN = "2009: Python 2.6"
@@ -47,7 +50,7 @@ class Signals(Experiment):
     name = "signals"
     title = "Signals: how long Ctrl-C takes"
     summary = "from SIGINT to KeyboardInterrupt in the main thread: blocked, computing, in one long C call"
-    sources = (BEAZLEY,)
+    sources = (SOURCE,)
     claim = (
         "Beazley showed in 2009 that Ctrl-C does nothing in a program with threads: the main thread, the only one that "
         "runs signal handlers, cannot be woken from a lock or a join, while all others try to hand the GIL to it after "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolkit.experiments.intervals import SECONDS as SWITCH_INTERVAL
 from toolkit.experiments.signals_times import AT_ONCE, WAITING, call_text, find_cell, rows_of, times_of
 from toolkit.units import format_seconds
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from toolkit.experiments.results import Results
     from toolkit.experiments.signals_times import Times
 
-SWITCH_INTERVAL = 0.005   # seconds, the default, which the measured processes keep
 SHORT = 0.2               # below this share of another wait, one is not of its kind
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, override
 
 from toolkit.experiments import switch_interval_shown as shown
 from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
-from toolkit.experiments.countdown import SKVORTSOV
-from toolkit.experiments.switch_interval_shown import DEFAULT, THEN, USUAL_SLACK
+from toolkit.experiments.intervals import DEFAULT, FINE, USUAL_SLACK
+from toolkit.experiments.sources import SKVORTSOV
+from toolkit.experiments.switch_interval_shown import THEN
 from toolkit.report.wording import ratio_number
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from toolkit.stats.paired import Comparison
 
 SHORTEST = "1us"  # the finest that CPython keeps
-FINE = "1ns"  # the timer slack that leaves an interval as short as it was asked for
 HOLDS = 2  # a slow-down within this factor of the one of 2021 is called the same
 
 INTERVALS = {

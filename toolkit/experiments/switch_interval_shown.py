@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
+from toolkit.experiments.intervals import DEFAULT, USUAL_SLACK
 from toolkit.report.document import Column, Entry, Ratio, Table
 from toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
 from toolkit.report.footnotes import Footnotes
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from toolkit.model import Build, Cell
     from toolkit.report.document import Value
 
-DEFAULT = "5ms"  # sys.getswitchinterval() of every CPython since 3.2
-USUAL_SLACK = "50 us"  # of Linux, prctl(2): PR_SET_TIMERSLACK
 # Seconds for 100,000,000 decrements by interval, for 1, 2, 4 and 8 threads: the article's table.
 THEN = {
     "100ms": {1: 7.29, 2: 6.80, 4: 6.50, 8: 6.61},
