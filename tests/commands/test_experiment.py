@@ -103,7 +103,7 @@ def test_dry_run_measures_nothing(folder):
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_what_was_killed_goes_on(how, folder):
     mark = uuid.uuid4().hex
-    with start(folder, "run", "countdown", "--smoke", "--rounds", "40", "--label", "k", *HOST, **{MARK: mark}) as going:
+    with start(folder, "run", "countdown", "--smoke", "--rounds", "8", "--label", "k", *HOST, **{MARK: mark}) as going:
         stored = folder / "results" / "k" / "countdown" / "run.json"
         deadline = time.monotonic() + LIMIT
         while not (stored.exists() and json.loads(stored.read_text())["rounds_done"]):
@@ -116,10 +116,9 @@ def test_what_was_killed_goes_on(how, folder):
     if how is signal.SIGINT:
         assert "gilscope experiment run --resume k goes on" in err
     before = load_run(stored.parent).rounds_done
-    assert 0 < before < 40
-    out, _ = call(folder, "run", "--resume", "k", "--budget", "2s", "--no-figures")
-    after = load_run(stored.parent)
-    assert after.rounds_done > before
+    assert 0 < before < 8
+    out, _ = call(folder, "run", "--resume", "k", "--no-figures")
+    assert load_run(stored.parent).rounds_done == 8
     assert "Wall time of the whole count" in out
 
 
@@ -134,6 +133,19 @@ def test_finished_ones_are_shown_again_not_measured_again(folder):
     assert resumed == shown
     assert "| model" in markdown
     assert (stored.parent / "report.md").read_text().strip() == markdown.strip()
+
+
+def test_what_its_budget_ended_goes_on_with_another_budget(folder):
+    call(folder, "run", "countdown", "--smoke", "--rounds", "2", "--budget", "0.001s", "--label", "cut", "--no-figures",
+         *HOST)
+    stored = folder / "results" / "cut" / "countdown"
+    assert load_run(stored).stopped == "budget"
+    assert load_run(stored).skips
+    call(folder, "run", "--resume", "cut", "--no-figures")
+    assert load_run(stored).stopped == "budget"
+    call(folder, "run", "--resume", "cut", "--budget", "10m", "--no-figures")
+    assert load_run(stored).stopped == "rounds"
+    assert not load_run(stored).skips
 
 
 def test_published_run_has_its_figures_and_none_of_its_paths(folder):

@@ -264,7 +264,7 @@ def test_first_round_is_cut_by_the_budget_with_reasons(bench, laboratory):
     assert (done.rounds_done, done.stopped) == (1, "budget")
     assert len(laboratory.taken) == 3   # the third ends past the budget, the fourth does not begin
     assert len(done.skips) == len(CELLS) - 3
-    assert {skip.reason for skip in done.skips} == {"the budget of 2.5 s ended before its first value"}
+    assert {skip.reason for skip in done.skips} == {"the budget ended before its first value"}
     assert {skip.cell for skip in done.skips} | {each.cell for each in done.measurements} == set(CELLS)
 
 
@@ -275,6 +275,21 @@ def test_run_that_goes_on_keeps_its_budget_too(bench, laboratory):
     assert laboratory.now - began <= 2.5 + laboratory.seconds
     assert (done.rounds_done, done.stopped) == (1, "budget")
     assert not done.skips   # they have a value
+
+
+def test_what_had_no_value_for_want_of_time_gets_one_when_the_run_goes_on(bench):
+    bench(rounds=100, budget=2.5).go()
+    done = bench(rounds=3).go()
+    assert not done.skips
+    assert {len(observations(done, cell)) for cell in CELLS} == {2, 3}   # the first round lacks some
+
+
+def test_cut_again_before_its_first_value_it_is_skipped_again(bench, laboratory):
+    bench(rounds=100, budget=2.5).go()
+    done = bench(rounds=100, budget=0.5).go()
+    measured = {each.cell for each in done.measurements}
+    assert {skip.cell for skip in done.skips} == set(CELLS) - measured
+    assert len(laboratory.taken) == 4
 
 
 def test_time_left_is_never_more_than_the_budget(bench):

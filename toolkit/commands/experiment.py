@@ -87,7 +87,8 @@ def _add_run(parser: Any) -> None:
     parser.add_argument("--label", help="Name: results are kept in results/LABEL/EXPERIMENT (default: date and time).")
     parser.add_argument(
         "--resume", metavar="LABEL",
-        help="Go on with experiments that were interrupted or killed, as they were asked for. Without NAME."
+        help="Go on with experiments that were interrupted or killed, as they were asked for; with --budget also with "
+        "those that their budget ended, for so much longer. Without NAME.",
     )
     parser.add_argument("--dry-run", action="store_true", help="Only show what would be measured, what not and why.")
     _add_output(parser)

@@ -170,7 +170,7 @@ def _go_through(request: Request, prepared: Prepared, target: Path, folder: Path
         for number, asked in enumerate(request.asked, 1):
             say(f"{asked.experiment} ({number} of {len(request.asked)})")
             try:
-                done = _finished(asked, prepared, target, folder)
+                done = _finished(asked, prepared, target, folder, more_time=bool(args.resume and args.budget))
             except LabelTakenError:
                 raise
             except ToolkitError as error:
@@ -185,13 +185,16 @@ def _go_through(request: Request, prepared: Prepared, target: Path, folder: Path
     return FAILED if failed else 0
 
 
-def _finished(asked: Asked, prepared: Prepared, target: Path, folder: Path) -> Run:
-    """Return the whole run of one experiment: begun, gone on with, or as it is when it ended already."""
+def _finished(asked: Asked, prepared: Prepared, target: Path, folder: Path, *, more_time: bool) -> Run:
+    """Return the whole run of one experiment: begun, gone on with, or as it is when it ended already.
+
+    With `more_time` one that its budget ended goes on, too.
+    """
     experiment = catalog.find(asked.experiment)
     path = target / experiment.name
     if (path / "run.json").is_file():
         store, run = Store.reopen(path)
-        if run.stopped not in {"running", "interrupted"}:
+        if run.stopped not in ({"running", "interrupted", "budget"} if more_time else {"running", "interrupted"}):
             store.close()
             return load_run(path)
     else:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from toolkit.store import Store
 
 FUTILE_RETAKES = 4  # starved again in a row, from the first on: enough to know that the machine is busy
+OUT_OF_BUDGET = "the budget ended before its first value"
 MIN_ROUNDS_TO_STOP = 6  # below that the median has no 95 % interval to be narrow enough
 
 
@@ -148,7 +149,8 @@ class Scheduler:
         self._durations: list[float] = []
         self._loops: dict[Cell, int] = {}
         self._failures = list(run.failures)
-        self._skips = list(run.skips)
+        # A run that goes on has a budget of its own.
+        self._skips = [skip for skip in run.skips if skip.reason != OUT_OF_BUDGET]
         self._notes = list(run.notes)
         for measurement in run.measurements:
             if measurement.observations:
@@ -215,8 +217,7 @@ class Scheduler:
         for position, cell in enumerate(order):
             # Later rounds are begun only when they fit, so they are not cut.
             if not self._durations and position and self._spent():
-                if index == 0:
-                    self._give_up(order[position:])
+                self._give_up(order[position:])
                 return False
             observation = self._take(cell, index, 0)
             if observation is not None and observation.starved:
@@ -230,8 +231,8 @@ class Scheduler:
         return self._settings.budget is not None and self._clock() - self._began > self._settings.budget
 
     def _give_up(self, cells: Sequence[Cell]) -> None:
-        reason = f"the budget of {self._settings.budget:g} s ended before its first value"
-        self._skips += [Skip(cell=cell, reason=reason) for cell in cells]
+        valued = {measurement.cell for measurement in self._store.measurements()}
+        self._skips += [Skip(cell=cell, reason=OUT_OF_BUDGET) for cell in cells if cell not in valued]
 
     def _retake(self, starved: list[tuple[Cell, Observation]], index: int, round_seconds: float) -> None:
         """Measure starved cells again while that takes no longer than the round did; keep the least disturbed.
