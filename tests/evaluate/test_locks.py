@@ -1,4 +1,4 @@
-"""Lock files of four kinds, and which of their files each build would take."""
+"""Lock files of four kinds."""
 
 import platform
 
@@ -6,8 +6,8 @@ import pytest
 
 from tests.fakes import make_build
 from toolkit.errors import BadFileError
-from toolkit.evaluate.locks import Locked, read_lock
-from toolkit.evaluate.tags import offered, supported
+from toolkit.evaluate.locks import read_lock
+from toolkit.evaluate.tags import offered
 
 MACHINE = platform.machine()
 OLD = f"manylinux_2_17_{MACHINE}.manylinux2014_{MACHINE}"
@@ -20,6 +20,7 @@ requires-python = ">=3.12"
 name = "Fast_JSON"
 version = "1.0"
 source = {{ registry = "https://example.org/simple" }}
+dependencies = [{{ name = "Needed_One", marker = "sys_platform == 'linux'" }}]
 resolution-markers = ["python_full_version >= '3.13'", "sys_platform == 'win32'"]
 sdist = {{ url = "https://example.org/fast_json-1.0.tar.gz", hash = "sha256:aa", size = 1 }}
 wheels = [
@@ -39,6 +40,7 @@ created-by = "some tool"
 name = "fast-json"
 version = "1.0"
 marker = "python_full_version >= '3.13'"
+dependencies = [{{ name = "needed-one" }}]
 wheels = [{{ name = "fast_json-1.0-cp314-cp314-{OLD}.whl", url = "https://example.org/x", hashes = {{}} }},
           {{ path = "wheels/fast_json-1.0-cp314-cp314t-{OLD}.whl", hashes = {{}} }}]
 [packages.sdist]
@@ -58,6 +60,8 @@ files = [
     {{file = "fast_json-1.0-cp314-cp314t-{OLD}.whl", hash = "sha256:aa"}},
     {{file = "fast_json-1.0.tar.gz", hash = "sha256:aa"}},
 ]
+[package.dependencies]
+needed-one = ">=1"
 [metadata]
 lock-version = "2.1"
 """
@@ -69,6 +73,7 @@ def test_each_format_gives_the_same_package(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     (found,) = read_lock(tmp_path / name)
     assert (found.name, found.version, found.sdist) == ("fast-json", "1.0", True)
+    assert found.needs == ("needed-one",)
     assert sorted(found.wheels) == [f"fast_json-1.0-cp314-cp314-{OLD}.whl", f"fast_json-1.0-cp314-cp314t-{OLD}.whl"]
     assert [len(offered([found], make_build(build))) for build in ("3.12", "3.14")] == [0, 1]   # its marker
 
@@ -96,51 +101,3 @@ def test_damaged_ones_are_named(tmp_path, name, text, said):
     (tmp_path / name).write_text(text)
     with pytest.raises(BadFileError, match=said):
         read_lock(tmp_path / name)
-
-
-def locked(*wheels, sdist=False):
-    return Locked(name="x", version="1", wheels=tuple(f"x-1-{tags}.whl" for tags in wheels), sdist=sdist)
-
-
-@pytest.mark.parametrize(("build", "wheels", "kind"), [
-    ("3.14t", [f"cp314-cp314t-{OLD}"], "binary"),
-    ("3.14t", [f"cp314-cp314-{OLD}"], "nothing"),
-    ("3.14t", [f"cp312-abi3-{OLD}"], "nothing"),      # the stable ABI of builds with a GIL is of no use here
-    ("3.14", [f"cp312-abi3-{OLD}"], "binary"),
-    ("3.15t", [f"cp315-abi3t-{OLD}"], "binary"),      # PEP 803
-    ("3.15t", [f"cp314-cp314t-{OLD}"], "nothing"),
-    ("3.14t", ["py3-none-any"], "pure"),
-    ("3.13t", [f"cp314-cp314t-{OLD}", "py3-none-any"], "pure"),
-    ("3.14t", [f"py3-none-{OLD}"], "binary"),          # a program or a library that is not an extension
-])
-def test_the_wheel_a_build_would_take(build, wheels, kind):
-    (found,) = offered([locked(*wheels)], make_build(build))
-    assert found.kind == kind
-
-
-@pytest.mark.parametrize(("wheels", "said"), [
-    ([], "no wheel at all"),
-    ([f"cp313-cp313-{OLD}"], "no wheel for 3.14t (1 for others)"),
-    ([f"cp314-cp314t-manylinux_2_999_{MACHINE}"], "ask for a newer or another C library (manylinux_2_999"),
-    (["cp314-cp314t-win_amd64"], "for other platforms"),
-])
-def test_no_wheel_has_its_reason(wheels, said):
-    (found,) = offered([locked(*wheels, sdist=True)], make_build("3.14t"))
-    assert found.kind == "sdist"
-    assert said in found.note
-
-
-def test_pure_twin_of_binaries_is_told():
-    (found,) = offered([locked("py3-none-any", f"cp314-cp314-{OLD}")], make_build("3.14t"))
-    assert found.note == "pure Python, although 1 wheels of other builds have C code"
-
-
-def test_file_that_is_no_wheel_is_passed_over():
-    (found,) = offered([Locked(name="x", version="1", wheels=("x.whl", "x-1-py3-none-any.whl"), sdist=False)],
-                       make_build("3.14"))
-    assert found.wheel == "x-1-py3-none-any.whl"
-
-
-def test_own_tags_come_first():
-    best = supported(make_build("3.14t"))[0]
-    assert (best.interpreter, best.abi) == ("cp314", "cp314t")

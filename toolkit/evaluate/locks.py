@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
+_FOLDERS = frozenset({"editable", "virtual", "directory"})   # uv's words for parts of the project itself
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Locked:
@@ -27,6 +29,7 @@ class Locked:
     sdist: bool
     marker: str = ""             # where it applies, PEP 508; "" everywhere
     files_known: bool = True     # False: the format does not list files
+    needs: tuple[str, ...] = ()  # names of what it asks for, as far as the format tells
 
     @property
     def pin(self) -> str:
@@ -69,7 +72,7 @@ def _from_uv(document: Mapping[str, Any]) -> Iterator[Locked]:
     if "version" not in document:
         raise ValueError("no version of the format")
     for package in document["package"]:
-        if {"editable", "virtual", "directory"} & package["source"].keys():
+        if _FOLDERS & package["source"].keys():
             continue
         # A fork has markers of its own; together they say where this version applies.
         markers = [str(each) for each in package.get("resolution-markers", ())]
@@ -79,6 +82,7 @@ def _from_uv(document: Mapping[str, Any]) -> Iterator[Locked]:
             wheels=_names(package.get("wheels", ())),
             sdist="sdist" in package,
             marker=" or ".join(f"({each})" for each in markers) if len(markers) > 1 else "".join(markers),
+            needs=_needs(package.get("dependencies", ())),
         )
 
 
@@ -97,6 +101,7 @@ def _from_pylock(document: Mapping[str, Any]) -> Iterator[Locked]:
             sdist="sdist" in package or "vcs" in package or "archive" in package,
             marker=str(package.get("marker", "")),
             files_known=not one_platform,
+            needs=_needs(package.get("dependencies", ())),
         )
 
 
@@ -113,6 +118,7 @@ def _from_poetry(document: Mapping[str, Any]) -> Iterator[Locked]:
             wheels=tuple(name for name in files if name.endswith(".whl")),
             sdist=any(name.endswith((".tar.gz", ".zip")) for name in files),
             marker=markers if isinstance(markers, str) else "",
+            needs=tuple(map(canonicalize_name, package.get("dependencies", {}))),
         )
 
 
@@ -131,6 +137,10 @@ def _from_requirements(path: Path) -> list[Locked]:
             marker=str(wanted.marker or ""),
         ))
     return found
+
+
+def _needs(dependencies: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(canonicalize_name(each["name"]) for each in dependencies))
 
 
 def _names(files: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
