@@ -419,6 +419,7 @@ def service(program):
     (("store", K.WRITE, LOCKED), ("load", K.READ), {"a": 1}, "note"),
     (("store", K.WRITE, LOCKED), ("load", K.READ), (1, 2), "note"),
     (("load", K.READ), ("store", K.WRITE, LOCKED), None, "note"),        # its text says what is stored
+    (("store", K.WRITE, LOCKED), ("load", K.READ), None, "note"),        # nor is it there yet
     (("store", K.WRITE, LOCKED), ("load", K.READ), 7, "race"),           # a number: the reader forgot the lock
     (("store", K.WRITE), ("load", K.READ), Owner(), "race"),             # no lock
     (("store", K.WRITE, LOCKED), ("old", K.READ), Owner(), "race"),      # a write depends on the load
@@ -580,6 +581,27 @@ def test_a_memo_that_both_stored(program, stored, present, value, severity):
     assert found[:2] == ("check-then-act", severity)
 
 
+@pytest.mark.parametrize(("stored", "value", "severity"), [
+    ("cache[n] = slow(n)", 49, "note"),
+    ("cache[n] = slow(n)", [49], "race"),
+    ("cache[n] = slow(n)", NO_VALUE, "race"),
+    ("cache[n] = who", "ben", "race"),
+    ("cache[n] = 0", 0, "race"),
+])
+@pytest.mark.parametrize("before", [{}, {7: None}])
+def test_a_memo_that_both_are_about_to_store(program, before, stored, value, severity):
+    """A store is told of before it is done, so what is there may be older than both."""
+    made = cached(program, stored)
+    found = verdict(made, ("act", K.WRITE), ("act", K.WRITE), owner=before, part="item", key=7, value=value)
+    assert found[:2] == ("check-then-act", severity)
+
+
+def test_a_check_that_finds_the_memo_not_stored_yet(program):
+    made = cached(program, "cache[n] = slow(n)")
+    found = verdict(made, ("act", K.WRITE, SPAN), ("check", K.READ), owner={}, part="item", key=7, sort="span")
+    assert found == ("check-then-act", "note", "memo")
+
+
 def test_a_store_of_another_value_ends_the_belief_in_a_memo(program):
     made = cached(program, "cache[n] = slow(n)")
     owner = {7: 49}
@@ -589,6 +611,14 @@ def test_a_store_of_another_value_ends_the_belief_in_a_memo(program):
     made.tell(("act", K.WRITE), ("act", K.WRITE), owner, "item", 7, value=50)
     made.tell(act, check, owner, "item", 7, "span")
     assert {race.severity for race in made.report().races} == {"race"}
+
+
+def test_stores_that_are_not_done_yet_keep_the_belief_in_a_memo(program):
+    made = cached(program, "cache[n] = slow(n)")
+    for value in (49, 50):
+        made.tell(("act", K.WRITE), ("act", K.WRITE), {}, "item", 7, value=value)
+    made.tell(("act", K.WRITE, SPAN), ("check", K.READ), {7: 49}, "item", 7, "span")
+    assert {race.severity for race in made.report().races} == set()
 
 
 REMOVALS = """
@@ -724,7 +754,8 @@ def test_a_key_that_was_there_when_another_value_came(program, stored, flags, se
 def test_a_key_that_is_made_when_it_is_missing(program):
     made = program(PRESENCE)
     made.site("check", "not in counts", "word not in counts", "contains", "", F.TEST | F.SPAN_READ)
-    made.site("act", "counts[word] = 7", "counts[word]", "item_write", "", F.GUARD, ["check"], occurrence=2)
+    flags = F.GUARD | F.CONSTANT
+    made.site("act", "counts[word] = 7", "counts[word]", "item_write", "", flags, ["check"], occurrence=2)
     found = verdict(made, ("act", K.WRITE, SPAN), ("check", K.READ), owner={}, part="item", key="the", sort="span")
     assert found[1] == "race"
 

@@ -425,6 +425,8 @@ def _publication(question: Question) -> str | None:
     stored = question.value if write is question.second else question.present
     if stored is NO_VALUE:
         stored_is_reference = question.sources.plain_object(write.site)
+    elif stored is None and write is question.first:     # may be older than the store
+        stored_is_reference = question.sources.plain_object(write.site) is not False
     else:
         stored_is_reference = not is_plain(stored) or type(stored) in {tuple, frozenset}
     return "publication" if stored_is_reference else None
@@ -452,11 +454,31 @@ def _memo(question: Question) -> str | None:
     if any(side.number in question.changed for side in acts):
         return None
     if question.second.kind == Kind.WRITE and question.first.kind != Kind.READ:
-        return "memo" if _equal(question, acts) else None
-    stored = question.value if question.second.kind == Kind.WRITE else question.present
-    repeatable = stored is not NO_VALUE and is_plain(stored) and not any(
-        side.site.flags & Flag.CONSTANT for side in acts)
-    return "memo" if repeatable and all(question.sources.memo(side.site) for side in acts) else None
+        if _equal(question, acts):
+            return "memo"
+        if not older_than_both(question):
+            return None
+    return "memo" if _stores_plainly(question, acts) and all(
+        question.sources.memo(side.site) and not side.site.flags & Flag.CONSTANT for side in acts) else None
+
+
+def _stores_plainly(question: Question, acts: list[Side]) -> bool:
+    """Tell whether what the check leads to is an immutable value, or is not there yet and may be one."""
+    if question.second.kind == Kind.WRITE:
+        return question.value is not NO_VALUE and is_plain(question.value)
+    if question.present is NO_VALUE and question.second.kind == Kind.READ:
+        return not any(question.sources.plain_object(side.site) for side in acts)
+    return question.present is not NO_VALUE and is_plain(question.present)
+
+
+def older_than_both(question: Question) -> bool:
+    """Tell whether the variable may still hold what it held before the first of two stores.
+
+    A store is told of before it is done, so without a GIL both may be on their way; what is there then is nothing, or
+    what one finds before anything is stored: None, 0, "", (), a bare `object()`.
+    """
+    present = question.present
+    return present is NO_VALUE or type(present) is object or (is_plain(present) and not present)
 
 
 def _equal(question: Question, acts: list[Side]) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.race import naming_raw as raw
 from toolkit.race import registry
-from toolkit.race.classify import CHECK, NOTE, Question, Side, Sites, follows_act, judge
+from toolkit.race.classify import CHECK, NOTE, Question, Side, Sites, follows_act, judge, older_than_both
 from toolkit.race.classify_source import Sources
 from toolkit.race.core import NO_VALUE
 from toolkit.race.engine import noted_sites
@@ -231,7 +231,7 @@ class Recorder:
 
 def _stays(question: Question) -> bool:
     """Tell whether the store changes nothing, as far as both values are known."""
-    unknown = question.value is NO_VALUE or question.present is NO_VALUE
+    unknown = question.value is NO_VALUE or older_than_both(question)
     return unknown or raw.same(question.value, question.present)
 
 
