@@ -201,6 +201,25 @@ def test_program_that_hangs_when_run_again_is_ended(tmp_path):
     assert "updates lost" in done.stderr or "update lost" in done.stderr   # seen before it hung
 
 
+def test_race_within_a_test_module_is_confirmed(tmp_path):
+    (tmp_path / "test_pay.py").write_text("import threading\n" + textwrap.dedent(BOTH) + textwrap.dedent("""
+        class Account:
+            balance = 0
+
+        def test_pay():
+            account = Account()
+            def pay():
+                account.balance += 1
+            both(pay)
+            assert account.balance > 0
+        """))
+    done = subprocess.run(
+        [sys.executable, "-c", GILSCOPE, "race", *CORE, "--confirm", "--",
+         "pytest", "-p", "no:cacheprovider", "test_pay.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    assert "lost update (confirmed: 1 update lost" in done.stderr, done.stderr
+
+
 def test_clean_program_is_not_run_again(tmp_path):
     done = confirm(tmp_path, "print('once')\nopen('runs', 'a').write('x')\n", "--confirm")
     assert (done.stdout, done.returncode, (tmp_path / "runs").read_text()) == ("once\n", 0, "x")

@@ -6,11 +6,13 @@ import os
 
 from toolkit.race import hook
 from toolkit.race.confirm_core import PausingCore
+from toolkit.race.sync.later import Later
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import CodeType
+    from typing import Any
 
     from toolkit.race.confirm_plan import Plan
 
@@ -28,12 +30,18 @@ class Confirmation:
         self.core = PausingCore(plans, attempt, self._tell)
 
     def start(self) -> None:
-        """Rewrite the program from now on."""
-        hook.install(self.core, hook.project_filter(include=self._include))  # type: ignore[arg-type]  # what hook needs
+        """Rewrite the program from now on, and the test modules of a pytest that it may be."""
+        self._is_project = hook.project_filter(include=self._include)
+        hook.install(self.core, self._is_project)  # type: ignore[arg-type]  # what hook needs
+        Later({"_pytest.assertion.rewrite": self._rewrite_tests}).start()
 
     def compile(self, source: bytes, path: str) -> CodeType:
         """Return the entry script's code, rewritten."""
         return hook.code_for_script(path, source, self.core)  # type: ignore[arg-type]  # likewise
+
+    def _rewrite_tests(self, module: Any) -> None:
+        from toolkit.race import pytest_rewrite
+        pytest_rewrite.install(module, self.core, self._is_project)  # type: ignore[arg-type]  # likewise
 
     def _tell(self, ident: str, times: int) -> None:
         if self._left > 0:
