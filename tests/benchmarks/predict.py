@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from tests.benchmarks.common import build_of
 from tests.benchmarks.predict_programs import threaded
 from toolkit.evaluate.evaluation import Missing
-from toolkit.evaluate.machine import calibrate
 from toolkit.evaluate.project import find_project
 from toolkit.evaluate.speed import Speed
 from toolkit.evaluate.testing import Bench
@@ -50,7 +49,6 @@ def main() -> None:
 def program(name: str, builds: tuple[Build, Build], seconds: float) -> str:
     """Measure one program, print its line, and return whether its prediction is "good", "bad", or was "refused"."""
     end = time.monotonic() + seconds
-    machine = calibrate()
     project = find_project(FOLDER)
     benches = {build.label: Bench(build=build.label, python=Path(build.executable), folders=(FOLDER,))
                for build in builds}
@@ -58,7 +56,7 @@ def program(name: str, builds: tuple[Build, Build], seconds: float) -> str:
         project, Workload(kind="function", name=f"threaded:{name}"), benches, {build.label: build for build in builds},
         left=lambda: end - time.monotonic(), say=lambda text: print(f"{name}: {text}", file=sys.stderr))
     measurer.measure()
-    gain = Speed(measurer, machine).sections(builds[0].label, builds[1].label).gain
+    gain = Speed(measurer, measurer.calibration.facts()).sections(builds[0].label, builds[1].label).gain
     if isinstance(gain, Missing):
         print(f"{name:18}{gain.reason}")
         return "bad"

@@ -3,9 +3,15 @@
 import pytest
 
 from toolkit.evaluate import machine
-from toolkit.evaluate.evaluation import MachineFacts, Missing
-from toolkit.evaluate.machine import calibrate, doubts
+from toolkit.evaluate.evaluation import Missing
+from toolkit.evaluate.machine import LEAST_SPINS, Calibration, Spin, doubts, facts, spin
 from toolkit.measure.noise import usable_cores
+
+SECOND = 1_000_000_000
+
+
+def look(effective, *, ran=18, waited=2, lasted=20):
+    return Spin(cores=2, effective=effective, ran=ran, waited=waited, lasted=lasted)
 
 
 @pytest.mark.parametrize(("cores", "effective", "queued", "words"), [
@@ -21,26 +27,39 @@ def test_doubts(cores, effective, queued, words):
     assert all(text.startswith(word) for text, word in zip(found, words, strict=True))
 
 
-def test_calibrated_with_real_processes(monkeypatch):
-    monkeypatch.setattr(machine, "ROUNDS", 1)
-    found = calibrate()
-    assert isinstance(found, MachineFacts)
-    assert found.cores == usable_cores()
-    assert 0 < found.effective <= found.cores * 2   # one lonely round may have met a busy moment
-    assert found.run_queue is None or 0 <= found.run_queue <= 1
-    assert found.doubts == tuple(doubts(found.cores, found.effective, found.run_queue))
+def test_spun_by_real_processes():
+    found = spin(usable_cores())
+    assert found.effective > 0
+    assert found.ran >= 0
+    assert found.lasted >= SECOND * machine.SPIN_SECONDS * usable_cores()
+    assert found.given > 0
 
 
-def test_effective_cores_are_the_median_of_the_rounds(monkeypatch):
-    monkeypatch.setattr(machine, "usable_cores", lambda: 2)
-    alone, together = iter([100, 100, 100, 100, 100]), iter([190, 60, 195, 192, 400])
-    monkeypatch.setattr(machine, "_spin", lambda count: (
-        [(next(alone), 10, 0)] if count == 1 else [(next(together), 8, 2), (0, 8, 2)]))
-    found = calibrate()
-    assert (found.effective, found.run_queue) == (pytest.approx(1.92), pytest.approx(0.2))
+def test_facts_are_of_all_looks():
+    found = facts([look(1.9), look(0.6), look(1.95), look(1.92), look(4.0)])
+    assert (found.cores, found.effective, found.run_queue) == (2, pytest.approx(1.92), pytest.approx(0.1))
+    assert found.doubts == ()
 
 
-@pytest.mark.parametrize("broken", ["raise SystemExit(1)", "print('no numbers')"])
+@pytest.mark.parametrize(("seen", "cores"), [
+    (look(1.3, ran=36, lasted=40), 1.8),     # by time: that both cores are slower than one alone is another matter
+    (look(1.3, ran=0, waited=0), 1.3),       # without schedstat the work is all that is known
+])
+def test_cores_that_were_given(seen, cores):
+    assert seen.given == pytest.approx(cores)
+
+
+def test_few_looks_become_enough():
+    calibration = Calibration(lambda cores: look(1.0 * cores))
+    calibration.take(0)
+    assert calibration.facts().cores == 2
+    assert len(calibration.spins) == LEAST_SPINS
+
+
+@pytest.mark.parametrize("broken", ["raise SystemExit(1)", "print('no numbers')", "print('\\n0 0 0 0')"])
 def test_spinner_that_fails_is_a_reason(broken, monkeypatch):
     monkeypatch.setattr(machine, "SPINNER", broken)
-    assert isinstance(calibrate(), Missing)
+    calibration = Calibration()
+    calibration.take(0)
+    assert "could not be calibrated" in calibration.facts().reason
+    assert isinstance(calibration.facts(), Missing)

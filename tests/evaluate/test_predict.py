@@ -4,35 +4,31 @@ from dataclasses import replace
 
 import pytest
 
-from toolkit.evaluate.evaluation import Interval, MachineFacts, Missing
-from toolkit.evaluate.predict import EFFECTIVE_ERROR, ceiling, predict
-from toolkit.stats.paired import Comparison
+from toolkit.evaluate.evaluation import MachineFacts, Missing
+from toolkit.evaluate.predict import FORMULA_ERROR, Round, ceiling, predict
 
 QUIET = MachineFacts(cores=2, effective=2.0, run_queue=0.02, governor=None, libc="glibc 2.36", doubts=())
+ROUND = Round(wall=1.0, cpu=1.0, cost=1.0, inflation=1.0, cores=2.0)
 
 
-def cost(factor, *, width=0.0):
-    """Return the comparison of one thread that takes `factor` times the CPU time without the GIL."""
-    return Comparison(ratio=1 / factor, lo=(1 - width) / factor, hi=(1 + width) / factor, confidence=0.95, floor=0.01,
-                      rounds=10)
+def predicted(*rounds, threads=2, machine=QUIET):
+    return predict(rounds, threads, machine)
 
 
-def predicted(**changes):
-    usual = {"wall": 1.0, "cpu": 1.0, "cost": cost(1.0), "inflation": [1.0], "threads": 2, "machine": QUIET}
-    return predict(**usual | changes)
-
-
-@pytest.mark.parametrize(("changes", "speedup"), [
-    ({}, 2.0),                                              # all of the CPU time, shared out between two cores
-    ({"cost": cost(1.25)}, 1.6),
-    ({"inflation": [2.0]}, 1.0),
-    ({"cost": cost(2.0), "inflation": [4.0]}, 0.25),        # slower with more threads
-    ({"threads": 8}, 2.0),                                  # no more than there are cores
-    ({"threads": 2, "machine": replace(QUIET, effective=7.5)}, 2.0),
-    ({"wall": 3.0}, 6.0),                                   # what it waited for beside the CPU is gone, too
+@pytest.mark.parametrize(("changes", "threads", "speedup"), [
+    ({}, 2, 2.0),                                      # all of the CPU time, shared out between two cores
+    ({"cost": 1.25}, 2, 1.6),
+    ({"inflation": 2.0}, 2, 1.0),
+    ({"cost": 2.0, "inflation": 4.0}, 2, 0.25),        # slower with more threads
+    ({}, 8, 2.0),                                      # no more than there are cores
+    ({"cores": 7.5}, 2, 2.0),                          # nor than there are threads
+    ({"cores": 1.8}, 2, 1.8),                          # something else had the rest
+    ({"wall": 1.2}, 2, 2.4),                           # handing the GIL over takes time, too
+    ({"wall": 1.5, "idle": 1.0}, 2, 1.5),              # what they sleep they sleep at the same time with it
 ])
-def test_formula(changes, speedup):
-    assert predicted(**changes).value == pytest.approx(speedup)
+def test_formula(changes, threads, speedup):
+    found = predicted(*[replace(ROUND, **changes)] * 3, threads=threads)
+    assert found.value == pytest.approx(speedup)
 
 
 @pytest.mark.parametrize(("short", "inflation", "error"), [
@@ -42,26 +38,33 @@ def test_formula(changes, speedup):
 ])
 def test_inflation_makes_the_measured_time_come_out(short, inflation, error):
     measured = 0.5 / (1 - short)            # seconds; without inflation, 0.5 are predicted
-    found = predicted(inflation=[inflation])
+    found = predicted(*[replace(ROUND, inflation=inflation)] * 3)
     assert 1 / found.value == pytest.approx(measured, rel=error)
-    assert 1 / predicted().value == pytest.approx(measured * (1 - short))
+    assert 1 / predicted(*[ROUND] * 3).value == pytest.approx(measured * (1 - short))
 
 
-def test_interval_holds_all_doubts():
-    found = predicted(cost=cost(1.0, width=0.1), inflation=[1.2, 1.0, 1.1])
-    assert found == Interval(
-        value=pytest.approx(2 / 1.1), lo=pytest.approx(2 * (1 - EFFECTIVE_ERROR) * 0.9 / 1.2),
-        hi=pytest.approx(2 * 1.1))   # two threads need no more than two cores
+def test_what_changes_together_in_a_round_widens_nothing():
+    slow = replace(ROUND, wall=3.0, cpu=3.0)   # a slow minute of the machine
+    found = predicted(ROUND, slow, ROUND, slow, ROUND, slow)
+    assert (found.value, found.lo) == (pytest.approx(2.0), pytest.approx(2.0 / (1 + FORMULA_ERROR)))
 
 
-@pytest.mark.parametrize(("changes", "reason"), [
-    ({"machine": Missing(reason="not calibrated")}, "not calibrated"),
-    ({"machine": replace(QUIET, doubts=("busy", "small"))}, "busy"),
-    ({"machine": replace(QUIET, effective=None)}, "it takes two threads"),
-    ({"inflation": []}, "it takes two threads"), ({"threads": 1}, "it takes two threads"),
+def test_interval_holds_what_rounds_differ_by_and_the_formulas_own_error():
+    found = predicted(*(replace(ROUND, inflation=inflation) for inflation in (1.0, 1.3, 1.1)))
+    assert found.value == pytest.approx(2 / 1.1)
+    assert found.lo < 2 / 1.3
+    assert found.hi > 2 / 1.0
+
+
+@pytest.mark.parametrize(("rounds", "threads", "machine", "reason"), [
+    (3, 2, Missing(reason="not calibrated"), "not calibrated"),
+    (3, 2, replace(QUIET, doubts=("busy", "small")), "busy"),
+    (0, 2, QUIET, "threads got the cores that they needed in 0 rounds only"),
+    (2, 2, QUIET, "threads got the cores that they needed in 2 rounds only"),
+    (3, 1, QUIET, "it takes two threads"),
 ])
-def test_refused_with_a_reason(changes, reason):
-    assert predicted(**changes).reason.startswith(reason)
+def test_refused_with_a_reason(rounds, threads, machine, reason):
+    assert predicted(*[ROUND] * rounds, threads=threads, machine=machine).reason.startswith(reason)
 
 
 @pytest.mark.parametrize(("share", "effective", "most"), [

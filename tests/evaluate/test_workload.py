@@ -10,6 +10,8 @@ from tests.evaluate.places import at_hand, build_called, one_of_each
 from toolkit.evaluate import workload
 from toolkit.evaluate.doctor import reference_of
 from toolkit.evaluate.evaluation import Missing
+from toolkit.evaluate.machine import Spin
+from toolkit.evaluate.programs.calls import NoWorkError, call_often, function_called, refuse_unawaited
 from toolkit.evaluate.project import find_project
 from toolkit.evaluate.speed import Speed, contended, wait_share
 from toolkit.evaluate.testing import Bench
@@ -128,6 +130,38 @@ def test_workload_that_fails_is_the_reason_of_every_section(measurer, pair, name
         assert reason in section.reason
 
 
+def test_async_def_is_run_to_its_end(monkeypatch):
+    ended = []
+
+    async def task():
+        ended.append(1)
+
+    monkeypatch.setattr(workload, "task", task, raising=False)
+    call_often((f"{workload.__name__}:task", 3))
+    assert ended == [1, 1, 1]
+
+
+def test_function_that_runs_nothing_is_refused(monkeypatch):
+    async def task(): ...
+    def numbers():
+        yield 1
+    monkeypatch.setattr(workload, "task", numbers, raising=False)
+    with pytest.raises(NoWorkError, match="is a generator: calling it runs nothing"):
+        function_called(f"{workload.__name__}:task")
+    with pytest.raises(NoWorkError, match="name an async def"):
+        refuse_unawaited("app:task", task())
+    refuse_unawaited("app:task", 3)
+
+
+def test_threads_that_crawl_are_stopped_and_what_they_did_is_reckoned_up(measurer, pair, monkeypatch):
+    monkeypatch.setattr(workload, "LONGEST_SECONDS", 0.0)   # no thread makes more than its first calls
+    made = measurer("app:busy")
+    for each in pair:
+        cells = [made.found[Cell(each.label, count)] for count in (1, 2)]
+        assert not [cell.failure for cell in cells if cell.failure]
+        assert all(cell.cpu[0] > 0 for cell in cells)
+
+
 def test_workload_that_hangs_costs_its_limit(measurer, pair, monkeypatch):
     monkeypatch.setattr(workload, "LEAST_SILENT_SECONDS", 0.5)
     made = measurer("hangs.py")
@@ -177,8 +211,9 @@ def filled(**cells):
         label, count = name.rsplit("_", 1)
         found[Cell(label.replace("t", "3.14t").replace("g", "3.14"), int(count))] = Measured(
             cpu=dict(enumerate(cpu)), wall={number: each for number, each in enumerate(wall) if each}, rss=[1e6])
+    spins = dict.fromkeys(range(10), Spin(cores=2, effective=1.7, ran=39, waited=1, lasted=40))
     return type("Made", (), {
-        "found": found, "thread_counts": lambda _: (1, 2),
+        "found": found, "calibration": type("Calibration", (), {"spins": spins}), "thread_counts": lambda _: (1, 2),
         "watched": lambda *_: Missing(reason="not watched")})()
 
 
@@ -195,14 +230,16 @@ def test_gain_is_predicted_beside_what_was_measured():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, [0.5] * 10), g_1=(ONE, ONE), g_2=(ONE, ONE))
     gain = Speed(made, QUIET).sections("3.14t", "3.14").gain
     assert gain.measured[2].ratio == pytest.approx(2.0)
-    assert gain.predicted.value == pytest.approx(1.95, rel=0.02)   # the machine does 1.95 cores' work
+    assert gain.predicted.value == pytest.approx(1.95)   # cores that the machine gives
+    made.calibration.spins.clear()
+    assert "in 0 rounds only" in Speed(made, QUIET).sections("3.14t", "3.14").gain.predicted.reason
 
 
 def test_starved_rounds_are_no_measurement():
     made = filled(t_1=(ONE, STARVED), t_2=(ONE, STARVED), g_1=(ONE, STARVED), g_2=(ONE, STARVED))
     found = Speed(made, QUIET).sections("3.14t", "3.14")
     assert found.gain.measured.reason == "every round was starved of the cores that it needed"
-    assert "no round on 3.14 got its cores" in found.gain.predicted.reason
+    assert "got the cores that they needed in 0 rounds only" in found.gain.predicted.reason
     assert found.contention.reason == "not watched"
     assert not isinstance(found.cost, Missing)   # CPU time is known all the same
 

@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -15,14 +16,15 @@ from toolkit.evaluate.evaluation import MachineFacts, Missing
 from toolkit.measure.noise import usable_cores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-ROUNDS = 5
+LEAST_SPINS = 5
 SPIN_SECONDS = 0.25
 START_SECONDS = 30.0
 MOST_QUEUED = 0.15      # share of a spinning process's life: more, and no word on speed is said
 LEAST_EFFECTIVE = 1.5   # cores
-# Says that it is ready, spins from a byte on, and says how often it went round and what the scheduler did to it.
+# Says that it is ready, spins from a byte on, and says how often it went round, what the scheduler did to it, and how
+# long that took.
 SPINNER = f"""
 import sys, time
 sys.stdout.write("r\\n"); sys.stdout.flush()
@@ -34,29 +36,84 @@ def scheduled():
     except OSError:
         return [0, 0]
 before, count = scheduled(), 0
-end = time.perf_counter() + {SPIN_SECONDS}
-while time.perf_counter() < end:
+began = time.perf_counter_ns()
+end = began + {int(SPIN_SECONDS * 1e9)}
+while time.perf_counter_ns() < end:
     for _ in range(1000):
         count += 1
 ran, waited = (b - a for a, b in zip(before, scheduled()))
-print(count, ran, waited)
+print(count, ran, waited, time.perf_counter_ns() - began)
 """
 
 
-def calibrate() -> MachineFacts | Missing:
-    """Return what spinning processes show: as many as there are cores against one, in turns.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spin:
+    """One moment of the machine: a spinning process for each core, against one alone."""
+
+    cores: int
+    effective: float       # times the work of one
+    ran: int               # nanoseconds that they had a core, all of them together; 0: the system does not tell
+    waited: int            # nanoseconds that they waited for one
+    lasted: int            # nanoseconds of their lives
+
+    @property
+    def given(self) -> float:
+        """How many cores they had at once, on average: the others' load is in it, slower cores are not."""
+        return self.cores * self.ran / self.lasted if self.ran and self.lasted else self.effective
+
+
+def spin(cores: int) -> Spin:
+    """Return what `cores` spinning processes do now, against one.
+
+    Raises:
+        OSError, ValueError, subprocess.SubprocessError: they cannot be started, or do not answer.
+    """
+    (one, *_), many = _spun(1), _spun(cores)
+    return Spin(cores=cores, effective=sum(made for made, *_ in many) / one[0],
+                ran=sum(ran for _, ran, _, _ in many), waited=sum(waited for _, _, waited, _ in many),
+                lasted=sum(lasted for *_, lasted in many))
+
+
+class Calibration:
+    """What spinning processes show, now and then while something else is measured.
 
     Source: the method of gil-load and of ftscalingbench's effective cores, with processes, which share nothing.
     """
-    cores = usable_cores()
-    try:
-        rounds = [(_spin(1), _spin(cores)) for _ in range(ROUNDS)]
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        return Missing(reason=f"the machine could not be calibrated: {error}")
-    effective = median(sum(count for count, _, _ in many) / one[0][0] for one, many in rounds)
-    lives = [(ran, waited) for _, many in rounds for _, ran, waited in many]
-    total = sum(ran + waited for ran, waited in lives)
-    queued = sum(waited for _, waited in lives) / total if total else None
+
+    def __init__(self, spinning: Callable[[int], Spin] = spin) -> None:
+        """Nothing is started."""
+        self._spin = spinning
+        self._cores = usable_cores()
+        self.spins: dict[int, Spin] = {}   # by round
+        self.failure = ""
+
+    def take(self, number: int) -> None:
+        """Look at the machine in the round `number`."""
+        if self.failure:
+            return
+        try:
+            self.spins[number] = self._spin(self._cores)
+        except (OSError, ValueError, IndexError, ZeroDivisionError, subprocess.SubprocessError) as error:
+            self.failure = f"the machine could not be calibrated: {error}"
+
+    def facts(self) -> MachineFacts | Missing:
+        """Return what all looks together say; there are more of them when there were few."""
+        for number in range(-1, -1 - LEAST_SPINS + len(self.spins), -1):
+            self.take(number)
+        return Missing(reason=self.failure) if self.failure else facts(list(self.spins.values()))
+
+
+def calibrate() -> MachineFacts | Missing:
+    """Return what the machine can tell, at once."""
+    return Calibration().facts()
+
+
+def facts(spins: Sequence[Spin]) -> MachineFacts:
+    """Return what the machine can tell after so many looks at it, at least one."""
+    cores = spins[0].cores
+    effective = median(each.effective for each in spins)
+    total = sum(each.ran + each.waited for each in spins)
+    queued = sum(each.waited for each in spins) / total if total else None
     return MachineFacts(
         cores=cores, effective=effective, run_queue=queued, governor=_governor(), libc=" ".join(platform.libc_ver()),
         doubts=tuple(doubts(cores, effective, queued)),
@@ -74,8 +131,8 @@ def doubts(cores: int, effective: float, run_queue: float | None) -> Iterator[st
         yield f"processes wait {run_queue * 100:.0f} % of their time for a core: something else keeps the machine busy"
 
 
-def _spin(count: int) -> list[tuple[int, int, int]]:
-    """Return rounds made, nanoseconds run and nanoseconds waited for a core, of `count` processes at once."""
+def _spun(count: int) -> list[tuple[int, int, int, int]]:
+    """Return rounds made, and nanoseconds run, waited for a core and lived, of `count` processes at once."""
     started: list[subprocess.Popen[str]] = []
     try:
         for _ in range(count):
@@ -88,7 +145,7 @@ def _spin(count: int) -> list[tuple[int, int, int]]:
             process.stdin.write("\n")
             process.stdin.flush()
         told = [process.communicate(timeout=START_SECONDS)[0].split() for process in started]
-        return [(int(made), int(ran), int(waited)) for made, ran, waited in told]
+        return [(int(made), int(ran), int(waited), int(lasted)) for made, ran, waited, lasted in told]
     finally:
         for process in started:
             process.kill()

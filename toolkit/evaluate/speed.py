@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.builds.environment import OWN_PACKAGES
 from toolkit.evaluate.evaluation import Contention, Cost, Gain, Interval, Missing, Place
-from toolkit.evaluate.predict import ceiling, predict
+from toolkit.evaluate.predict import Round, ceiling, predict
 from toolkit.evaluate.testing import Shown, short
 from toolkit.evaluate.workload import Cell
 from toolkit.stats.paired import compare_paired
@@ -67,7 +67,7 @@ class Speed:
             if measured.failure and cell.model == "threads" and cell.label in {label, against}:
                 return Sections.missing(Missing(reason=f"the workload failed on {cell.label}: {measured.failure}"))
         cost = _cost(here, there, against)
-        return Sections(cost=cost, gain=self._gain(label, against, cost), contention=self._contention(label))
+        return Sections(cost=cost, gain=self._gain(label, against), contention=self._contention(label))
 
     @property
     def several(self) -> bool:
@@ -94,7 +94,7 @@ class Speed:
             return ""
         return here.failure
 
-    def _gain(self, label: str, against: str, cost: Cost | Missing) -> Gain | Missing:
+    def _gain(self, label: str, against: str) -> Gain | Missing:
         counts = [count for count in self._counts if count != 1]
         if not counts:
             return Missing(reason="there is one core only")
@@ -103,7 +103,7 @@ class Speed:
         effective = None if isinstance(self._machine, Missing) or self._machine.doubts else self._machine.effective
         return Gain(
             against=against, wait_share=share, ceiling=None if share is None else ceiling(share, effective),
-            predicted=self._predicted(label, against, most, cost), measured=self._ratios(label, against, counts),
+            predicted=self._predicted(label, against, most), measured=self._ratios(label, against, counts),
         )
 
     def _waiting(self, cell: Cell) -> float | None:
@@ -123,16 +123,22 @@ class Speed:
                 found[count] = compare_paired(there, here)
         return found or STARVED
 
-    def _predicted(self, label: str, against: str, count: int, cost: Cost | Missing) -> Interval | Missing:
-        if isinstance(cost, Missing):
-            return cost
+    def _predicted(self, label: str, against: str, count: int) -> Interval | Missing:
         if count == 0:
             return Missing(reason="a script chooses its threads itself, so what they do to each other is not known")
-        there = self._found[Cell(against, count)]
-        if not there.wall or not there.cpu:
-            return Missing(reason=f"no round on {against} got its cores")
-        return predict(wall=median(there.wall.values()), cpu=median(there.cpu.values()), cost=cost.cpu,
-                       inflation=self._inflation(label), threads=count, machine=self._machine)
+        return predict(self._rounds(label, against, count), count, self._machine)
+
+    def _rounds(self, label: str, against: str, count: int) -> list[Round]:
+        """Return the rounds in which everything was measured, and threads ran at the same time."""
+        one, many = self._found[Cell(label, 1)], self._found[Cell(label, count)]
+        with_gil, together = self._found[Cell(against, 1)], self._found[Cell(against, count)]
+        spins = self._measurer.calibration.spins
+        return [
+            Round(wall=together.wall[key], cpu=with_gil.cpu[key], cost=one.cpu[key] / with_gil.cpu[key],
+                  inflation=many.cpu[key] / one.cpu[key], cores=spins[key].given, idle=with_gil.idle.get(key, 0.0))
+            for key in sorted(together.wall.keys() & with_gil.cpu.keys() & one.cpu.keys() & many.wall.keys()
+                              & spins.keys())
+        ]
 
     def _inflation(self, label: str) -> list[float]:
         """Return, round by round, the CPU time with the most threads against one."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.evaluate.evaluation import Missing
+from toolkit.evaluate.machine import Calibration
 from toolkit.experiments.trial import TrialSpec
 from toolkit.gil import preload
 from toolkit.gil.records import read_folder
@@ -34,6 +35,7 @@ PROGRAM = "toolkit.evaluate.programs.workload"
 MOST_ROUNDS = 10
 LEAST_ROUNDS = 3
 PASS_SECONDS = 0.5        # that all calls of a function take together
+LONGEST_SECONDS = 4.0     # of a pass: what threads have not done by then is reckoned from what they have
 SILENT_SECONDS = 300.0    # of a script, which reports no progress
 LEAST_SILENT_SECONDS = 20.0
 OTHER_MODELS = ("subinterpreters", "processes")   # on builds with a GIL, beside threads
@@ -76,6 +78,8 @@ class Measured:
     cpu: dict[int, float] = field(default_factory=dict)
     rss: list[float] = field(default_factory=list)         # bytes
     imports: list[float] = field(default_factory=list)     # seconds
+    idle: dict[int, float] = field(default_factory=dict)   # seconds neither run nor waited for a core, of one thread
+    pools: dict[str, int] = field(default_factory=dict)    # threads that C libraries would start, by library
     failure: str = ""
     unavailable: bool = False    # the failure is the model's: this build does not have it
 
@@ -97,6 +101,7 @@ class WorkloadMeasurer:
         self._random = random.Random(seed)
         self._calls = 1
         self.found: dict[Cell, Measured] = {}
+        self.calibration = Calibration()   # in the same rounds
 
     def measure(self) -> None:
         """Take rounds until the time is up or there are enough; nothing is taken without any time."""
@@ -113,8 +118,11 @@ class WorkloadMeasurer:
                 if number >= LEAST_ROUNDS and longest > self._left():
                     break
                 self._say(f"workload: round {number + 1} of at most {MOST_ROUNDS}")
-                for cell in self._random.sample(cells, len(cells)):
-                    self._take(cell, number, folder)
+                for cell in self._random.sample([*cells, None], len(cells) + 1):
+                    if cell is None:
+                        self.calibration.take(number)
+                    else:
+                        self._take(cell, number, folder)
                 longest = max(longest, time.monotonic() - began)
 
     def thread_counts(self) -> tuple[int, ...]:
@@ -164,12 +172,17 @@ class WorkloadMeasurer:
             measured.failure, measured.unavailable = _why(answer, cell), answer.kind == "unavailable"
             self._say(f"{cell.label}: the workload in {cell.model}: {measured.failure}")
             return
-        measured.rss.append(float(answer.fields["metrics"]["rss"]))
-        if "import" in answer.fields["metrics"]:
-            measured.imports.append(float(answer.fields["metrics"]["import"]))
+        metrics = answer.fields["metrics"]
+        wall, cpu = float(answer.fields["seconds"]), float(answer.fields["cpu"][0])
+        measured.rss.append(float(metrics["rss"]))
+        measured.pools = _pools(metrics.get("pools", ""))
+        if "import" in metrics:
+            measured.imports.append(float(metrics["import"]))
+        if "queued" in metrics:
+            measured.idle[number] = max(0.0, wall - cpu - float(metrics["queued"]))
         if not answer.fields["starved"]:
-            measured.wall[number] = float(answer.fields["seconds"])
-        measured.cpu[number] = float(answer.fields["cpu"][0])
+            measured.wall[number] = wall
+        measured.cpu[number] = cpu
 
     def _ask(self, cell: Cell, folder: str, extra: Mapping[str, str]) -> Answer:
         bench, build = self.benches[cell.label], self._builds[cell.label]
@@ -180,10 +193,16 @@ class WorkloadMeasurer:
             progress_timeout=max(LEAST_SILENT_SECONDS, min(SILENT_SECONDS, self._left())), build=cell.label,
             model=model, workers=max(cell.workers, 1), gil=None,
             parameters={"kind": self.workload.kind, "name": self.workload.name},
-            scales={"calls": self._calls, "cores": usable_cores()}, host=sys.executable, suite=False,
+            scales={"calls": self._calls, "cores": usable_cores(), "limit": LONGEST_SECONDS}, host=sys.executable,
+            suite=False,
         )
         environment = child_environment((*bench.folders, self.project.root)) | dict(extra)
         return run_child(str(bench.python), spec, environment)
+
+
+def _pools(text: str) -> dict[str, int]:
+    """Return what the measured process wrote: "OpenBLAS=2 OpenMP=2"."""
+    return {name: int(threads) for name, _, threads in (each.partition("=") for each in text.split())}
 
 
 def _why(answer: Answer, cell: Cell) -> str:
