@@ -19,7 +19,10 @@ from toolkit.evaluate.evaluation import (
     ProcessesEvaluation,
     RaceFact,
     Races,
+    Spread,
     TestRun,
+    Worker,
+    Workers,
 )
 from toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load, Step
 from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
@@ -72,9 +75,23 @@ def found(**changes):
     return replace(usual, **changes)
 
 
-def inside(*findings, measured=NOT_DONE, failure=""):
+def inside(*findings, measured=NOT_DONE, failure="", workers=NOT_DONE):
     return InterpretersEvaluation(build=make_build("3.14"), readiness=report(*findings), measured=measured,
-                                  failure=failure)
+                                  failure=failure, workers=workers)
+
+
+def spread(median, lo=None, hi=None):
+    return Spread(median=median, lo=lo or median, hi=hi or median, count=9)
+
+
+def workers(**changes):
+    usual = Workers(
+        modules=("lxml", "protobuf", "orjson", "myapp"), missing=(), refused=(), run_queue=0.02,
+        thread=Worker(start=spread(1e-4), memory=20480), process=Worker(start=spread(0.23), memory=11 * 2**20),
+        interpreter=Worker(start=spread(0.18, 0.17, 0.2), memory=9 * 2**20),
+        bare=Worker(start=spread(0.009), memory=2.3 * 2**20), create=spread(0.009), imports=spread(0.171),
+        destroy=spread(0.03), kept=0.0)
+    return replace(usual, **changes)
 
 
 PROJECT = Project(
@@ -127,7 +144,7 @@ def evaluation(*, machine=QUIET):
     second = BuildEvaluation(
         build=make_build("3.15t"), offered=offered, readiness=Missing(reason="offline"), tests=NOT_DONE,
         reference_tests=NOT_DONE, cost=NOT_DONE, gain=NOT_DONE, contention=NOT_DONE)
-    builds, interpreters = (first, second), (inside(lxml(), protobuf(), measured=NOT_DONE),)
+    builds, interpreters = (first, second), (inside(lxml(), protobuf(), measured=NOT_DONE, workers=workers()),)
     processes = (ProcessesEvaluation(build=make_build("3.14"), measured=ratio(1.7)),)
     conclusions = (
         *(conclude(each, machine, races) for each in builds),

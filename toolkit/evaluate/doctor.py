@@ -13,12 +13,14 @@ from toolkit.builds.pairing import minor_of
 from toolkit.evaluate import judge as judging
 from toolkit.evaluate.doctor_imports import Import, all_at_once, import_each
 from toolkit.evaluate.imports import LIMIT, Wanted, import_run, interpreter_runs
+from toolkit.evaluate.installing import name_of
 from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
-from toolkit.evaluate.scratch import Request, name_of, prepare
+from toolkit.evaluate.scratch import Request, prepare
 from toolkit.evaluate.slots import read_extensions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from toolkit.evaluate.facts import Distribution, ImportRun
     from toolkit.evaluate.scratch import Scratch
@@ -62,6 +64,7 @@ class BuildReport:
     twins: tuple[str, ...] = ()     # pure Python here and on the reference, compiled on another build
     newest: dict[str, tuple[str, Status]] = field(default_factory=dict)   # of what blocks; empty: not asked
     unowned: tuple[str, ...] = ()   # modules that turned the GIL on and belong to no distribution
+    python: Path | None = None      # of the environment that was looked at
 
     @property
     def blocked(self) -> bool:
@@ -188,7 +191,7 @@ def _report(place: _Place) -> BuildReport:
     findings = tuple(all_at_once(look, names).values())
     return BuildReport(build=place.build, reference=place.twin if place.there else None, findings=findings,
                        others=len(by_name) - sum(name in by_name for name in names),
-                       twins=_twins(place, names),
+                       twins=_twins(place, names), python=place.scratch.python,
                        unowned=_unowned([each.run for each in imports.values()], place.scratch.distributions))
 
 
@@ -221,6 +224,11 @@ def _asked_more(place: _Place, seen: Seen, wanted: Wanted) -> Seen:
 def _control_modules(seen: Seen) -> tuple[str, ...]:
     """Return the standard library's modules that the package's import loaded, here or on the twin."""
     names = next((run.stdlib for run in (seen.run, seen.reference) if run and run.stdlib), USUAL_STDLIB)
+    return control_modules(names)
+
+
+def control_modules(names: Iterable[str]) -> tuple[str, ...]:
+    """Return what of the standard library a control run may import of what was loaded."""
     return tuple(name for name in names if name.partition(".")[0] not in NOT_A_CONTROL)
 
 

@@ -144,6 +144,49 @@ class BuildEvaluation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Seconds that several rounds took."""
+
+    median: float
+    lo: float                    # the least
+    hi: float                    # the most
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """What one more worker of a kind takes."""
+
+    start: Spread                # until it has imported what it needs
+    memory: float | None         # bytes for itself: anonymous pages, no files that others map, too; None: not known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """What one more worker takes on a build; an interpreter, on a thread of its own, in its parts, too."""
+
+    modules: tuple[str, ...]                # imported in each interpreter and process
+    missing: tuple[tuple[str, str], ...]    # modules that cannot be imported anywhere there, and why
+    refused: tuple[tuple[str, str], ...]    # modules that cannot be imported in an interpreter alone, and why
+    run_queue: float | None                 # share of their time that they waited for a core, 0..1
+    thread: Worker
+    process: Worker                         # a new one, not forked
+    interpreter: Worker
+    bare: Worker                            # an interpreter that imports nothing
+    create: Spread
+    imports: Spread
+    destroy: Spread
+    kept: float | None                      # bytes that each leaves behind when it is destroyed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """How a process ends whose interpreters import all that loads in them; the standard library alone does it no harm."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InterpretersEvaluation:
     """How far subinterpreters would carry the project, on a build with a GIL."""
 
@@ -151,6 +194,7 @@ class InterpretersEvaluation:
     readiness: BuildReport | Missing
     measured: Comparison | Missing       # the workload in interpreters against as many threads of this build
     failure: str = ""                    # why it fails in interpreters although it does not in threads
+    workers: Workers | Broken | Missing = Missing(reason="not asked for")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

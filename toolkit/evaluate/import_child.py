@@ -28,29 +28,30 @@ import_all(job, {turn})
 
 def main() -> None:
     """Import the modules of the job that the standard arguments name, in this interpreter."""
-    job = _begin()
+    job = begin()
     watch.import_all(job)
 
 
 def interpreters_main() -> None:
     """Do it in an interpreter with its own GIL, and end that; as often as the job says."""
-    job = _begin()
+    job = begin()
     watch.forget_toolkit()
     journal = watch.Journal(job["answers"], -1)
-    interpreters = _interpreters()
+    interpreters = interpreters_module()
     if interpreters is None:
         journal.write("unavailable")
         return
     for turn in range(job["turns"]):
         ident = interpreters.create()
         script = SCRIPT.format(harness=job["harness"], job=job["file"], turn=turn)
-        error = _ran(interpreters, ident, script)
+        error = run_in(interpreters, ident, script)
         journal.write("ran", number=turn, error=error)
         interpreters.destroy(ident)
         journal.write("destroyed", number=turn)
 
 
-def _begin() -> dict[str, Any]:
+def begin() -> dict[str, Any]:
+    """Return the job that the standard arguments name, after what every one of these processes does first."""
     lifeline.hold()
     faulthandler.enable()   # a crash, and the signal that ends a hang, leave the Python stack in the output
     watch.bound_files()
@@ -62,7 +63,8 @@ def _begin() -> dict[str, Any]:
     return job
 
 
-def _interpreters() -> Any:
+def interpreters_module() -> Any:
+    """Return the module that makes interpreters with a GIL of their own; None where there is none."""
     # 3.13 and later; before 3.14 there is no public module for them.
     try:
         import _interpreters  # type: ignore[import-not-found]  # private, without stubs
@@ -77,7 +79,7 @@ def _interpreters() -> Any:
     return _xxsubinterpreters
 
 
-def _ran(interpreters: Any, ident: Any, script: str) -> str | None:
+def run_in(interpreters: Any, ident: Any, script: str) -> str | None:
     """Run `script` in an interpreter; return what it raised."""
     try:
         problem = interpreters.run_string(ident, script)

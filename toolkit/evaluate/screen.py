@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from toolkit.evaluate import workers_text
 from toolkit.evaluate.doctor_document import way_to
 from toolkit.evaluate.evaluation import Missing, Word
 from toolkit.evaluate.judge import Status, gil_users
@@ -45,6 +46,7 @@ def document(found: Evaluation) -> Document:
         *_titled("Gain", (line for each in found.builds for line in _gain(each, found.machine))),
         *_titled("Where threads wait for each other",
                  (line for each in found.builds for line in _contention(each, found.machine))),
+        *_titled("What one more worker takes", workers_text.lines(found.interpreters)),
         *_titled("Races", _races(found)),
         *_titled("Machine", _machine(found.machine)),
         *_titled("Not looked at", _unexercised(found.conclusions)),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from toolkit.evaluate.evaluation import Missing
+from toolkit.evaluate.evaluation import Missing, Workers
 from toolkit.evaluate.judge import InterpreterStatus, Status
 from toolkit.evaluate.verdict import may_tell_speed
+from toolkit.evaluate.workers_text import growth
 from toolkit.report.document import Column, Entry, Inflation, Table
 from toolkit.report.footnotes import Footnotes
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         MachineFacts,
         TestRun,
     )
+    from toolkit.model import Build
 
 TITLES = ("target", "verdict", "packages", "C files", "GIL off", "C lost", "tests", "1 thread", "memory")
 NOT_QUIET = "the machine is too busy or too small, see below"
@@ -37,7 +39,8 @@ def table(found: Evaluation) -> Table:
     for each in found.processes:
         target = f"processes on {each.build.label}"
         word = Entry(_conclusion_of(found, target).word)
-        rows.append((Entry(_shown(target)), word, *[Entry()] * (len(TITLES) - 2)))
+        memory = _own_memory(found, each.build, "process")
+        rows.append((Entry(_shown(target)), word, *[Entry()] * (len(TITLES) - 3), memory))
     columns = tuple(Column(title=title, align="left", key=title == "target") for title in TITLES)
     return Table(title="", columns=columns, rows=tuple(rows), footnotes=notes.texts())
 
@@ -128,4 +131,13 @@ def _interpreters_row(each: InterpretersEvaluation, found: Evaluation, notes: Fo
         loadable = Entry(f"{able}/{len(report.findings) + report.others}",
                          notes.marks(["packages that load all they have in an interpreter with its own GIL"]))
         looked = [loadable, Entry(), Entry(), Entry(_some(lost))]
-    return Entry(_shown(target)), Entry(_conclusion_of(found, target).word), *looked, Entry(), Entry(), Entry()
+    memory = _own_memory(found, each.build, "interpreter")
+    return Entry(_shown(target)), Entry(_conclusion_of(found, target).word), *looked, Entry(), Entry(), memory
+
+
+def _own_memory(found: Evaluation, build: Build, kind: Literal["interpreter", "process"]) -> Entry:
+    """Return what each interpreter or process on a build has for itself; a section of its own tells more."""
+    workers = next((each.workers for each in found.interpreters if each.build == build), None)
+    if not isinstance(workers, Workers):
+        return Entry()
+    return Entry(growth(workers.interpreter if kind == "interpreter" else workers.process))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import Conclusion, Missing, Word
+from toolkit.evaluate.evaluation import Broken, Conclusion, Missing, Word, Workers
 from toolkit.evaluate.judge import InterpreterStatus, Status
+from toolkit.evaluate.workers_text import takes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from toolkit.evaluate.doctor import BuildReport, Finding
     from toolkit.evaluate.evaluation import (
@@ -228,23 +229,40 @@ def conclude_interpreters(found: InterpretersEvaluation, machine: MachineFacts |
     unknown = [each for each in findings if each.interpreters is InterpreterStatus.UNKNOWN]
     lost = [each for each in findings if each.interpreters is InterpreterStatus.LOST]
     gain, slow = _by_model(found.measured, f"threads of {found.build.label}", machine)
+    price = list(takes(found.workers)) if isinstance(found.workers, Workers) else []
     if failing:
         word, reasons = Word.BLOCKED, [_in_interpreters(each) for each in failing]
-    elif found.failure:
-        word, reasons = Word.BLOCKED, [f"the workload fails in them: {found.failure}"]
+    elif stops := list(_stops(found)):
+        word, reasons = Word.BLOCKED, stops
     elif unknown:
         word, reasons = Word.INCONCLUSIVE, [_in_interpreters(each) for each in unknown]
     elif slow:
         word, reasons = Word.NOT_WORTH_IT, slow
     elif lost:
-        word, reasons = Word.WITH_COST, [*(_in_interpreters(each) for each in lost), *gain]
+        word, reasons = Word.WITH_COST, [*(_in_interpreters(each) for each in lost), *gain, *price]
     else:
-        word, reasons = Word.READY, [f"{len(findings)} packages load in interpreters with a GIL of their own", *gain]
+        word, reasons = Word.READY, [*_loads(findings), *gain, *price]
     # Without a workload nothing of the project's own ran in one: loading is all that was seen.
     unexercised = ((f"the project's own code in subinterpreters: {found.measured.reason}",)
                    if isinstance(found.measured, Missing) and not found.failure else ())
     return Conclusion(target=target, word=word, reasons=tuple(reasons),
                       confidence="medium" if unexercised else "high", unexercised=unexercised)
+
+
+def _stops(found: InterpretersEvaluation) -> Iterator[str]:
+    """Yield what fails in interpreters although each package loads in one: all of it together, or the project's own."""
+    if isinstance(found.workers, Broken):
+        yield f"a process whose interpreters import all of it: {found.workers.reason}"
+    if isinstance(found.workers, Workers):
+        for name, error in found.workers.refused:
+            yield f"{name} cannot be imported in them: {error}"
+    if found.failure:
+        yield f"the workload fails in them: {found.failure}"
+
+
+def _loads(findings: Sequence[Finding]) -> Iterator[str]:
+    count = len(findings)
+    yield f"{count} packages load in interpreters with a GIL of their own" if count else "no package is in the way"
 
 
 def conclude_processes(found: ProcessesEvaluation, machine: MachineFacts | Missing) -> Conclusion:

@@ -75,7 +75,7 @@ def import_all(job: dict[str, Any], turn: int | None = None) -> None:
                 _import_one(journal, name, part)
     # mypyc makes several modules when one is loaded, and nobody is asked for the others.
     present = [name for name in job["extensions"] if name in sys.modules]
-    journal.write("end", gil=_gil_is_on(), stdlib=sorted(_stdlib_modules()), present=present)
+    journal.write("end", gil=_gil_is_on(), stdlib=sorted(stdlib_modules()), present=present)
     journal.close()
 
 
@@ -165,7 +165,7 @@ def _chain(frame: FrameType | None) -> list[list[Any]]:
     return found[:LONGEST_CHAIN][::-1]
 
 
-def _stdlib_modules() -> set[str]:
+def stdlib_modules() -> set[str]:
     """Return the standard library's modules that are loaded now: what a control run imports."""
     return {name for name in list(sys.modules)
             if name.partition(".")[0] in sys.stdlib_module_names and name.partition(".")[0] not in {"__main__", "this"}}

@@ -1,0 +1,113 @@
+"""What one more worker takes: measured on every build, and the words for it."""
+
+import pytest
+
+from tests.evaluate.made_up import PROJECT, finding, imports, inside, report, workers
+from tests.evaluate.places import at_hand, build_called, one_of_each, version
+from toolkit.evaluate import workers as measuring
+from toolkit.evaluate.evaluation import Broken, Missing
+from toolkit.evaluate.judge import InterpreterStatus, Status
+from toolkit.evaluate.verdict import conclude_interpreters
+from toolkit.evaluate.workers import measure_workers, modules_inside
+from toolkit.evaluate.workers_text import lines, takes
+
+# In an interpreter, where no signal handler can be set, it takes the process along.
+DEADLY = """
+import os, signal
+try:
+    signal.signal(signal.SIGUSR2, signal.SIG_DFL)
+except ValueError:
+    os.kill(os.getpid(), signal.SIGSEGV)
+"""
+FALLS_BACK = "try:\n    import falls.multi_free\nexcept ImportError:\n    pass\n"
+PLACES = {
+    "good": {"good/__init__.py": "import json, good.multi_best\n", "good/multi_best.so": None},
+    "falls": {"falls/__init__.py": FALLS_BACK, "falls/multi_free.so": None},
+    "refuses": {"refuses.py": "import old.single_plain\n", "old/__init__.py": "", "old/single_plain.so": None},
+    "deadly": {"deadly.py": DEADLY},
+}
+
+
+@pytest.fixture(autouse=True)
+def _fewest_rounds(monkeypatch):
+    monkeypatch.setattr(measuring, "SECONDS", 0.0)
+
+
+@pytest.fixture
+def place(site):
+    def make(label):
+        made = site(label)
+        for name, files in PLACES.items():
+            made.add(name, files)
+        return made.scratch().python
+
+    return make
+
+
+@pytest.mark.parametrize("label", one_of_each())
+def test_every_kind_of_worker_is_measured_with_what_loads_in_interpreters(place, label):
+    found = measure_workers(place(label), ["good", "falls", "refuses", "absent"])
+    assert found.modules == ("good", "falls")
+    ((name, error),) = found.refused
+    assert name == "refuses"
+    assert "old.single_plain does not support loading in subinterpreters" in error
+    assert [name for name, _ in found.missing] == ["absent"]
+    assert (found.thread.start.count, found.process.start.count) == (4, 2)
+    assert (found.interpreter.start.count, found.create.count, found.destroy.count) == (5, 5, 5)   # 2 at once, 3 rounds
+    assert found.interpreter.memory is None or found.interpreter.memory > found.bare.memory > 0
+
+
+NEWEST = max((label for label in one_of_each(free_threaded=(False,))), key=lambda label: version(build_called(label)),
+             default=None)
+
+
+@pytest.mark.skipif(NEWEST is None, reason="no build with a GIL")
+def test_crash_is_blamed_on_what_was_imported_when_the_standard_library_alone_does_not(place, monkeypatch):
+    python = place(NEWEST)
+    found = measure_workers(python, ["deadly"])
+    assert found == Broken(reason="crashed with SIGSEGV")
+    monkeypatch.setattr(measuring, "control_modules", lambda _: ("deadly",))   # as if that did it, too
+    found = measure_workers(python, ["deadly"])
+    assert found == Missing(reason="crashed with SIGSEGV; with the standard library alone, too")
+
+
+def test_python_that_cannot_be_started_is_a_reason(tmp_path):
+    found = measure_workers(tmp_path / "python", ["json"])
+    assert isinstance(found, Missing)
+    assert "cannot start" in found.reason
+
+
+def test_what_loads_in_interpreters_of_the_projects_requirements_and_its_own_modules_are_imported():
+    loads = finding(Status.READY, InterpreterStatus.LOST)
+    refused = finding(Status.READY, InterpreterStatus.FAILS)
+    run = imports()
+    for each in (loads, refused):
+        object.__setattr__(each.seen, "run", run)
+        object.__setattr__(each.seen, "interpreters", (run,))
+    assert modules_inside(PROJECT, report(loads)) == ("lxml", "myapp")
+    assert modules_inside(PROJECT, report(refused)) == ("myapp",)
+    assert modules_inside(PROJECT, Missing(reason="")) == ("myapp",)
+
+
+def test_times_are_told_on_a_quiet_machine_only_and_memory_always():
+    quiet, busy = workers(), workers(run_queue=0.4)
+    (told,) = lines([inside(workers=quiet)])
+    assert "interpreter 9.0 MiB and 180 ms [170 ms, 200 ms] (2.3 MiB and 9.00 ms without the imports), new process" in told
+    (untold,) = lines([inside(workers=busy)])
+    assert "interpreter 9.0 MiB (2.3 MiB without the imports), new process 11.0 MiB, thread 20.0 KiB; " in untold
+    assert " ms" not in untold
+    assert "they waited 40 % of their time for a core" in untold
+    assert list(takes(busy)) == ["each takes 9.0 MiB (a process 11.0 MiB)"]
+    assert "leaves 2.5 MiB behind: make them once" in list(takes(workers(kept=2.5 * 2**20)))[1]
+
+
+def test_the_projects_own_module_that_interpreters_refuse_blocks_them():
+    refused = workers(refused=(("myapp", "ImportError: module myapp.fast does not support loading in subinterpreters"),))
+    said = conclude_interpreters(inside(workers=refused), Missing(reason=""))
+    assert (said.word, said.reasons) == ("BLOCKED", (
+        "myapp cannot be imported in them: ImportError: module myapp.fast does not support loading in subinterpreters",))
+    broken = conclude_interpreters(inside(workers=Broken(reason="crashed with SIGSEGV")), Missing(reason=""))
+    assert (broken.word, broken.reasons) == (
+        "BLOCKED", ("a process whose interpreters import all of it: crashed with SIGSEGV",))
+    assert conclude_interpreters(inside(workers=workers()), Missing(reason="")).reasons[-1] == (
+        "each takes 9.0 MiB and 180 ms to start (a process 11.0 MiB and 230 ms)")
