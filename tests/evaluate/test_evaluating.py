@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluate.made_up import CLEAN, QUIET, finding, report, suite
+from tests.evaluate.made_up import CLEAN, finding, report, suite, workers
 from tests.fakes import make_build
 from toolkit.errors import BadFileError, BuildError, ToolkitError
 from toolkit.evaluate import evaluating
@@ -58,6 +58,10 @@ class Steps:
         self.step("benches")
         return {build.label: Scratch(folder=Path("/scratch") / build.label, distributions=()) for build in builds}
 
+    def measure_workers(self, python, modules, *, path, limit):
+        self.step("workers")
+        return workers(modules=tuple(modules))
+
     def run_tests(self, project, bench, *, limit):
         if limit <= 0:
             return Missing(reason=NO_TIME)
@@ -70,15 +74,11 @@ class Steps:
         self.step("races")
         return CLEAN
 
-    def calibrate(self):
-        self.step("machine")
-        return QUIET
-
 
 @pytest.fixture
 def steps(monkeypatch):
     made = Steps()
-    for name in ("diagnose", "with_newest", "run_tests", "check_races", "calibrate"):
+    for name in ("diagnose", "with_newest", "measure_workers", "run_tests", "check_races"):
         monkeypatch.setattr(evaluating, name, getattr(made, name))
     monkeypatch.setattr(evaluating.scratch, "prepare", made.prepare)
     monkeypatch.setattr(evaluating, "install_project", lambda *_, **__: None)
@@ -101,7 +101,7 @@ def evaluate(steps, folder, builds=(FREE,), at_hand=(FREE, TWIN), **asked):
 
 def test_all_steps_in_their_order(steps, folder):
     found, _ = evaluate(steps, folder)
-    assert steps.asked == ["readiness", "newest", "readiness", "benches", "tests", "tests", "races"]
+    assert steps.asked == ["readiness", "newest", "readiness", "benches", "workers", "tests", "tests", "races"]
     assert [(each.target, each.word) for each in found.conclusions] == [
         ("3.14t", Word.READY), ("subinterpreters on 3.14", Word.READY)]
 
@@ -211,7 +211,6 @@ def test_builds_of_one_minor_version_share_a_twin(steps, folder):
 def test_workload_that_is_none_is_a_reason(steps, folder):
     found, _ = evaluate(steps, folder, workload="gone.py")
     assert "gone.py: there is no such script" in found.builds[0].gain.reason
-    assert "machine" not in steps.asked
 
 
 @pytest.mark.parametrize(("asked", "error", "words"), [

@@ -12,6 +12,7 @@ from toolkit.errors import BuildError, ToolkitError
 from toolkit.evaluate import scratch
 from toolkit.evaluate.doctor import BuildReport, Options, diagnose, reference_of, with_newest
 from toolkit.evaluate.evaluation import (
+    Broken,
     BuildEvaluation,
     Evaluation,
     InterpretersEvaluation,
@@ -20,9 +21,9 @@ from toolkit.evaluate.evaluation import (
     ProcessesEvaluation,
     Races,
     TestRun,
+    Workers,
 )
 from toolkit.evaluate.locks import Locked, read_lock
-from toolkit.evaluate.machine import calibrate
 from toolkit.evaluate.next_steps import next_steps
 from toolkit.evaluate.project import find_project
 from toolkit.evaluate.racing import check_races
@@ -30,6 +31,8 @@ from toolkit.evaluate.speed import Sections, Speed
 from toolkit.evaluate.tags import offered
 from toolkit.evaluate.testing import Bench, install_project, needed_by, run_tests
 from toolkit.evaluate.verdict import conclude, conclude_interpreters, conclude_processes
+from toolkit.evaluate.workers import LIMIT as WORKERS_LIMIT
+from toolkit.evaluate.workers import measure_workers, modules_inside
 from toolkit.evaluate.workload import Workload, WorkloadMeasurer
 
 if TYPE_CHECKING:
@@ -90,12 +93,13 @@ class Evaluator:
         inside = self._readiness(twins, interpreters=True)
         with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as folder:
             benches = self._benches(Path(folder), (*self._builds, *twins))
+            workers = {twin.label: self._workers(twin, inside[twin.label], benches[twin.label]) for twin in twins}
             tests = self._tests(benches)
             races = self._races(benches)
             machine, speed = self._speed(benches, (*self._builds, *twins))
             sections = {build.label: self._sections(build, speed) for build in self._builds}
         builds = tuple(self._one(build, reports, tests, sections[build.label]) for build in self._builds)
-        interpreters = tuple(_interpreters(twin, inside[twin.label], speed) for twin in twins)
+        interpreters = tuple(_interpreters(twin, inside[twin.label], speed, workers[twin.label]) for twin in twins)
         processes = tuple(_processes(twins, speed))
         conclusions = (
             *(conclude(each, machine, races) for each in builds),
@@ -194,6 +198,20 @@ class Evaluator:
             return "--offline"
         return install_project(self.project, made.folder, target, compilers=self._asked.sdists)
 
+    def _workers(
+        self, twin: Build, readiness: BuildReport | Missing, bench: Bench | Missing,
+    ) -> Workers | Broken | Missing:
+        """Return what one more interpreter takes, with everything of the project that loads there."""
+        if self._left() <= 0:
+            return NO_TIME
+        if isinstance(readiness, Missing):
+            return readiness
+        self._say(f"{twin.label}: what one more interpreter, thread and process take")
+        path = self.project.sources if isinstance(bench, Missing) else bench.folders
+        python = readiness.python or (Path(twin.executable) if isinstance(bench, Missing) else bench.python)
+        return measure_workers(python, modules_inside(self.project, readiness), path=[str(each) for each in path],
+                               limit=min(WORKERS_LIMIT, self._left()))
+
     def _tests(self, benches: dict[str, Bench | Missing]) -> dict[str, TestRun | Missing]:
         """Run the tests on each build, the twins with a GIL last: without the others they tell nothing."""
         found: dict[str, TestRun | Missing] = {}
@@ -226,12 +244,11 @@ class Evaluator:
             return workload, workload
         if self._left() <= 0:
             return NO_TIME, NO_TIME
-        self._say("machine: how many cores' work does it do at once")
-        machine = calibrate()
         places = {label: bench for label, bench in benches.items() if isinstance(bench, Bench)}
         measurer = WorkloadMeasurer(
             self.project, workload, places, {build.label: build for build in builds}, left=self._left, say=self._say)
         measurer.measure()
+        machine = measurer.calibration.facts()
         return machine, Speed(measurer, machine)
 
     def _sections(self, build: Build, speed: Speed | Missing) -> Sections:
@@ -241,10 +258,12 @@ class Evaluator:
         return speed.sections(build.label, twin.label if twin else "")
 
 
-def _interpreters(twin: Build, readiness: BuildReport | Missing, speed: Speed | Missing) -> InterpretersEvaluation:
+def _interpreters(
+    twin: Build, readiness: BuildReport | Missing, speed: Speed | Missing, workers: Workers | Broken | Missing,
+) -> InterpretersEvaluation:
     if isinstance(speed, Missing):
-        return InterpretersEvaluation(build=twin, readiness=readiness, measured=speed)
-    return InterpretersEvaluation(build=twin, readiness=readiness,
+        return InterpretersEvaluation(build=twin, readiness=readiness, measured=speed, workers=workers)
+    return InterpretersEvaluation(build=twin, readiness=readiness, workers=workers,
                                   measured=speed.other_model(twin.label, "subinterpreters"),
                                   failure=speed.failure(twin.label, "subinterpreters"))
 

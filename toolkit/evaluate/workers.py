@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from toolkit.evaluate.children import ask
 from toolkit.evaluate.doctor import control_modules
 from toolkit.evaluate.evaluation import Broken, Missing, Spread, Worker, Workers
+from toolkit.evaluate.installing import name_of
 from toolkit.evaluate.judge import InterpreterStatus
-from toolkit.evaluate.scratch import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
