@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load
+from toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load, Step
 from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, judge, judge_interpreters, lost_modules
 
 C = "thing._c"
@@ -36,6 +36,9 @@ FAILS = run(imported=(), failed=(("thing", "ImportError: no"),))
 
 CASES = {
     "not installed": (Seen(distribution=None, missing="no wheel for this build"), Status.NO_WHEEL),
+    "an old version from before its C code, as the new one has no wheel": (
+        Seen(distribution=PURE, newer="4.4.0", run=run(), reference=run(), reference_distribution=PURE),
+        Status.NO_WHEEL),
     "loaded and needs no GIL": (
         Seen(distribution=THING, extensions=(extension(),), run=run(load()), reference=run(load(gil=None)),
              reference_distribution=THING), Status.READY),
@@ -134,3 +137,11 @@ def test_interpreter_status(case):
     natural = run(load(), imported=("thing", "thing.a", "thing.b"))
     seen = Seen(distribution=THING, run=natural, interpreters=interpreters, interpreters_control=control)
     assert judge_interpreters(seen)[0] is expected
+
+
+def test_what_a_package_says_in_its_own_words_is_told_with_its_cause():
+    chain = (Step(module="thing", file="/site/thing/__init__.py", line=3),)
+    refused = replace(REFUSED, chain=chain)
+    inside = run(refused, imported=(), failed=(("thing", "ImportError: IMPORTANT: PLEASE READ THIS"),))
+    seen = Seen(distribution=THING, run=run(load()), interpreters=(inside,))
+    assert judge_interpreters(seen)[1] == ("thing: thing._c: ImportError: not in subinterpreters",)

@@ -56,6 +56,7 @@ class Seen:
 
     distribution: Distribution | None        # None: could not be installed
     missing: str = ""                        # why not
+    newer: str = ""                          # a version that has no wheel; what is there is the old one gone back to
     free_threaded: bool = True               # the build; on others the GIL is on whatever a module needs
     extensions: tuple[Extension, ...] = ()
     run: ImportRun | None = None             # as a program imports it
@@ -79,6 +80,9 @@ def judge(seen: Seen) -> Verdict:
     """Return what the distribution is on its build."""
     if seen.distribution is None:
         return Verdict(status=Status.NO_WHEEL, reasons=(seen.missing,))
+    if seen.newer:
+        return Verdict(status=Status.NO_WHEEL, reasons=(
+            f"{seen.newer} has none; the installer went back to {seen.distribution.version}, which is pure Python",))
     run = seen.run
     if run and run.kind in {"crash", "hang", "exit", "starting"}:
         return _broken(seen, run)
@@ -126,7 +130,7 @@ def judge_interpreters(seen: Seen) -> tuple[InterpreterStatus, tuple[str, ...]]:
 
     What the standard library alone does, too, is not held against it.
     """
-    if not seen.interpreters or seen.run is None or not seen.run.imported:
+    if not seen.interpreters or seen.run is None or not seen.run.imported or seen.newer:
         return InterpreterStatus.UNKNOWN, ()   # not tried, or it cannot be imported anywhere
     first, last = seen.interpreters[0], seen.interpreters[-1]
     if last.kind in {"crash", "hang"} and not _control_same(last.kind, seen.interpreters_control):
@@ -152,7 +156,13 @@ def _failing_modules(seen: Seen, first: ImportRun) -> tuple[str, ...]:
     inner_failed = [name for name in inner if name in failed]
     if not roots and len(inner_failed) * 2 <= len(inner):
         return ()
-    return tuple(f"{name}: {failed[name]}" for name in roots or inner_failed)
+    return tuple(f"{name}: {_cause(first, name) or failed[name]}" for name in roots or inner_failed)
+
+
+def _cause(run: ImportRun, name: str) -> str:
+    """Return which extension module did not load when a module was imported: packages wrap that in other words."""
+    return next((f"{load.name}: {load.error}" for load in run.loads if load.error and load.name != name
+                 and any(step.module == name for step in load.chain)), "")
 
 
 def _interpreters_lost(seen: Seen, first: ImportRun) -> tuple[InterpreterStatus, tuple[str, ...]]:
