@@ -1,71 +1,95 @@
 """Programs whose waits are known by how they are made."""
 
 HELD = """
-# One C call of the main thread keeps the GIL; a thread that slept until the middle of it waits for the rest.
-import threading, time
+# One C call of the main thread keeps the GIL from its first clock to its second; another thread wants it meanwhile.
+import ctypes, functools, operator, threading, time
 
-def sleeper():
-    ready.set()
-    begin = time.monotonic_ns()
-    time.sleep(0.1)
-    woken = time.monotonic_ns()
-    print((woken - begin) / 1e9 - 0.1)
+class Time(ctypes.Structure):
+    _fields_ = [("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long)]
 
-ready = threading.Event()
-thread = threading.Thread(target=sleeper)
+def asker():
+    global got
+    while len(kept) < 3:
+        clock(time.CLOCK_MONOTONIC, ctypes.byref(asked))   # foreign: wants the GIL back once it knows the time
+        got = time.monotonic_ns()
+        begun.set()
+
+clock, asked, kept, begun = ctypes.CDLL(None).clock_gettime, Time(), [], threading.Event()
+thread = threading.Thread(target=asker)
 thread.start()
-ready.wait()
-end = time.monotonic() + 0.1
-while time.monotonic() < end - 0.08:
-    time.sleep(0.001)    # the sleeper sleeps by now
-sum(range(int({count})))
+begun.wait()
+call = functools.partial(sum, range(int({count})))
+kept.extend(map(operator.call, (time.monotonic_ns, call, time.monotonic_ns)))
 thread.join()
+print(kept[0], asked.seconds * 10**9 + asked.nanoseconds, kept[2], got)
 """
 
+# Threads that take turns: however busy the machine is, the GIL has changed hands dozens of times when they end.
 SPIN = """
 import sys, threading, time
 
-def spin():
-    while time.monotonic() < end:
-        pass
+def spin(number):
+    global last, turns
+    together.wait()
+    while turns < 40 or time.monotonic() < end:
+        if last != number:
+            last, turns = number, turns + 1
 
-count = int(sys.argv[1])
-end = time.monotonic() + 0.5
-threads = [threading.Thread(target=spin) for _ in range(count)]
+def begin():
+    global end
+    end = time.monotonic() + 0.5
+
+count, last, turns = int(sys.argv[1]), None, 0
+together = threading.Barrier(count, begin)
+threads = [threading.Thread(target=spin, args=(number,)) for number in range(count)]
 for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
 """
+SPIN_LINES = {6, 7, 8, 9}
 
 SLEEP = """
+# Four threads sleep for 0.3 s while the main thread waits for their ends; it prints for how long.
 import threading, time
-threads = [threading.Thread(target=time.sleep, args=(0.3,)) for _ in range(4)]
+
+def sleeper():
+    joining.wait()
+    time.sleep(0.3)
+
+joining = threading.Event()
+threads = [threading.Thread(target=sleeper) for _ in range(4)]
 for thread in threads:
     thread.start()
+joining.set()
+begin = time.monotonic()
 for thread in threads:
     thread.join()
+print(time.monotonic() - begin)
 """
 
 LOCK = """
-# The main thread has a lock for 0.3 s; the other asks for it at once.
+# The main thread has a lock; the other asks for it, and 0.3 s later it is released.  Printed: how long it was held
+# from the asking on, and how long the asking took.
 import threading, time
 
 def asker():
-    asking.set()
+    global begin
     begin = time.monotonic_ns()
     with lock:
-        print((time.monotonic_ns() - begin) / 1e9)
+        print((released - begin) / 1e9, (time.monotonic_ns() - begin) / 1e9)
 
-lock = threading.Lock()
-asking = threading.Event()
+lock, begin = threading.Lock(), None
 with lock:
     thread = threading.Thread(target=asker)
     thread.start()
-    asking.wait()
+    while begin is None:
+        time.sleep(0.001)
     time.sleep(0.3)
+    released = time.monotonic_ns()
 thread.join()
 """
+LOCK_LINE = 9
 
 SORT = """
 # Sorting a list keeps its critical section to the end; the other thread appends to it meanwhile.
@@ -89,15 +113,23 @@ thread.join()
 """
 
 KILLED = """
+# Two threads take turns until the process is killed, after the twentieth turn; it prints how long that took.
 import os, signal, threading, time
 
-def spin():
+def spin(number):
+    global last, turns, lasted
     while True:
-        pass
+        if last != number:
+            last, turns = number, turns + 1
+            if turns >= 20 and not lasted:
+                lasted = time.monotonic() - begin
+                enough.set()
 
-for _ in range(2):
-    threading.Thread(target=spin, daemon=True).start()
-time.sleep(0.3)
+last, turns, lasted, enough, begin = None, 0, 0, threading.Event(), time.monotonic()
+for number in range(2):
+    threading.Thread(target=spin, args=(number,), daemon=True).start()
+enough.wait()
+print(lasted, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -131,12 +163,14 @@ except ImportError:
     import _xxsubinterpreters as _interpreters
 number = _interpreters.create()
 _interpreters.run_string(number, '''
-import threading, time
-def spin():
-    end = time.monotonic() + 0.3
-    while time.monotonic() < end:
-        pass
-threads = [threading.Thread(target=spin) for _ in range(2)]
+import threading
+last, turns = None, 0
+def spin(number):
+    global last, turns
+    while turns < 40:
+        if last != number:
+            last, turns = number, turns + 1
+threads = [threading.Thread(target=spin, args=(number,)) for number in range(2)]
 for thread in threads:
     thread.start()
 for thread in threads:
@@ -146,11 +180,13 @@ _interpreters.destroy(number)
 """
 
 MANY = """
+# The last of its waits is longer than the others.
 import threading
 lock = threading.Lock()
 lock.acquire()
 for _ in range(1000):
     lock.acquire(timeout=1e-5)
+lock.acquire(timeout=0.05)
 """
 
 ALONE = """

@@ -18,36 +18,62 @@ from toolkit.gil.records import Kind, Reason
 FREE = [label for label, python in BUILDS.items() if is_free_threaded(python)]
 WITH_GIL = [label for label in BUILDS if label not in FREE]
 RUNNING = {Kind.WAIT, Kind.HOLD, Kind.SWITCH}
-STARTED = 0.02   # seconds that a thread may take from the system's start of it to its first wish for the GIL
 
 
 def all_seconds(thread):
     return sum(total.seconds for total in thread.totals.values())
 
 
+def outside(thread):
+    """Return the seconds of a thread's life that are in no span."""
+    return thread.seconds - all_seconds(thread)
+
+
+def wait_at(recorded, nanosecond):
+    """Return the one wait of the asker at that time of the program's clock."""
+    moment = (nanosecond - recorded.begun) / 1e9
+    (wait,) = (span for span in recorded.thread("asker").spans
+               if span.kind is Kind.WAIT and span.begin <= moment <= span.end)
+    return wait
+
+
 @pytest.mark.parametrize("label", WITH_GIL)
-def test_wait_is_as_long_as_the_call_that_keeps_the_gil(label, record):
-    recorded = record(label, programs.HELD.format(count=3e7))
-    sleeper = recorded.thread("sleeper")
-    waited, measured = sleeper.totals[Kind.WAIT].longest, float(recorded.out)
-    assert measured > 0.1
-    # The sleeper's own clock also counts how late the system woke it, which is no wait for the GIL.
-    assert 0.9 * measured < waited <= measured
+def test_wait_is_as_long_as_the_call_that_keeps_the_gil(label, record_until):
+    def was_asked(recorded):    # the asker may get its core only after the call
+        begin, asked, end, _ = recorded.numbers
+        return end - max(begin, asked) > 1e8
+
+    recorded = record_until(label, programs.HELD.format(count=3e7), was_asked)
+    assert was_asked(recorded)
+    _, asked, end, got = recorded.numbers
+    wait = wait_at(recorded, end)
+    # It has the GIL back after the call, before it reads the clock again; and has wanted it since it read the first.
+    assert asked <= recorded.begun + 1e9 * wait.begin
+    assert recorded.begun + 1e9 * wait.end <= got
+    assert 1e9 * wait.seconds > 0.9 * (end - asked)
+    assert recorded.thread("asker").totals[Kind.WAIT].longest > 0.99 * wait.seconds
 
 
 @pytest.mark.parametrize("label", WITH_GIL)
 @pytest.mark.parametrize("count", [2, 4])
-def test_all_time_of_cpu_threads_is_accounted_for(label, count, record):
-    threads = [each for each in record(label, programs.SPIN, str(count)).process.threads if each.entry == "spin"]
+def test_all_time_of_cpu_threads_is_accounted_for(label, count, record_until):
+    def spinning(recorded):
+        return [each for each in recorded.process.threads if each.entry == "spin"]
+
+    def complete(recorded):     # but for having no CPU between two spans, and a hypervisor that takes all CPUs away
+        return all(outside(each) <= 0.1 * each.seconds + each.run_queue for each in spinning(recorded))
+
+    recorded = record_until(label, programs.SPIN, complete, str(count))
+    assert complete(recorded)
+    threads = spinning(recorded)
     assert len(threads) == count
-    # What is in no span: starting, and having no CPU while it gives the GIL away.
-    lost = [STARTED + each.run_queue for each in threads]
-    for thread, most in zip(threads, lost, strict=True):
-        assert thread.seconds - most <= all_seconds(thread) <= thread.seconds
-    # One runs, so of N threads N - 1 wait; nobody has the GIL while it is handed over.
+    assert all(outside(each) >= 0 for each in threads)
+    # One runs, so of N threads N - 1 wait, for the GIL, for it to be handed over, or for all to have begun.
     both = min(each.end for each in threads) - max(each.start for each in threads)
-    waited = sum(each.totals[Kind.WAIT].seconds + each.totals[Kind.SWITCH].seconds for each in threads)
-    assert waited >= (count - 1) * both - sum(lost)
+    waited = sum(each.totals[kind].seconds for each in threads for kind in (Kind.WAIT, Kind.SWITCH, Kind.IDLE))
+    assert waited >= (count - 1) * both - sum(map(outside, threads))
+    # And one of them for the switch interval at least, before each of the 40 turns.
+    assert sum(each.totals[Kind.WAIT].seconds for each in threads) > 0.1
 
 
 @pytest.mark.parametrize("label", WITH_GIL)
@@ -55,7 +81,7 @@ def test_one_thread_at_a_time_holds_the_gil(label, record):
     process = record(label, programs.SPIN, "3").process
     holds = sorted((span.begin, span.end) for thread in process.threads for span in thread.spans
                    if span.kind is Kind.HOLD)
-    assert len(holds) > 10
+    assert len(holds) > 10    # of 40 turns
     assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(holds))
 
 
@@ -82,7 +108,7 @@ def test_sleeping_threads_do_not_wait(label, record):
     assert len(sleepers) == 4
     for thread in sleepers:
         contended = sum(thread.totals[kind].seconds for kind in (Kind.WAIT, Kind.PARK, Kind.SPIN))
-        assert contended < 0.1 * thread.seconds
+        assert contended <= thread.seconds - 0.3
 
 
 @pytest.mark.parametrize("label", WITH_GIL)
@@ -91,7 +117,7 @@ def test_waits_know_their_place_and_who_made_them_wait(label, record):
     if not process.sites_known:
         pytest.skip("frames of this version are not read")
     spinning = [site for site in process.sites if site and site.function == "spin" and site.waited.count]
-    assert {site.line for site in spinning} <= {5, 6}
+    assert {site.line for site in spinning} <= programs.SPIN_LINES
     assert {Path(site.file).name for site in spinning} == {"program.py"}
     first, second = (each for each in process.threads if each.entry == "spin")
     holders = [span.holder for span in first.spans if span.kind is Kind.WAIT]
@@ -114,38 +140,55 @@ def test_names_that_are_not_ascii_are_read(label, record):
 
 
 @pytest.mark.parametrize("label", BUILDS)
-def test_parked_time_on_a_lock_is_as_long_as_it_was_held(label, record):
-    recorded = record(label, programs.LOCK)
-    asker = recorded.thread("asker")
-    measured = float(recorded.out)
-    blocked = asker.totals[Kind.PARK].seconds + asker.totals[Kind.SPIN].seconds
-    assert blocked <= measured
-    assert blocked + asker.totals[Kind.WAIT].seconds > 0.9 * measured
+def test_parked_time_on_a_lock_is_as_long_as_it_was_held(label, record_until):
+    def times(recorded, *kinds):
+        asker = recorded.thread("asker")
+        return sum(asker.totals[kind].seconds for kind in kinds)
+
+    def parked_all_along(recorded):    # but for what a main thread that sleeps briefly takes of it
+        held, _ = recorded.numbers
+        return times(recorded, Kind.PARK, Kind.SPIN, Kind.WAIT, Kind.SWITCH) > 0.9 * held
+
+    recorded = record_until(label, programs.LOCK, parked_all_along)
+    assert parked_all_along(recorded)
+    held, asked = recorded.numbers
+    assert held >= 0.3
+    assert times(recorded, Kind.PARK, Kind.SPIN) <= asked
     (site,) = (each for each in recorded.process.sites
                if each and each.function == "asker" and each.parked.count and each.reason is not Reason.SPIN)
-    assert (site.reason, site.idle, site.line) == (Reason.LOCK, False, 8)
+    assert (site.reason, site.idle, site.line) == (Reason.LOCK, False, programs.LOCK_LINE)
 
 
 @pytest.mark.parametrize("label", BUILDS)
-def test_join_is_idle_not_contention(label, record):
-    process = record(label, programs.SLEEP).process
-    (main,) = (each for each in process.threads if each.main)
-    assert main.totals[Kind.IDLE].longest > 0.1
-    assert main.totals[Kind.PARK].seconds < 0.1 * main.totals[Kind.IDLE].seconds
-    assert any(site.idle and site.parked.seconds > 0.1 for site in process.sites if site)
+def test_join_is_idle_not_contention(label, record_until):
+    def idle(recorded):
+        (main,) = (each for each in recorded.process.threads if each.main)
+        return main.totals[Kind.IDLE].longest
+
+    recorded = record_until(label, programs.SLEEP, lambda recorded: idle(recorded) > 0.1)
+    (joined,) = recorded.numbers
+    assert 0.1 < idle(recorded) <= joined
+    (main,) = (each for each in recorded.process.threads if each.main)
+    assert main.totals[Kind.PARK].seconds <= main.seconds - joined
+    assert any(site.idle and site.parked.seconds > 0.1 for site in recorded.process.sites if site)
 
 
 @pytest.mark.parametrize("label", FREE)
-def test_critical_section_names_the_type_of_its_object(label, record):
-    for attempt in range(5):    # the appender may get its core only after the sort
-        recorded = record(label, programs.SORT, records=str(attempt))
-        if float(recorded.out) > 0.01:
-            break
-    else:
+def test_critical_section_names_the_type_of_its_object(label, record_until):
+    def blocked(recorded):
+        appender = recorded.thread("appender")
+        return appender.totals[Kind.PARK].seconds + appender.totals[Kind.SPIN].seconds
+
+    def met(recorded):    # the appender may get its core only after the sort
+        (asked,) = recorded.numbers
+        return asked > 0.01 and blocked(recorded) > 0.9 * asked
+
+    recorded = record_until(label, programs.SORT, met)
+    (asked,) = recorded.numbers
+    assert blocked(recorded) <= asked
+    if asked <= 0.01:
         pytest.skip("the threads never ran at the same time")
-    appender = recorded.thread("appender")
-    blocked = appender.totals[Kind.PARK].seconds + appender.totals[Kind.SPIN].seconds
-    assert 0.9 * float(recorded.out) < blocked <= float(recorded.out)
+    assert blocked(recorded) > 0.9 * asked
     (site,) = (each for each in recorded.process.sites
                if each and each.function == "appender" and each.reason is Reason.OBJECT)
     assert (site.reason, site.on, site.idle) == (Reason.OBJECT, "list", False)
@@ -161,17 +204,18 @@ def test_free_threaded_build_with_its_gil_on_waits_for_it(label, record):
 
 
 def record_off(label, record):
-    return record(label, programs.SPIN, "2", PYTHON_GIL="0", name="off.py", records="off").process
+    return record(label, programs.SPIN, "2", PYTHON_GIL="0", name="off.py", into="off").process
 
 
 @pytest.mark.parametrize("label", BUILDS)
 def test_killed_process_leaves_what_it_has(label, record):
-    process = record(label, programs.KILLED, ended=-9).process
+    recorded = record(label, programs.KILLED, ended=-9)
+    process, (turns_took,) = recorded.process, recorded.numbers
     assert not process.ended
     spinning = [each for each in process.threads if not each.main]
     assert len(spinning) == 2
     if not process.free_threaded:
-        assert 0.2 < process.seconds < 10
+        assert turns_took < process.seconds < recorded.lasted
         assert min(each.totals[Kind.WAIT].count for each in spinning) > 2
         assert {each.unfinished[0] for each in spinning if each.unfinished} <= RUNNING
     assert all(each.cpu is None and not each.ended for each in spinning)
@@ -210,7 +254,7 @@ def test_memory_is_bounded_and_totals_stay_exact(label, record):
     assert len(main.spans) + main.spans_lost == sum(total.count for total in main.totals.values())
     ends = [span.end for span in main.spans]
     assert ends == sorted(ends)
-    assert main.end - ends[-1] < 0.1     # the latest are kept
+    assert max(span.seconds for span in main.spans[-100:]) >= 0.05     # the latest are kept
 
 
 @pytest.mark.parametrize("label", WITH_GIL)
@@ -218,7 +262,7 @@ def test_holds_that_nobody_waits_for_are_counted_not_timed(label, record):
     (main,) = record(label, programs.ALONE).process.threads
     assert main.acquired == main.acquired_free > 20000
     assert not main.spans
-    everything = record(label, programs.ALONE, records="all", GILSCOPE_GIL_ALL="1").process.threads[0]
+    everything = record(label, programs.ALONE, into="all", GILSCOPE_GIL_ALL="1").process.threads[0]
     assert everything.totals[Kind.HOLD].count in {everything.acquired - 1, everything.acquired}
 
 

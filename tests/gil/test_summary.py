@@ -108,3 +108,12 @@ def test_process_killed_at_its_start_has_left_nothing(tmp_path):
     (tmp_path / "1-2.gil").write_bytes(bytes(4096))
     (tmp_path / "other.txt").write_text("not ours")
     assert read_folder(tmp_path) == []
+
+
+@pytest.mark.parametrize(("spans", "most"), [
+    ([(0.0, 1.0), (0.5, 0.8), (0.8, 1.0)], 2), ([], 0), ([(0.0, 0.5), (0.2, 0.6), (0.3, 1.0)], 3)])
+def test_threads_at_the_same_time(spans, most):
+    threads = [make_thread(number, [], start=start, end=end) for number, (start, end) in enumerate(spans, 1)]
+    idle = make_thread(9, [], cpu=0.0001)
+    process = make_process(threads=(make_thread(0, [], main=True), idle, *threads))
+    assert summarize([process]).at_once == most

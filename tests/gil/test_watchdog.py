@@ -1,0 +1,22 @@
+"""A thread that runs no Python, faulthandler's, waits as it is meant to: it is in nobody's way."""
+
+import pytest
+
+from tests.gil.conftest import BUILDS
+from toolkit.gil.records import Kind
+
+PROGRAM = """
+import faulthandler, os
+faulthandler.dump_traceback_later(600)
+while len(os.listdir("/proc/self/task")) < 2:
+    pass
+faulthandler.cancel_dump_traceback_later()
+"""
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_watchdog_is_idle(record, label):
+    process = record(label, PROGRAM).process
+    (watchdog,) = (thread for thread in process.threads if not thread.main)
+    assert watchdog.totals[Kind.PARK].count == 0
+    assert watchdog.totals[Kind.IDLE].count >= 1
