@@ -9,8 +9,9 @@ import pytest
 
 from tests.evaluate.places import at_hand
 from toolkit.errors import BuildError
-from toolkit.evaluate import scratch
-from toolkit.evaluate.scratch import Request, name_of, prepare
+from toolkit.evaluate import installing, scratch
+from toolkit.evaluate.installing import name_of
+from toolkit.evaluate.scratch import Request, prepare
 
 
 class Installer:
@@ -41,9 +42,10 @@ class Installer:
 def installer(monkeypatch, tmp_path):
     made = Installer()
     monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path))
-    monkeypatch.setattr(scratch, "create", lambda folder, _: make_python(folder))
-    monkeypatch.setattr(scratch, "installer", lambda folder: [folder])
-    monkeypatch.setattr(scratch, "run_installer", made.run)
+    monkeypatch.setattr(installing, "pip_of", lambda *_: None)
+    monkeypatch.setattr(installing, "create", lambda folder, _: make_python(folder))
+    monkeypatch.setattr(installing, "installer", lambda folder: [folder])
+    monkeypatch.setattr(installing, "run_installer", made.run)
     return made
 
 
@@ -91,7 +93,7 @@ def test_what_has_no_wheel_anywhere_does_not_stop_the_rest(installer):
     "error: Request failed after 3 retries in 5.5s\n  cause: Failed to fetch: somewhere",
 ])
 def test_an_index_that_does_not_answer_is_no_missing_wheel(installer, monkeypatch, told):
-    monkeypatch.setattr(scratch, "run_installer", lambda *_: told)
+    monkeypatch.setattr(installing, "run_installer", lambda *_: told)
     with pytest.raises(BuildError, match="does not answer"):
         prepare(Request(requirements=("thing",)), builds("3.14"))
 

@@ -16,9 +16,10 @@ from toolkit.evaluate import doctor_document as documents
 from toolkit.evaluate.current import current_requirements
 from toolkit.evaluate.doctor import Options, diagnose, with_newest
 from toolkit.evaluate.imports import LIMIT
+from toolkit.evaluate.installing import name_of
 from toolkit.evaluate.locks import read_lock
 from toolkit.evaluate.project import find_project
-from toolkit.evaluate.scratch import Request, name_of
+from toolkit.evaluate.scratch import Request
 from toolkit.evaluate.tags import offered
 from toolkit.report import RENDERERS
 

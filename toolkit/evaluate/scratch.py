@@ -12,21 +12,19 @@ import json
 import os
 import re
 import shutil
-import tempfile
-import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from toolkit.builds.environment import create, identity, installer, normalized, python_of, run_installer, shortened
+from toolkit.builds.environment import identity, python_of
 from toolkit.builds.inspection import version_key
-from toolkit.builds.places import cache_dir, locked, uv_command
-from toolkit.errors import BuildError
+from toolkit.builds.places import cache_dir, locked
 from toolkit.evaluate.distributions import installed, site_folders
+from toolkit.evaluate.installing import Chosen, chosen_in, fill
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from toolkit.evaluate.facts import Distribution
@@ -36,10 +34,6 @@ STAMP = "gilscope-scratch.json"
 AT_ONCE = 2                     # installers; each is busy with one core, the disk and the network
 FRESH_SECONDS = 24 * 3600.0     # a new wheel may be out tomorrow
 KEPT_SECONDS = 7 * FRESH_SECONDS
-# What an installer says of a requirement without a wheel: pip, then uv.
-_MISSING = re.compile(r"(?:No matching distribution found for|Because(?: only)?) ([A-Za-z0-9][\w.-]*)")
-# What they say when they gave up asking: pip goes on as if there were no such package.
-_UNREACHED = re.compile(r"Retry\(total=0|Failed to fetch|Request failed after", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +77,11 @@ def prepare(
     if not request.offline:
         _remove_old()
     first, *others = sorted(builds, key=_chooses)
-    chosen = _scratch(request, first, (), say)
-    pins = [f"{each.name}=={each.version}" for each in chosen.distributions] if chosen else []
+    there = _scratch(request, first, None, say)
+    chosen = chosen_in(there.folder) if there else Chosen()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        rest = pool.map(lambda build: _scratch(request, build, pins, say), others)
-        made = zip([first, *others], [chosen, *rest], strict=True)
+        rest = pool.map(lambda build: _scratch(request, build, chosen, say), others)
+        made = zip([first, *others], [there, *rest], strict=True)
         return {build.label: scratch for build, scratch in made if scratch}
 
 
@@ -106,18 +100,17 @@ def _chooses(build: Build) -> tuple[object, ...]:
     return (build.free_threaded, not released, [-int(part) for part in version_key(build.version)])
 
 
-def _scratch(request: Request, build: Build, pins: Sequence[str], say: Callable[[str], None]) -> Scratch | None:
+def _scratch(request: Request, build: Build, chosen: Chosen | None, say: Callable[[str], None]) -> Scratch | None:
     folder = _folder(request, build)
-    if (ready := _ready(folder, build, request)) or request.offline:
+    if (ready := _ready(folder, build, request, chosen)) or request.offline:
         return ready
     with locked(_lock(folder), lambda: say(f"{build.label}: waiting for its environment")):
-        if ready := _ready(folder, build, request):
+        if ready := _ready(folder, build, request, chosen):
             return ready
         say(f"{build.label}: install {_few(request.requirements)}")
         shutil.rmtree(folder, ignore_errors=True)
-        create(folder, build)
-        missing = _install(folder, request, pins)
-        _write_stamp(folder, build, request, missing)
+        missing = fill(folder, build, request.requirements, chosen, sdists=request.sdists)
+        _write_stamp(folder, build, request, missing, chosen)
         return _loaded(folder, build, missing)
 
 
@@ -132,12 +125,14 @@ def _lock(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.lock")
 
 
-def _ready(folder: Path, build: Build, request: Request) -> Scratch | None:
+def _ready(folder: Path, build: Build, request: Request, chosen: Chosen | None) -> Scratch | None:
     try:
         stamp = json.loads((folder / STAMP).read_text())
         missing = {str(name): str(why) for name, why in stamp["missing"].items()}
         late = not request.offline and float(stamp["made"]) < time.time() - FRESH_SECONDS
-        if stamp["base"] != identity(build) or late or not os.access(python_of(folder), os.X_OK):
+        # The first environment was made anew in between, and has other versions now.
+        other = not request.offline and chosen is not None and stamp["pins"] != list(chosen.pins)
+        if stamp["base"] != identity(build) or late or other or not os.access(python_of(folder), os.X_OK):
             return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None   # none yet, damaged or from another version: made again
@@ -148,73 +143,14 @@ def _loaded(folder: Path, build: Build, missing: dict[str, str]) -> Scratch:
     return Scratch(folder=folder, distributions=installed(site_folders(folder), build), missing=missing)
 
 
-def _write_stamp(folder: Path, build: Build, request: Request, missing: dict[str, str]) -> None:
-    stamp = {"base": identity(build), "made": time.time(), "missing": missing, "request": asdict(request)}
+def _write_stamp(
+    folder: Path, build: Build, request: Request, missing: dict[str, str], chosen: Chosen | None
+) -> None:
+    stamp = {"base": identity(build), "made": time.time(), "missing": missing, "request": asdict(request),
+             "pins": chosen.pins if chosen else ()}
     fresh = folder / f"{STAMP}.new"
     fresh.write_text(json.dumps(stamp, indent=1))
     fresh.replace(folder / STAMP)
-
-
-def _install(folder: Path, request: Request, pins: Sequence[str]) -> dict[str, str]:
-    """Install what can be had; return what cannot, with the reason."""
-    options = [] if request.sdists else ["--only-binary", ":all:"]
-    if not uv_command():
-        options.append("--no-compile")   # most modules are never imported; the others are compiled then
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
-        constraints.write("\n".join(pins))
-        constraints.flush()
-        limits = [*options, "--constraint", constraints.name] if pins else options
-        if not pins:
-            return _install_rest(folder, request.requirements, options)
-        reason = _installed(folder, [*limits, *request.requirements])
-        if not reason:
-            return {}
-        # The resolver gives up at the first thing that is missing; the other build has told what there is to install.
-        pinned = {text.partition("==")[0] for text in pins}
-        missing = _install_rest(folder, pins, [*options, "--no-deps"])
-        return missing | _install_rest(
-            folder, [text for text in request.requirements if name_of(text) not in pinned], limits)
-
-
-def _install_rest(folder: Path, requirements: Sequence[str], options: Sequence[str]) -> dict[str, str]:
-    """Install together what goes in; each failure names one that is missing, which is left out of the next try."""
-    missing: dict[str, str] = {}
-    todo = {name_of(text): text for text in requirements}
-    while todo:
-        reason = _installed(folder, [*options, *todo.values()])
-        if not reason:
-            return missing
-        names = [normalized(match.rstrip(".-")) for match in _MISSING.findall(reason)]
-        name = next((name for name in names if name in todo), None)
-        if name is None:   # something that one of them needs
-            return missing | _one_by_one(folder, todo.values(), options)
-        missing[name] = shortened(reason)
-        del todo[name]
-    return missing
-
-
-def _one_by_one(folder: Path, requirements: Iterable[str], options: Sequence[str]) -> dict[str, str]:
-    return {name_of(text): shortened(reason) for text in requirements
-            if (reason := _installed(folder, [*options, text]))}
-
-
-def _installed(folder: Path, arguments: Sequence[str]) -> str:
-    """Install; return "" or why it failed.
-
-    Raises:
-        BuildError: The index does not answer: then nothing is known of any package.
-    """
-    reason = run_installer([*installer(folder), *arguments])
-    if _UNREACHED.search(reason):
-        told = next(line for line in reason.splitlines() if _UNREACHED.search(line)).rpartition("broken by ")[2].strip()
-        raise BuildError(f"the package index does not answer ({textwrap.shorten(told, 200)}); --offline does without")
-    return reason
-
-
-def name_of(requirement: str) -> str:
-    """Return the distribution that a requirement like "lxml[html]>=6" asks for."""
-    match = re.match(r"[A-Za-z0-9][\w.-]*", requirement.strip())
-    return normalized(match[0]) if match else requirement
 
 
 def _few(requirements: Sequence[str], most: int = 6) -> str:
