@@ -82,6 +82,13 @@ def test_one_interpreter_found_twice_is_one_build_of_the_first_source(machine):
         "tox", str(machine / ".tox/py314/bin/python"), str(real))
 
 
+def test_two_names_of_one_file_are_one_build(machine):
+    told = json.dumps(facts("ITSELF", free_threaded=True)).replace("ITSELF", "'$0'")
+    path = script(machine / "path/python3.14", f"echo '{told}'")   # asked as python3.14t it says python3.14t
+    (machine / "path/python3.14t").hardlink_to(path)
+    assert labels(find_builds()) == ["3.14t"]
+
+
 def test_builds_of_one_version_get_labels_of_their_own(machine):
     fake_python(machine / "uv/a/bin/python3.14", "3.14.1")
     fake_python(machine / "pyenv/versions/a/bin/python3.14", "3.14.2")

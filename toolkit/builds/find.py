@@ -62,12 +62,12 @@ def find_builds(explicit: Sequence[str] = (), *, project_dir: Path | None = None
     candidates = [*chosen, *_candidates(project_dir or Path.cwd())]
     facts = inspect_all(candidate.path for candidate in candidates)
     problems = []
-    builds: dict[str, tuple[Candidate, Build]] = {}
+    builds: dict[tuple[int, int] | str, tuple[Candidate, Build]] = {}
     for candidate in candidates:
         told = facts[candidate.path]
         reason = told if isinstance(told, str) else _unsuitable(told)
         if not isinstance(told, str) and not reason:
-            builds.setdefault(told["base_executable"], (candidate, _build(candidate, told)))
+            builds.setdefault(_file(told["base_executable"]), (candidate, _build(candidate, told)))
         elif candidate.source == "explicit":
             raise UnknownNameError(f"--build {candidate.label}={candidate.path}: {reason}")
         elif isinstance(told, str):
@@ -175,6 +175,15 @@ def _interpreters(folders: Iterable[Path]) -> Iterator[Path]:
             match = PYTHON_NAME.fullmatch(path.name)
             if match and int(match[1]) >= OLDEST[1] and os.access(path, os.X_OK):
                 yield path
+
+
+def _file(path: str) -> tuple[int, int] | str:
+    """Return what is one for all names of a file: `make install` gives python3.14t a second one, python3.14."""
+    try:
+        status = Path(path).stat()
+    except OSError:   # what an interpreter says of itself may be nowhere
+        return path
+    return status.st_dev, status.st_ino
 
 
 def _unsuitable(facts: Facts) -> str:
