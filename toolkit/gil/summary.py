@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from toolkit.gil.records import Process, Site, Thread, Total
 
+WORKED = 0.01        # share of the process's CPU time, above which a thread has done something
 PASS_COST = 12e-9    # seconds per release that is counted and not timed; measured as 10 to 12 ns on 3.13 and 3.14
 
 
@@ -85,6 +86,7 @@ class Summary:
     overhead: float           # CPU seconds that measuring took, estimated from costs measured at the start
     threads: tuple[ThreadSummary, ...]
     places: tuple[Place, ...]   # the most seconds first
+    at_once: int              # threads that did something, at the same time in one process; its main one is not counted
     killed: int               # processes that left no end
     threads_lost: int
     sites_known: bool
@@ -130,7 +132,8 @@ def summarize(processes: Sequence[Process]) -> Summary:
         idle=sum(row.idle for row in rows), cpu=_known(row.cpu for row in rows),
         run_queue=_known(row.run_queue for row in rows), system_calls=sum(_calls(thread) for _, thread, _ in threads),
         context_switches=_known_count(row.switches for row in rows), overhead=sum(map(_overhead, processes)),
-        threads=rows, places=_places(processes), killed=sum(not process.ended for process in processes),
+        threads=rows, places=_places(processes), at_once=max(map(_at_once, processes), default=0),
+        killed=sum(not process.ended for process in processes),
         threads_lost=sum(process.threads_lost for process in processes),
         sites_known=all(process.sites_known for process in processes),
     )
@@ -165,6 +168,20 @@ def _thread(process: Process, thread: Thread, name: str) -> ThreadSummary:
         spins=totals[Kind.SPIN].count, yields=thread.yields,
         idle=totals[Kind.IDLE].seconds, cpu=thread.cpu, run_queue=thread.run_queue, switches=switches,
     )
+
+
+def _at_once(process: Process) -> int:
+    total = sum(thread.cpu or 0.0 for thread in process.threads)
+    worked = [thread for thread in process.threads if not thread.main and (
+        bool(thread.entry) if thread.cpu is None else thread.cpu > WORKED * total)]
+    # One that ends at the moment at which another starts was not there with it.
+    changes = sorted((when, change) for thread in worked
+                     for when, change in ((thread.start, 1), (thread.end, -1)))
+    most = there = 0
+    for _, change in changes:
+        there += change
+        most = max(most, there)
+    return most
 
 
 def _calls(thread: Thread) -> int:

@@ -20,6 +20,8 @@ static struct before begin_park(struct slot *slot, struct span *span, const sem_
         end_row(slot);
     self.row.begin = 0;
     enum reason reason = park_reason(semaphore, &type);
+    if (sites_known && own_thread_state() == 0)
+        reason = ON_OTHER;      /* a thread without any Python: faulthandler's watchdog waits as it is meant to */
     span->site = sample(slot, reason, type);
     span->kind = is_idle(span->site, reason) ? IDLE : PARK;
     slot->since = span->begin;
