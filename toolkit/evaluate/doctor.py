@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from toolkit.builds.pairing import minor_of
 from toolkit.evaluate import judge as judging
+from toolkit.evaluate.chains import chains
 from toolkit.evaluate.doctor_imports import Import, all_at_once, import_each
 from toolkit.evaluate.imports import LIMIT, Wanted, import_run, interpreter_runs
 from toolkit.evaluate.installing import name_of
 from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
-from toolkit.evaluate.scratch import Request, prepare
+from toolkit.evaluate.scratch import Request, chooser, chooses_well, newest_versions, prepare
 from toolkit.evaluate.slots import read_extensions
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Finding:
     verdict: Verdict
     interpreters: InterpreterStatus
     interpreter_reasons: tuple[str, ...]
+    way: tuple[str, ...] = ()       # packages, from one that was asked for down to this one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,7 @@ class BuildReport:
     newest: dict[str, tuple[str, Status]] = field(default_factory=dict)   # of what blocks; empty: not asked
     unowned: tuple[str, ...] = ()   # modules that turned the GIL on and belong to no distribution
     python: Path | None = None      # of the environment that was looked at
+    chosen_by: str = ""             # the build that chose the versions, when the resolver may have gone back in time
 
     @property
     def blocked(self) -> bool:
@@ -91,8 +94,9 @@ def diagnose(
     options = options or Options()
     twins = {build.label: reference_of(build, at_hand) for build in builds}
     involved = {build.label: build for build in [*builds, *filter(None, twins.values())]}
-    scratches = prepare(request, list(involved.values()), say)
-    requested = {name_of(text) for text in request.requirements}
+    scratches = prepare(request, list(involved.values()), say, at_hand)
+    chosen_by = chooser(request, list(involved.values()), at_hand)
+    requested = set(request.asked) or {name_of(text) for text in request.requirements}
     compiled = {(each.name, each.version) for scratch in scratches.values() for each in scratch.distributions
                 if each.extensions}
     reference_runs: dict[str, dict[str, Import]] = {}
@@ -109,7 +113,9 @@ def diagnose(
                 there, _worth(there, None, requested), {}, limit=options.limit)
         known = reference_runs.get(twin.label, {}) if twin else {}
         say(f"{build.label}: look at {len(_worth(scratch, there, requested))} packages")
-        reports.append(_report(_Place(build, twin, scratch, there, known, compiled, requested, options)))
+        report = _report(_Place(build, twin, scratch, there, known, compiled, requested, options))
+        pinned = all("==" in text for text in request.requirements)
+        reports.append(replace(report, chosen_by="" if pinned or chooses_well(chosen_by) else chosen_by.label))
     return tuple(reports)
 
 
@@ -124,23 +130,31 @@ def with_newest(
     Raises:
         BuildError: An environment cannot be made.
     """
-    names = sorted({finding.name for report in reports for finding in report.findings if finding.verdict.status.blocks})
+    blocking = [finding for report in reports for finding in report.findings if finding.verdict.status.blocks]
+    names = sorted({finding.name for finding in blocking})
     if not names:
         return tuple(reports)
-    request = Request(requirements=tuple(names))
-    found = {report.build.label: report
-             for report in diagnose(request, [report.build for report in reports], at_hand, options, say)}
-    return tuple(replace(report, newest=_newest(found.get(report.build.label))) for report in reports)
+    builds = [report.build for report in reports]
+    versions = newest_versions(names, [*builds, *(report.reference for report in reports if report.reference)])
+    newer = [name for name in names
+             if {version_of(finding) for finding in blocking if finding.name == name} != {versions.get(name)}]
+    request = Request(requirements=tuple(newer))
+    found = {each.build.label: each for each in diagnose(request, builds, at_hand, options, say)} if newer else {}
+    return tuple(replace(report, newest=_newest(found.get(report.build.label)) | {
+        finding.name: (finding.version, finding.verdict.status) for finding in report.findings
+        if finding.name in names and finding.name not in newer}) for report in reports)
+
+
+def version_of(finding: Finding) -> str:
+    """Return the version; of what could not be installed, the one that the build with the GIL has."""
+    there = finding.seen.reference_distribution
+    return finding.version or (there.version if there else "")
 
 
 def _newest(report: BuildReport | None) -> dict[str, tuple[str, Status]]:
     """Return version and status of what was asked for by name."""
-    found = {}
-    for finding in report.findings if report else ():
-        there = finding.seen.reference_distribution
-        if finding.requested:
-            found[finding.name] = (finding.version or (there.version if there else ""), finding.verdict.status)
-    return found
+    return {finding.name: (version_of(finding), finding.verdict.status)
+            for finding in (report.findings if report else ()) if finding.requested}
 
 
 def reference_of(build: Build, at_hand: Iterable[Build]) -> Build | None:
@@ -174,6 +188,7 @@ def _report(place: _Place) -> BuildReport:
     there = {each.name: each for each in place.there.distributions} if place.there else {}
     names = sorted({*_worth(place.scratch, place.there, place.requested), *place.scratch.missing})
     files = [file for each in place.scratch.distributions for file in each.extensions]
+    ways = chains({each.name: each.requires for each in [*there.values(), *by_name.values()]}, place.requested)
     told = {extension.file: extension for extension in read_extensions(
         place.scratch.python, files, memo=place.scratch.answers)}
     imports = import_each(place.scratch, names, place.known, limit=place.options.limit)
@@ -183,10 +198,11 @@ def _report(place: _Place) -> BuildReport:
         seen = Seen(
             distribution=found, free_threaded=place.build.free_threaded,
             run=imports[name].run if name in imports else None,
-            missing=_missing(place, name),
+            missing=_missing(place, name), newer=place.scratch.newer.get(name, ""),
             extensions=tuple(told[file] for _, file in found.extensions) if found else (),
             reference=place.known[name].run if name in place.known else None, reference_distribution=there.get(name))
-        return _finding(place, name, _asked_more(place, seen, imports[name].wanted) if name in imports else seen)
+        seen = _asked_more(place, seen, imports[name].wanted) if name in imports else seen
+        return replace(_finding(place, name, seen), way=ways.get(name, ()))
 
     findings = tuple(all_at_once(look, names).values())
     return BuildReport(build=place.build, reference=place.twin if place.there else None, findings=findings,

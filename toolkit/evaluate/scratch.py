@@ -12,20 +12,23 @@ import json
 import os
 import re
 import shutil
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.builds.environment import identity, python_of
 from toolkit.builds.inspection import version_key
-from toolkit.builds.places import cache_dir, locked
+from toolkit.builds.places import cache_dir, locked, uv_command
 from toolkit.evaluate.distributions import installed, site_folders
+from toolkit.evaluate.fallbacks import went_back
 from toolkit.evaluate.installing import Chosen, chosen_in, fill
+from toolkit.evaluate.wheels import Store, make, pip_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from toolkit.evaluate.facts import Distribution
     from toolkit.model import Build
@@ -43,6 +46,7 @@ class Request:
     requirements: tuple[str, ...]
     sdists: bool = False            # build from source what has no wheel
     offline: bool = False           # take what was made before, however old, and make nothing
+    asked: tuple[str, ...] = ()     # names of what the user asks for; empty: all requirements, none is there for others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,7 @@ class Scratch:
     folder: Path
     distributions: tuple[Distribution, ...]
     missing: dict[str, str] = field(default_factory=dict)   # distribution -> why it is not there
+    newer: dict[str, str] = field(default_factory=dict)     # distribution -> the version that has no wheel
 
     @property
     def answers(self) -> Path:
@@ -66,23 +71,57 @@ class Scratch:
 
 def prepare(
     request: Request, builds: Sequence[Build], say: Callable[[str], None] = lambda _: None,
+    at_hand: Sequence[Build] = (),
 ) -> dict[str, Scratch]:
     """Return an environment for each build, by its label, all with the same versions.
 
     A build without one is left out when the request is offline.
+
+    Args:
+        request: What to install.
+        builds: For which.
+        say: Is told about every step.
+        at_hand: One of these chooses the versions when it is better at that; it gets an environment, too.
 
     Raises:
         BuildError: An environment cannot be made.
     """
     if not request.offline:
         _remove_old()
-    first, *others = sorted(builds, key=_chooses)
+        Store(builds[0]).remove_old()
+    first = chooser(request, builds, at_hand)
+    others = [build for build in builds if build != first]
     there = _scratch(request, first, None, say)
     chosen = chosen_in(there.folder) if there else Chosen()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         rest = pool.map(lambda build: _scratch(request, build, chosen, say), others)
         made = zip([first, *others], [there, *rest], strict=True)
-        return {build.label: scratch for build, scratch in made if scratch}
+        # All have the versions that the first one chose.
+        newer = there.newer if there else {}
+        return {build.label: replace(scratch, newer=newer) for build, scratch in made if scratch}
+
+
+def chooser(request: Request, builds: Sequence[Build], at_hand: Sequence[Build]) -> Build:
+    """Return the build that chooses the versions: the newest release with a GIL, of those at hand if need be."""
+    best = min(builds, key=_chooses)
+    pinned = all("==" in text for text in request.requirements)   # then there is little to choose
+    return best if pinned or request.offline or chooses_well(best) else min([best, *at_hand], key=_chooses)
+
+
+def chooses_well(build: Build) -> bool:
+    """Return whether nearly everything has a wheel for the build, so that a resolver need not go back in time."""
+    return not build.free_threaded and _released(build)
+
+
+def newest_versions(names: Sequence[str], builds: Sequence[Build]) -> dict[str, str]:
+    """Return the newest version of each distribution that has a wheel for the build that chooses, as far as known.
+
+    Nothing is installed.  With uv, or where one of them has none, nothing is known.
+    """
+    build = min(builds, key=_chooses)
+    with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
+        pip = None if uv_command() else pip_of(build, Path(name, "env"))
+        return {} if pip is None or make(pip, build) else pip.newest(names, Path(name, "report.json"))
 
 
 def _remove_old() -> None:
@@ -96,8 +135,11 @@ def _remove_old() -> None:
 
 def _chooses(build: Build) -> tuple[object, ...]:
     """Return what orders builds by how good their choice of versions is."""
-    released = re.fullmatch(r"[\d.]+\+?", build.version) is not None   # 3.14.7+: after 3.14.7; 3.15.0rc1: before 3.15
-    return (build.free_threaded, not released, [-int(part) for part in version_key(build.version)])
+    return (build.free_threaded, not _released(build), [-int(part) for part in version_key(build.version)])
+
+
+def _released(build: Build) -> bool:
+    return re.fullmatch(r"[\d.]+\+?", build.version) is not None   # 3.14.7+: after 3.14.7; 3.15.0rc1: before 3.15
 
 
 def _scratch(request: Request, build: Build, chosen: Chosen | None, say: Callable[[str], None]) -> Scratch | None:
@@ -110,8 +152,11 @@ def _scratch(request: Request, build: Build, chosen: Chosen | None, say: Callabl
         say(f"{build.label}: install {_few(request.requirements)}")
         shutil.rmtree(folder, ignore_errors=True)
         missing = fill(folder, build, request.requirements, chosen, sdists=request.sdists)
-        _write_stamp(folder, build, request, missing, chosen)
-        return _loaded(folder, build, missing)
+        made = _loaded(folder, build, missing, {})
+        if chosen is None and not request.sdists:
+            made = replace(made, newer=went_back(made.python, request.requirements, made.distributions))
+        _write_stamp(made, build, request, chosen)
+        return made
 
 
 def _folder(request: Request, build: Build) -> Path:
@@ -128,7 +173,7 @@ def _lock(folder: Path) -> Path:
 def _ready(folder: Path, build: Build, request: Request, chosen: Chosen | None) -> Scratch | None:
     try:
         stamp = json.loads((folder / STAMP).read_text())
-        missing = {str(name): str(why) for name, why in stamp["missing"].items()}
+        missing, newer = ({str(name): str(told) for name, told in stamp[key].items()} for key in ("missing", "newer"))
         late = not request.offline and float(stamp["made"]) < time.time() - FRESH_SECONDS
         # The first environment was made anew in between, and has other versions now.
         other = not request.offline and chosen is not None and stamp["pins"] != list(chosen.pins)
@@ -136,21 +181,19 @@ def _ready(folder: Path, build: Build, request: Request, chosen: Chosen | None) 
             return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None   # none yet, damaged or from another version: made again
-    return _loaded(folder, build, missing)
+    return _loaded(folder, build, missing, newer)
 
 
-def _loaded(folder: Path, build: Build, missing: dict[str, str]) -> Scratch:
-    return Scratch(folder=folder, distributions=installed(site_folders(folder), build), missing=missing)
+def _loaded(folder: Path, build: Build, missing: dict[str, str], newer: dict[str, str]) -> Scratch:
+    return Scratch(folder=folder, distributions=installed(site_folders(folder), build), missing=missing, newer=newer)
 
 
-def _write_stamp(
-    folder: Path, build: Build, request: Request, missing: dict[str, str], chosen: Chosen | None
-) -> None:
-    stamp = {"base": identity(build), "made": time.time(), "missing": missing, "request": asdict(request),
-             "pins": chosen.pins if chosen else ()}
-    fresh = folder / f"{STAMP}.new"
+def _write_stamp(made: Scratch, build: Build, request: Request, chosen: Chosen | None) -> None:
+    stamp = {"base": identity(build), "made": time.time(), "missing": made.missing, "newer": made.newer,
+             "request": asdict(request), "pins": chosen.pins if chosen else ()}
+    fresh = made.folder / f"{STAMP}.new"
     fresh.write_text(json.dumps(stamp, indent=1))
-    fresh.replace(folder / STAMP)
+    fresh.replace(made.folder / STAMP)
 
 
 def _few(requirements: Sequence[str], most: int = 6) -> str:
