@@ -90,7 +90,7 @@ def prepare(
         _remove_old()
         Store(builds[0]).remove_old()
     first = chooser(request, builds, at_hand)
-    others = [build for build in builds if build != first]
+    others = sorted((build for build in builds if build != first), key=_chooses)
     there = _scratch(request, first, None, say)
     chosen = chosen_in(there.folder) if there else Chosen()
     with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -6,6 +6,7 @@ Only pip needs this: uv keeps what it fetched, and asks an index about many pack
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import tempfile
@@ -62,6 +63,14 @@ class Pip:
     def download(self, requirements: Sequence[str], into: Path) -> str:
         """Choose versions of requirements and of all that they need, and fetch those; return why not."""
         return self.run("download", *QUIET, *WHEELS_ONLY, "--dest", into, *requirements)
+
+    def newest(self, names: Sequence[str], report: Path) -> dict[str, str]:
+        """Return the newest version of each distribution that has a wheel; nothing when one has none."""
+        if self.run("install", *QUIET, *WHEELS_ONLY, "--dry-run", "--ignore-installed", "--no-deps", "--report", report,
+                    *names):
+            return {}
+        told = [each["metadata"] for each in json.loads(report.read_text(encoding="utf-8"))["install"]]
+        return {canonicalize_name(each["name"]): str(each["version"]) for each in told}
 
     def install(self, files: Iterable[Path]) -> str:
         """Install wheels as they are; return why not."""
