@@ -51,6 +51,11 @@ def test_package_that_turns_the_gil_on_is_exit_1(one_build, site, monkeypatch, c
     assert "it cannot be told whether C code was lost" in shown
 
 
+def test_what_is_no_requirement_is_not_taken_for_a_package_without_a_wheel(one_build, capsys):
+    assert main(["doctor", "thing", "what!!"]) == 2
+    assert "'what!!' is neither a requirement nor a path" in capsys.readouterr().err
+
+
 def test_package_that_does_without_is_exit_0(one_build, site, monkeypatch, capsys):
     fill(site, monkeypatch, one_build, "import thing.multi_best\n", "multi_best")
     assert main(["doctor", "thing", "--json"]) == 0

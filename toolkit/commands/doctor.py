@@ -9,6 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from packaging.requirements import InvalidRequirement, Requirement
+
 from toolkit.builds.find import find_builds, select_builds
 from toolkit.commands.options import duration
 from toolkit.errors import BuildError, ToolkitError, UnknownNameError
@@ -109,8 +111,19 @@ def _metadata_only(args: argparse.Namespace, builds: Sequence[Build]) -> int:
 
 def _requirements(args: argparse.Namespace) -> tuple[str, ...]:
     if args.packages:
-        return tuple(args.packages)
+        return tuple(_checked(text) for text in args.packages)
     return tuple(each.pin for each in read_lock(args.lock)) if args.lock else current_requirements()
+
+
+def _checked(text: str) -> str:
+    """Return what an installer takes: a requirement, or a path of something to install."""
+    try:
+        Requirement(text)
+    except InvalidRequirement as error:
+        if not Path(text).exists():
+            raise UnknownNameError(f"{text!r} is neither a requirement nor a path: {str(error).splitlines()[0]}"
+                                   ) from error
+    return text
 
 
 def _lock_here() -> Path | None:
