@@ -58,7 +58,7 @@ async def back_ends(ready):
         server.close()
 
 def ask(port, target):
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.sendall(b"GET %s HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n" % target)
         received = b""
         while more := connection.recv(65536):
@@ -166,7 +166,7 @@ def test_report_and_figures_are_there(run_smoke):
 
 def test_service_that_is_wrong_ends_the_trial(tmp_path, monkeypatch):
     pytest.importorskip("requests")
-    scales = {"latency": 0.0, "seconds": 0.1, "limit": 1.0}
+    scales = {"latency": 0.0, "seconds": 0.1, "limit": 60.0}
     trial = make_trial(tmp_path, workers=1, scales=scales, users="1", rate="10")
     trial.model = "sync"
     monkeypatch.setattr(sys.modules.get("toolkit.experiments.programs.aggregator_blocking") or _blocking(), "merge",

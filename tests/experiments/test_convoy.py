@@ -63,13 +63,9 @@ def test_trials_tell_what_they_did(run_smoke, name):
 def test_a_request_waits_for_the_switch_interval_with_a_gil(run_smoke):
     smoke = run_smoke("convoy")
     cell = smoke.results.find(build=smoke.gil, runner="threads", workers=1)
-    if smoke.results.absence(cell):
-        assert smoke.results.absence(cell).word == "starved"
-        return
-    if convoy_cells.rate_doubt(smoke.results, cell) or len(convoy_cells.latency_modes(smoke.results, cell)) > 1:
-        return   # marked as bimodal
-    (p50,) = smoke.results.metrics(cell, "p50").values()
-    assert 0.5 * SWITCH_INTERVAL <= p50 <= 4 * SWITCH_INTERVAL
+    (metrics,) = (dict(each.observations[0].metrics) for each in smoke.results.run.measurements if each.cell == cell)
+    # How many do depends on when the CPU thread gets a core; where it takes the GIL once, a request waits that long.
+    assert max(metrics["max"], metrics["closed_max"]) >= SWITCH_INTERVAL
 
 
 def test_models_are_where_the_cpu_work_is(run_smoke):

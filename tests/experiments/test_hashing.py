@@ -54,8 +54,12 @@ def test_every_cell_has_a_value(run_smoke):
 def test_gil_build_lets_go_of_the_gil_from_2048_bytes_on_but_not_below(run_smoke):
     smoke = run_smoke("hashing")
     cell = smoke.results.find(build=smoke.gil, runner="serial", workers=1, bytes="2048")
-    (size,) = smoke.results.metrics(cell, "gil_let_go_from").values()
-    assert size in {2048, 2049}   # 3.15 has the latter
+    sizes = [dict(each.observations[0].metrics)["gil_let_go_from"] for each in smoke.results.run.measurements
+             if each.cell == cell]
+    # It is seen when the system lets another thread run meanwhile: at the first attempt, unless it is very busy.
+    sizes += [program.smallest_that_lets_go(program.PROBED) for _ in range(0 if sizes[0] else 20)]
+    assert {2048, 2049} & set(sizes)   # 3.15 has the latter
+    assert 2047 not in sizes
 
 
 def test_build_without_the_gil_has_none_to_let_go_of(run_smoke):

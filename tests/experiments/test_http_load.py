@@ -20,7 +20,7 @@ from toolkit.experiments.load.open_loop import Tally
 from toolkit.stats.latency import LogHistogram
 from workloads import pages
 
-WAIT = 20
+WAIT = 60   # seconds; nothing here takes as long, however busy the machine is
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def right(_number, head):
 
 
 def load(address, **changes):
-    fields = {"users": 4, "rate": 20, "seconds": 0.5, "timeout": 5.0, "address": address}
+    fields = {"users": 4, "rate": 20, "seconds": 0.5, "timeout": WAIT, "address": address}
     return asyncio.run(Generator(Load(**fields | changes)).run())
 
 
@@ -102,9 +102,9 @@ def test_stall_shows_in_every_latency_that_it_caused():
 def test_dead_server_answers_nothing_and_the_reason_is_said():
     with socket.create_server(("127.0.0.1", 0)) as unused:
         address = f"127.0.0.1:{unused.getsockname()[1]}"
-    report = load(address, timeout=0.7)
+    report = load(address)
     assert (report["success"], report["requests"], report["failures"]) == (0.0, 0, "40 x connection refused")
-    assert report["p50"] == pytest.approx(0.7)   # a failure is never quick
+    assert report["p50"] == pytest.approx(WAIT)   # a failure is never quick
 
 
 @pytest.mark.parametrize(("answer", "reason"), [
@@ -133,20 +133,21 @@ def test_server_that_never_answers_does_not_hold_the_generator():
     with silent() as address:
         report = load(address, seconds=0.2, timeout=0.3)
     assert report["failures"] == "16 x no answer within 300 ms"
-    assert report["seconds"] < WAIT
+    assert report["p50"] == pytest.approx(0.3)
 
 
 def test_no_more_than_allowed_are_in_flight():
+    # All are due within 2 ms, and none is given up before 2 s: who is late sends none of the 13 either.
     with silent() as address:
-        report = load(address, seconds=0.2, timeout=1.0, most=3)
+        report = load(address, rate=2000, seconds=0.002, timeout=2.0, most=3)
     assert report["in_flight"] == 3
-    assert report["failures"] == "13 x not sent: 3 were in flight; 3 x no answer within 1.00 s"
+    assert report["failures"] == "13 x not sent: 3 were in flight; 3 x no answer within 2.00 s"
     assert "sent 3 of 16 requests" in report["saturated"]
 
 
 def test_generator_that_cannot_keep_the_rate_says_so():
     with serving(right) as address:
-        report = load(address, users=1, rate=20_000, seconds=0.1, timeout=WAIT, most=5000)
+        report = load(address, users=1, rate=1_000_000, seconds=0.0005)   # 500 requests
     assert report["saturated"].startswith("the load generator")
 
 

@@ -62,7 +62,7 @@ class GilTrace(Experiment):
     )
     program = "gil_trace"
     levels = {  # noqa: RUF012 - never changed
-        Effort.SMOKE: Level(rounds=1, seconds=8, scales={"cpu": 1e6, "lock": 4e4, "list": 4e4, "seconds": 0.1}),
+        Effort.SMOKE: Level(rounds=1, seconds=8, scales={"cpu": 5e6, "lock": 4e4, "list": 4e4, "seconds": 0.1}),
         Effort.QUICK: Level(rounds=3, seconds=25, scales={"cpu": 12e6, "lock": 8e5, "list": 6e5, "seconds": 0.5}),
         Effort.FULL: Level(rounds=8, seconds=300, scales={"cpu": 1e8, "lock": 5e6, "list": 3e6, "seconds": 5}),
     }

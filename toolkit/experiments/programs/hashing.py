@@ -22,6 +22,7 @@ MESSAGES = 8
 THRESHOLD = 2048          # bytes from which the GIL is let go of, as hashlib's documentation has it
 PROBED = (THRESHOLD - 1, THRESHOLD, THRESHOLD + 1)
 PROBES = 20_000           # hashes; where the GIL is let go of, another thread takes it within some ten to 3,000
+PROBE_SECONDS = 0.1       # at least: on a busy machine the other thread has no core at first
 HASH_SECONDS = 0.25e-6    # what a call costs beside the hashing, on the nominal machine
 BYTES_A_SECOND = 1.5e9    # how fast that hashes: an x86-64 with SHA instructions
 WARM_SECONDS = 0.002      # nominal, by each thread before the clock starts
@@ -94,11 +95,12 @@ def _lets_go(size: int) -> bool:
 
 
 def _seen_running(ran: list[int], message: bytes) -> bool:
-    sha256, before = hashlib.sha256, ran[0]
-    for _ in range(PROBES):
-        sha256(message)
-        if ran[0] != before:
-            return True
+    sha256, before, began = hashlib.sha256, ran[0], time.monotonic()
+    while time.monotonic() - began < PROBE_SECONDS:
+        for _ in range(PROBES):
+            sha256(message)
+            if ran[0] != before:
+                return True
     return False
 
 
