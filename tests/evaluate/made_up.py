@@ -16,6 +16,7 @@ from toolkit.evaluate.evaluation import (
     MachineFacts,
     Missing,
     Place,
+    Pool,
     ProcessesEvaluation,
     RaceFact,
     Races,
@@ -138,7 +139,8 @@ def evaluation(*, machine=QUIET):
         readiness=blocked, tests=suite(gil_end=True, culprits=("lxml.etree",), imports=(asked,)),
         cost=Cost(against="3.14", cpu=ratio(0.8), rss=1.19, import_seconds=0.1),
         gain=gain({2: ratio(1.5), 4: ratio(1.6)}, predicted=Interval(value=1.6, lo=1.4, hi=1.8)),
-        contention=Contention(inflation=2.9, parked=0.06, places=(replace(CACHE, what="a dict"),)))
+        contention=Contention(inflation=2.9, parked=0.06, places=(replace(CACHE, what="a dict"),), threads=2, cores=2,
+                              pools=(Pool(library="OpenBLAS", threads=2),)))
     offered = (Offered(name="lxml", version="6.1", kind="binary", wheel="lxml.whl"),
                Offered(name="orjson", version="3.13", kind="sdist", note="no wheel for 3.15t"))
     second = BuildEvaluation(

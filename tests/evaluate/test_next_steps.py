@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.evaluate.made_up import CACHE, CLEAN, NOT_DONE, evaluation, finding, found, report, suite
 from tests.fakes import make_build
-from toolkit.evaluate.evaluation import Contention
+from toolkit.evaluate.evaluation import Contention, Pool
 from toolkit.evaluate.judge import Status
-from toolkit.evaluate.next_steps import ADVICE, next_steps
+from toolkit.evaluate.next_steps import ADVICE, crowds, next_steps
 
 
 def steps(*builds, races=CLEAN):
@@ -18,13 +20,14 @@ def test_every_status_that_blocks_has_an_advice():
 
 
 def test_order_of_everything_together():
-    mended, lost, race, other, tests, place, last = evaluation().next_steps
+    mended, lost, race, other, tests, place, pool, last = evaluation().next_steps
     assert mended == "3.14t: take lxml 7.0, which mends it"
     assert lost.startswith("3.14t: protobuf runs without its C code")
     assert race.startswith("src/myapp/counter.py:17: guard Counter.total")
     assert other.startswith("src/myapp/counter.py:88: guard Pool.free")
     assert tests.startswith("3.15t: let the tests be run")
     assert place.startswith("cache.py:41: let each thread have an object of its own")
+    assert pool.startswith("set OPENBLAS_NUM_THREADS=1")
     assert last.startswith("try processes on 3.14 with")
 
 
@@ -52,3 +55,11 @@ def test_libraries_lines_and_short_waits_are_nobodys_step():
     places = (replace(CACHE, file="site-packages/lxml/html.py"), replace(CACHE, file="lib/python3.14t/threading.py"),
               replace(CACHE, seconds=0.001))
     assert steps(found(contention=Contention(inflation=1.0, parked=0.2, places=places))) == ()
+
+
+@pytest.mark.parametrize(("threads", "cores", "said"), [(2, 2, 1), (2, 4, 0), (1, 2, 0), (4, 4, 1)])
+def test_pools_of_libraries_are_limited_where_threads_are_more_than_cores(threads, cores, said):
+    crowd = Contention(inflation=1.0, parked=0.0, places=(), threads=threads, cores=cores,
+                       pools=(Pool(library="OpenBLAS", threads=2), Pool(library="OpenMP", threads=1)))
+    assert sum("OPENBLAS_NUM_THREADS=1" in step for step in steps(found(contention=crowd))) == said
+    assert len(list(crowds(crowd))) == said

@@ -24,7 +24,7 @@ def test_markdown():
 
 def test_fits_on_a_screen_with_something_in_every_section():
     lines = terminal.render(document(evaluation()), width=100).splitlines()
-    assert len(lines) <= 67
+    assert len(lines) <= 68
     assert max(map(len, lines)) <= 100
 
 
@@ -46,3 +46,18 @@ def test_exit_code_is_1_when_every_build_is_blocked():
     first, second, *others = given.conclusions
     assert (first.word, second.word, exit_code(given)) == (Word.BLOCKED, Word.BLOCKED, 1)
     assert exit_code(replace(given, conclusions=(first, replace(second, word=Word.INCONCLUSIVE), *others))) == 0
+
+
+def test_waits_of_a_busy_moment_and_uneven_threads_are_said():
+    first, *others = evaluation().builds
+    uneven = replace(first, gain=replace(first.gain, queued=0.4, threads=3, busiest=0.8))
+    shown = " ".join(terminal.render(document(replace(evaluation(), builds=(uneven, *others))), width=100).split())
+    assert "which is not to be relied on: they waited 40 % of theirs for a core" in shown
+    assert "the busiest of 4 threads takes 80 % of the CPU time" in shown
+
+
+def test_cost_by_the_tests_has_a_footnote():
+    first, *others = evaluation().builds
+    by_tests = replace(first, cost=replace(first.cost, by="tests"))
+    shown = " ".join(terminal.render(document(replace(evaluation(), builds=(by_tests, *others))), width=100).split())
+    assert "CPU time of the tests, their start with it" in shown

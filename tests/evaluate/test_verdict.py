@@ -60,6 +60,12 @@ def test_what_blocks(changes, races, reason):
     assert any(reason in each for each in verdict.reasons), verdict.reasons
 
 
+def test_workload_that_fails_only_without_the_gil_blocks():
+    verdict = conclude(found(failure="with 2 threads: crashed with SIGSEGV"), QUIET, CLEAN)
+    assert (verdict.word, verdict.reasons) == (
+        Word.BLOCKED, ("the workload fails here and not with the GIL: with 2 threads: crashed with SIGSEGV",))
+
+
 def test_everything_that_blocks_is_named_at_once():
     verdict = conclude(found(readiness=report(finding(Status.GIL), finding(Status.HANG)), tests=suite(failed=1)),
                        QUIET, CLEAN)
@@ -108,6 +114,25 @@ def test_what_costs(changes, reason):
     assert any(reason in each for each in verdict.reasons), verdict.reasons
 
 
+def test_cost_by_the_tests_says_so():
+    cost = Cost(against="3.14", cpu=ratio(0.8), rss=None, import_seconds=None, by="tests")
+    verdict = conclude(found(cost=cost), QUIET, CLEAN)
+    assert (verdict.word, verdict.reasons[0]) == (Word.WITH_COST, "the tests take 1.25 times the CPU time of 3.14")
+    verdict = conclude(found(cost=replace(cost, cpu=ratio(0.9))), QUIET, CLEAN)
+    assert verdict.word is Word.READY
+    assert "the tests take 1.11 times the CPU time of 3.14" in verdict.reasons
+
+
+@pytest.mark.parametrize(("changes", "doubts", "reason"), [
+    ({"cost": Missing(reason="the tests are too short")}, (), "the tests are too short"),
+    ({}, ("busy",), "the machine is too busy or too small"),
+])
+def test_ready_without_a_measured_cost_says_so(changes, doubts, reason):
+    verdict = conclude(found(**changes), replace(QUIET, doubts=doubts), CLEAN)
+    assert (verdict.word, verdict.confidence) == (Word.READY, "medium")
+    assert f"what it costs one thread was not measured: {reason}" in verdict.reasons
+
+
 def test_slower_within_the_noise_is_no_cost():
     cost = Cost(against="3.14", cpu=ratio(0.8, floor=0.5), rss=None, import_seconds=None)
     assert conclude(found(cost=cost), QUIET, CLEAN).word is Word.READY
@@ -122,6 +147,18 @@ def test_no_gain_is_not_worth_it(given, reason):
     verdict = conclude(found(gain=given), QUIET, CLEAN)
     assert verdict.word is Word.NOT_WORTH_IT
     assert reason in verdict.reasons[0]
+
+
+def test_few_waits_on_a_machine_that_was_busy_just_then_prove_nothing():
+    busy = replace(gain(wait=0.03), queued=0.4)
+    assert conclude(found(gain=busy), QUIET, CLEAN).word is Word.READY
+    assert conclude(found(gain=replace(busy, queued=0.1)), QUIET, CLEAN).word is Word.NOT_WORTH_IT
+
+
+def test_program_of_one_thread_is_told_from_threads_that_never_wait():
+    verdict = conclude(found(gain=replace(gain(wait=0.0), busiest=0.99)), QUIET, CLEAN)
+    assert verdict.reasons == ("threads wait for the GIL 0.0 % of their time on 3.14: no gain; all the work is one "
+                               "thread's",)
 
 
 def test_measured_gain_beats_a_low_prediction():

@@ -9,7 +9,7 @@ from tests.evaluate.made_up import QUIET
 from tests.evaluate.places import at_hand, build_called, one_of_each
 from toolkit.evaluate import workload
 from toolkit.evaluate.doctor import reference_of
-from toolkit.evaluate.evaluation import Missing
+from toolkit.evaluate.evaluation import Missing, Pool
 from toolkit.evaluate.machine import Spin
 from toolkit.evaluate.programs.calls import NoWorkError, call_often, function_called, refuse_unawaited
 from toolkit.evaluate.project import find_project
@@ -128,6 +128,7 @@ def test_workload_that_fails_is_the_reason_of_every_section(measurer, pair, name
     for section in (sections.cost, sections.gain, sections.contention):
         assert isinstance(section, Missing)
         assert reason in section.reason
+    assert sections.failure == ""   # it fails with the GIL, too
 
 
 def test_async_def_is_run_to_its_end(monkeypatch):
@@ -244,6 +245,19 @@ def test_starved_rounds_are_no_measurement():
     assert not isinstance(found.cost, Missing)   # CPU time is known all the same
 
 
+def test_workload_that_fails_on_one_build_only_keeps_what_was_measured():
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    made.found[Cell("3.14t", 2)].failure = "crashed with SIGSEGV"
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert found.failure == "with 2 threads: crashed with SIGSEGV"
+    assert found.cost.cpu.ratio == pytest.approx(1.0)
+    assert found.gain.reason == "the workload failed on 3.14t: with 2 threads: crashed with SIGSEGV"
+    made.found[Cell("3.14", 2)].failure = "crashed with SIGSEGV"
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert found.failure == ""
+    assert found.cost.reason == "the workload failed on 3.14: with 2 threads: crashed with SIGSEGV"
+
+
 def test_build_without_a_twin_has_a_reason():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE))
     assert "no build like 3.14t with a GIL" in Speed(made, QUIET).sections("3.14t", "").cost.reason
@@ -263,21 +277,40 @@ def test_other_models_are_compared_with_threads():
     assert speed.other_model("3.14", "subinterpreters").reason == "subinterpreters on 3.14: ImportError: no"
 
 
+def seen(*threads):
+    return type("Summary", (), {"threads": threads, "at_once": 2, "places": ()})()
+
+
+class Thread:
+    def __init__(self, name, seconds, waited, idle=0.0, parked=0.0, cpu=None, run_queue=None):
+        self.name, self.seconds, self.waited, self.idle = name, seconds, waited, idle
+        self.parked, self.spun, self.cpu, self.run_queue = parked, 0.0, cpu, run_queue
+
+
 def test_the_most_waits_of_several_runs_are_asked_for_once():
-    seen = iter([0.1, 0.4, 0.2])
+    runs = iter([0.1, 0.4, 0.2])
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
     made.watched = lambda cell: (
-        type("Summary", (), {"threads": [Thread("a", 1.0, next(seen))]})() if cell.label == "3.14"
-        else Missing(reason="not watched"))
+        seen(Thread("a", 1.0, next(runs), cpu=0.6, run_queue=0.2), Thread("main", 9.0, 0.0, cpu=0.2, run_queue=9.0))
+        if cell.label == "3.14" else Missing(reason="not watched"))
     speed = Speed(made, QUIET)
     gains = [speed.sections("3.14t", "3.14").gain for _ in range(2)]
     assert [gain.wait_share for gain in gains] == [0.4, 0.4]
     assert gains[0].ceiling == pytest.approx(1 / 0.6)
+    assert (gains[0].queued, gains[0].threads, gains[0].busiest) == (pytest.approx(0.25), 2, pytest.approx(0.75))
 
 
-class Thread:
-    def __init__(self, name, seconds, waited, idle=0.0):
-        self.name, self.seconds, self.waited, self.idle = name, seconds, waited, idle
+@pytest.mark.parametrize(("queued", "parked"), [(0.0, 0.3), (0.5, None)])
+def test_parked_beside_other_load_says_nothing(queued, parked):
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    made.benches = {"3.14t": Bench(build="3.14t", python=Path("python"), folders=())}
+    made.project = None
+    made.found[Cell("3.14t", 2)].pools = {"OpenBLAS": 2}
+    made.watched = lambda _: seen(Thread("main", 5.0, 0.0, parked=5.0),
+                                  Thread("a", 1.0, 0.0, parked=0.3, cpu=0.5, run_queue=queued))
+    contention = Speed(made, QUIET).sections("3.14t", "3.14").contention
+    assert contention.parked == parked
+    assert (contention.threads, contention.pools) == (2, (Pool(library="OpenBLAS", threads=2),))
 
 
 @pytest.mark.parametrize(("threads", "share"), [

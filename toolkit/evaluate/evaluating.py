@@ -34,6 +34,7 @@ from toolkit.evaluate.verdict import conclude, conclude_interpreters, conclude_p
 from toolkit.evaluate.workers import LIMIT as WORKERS_LIMIT
 from toolkit.evaluate.workers import measure_workers, modules_inside
 from toolkit.evaluate.workload import Workload, WorkloadMeasurer
+from toolkit.evaluate.workload_name import refuse_misnamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -78,6 +79,8 @@ class Evaluator:
         self._clock = clock
         self._began = clock()
         self.project: Project = find_project(asked.path, lock=asked.lock, tests=asked.tests)
+        if asked.workload is not None:
+            refuse_misnamed(asked.workload, self.project)
         self._locked: tuple[Locked, ...] = read_lock(self.project.lock) if self.project.lock else ()
         self._twins = {build.label: reference_of(build, at_hand) for build in builds}
 
@@ -122,7 +125,7 @@ class Evaluator:
         there = tests[twin.label] if twin else Missing(reason=f"no build like {build.label} with a GIL is at hand")
         return BuildEvaluation(
             build=build, offered=self._offered(build), readiness=reports[build.label], tests=tests[build.label],
-            reference_tests=there, cost=speed.cost, gain=speed.gain, contention=speed.contention,
+            reference_tests=there, cost=speed.cost, gain=speed.gain, contention=speed.contention, failure=speed.failure,
         )
 
     def _offered(self, build: Build) -> tuple[Offered, ...] | Missing:
@@ -219,7 +222,8 @@ class Evaluator:
             if isinstance(bench, Missing):
                 found[label] = bench
                 continue
-            self._say(f"{label}: run {' '.join(self.project.tests or ())}")
+            if self.project.tests:
+                self._say(f"{label}: run {' '.join(self.project.tests)}")
             limit = self._left() * SHARE_FOR_TESTS / (len(benches) - number)
             found[label] = run_tests(self.project, bench, limit=limit)
         return found
@@ -229,7 +233,8 @@ class Evaluator:
         if bench is None:
             return next((each for each in benches.values() if isinstance(each, Missing)),
                         Missing(reason="no build to run the tests on"))
-        self._say(f"{bench.build}: look for data races in the tests")
+        if self.project.tests:
+            self._say(f"{bench.build}: look for data races in the tests")
         share = 1.0 if self._asked.workload is None else SHARE_FOR_RACES
         return check_races(self.project, bench, limit=self._left() * share)
 

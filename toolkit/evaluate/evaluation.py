@@ -72,12 +72,13 @@ class TestRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What one thread takes on a build against another: the workload, in interleaved rounds."""
+    """What one thread takes on a build against another, in interleaved rounds: of the workload, else of the tests."""
 
     against: str                 # build
     cpu: Comparison              # ratio < 1: takes more CPU time here
     rss: float | None            # resident bytes here / there
     import_seconds: float | None  # of the workload's module, here
+    by: Literal["workload", "tests"] = "workload"   # the tests' start counts with them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,17 @@ class Gain:
     ceiling: float | None                         # 1 / (1 - that share), at most the effective cores
     predicted: Interval | Missing
     measured: Mapping[int, Comparison] | Missing  # by number of threads; 0: the program chooses
+    queued: float | None = None                   # share of their demand that threads waited for a core meanwhile, 0..1
+    threads: int | None = None                    # of the workload, at the same time
+    busiest: float | None = None                  # share of their CPU time that the busiest one took, 0..1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Threads of a C library's own."""
+
+    library: str                 # "OpenBLAS"
+    threads: int                 # that it uses at most, for each call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +119,9 @@ class Contention:
     inflation: float | None      # CPU time per unit of work with several threads / with one
     parked: float | None         # share of thread time spent parked, 0..1
     places: tuple[Place, ...]    # the worst first
+    threads: int | None = None   # of the workload, at the same time
+    pools: tuple[Pool, ...] = ()   # what C libraries start beside them
+    cores: int | None = None     # that all of these have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +156,7 @@ class BuildEvaluation:
     cost: Cost | Missing
     gain: Gain | Missing
     contention: Contention | Missing
+    failure: str = ""                    # why the workload fails here although it does not on its twin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

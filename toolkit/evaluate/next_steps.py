@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolkit.evaluate.doctor import Finding
-    from toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Races, TestRun
+    from toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Contention, Pool, Races, TestRun
 
 # What can be done about each status; the package and the build stand before it.
 ADVICE = {
@@ -24,6 +24,9 @@ ADVICE = {
     Status.UNKNOWN: "{name} has an extension file that could not be read: --explain {name}",
 }
 
+# What limits a library's own threads.
+LIMITS = {"OpenBLAS": "OPENBLAS_NUM_THREADS", "MKL": "MKL_NUM_THREADS", "BLIS": "BLIS_NUM_THREADS",
+          "OpenMP": "OMP_NUM_THREADS"}
 LEAST_WAITED = 0.02   # seconds of all threads: less costs nobody anything
 MOST_LINES = 3
 
@@ -32,7 +35,7 @@ def next_steps(
     builds: Sequence[BuildEvaluation], races: Races | Missing, conclusions: Sequence[Conclusion]
 ) -> tuple[str, ...]:
     """Return one sentence for each thing to do."""
-    steps = [*_packages(builds), *_races(races), *_tests(builds), *_contention(builds)]
+    steps = [*_packages(builds), *_races(races), *_tests(builds), *_contention(builds), *_pools(builds)]
     ready = [each.target for each in conclusions if each.word in {Word.READY, Word.WITH_COST}]
     if ready:
         steps.append(f"try {ready[0]} with your program's own load; gilscope gil shows where its threads wait")
@@ -94,3 +97,21 @@ def _contention(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
              if not place.file.startswith(("/", "lib/", "site-packages/")) and place.seconds >= LEAST_WAITED}
     for file, line in list(lines)[:MOST_LINES]:
         yield f"{file}:{line}: let each thread have an object of its own there, and merge them later"
+
+
+def crowds(found: Contention) -> Iterator[str]:
+    """Yield which libraries start more threads than there are cores, in as many threads of the workload."""
+    for pool in _crowding(found):
+        yield (f"{found.threads} threads, for each of which {pool.library} may use {pool.threads} of its own, on "
+               f"{found.cores} cores")
+
+
+def _crowding(found: Contention) -> list[Pool]:
+    threads, cores = found.threads or 1, found.cores
+    return [pool for pool in found.pools if threads > 1 < pool.threads and cores and threads * pool.threads > cores]
+
+
+def _pools(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+    for build in builds:
+        for pool in [] if isinstance(build.contention, Missing) else _crowding(build.contention):
+            yield f"set {LIMITS[pool.library]}=1 where threads of yours do the work: each has {pool.library} start more"

@@ -9,6 +9,8 @@ from toolkit.evaluate import workers_text
 from toolkit.evaluate.doctor_document import way_to
 from toolkit.evaluate.evaluation import Missing, Word
 from toolkit.evaluate.judge import Status, gil_users
+from toolkit.evaluate.machine import MOST_QUEUED
+from toolkit.evaluate.next_steps import crowds
 from toolkit.evaluate.screen_table import NOT_QUIET, table
 from toolkit.evaluate.verdict import may_tell_speed
 from toolkit.report.document import Document, Heading, Lines
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     )
     from toolkit.report.document import Section
 
+UNEVEN = 1.6       # times an even share of the CPU time, from which on it is worth a word
 MOST_NAMED = 4     # of anything in one line; --explain and --json have all
 
 
@@ -154,7 +157,11 @@ def _gain(found: BuildEvaluation, machine: MachineFacts | Missing) -> Iterator[s
 
 def _gain_parts(gain: Gain, *, quiet: bool) -> Iterator[str]:
     if gain.wait_share is not None:
-        yield f"threads wait for the GIL {gain.wait_share * 100:.0f} % of their time on {gain.against}"
+        busy = (f", which is not to be relied on: they waited {gain.queued * 100:.0f} % of theirs for a core"
+                if (gain.queued or 0.0) > MOST_QUEUED and gain.queued else "")
+        yield f"threads wait for the GIL {gain.wait_share * 100:.0f} % of their time on {gain.against}{busy}"
+    if gain.threads and gain.busiest and gain.threads * gain.busiest > UNEVEN:
+        yield f"the busiest of {gain.threads + 1} threads takes {gain.busiest * 100:.0f} % of the CPU time"
     if gain.ceiling is not None:
         yield f"so at most {ratio_number(gain.ceiling)}x"
     if not quiet:
@@ -183,8 +190,11 @@ def _contention(found: BuildEvaluation, machine: MachineFacts | Missing) -> Iter
         parts.append(f"parked {found.contention.parked * 100:.0f} % of their time")
     places = ", ".join(f"{place.file}:{place.line}{f' ({place.what})' if place.what else ''}"
                        for place in found.contention.places[:MOST_NAMED])
-    if parts or places:
-        yield f"{found.build.label}: {', '.join(parts)}{f'; most at {places}' if places else ''}"
+    if places:
+        parts.append(f"most at {places}")
+    parts += crowds(found.contention)
+    if parts:
+        yield f"{found.build.label}: {'; '.join(parts)}"
 
 
 def _races(found: Evaluation) -> Iterator[str]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 from toolkit.builds.environment import OWN_PACKAGES
-from toolkit.evaluate.evaluation import Contention, Cost, Gain, Interval, Missing, Place
+from toolkit.evaluate.evaluation import Contention, Cost, Gain, Interval, Missing, Place, Pool
 from toolkit.evaluate.predict import Round, ceiling, predict
 from toolkit.evaluate.testing import Shown, short
 from toolkit.evaluate.workload import Cell
+from toolkit.gil.recording import BUSY
+from toolkit.measure.noise import usable_cores
 from toolkit.stats.paired import compare_paired
 
 if TYPE_CHECKING:
@@ -20,12 +22,13 @@ if TYPE_CHECKING:
     from toolkit.evaluate.evaluation import MachineFacts
     from toolkit.evaluate.workload import Measured, WorkloadMeasurer
     from toolkit.gil.summary import Place as WaitingPlace
-    from toolkit.gil.summary import Summary
+    from toolkit.gil.summary import Summary, ThreadSummary
     from toolkit.stats.paired import Comparison
 
 MOST_PLACES = 10
 WATCHED = 3     # runs
 MAIN = "main"   # the summary's name of it
+LEAST_SHARE = 0.01   # of the threads' time, that a place must have cost to be named
 OURS = Path(__file__).resolve().parents[2]
 STARVED = Missing(reason="every round was starved of the cores that it needed")
 
@@ -37,6 +40,7 @@ class Sections:
     cost: Cost | Missing
     gain: Gain | Missing
     contention: Contention | Missing
+    failure: str = ""   # why the workload fails on this build although it does not on the other
 
     @classmethod
     def missing(cls, reason: Missing) -> Sections:
@@ -53,7 +57,8 @@ class Speed:
         self._machine = machine
         self._found = measurer.found
         self._counts = measurer.thread_counts()
-        self._shares: dict[Cell, float | None] = {}   # of a build with a GIL, which several others may have as twin
+        # Of a build with a GIL, which several others may have as twin.
+        self._waiting: dict[Cell, Summary | Missing] = {}
 
     def sections(self, label: str, against: str) -> Sections:
         """Return what was found on the build `label` against `against`, which has a GIL; "": there is none."""
@@ -63,11 +68,21 @@ class Speed:
         here, there = self._found.get(Cell(label, first)), self._found.get(Cell(against, first))
         if here is None or there is None:
             return Sections.missing(Missing(reason=f"no build like {label} with a GIL could run it"))
-        for cell, measured in self._found.items():
-            if measured.failure and cell.model == "threads" and cell.label in {label, against}:
-                return Sections.missing(Missing(reason=f"the workload failed on {cell.label}: {measured.failure}"))
-        cost = _cost(here, there, against)
-        return Sections(cost=cost, gain=self._gain(label, against), contention=self._contention(label))
+        if broken := there.failure or self._failure(against):
+            return Sections.missing(Missing(reason=f"the workload failed on {against}: {broken}"))
+        failure = self._failure(label)
+        lacking = Missing(reason=f"the workload failed on {label}: {failure}")
+        return Sections(
+            cost=lacking if here.failure else _cost(here, there, against), failure=failure,
+            gain=lacking if failure else self._gain(label, against),
+            contention=lacking if here.failure else self._contention(label))
+
+    def _failure(self, label: str) -> str:
+        """Return why the workload fails in threads on a build; "": it does not."""
+        for cell in sorted(self._found, key=lambda cell: cell.workers):
+            if cell.label == label and cell.model == "threads" and (why := self._found[cell].failure):
+                return f"with {cell.workers} threads: {why}" if cell.workers > 1 else why
+        return ""
 
     @property
     def several(self) -> bool:
@@ -99,21 +114,24 @@ class Speed:
         if not counts:
             return Missing(reason="there is one core only")
         most = max(counts)
-        share = self._waiting(Cell(against, most))
+        gain = Gain(
+            against=against, wait_share=None, ceiling=None, predicted=self._predicted(label, against, most),
+            measured=self._ratios(label, against, counts))
+        seen = self._watched(Cell(against, most))
+        if isinstance(seen, Missing):
+            return gain
         effective = None if isinstance(self._machine, Missing) or self._machine.doubts else self._machine.effective
-        return Gain(
-            against=against, wait_share=share, ceiling=None if share is None else ceiling(share, effective),
-            predicted=self._predicted(label, against, most), measured=self._ratios(label, against, counts),
-        )
+        share = wait_share(seen)
+        return replace(gain, wait_share=share, ceiling=ceiling(share, effective), queued=queued_share(seen),
+                       threads=seen.at_once, busiest=busiest(seen))
 
-    def _waiting(self, cell: Cell) -> float | None:
-        """Return the share of waits for the GIL, the most of several runs: beside other load threads may never meet."""
-        if (share := self._shares.get(cell, -1.0)) != -1.0:
-            return share
-        watched = [self._measurer.watched(cell) for _ in range(WATCHED)]
-        shares = [wait_share(each) for each in watched if not isinstance(each, Missing)]
-        self._shares[cell] = max(shares, default=None)
-        return self._shares[cell]
+    def _watched(self, cell: Cell) -> Summary | Missing:
+        """Return the run with the most waits for the GIL of several: beside other load threads may never meet."""
+        if cell not in self._waiting:
+            runs = [self._measurer.watched(cell) for _ in range(WATCHED)]
+            seen = [run for run in runs if not isinstance(run, Missing)]
+            self._waiting[cell] = max(seen, key=wait_share) if seen else runs[0]
+        return self._waiting[cell]
 
     def _ratios(self, label: str, against: str, counts: Sequence[int]) -> dict[int, Comparison] | Missing:
         found = {}
@@ -149,21 +167,33 @@ class Speed:
         return [many.cpu[key] / one.cpu[key] for key in one.cpu.keys() & many.cpu.keys() & many.wall.keys()]
 
     def _contention(self, label: str) -> Contention | Missing:
-        watched = self._measurer.watched(Cell(label, max(self._counts)))
+        most = max(self._counts)
+        watched = self._measurer.watched(Cell(label, most))
         inflation = self._inflation(label)
         if isinstance(watched, Missing) and not inflation:
             return watched
         parked: float | None = None
         places: tuple[Place, ...] = ()
+        threads = most
         if not isinstance(watched, Missing):
-            parked, places = watched.blocked_share, self._places(watched, label)
-        return Contention(inflation=median(inflation) if inflation else None, parked=parked, places=places)
+            # Beside other load a thread yields until the one that has its lock gets a core again.
+            parked = None if (queued_share(watched) or 0.0) > BUSY else parked_share(watched)
+            places, threads = self._places(watched, label), most or watched.at_once
+        pools = tuple(Pool(library=name, threads=count) for name, count in self._found[Cell(label, most)].pools.items())
+        return Contention(inflation=median(inflation) if inflation else None, parked=parked, places=places,
+                          threads=threads, pools=pools, cores=usable_cores())
 
     def _places(self, watched: Summary, label: str) -> tuple[Place, ...]:
         shown = Shown(self._measurer.project, self._measurer.benches[label])
+        least = LEAST_SHARE * sum(each.seconds - each.idle for each in working(watched))
         return tuple(Place(file=shown.path(each.file) or short(each.file), line=each.line, what=each.what,
                            seconds=each.seconds)
-                     for each in contended(watched.places)[:MOST_PLACES])
+                     for each in contended(watched.places)[:MOST_PLACES] if each.seconds >= least)
+
+
+def working(watched: Summary) -> list[ThreadSummary]:
+    """Return the threads that the work is shared out among: not the main one, where it has started others."""
+    return [each for each in watched.threads if each.name != MAIN] or list(watched.threads)
 
 
 def wait_share(watched: Summary) -> float:
@@ -172,14 +202,40 @@ def wait_share(watched: Summary) -> float:
     A thread that sleeps or reads wants no GIL then, and would not be faster without: its time counts.  The main
     thread's does not where there are others: it starts the process, and them.
     """
-    threads = [each for each in watched.threads if each.name != MAIN] or list(watched.threads)
-    time = sum(each.seconds - each.idle for each in threads)
-    return sum(each.waited for each in threads) / time if time > 0 else 0.0
+    time = sum(each.seconds - each.idle for each in working(watched))
+    return sum(each.waited for each in working(watched)) / time if time > 0 else 0.0
+
+
+def parked_share(watched: Summary) -> float:
+    """Return time parked or spinning in contention for locks and objects, likewise as a share."""
+    time = sum(each.seconds - each.idle for each in working(watched))
+    return sum(each.parked + each.spun for each in working(watched)) / time if time > 0 else 0.0
+
+
+def queued_share(watched: Summary) -> float | None:
+    """Return how much of the time in which these threads wanted a core they waited for one; None: not known."""
+    known = [(each.cpu, each.run_queue) for each in working(watched)
+             if each.cpu is not None and each.run_queue is not None]
+    wanted = sum(cpu + queued for cpu, queued in known)
+    return sum(queued for _, queued in known) / wanted if wanted else None
+
+
+def busiest(watched: Summary) -> float | None:
+    """Return the share of the CPU time of all threads that the busiest took; None where it is not known.
+
+    The main thread's counts here: a program may work in it and in others.
+    """
+    times = [each.cpu for each in watched.threads if each.cpu is not None]
+    return max(times) / sum(times) if sum(times) else None
 
 
 def contended(places: Iterable[WaitingPlace]) -> list[WaitingPlace]:
-    """Return where threads are in each other's way: not where they wait by the program's will, nor in our own code."""
-    return [each for each in places if not each.idle and each.file and not _is_ours(each.file)]
+    """Return where threads are in each other's way: not where they wait by the program's will, nor in our own code.
+
+    What is frozen into the interpreter imports modules, before there are any threads.
+    """
+    return [each for each in places
+            if not each.idle and each.file and not each.file.startswith("<frozen") and not _is_ours(each.file)]
 
 
 def _is_ours(file: str) -> bool:

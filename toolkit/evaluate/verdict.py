@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.evaluate.evaluation import Broken, Conclusion, Missing, Word, Workers
 from toolkit.evaluate.judge import InterpreterStatus, Status
+from toolkit.evaluate.machine import MOST_QUEUED
 from toolkit.evaluate.workers_text import takes
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ LOST_RED = 1.2         # a workload that slows by more has lost more than it sho
 WORTH = 1.2            # a predicted gain below that is not worth a migration
 WAITS_LITTLE = 0.05    # share of thread time waiting for the GIL below which there is nothing to gain
 WAITS_NEVER = 0.01     # likewise, on a machine that is too busy for a word on speed
+ALONE = 0.95           # share of the CPU time above which one thread does all the work
 SLOW_SHARE = 1.5       # CPU inflation above which threads are in each other's way
 PARKED_MUCH = 0.1      # share of thread time, likewise
 REFUSAL = "does not support loading in subinterpreters"   # CPython's words
@@ -63,7 +65,7 @@ def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Rac
         gain = list(_gains(found.gain)) if told else []
     if costs := list(_costs(found, told=told)):
         return because(Word.WITH_COST, *costs, *gain)
-    return because(Word.READY, *_ready(found), *gain)
+    return because(Word.READY, *_ready(found, told=told), *gain)
 
 
 def may_tell_speed(machine: MachineFacts | Missing) -> bool:
@@ -76,6 +78,8 @@ def _blockers(found: BuildEvaluation) -> Iterator[str]:
         yield from _package_blockers(found.readiness)
     if not isinstance(found.tests, Missing):
         yield from _test_blockers(found.tests, found.reference_tests)
+    if found.failure:
+        yield f"the workload fails here and not with the GIL: {found.failure}"
 
 
 def _package_blockers(report: BuildReport) -> Iterator[str]:
@@ -145,7 +149,8 @@ def _costs(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
         factor = 1 / found.cost.cpu.ratio
         if told and factor > COST_WARN and found.cost.cpu.verdict() == "slower":
             red = ", far beyond PEP 779's 15 %" if factor > COST_RED else ""
-            yield f"one thread takes {factor:.2f} times the CPU time of {found.cost.against}{red}"
+            who = "one thread takes" if found.cost.by == "workload" else "the tests take"
+            yield f"{who} {factor:.2f} times the CPU time of {found.cost.against}{red}"
         if found.cost.rss is not None and found.cost.rss > RSS_WARN:
             yield f"{(found.cost.rss - 1) * 100:.0f} % more memory than {found.cost.against}"
     if told and not isinstance(found.contention, Missing):
@@ -175,8 +180,10 @@ def _not_worth(gain: Gain, *, told: bool) -> str | None:
         if best.hi < WORTH:
             return f"the workload is {best.ratio:.2f}x [{best.lo:.2f}, {best.hi:.2f}] as fast as on {gain.against}"
         return None
-    if gain.wait_share is not None and gain.wait_share < (WAITS_LITTLE if told else WAITS_NEVER):
-        return f"threads wait for the GIL {gain.wait_share * 100:.1f} % of their time on {gain.against}: no gain"
+    sure = told and (gain.queued or 0.0) <= MOST_QUEUED
+    if gain.wait_share is not None and gain.wait_share < (WAITS_LITTLE if sure else WAITS_NEVER):
+        alone = "; all the work is one thread's" if gain.busiest and gain.busiest > ALONE else ""
+        return f"threads wait for the GIL {gain.wait_share * 100:.1f} % of their time on {gain.against}: no gain{alone}"
     if told and not isinstance(gain.predicted, Missing) and gain.predicted.hi < WORTH:
         return f"predicted {gain.predicted.value:.2f}x [{gain.predicted.lo:.2f}, {gain.predicted.hi:.2f}]"
     return None
@@ -190,13 +197,20 @@ def _gains(gain: Gain) -> Iterator[str]:
                 yield f"{each.ratio:.2f}x [{each.lo:.2f}, {each.hi:.2f}] as fast as {gain.against}{with_threads}"
 
 
-def _ready(found: BuildEvaluation) -> Iterator[str]:
+def _ready(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
     assert not isinstance(found.readiness, Missing)
     files = sum(len(finding.seen.extensions) for finding in found.readiness.findings)
     yield f"{files} extension files do without the GIL, as their slots and their imports say"
     if not isinstance(found.tests, Missing):
         passed = f"{found.tests.passed} tests pass" if found.tests.passed is not None else "the tests pass"
         yield f"{passed}, and the GIL is off at their end"
+    if isinstance(found.cost, Missing):
+        yield f"what it costs one thread was not measured: {found.cost.reason}"
+    elif not told:
+        yield "what it costs one thread was not measured: the machine is too busy or too small"
+    else:
+        whose = "one thread takes" if found.cost.by == "workload" else "the tests take"
+        yield f"{whose} {1 / found.cost.cpu.ratio:.2f} times the CPU time of {found.cost.against}"
 
 
 def _unexercised(found: BuildEvaluation, machine: MachineFacts | Missing, races: Races | Missing) -> Iterator[str]:
@@ -275,7 +289,8 @@ def conclude_processes(found: ProcessesEvaluation, machine: MachineFacts | Missi
             "what it costs to hand the project's data over",))
     doubt = found.measured.reason if isinstance(found.measured, Missing) else (
         machine.reason if isinstance(machine, Missing) else "; ".join(machine.doubts) or "too few rounds")
-    return Conclusion(target=target, word=Word.INCONCLUSIVE, reasons=(doubt,), confidence="low", unexercised=())
+    reason = f"whether the workload is faster in them is not known: {doubt}"
+    return Conclusion(target=target, word=Word.INCONCLUSIVE, reasons=(reason,), confidence="low", unexercised=())
 
 
 def _by_model(

@@ -36,8 +36,10 @@ MOST_ROUNDS = 10
 LEAST_ROUNDS = 3
 PASS_SECONDS = 0.5        # that all calls of a function take together
 LONGEST_SECONDS = 4.0     # of a pass: what threads have not done by then is reckoned from what they have
+LEAST_PASS_SECONDS = 0.1  # that tells how long one call takes
 SILENT_SECONDS = 300.0    # of a script, which reports no progress
 LEAST_SILENT_SECONDS = 20.0
+PATIENCE = 20             # times what a call takes with the GIL
 OTHER_MODELS = ("subinterpreters", "processes")   # on builds with a GIL, beside threads
 
 
@@ -100,6 +102,7 @@ class WorkloadMeasurer:
         self._say = say
         self._random = random.Random(seed)
         self._calls = 1
+        self._call_seconds = 0.0
         self.found: dict[Cell, Measured] = {}
         self.calibration = Calibration()   # in the same rounds
 
@@ -132,14 +135,16 @@ class WorkloadMeasurer:
         return tuple(2**power for power in range(usable_cores().bit_length()) if 2**power <= usable_cores())
 
     def watched(self, cell: Cell) -> Summary | Missing:
-        """Return what the shim saw of one more run of the cell."""
+        """Return what the shim saw of one more run of the cell; of one that hangs or crashes, until then."""
         if reason := preload.unavailable():
             return Missing(reason=reason)
+        if self._left() <= 0:
+            return Missing(reason="no time was left in the budget to record its waits")
         with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
             records = Path(folder, "gil")
             records.mkdir()
             answer = self._ask(cell, folder, preload.environment(str(records)))
-            if answer.kind != "measured":
+            if answer.kind not in {"measured", "hang", "crash"}:
                 return Missing(reason=f"the workload failed while its waits were recorded: {_why(answer, cell)}")
             processes = read_folder(records)
         return summarize(processes) if processes else Missing(reason="the recorded process left nothing")
@@ -157,11 +162,21 @@ class WorkloadMeasurer:
         label = next((each for each in self.benches if not self._builds[each].free_threaded), None)
         if label is None:
             return
-        with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
-            answer = self._ask(Cell(label, 1), folder, {})
-        seconds = float(answer.fields.get("seconds") or 0.0)
         most = max(self.thread_counts())
-        self._calls = max(most, round(PASS_SECONDS / seconds / most) * most) if seconds else most
+        self._calls = 1
+        for _ in range(2):   # one call alone is cold, and may be shorter than the clock can tell
+            with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
+                answer = self._ask(Cell(label, 1), folder, {})
+            seconds = float(answer.fields.get("seconds") or 0.0)
+            if not seconds:
+                break
+            queued = float(answer.fields["metrics"].get("queued", 0.0))
+            self._call_seconds = max(seconds - queued, seconds / 10) / self._calls
+            calls = round(LEAST_PASS_SECONDS / self._call_seconds)
+            if calls <= self._calls:
+                break
+            self._calls = calls
+        self._calls = max(most, round(PASS_SECONDS / self._call_seconds / most) * most) if self._call_seconds else most
 
     def _take(self, cell: Cell, number: int, folder: str) -> None:
         measured = self.found[cell]
@@ -184,13 +199,17 @@ class WorkloadMeasurer:
             measured.wall[number] = wall
         measured.cpu[number] = cpu
 
+    def _patience(self) -> float:
+        """Return how many seconds without progress are a hang; one costs what is left of the budget at most."""
+        usual = max(LEAST_SILENT_SECONDS, PATIENCE * self._call_seconds)
+        return min(SILENT_SECONDS, max(usual, self._left()) if self.workload.kind == "script" else usual)
+
     def _ask(self, cell: Cell, folder: str, extra: Mapping[str, str]) -> Answer:
         bench, build = self.benches[cell.label], self._builds[cell.label]
         model = "free-threaded" if build.free_threaded and cell.model == "threads" else cell.model
         spec = TrialSpec(
             name=f"workload/{cell.label}/{cell.model}/{cell.workers}", folder=folder, program=PROGRAM,
-            # One that hangs costs what is left of the budget at most.
-            progress_timeout=max(LEAST_SILENT_SECONDS, min(SILENT_SECONDS, self._left())), build=cell.label,
+            progress_timeout=self._patience(), build=cell.label,
             model=model, workers=max(cell.workers, 1), gil=None,
             parameters={"kind": self.workload.kind, "name": self.workload.name},
             scales={"calls": self._calls, "cores": usable_cores(), "limit": LONGEST_SECONDS}, host=sys.executable,
@@ -209,6 +228,5 @@ def _why(answer: Answer, cell: Cell) -> str:
     """Return why there is no measurement; the budget is what limits its time here, and there is no --timeout."""
     reason = answer.reason.partition("; raise --timeout")[0]
     if answer.kind == "hang" and cell.workers > 1:
-        # On 3.13t two threads that share a dict take some fifty times as long as one.
-        reason += f"; with {cell.workers} threads they are in each other's way, or wait for ever"
+        reason += f"; its {cell.workers} threads are in each other's way, or wait for ever"
     return reason
