@@ -208,14 +208,10 @@ def test_builds_of_one_minor_version_share_a_twin(steps, folder):
     assert [each.word for each in found.conclusions] == [Word.READY, Word.BLOCKED, Word.READY]
 
 
-def test_workload_that_is_none_is_a_reason(steps, folder):
-    found, _ = evaluate(steps, folder, workload="gone.py")
-    assert "gone.py: there is no such script" in found.builds[0].gain.reason
-
-
 @pytest.mark.parametrize(("asked", "error", "words"), [
     ({"tests": "pytest 'open"}, ToolkitError, "No closing quotation"),
     ({"lock": "absent.lock"}, ToolkitError, "there is no such file"),
+    ({"workload": "gone.py"}, ToolkitError, "gone.py: there is no such script"),
     ({"lock": "damaged.lock"}, BadFileError, "cannot be read"),
 ])
 def test_mistakes_of_the_user_are_said(steps, folder, asked, error, words):
