@@ -8,7 +8,8 @@ import pytest
 from tests.evaluate.places import at_hand, build_called, one_of_each
 from toolkit.evaluate import doctor
 from toolkit.evaluate.doctor import Options, diagnose, reference_of
-from toolkit.evaluate.doctor_document import document, explain, plain
+from toolkit.evaluate.doctor_document import document, plain
+from toolkit.evaluate.explain import explain
 from toolkit.evaluate.imports import Wanted, import_run
 from toolkit.evaluate.judge import InterpreterStatus, Status
 from toolkit.evaluate.scratch import Request

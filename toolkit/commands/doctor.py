@@ -17,6 +17,7 @@ from toolkit.errors import BuildError, ToolkitError, UnknownNameError
 from toolkit.evaluate import doctor_document as documents
 from toolkit.evaluate.current import current_requirements
 from toolkit.evaluate.doctor import Options, diagnose, with_newest
+from toolkit.evaluate.explain import Beside, explain
 from toolkit.evaluate.imports import LIMIT
 from toolkit.evaluate.installing import name_of
 from toolkit.evaluate.locks import read_lock
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.builds.find import FoundBuilds
+    from toolkit.evaluate.doctor import BuildReport
     from toolkit.model import Build
     from toolkit.report.document import Document
 
@@ -84,12 +86,16 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(documents.plain(reports), indent=1))
         return int(blocked)
-    shown = documents.explain(reports, args.explain) if args.explain else documents.document(reports)
-    if not shown.sections:
-        raise UnknownNameError(f"no package, extension module or file {args.explain!r} here; pure Python packages "
-                               "that others need are not looked at")
-    _show(shown)
+    _show(_explained(args, builds, reports) if args.explain else documents.document(reports))
     return int(blocked)
+
+
+def _explained(args: argparse.Namespace, builds: Sequence[Build], reports: Sequence[BuildReport]) -> Document:
+    beside = Beside(locked=read_lock(args.lock) if args.lock else (), builds=tuple(builds))
+    shown = explain(reports, args.explain, beside)
+    if not shown.sections:
+        raise UnknownNameError(f"no package, extension module or file {args.explain!r} here")
+    return shown
 
 
 def _metadata_only(args: argparse.Namespace, builds: Sequence[Build]) -> int:
@@ -101,7 +107,9 @@ def _metadata_only(args: argparse.Namespace, builds: Sequence[Build]) -> int:
     asked = {name_of(text) for text in args.packages}
     locked = [each for each in read_lock(lock) if not asked or each.name in asked]
     offers = {build.label: offered(locked, build) for build in builds}
-    if args.json:
+    if args.explain:
+        _show(_explained(argparse.Namespace(**vars(args) | {"lock": lock}), builds, ()))
+    elif args.json:
         print(json.dumps({"metadata_only": True, "lock": str(lock), "builds": {
             label: [asdict(each) for each in found] for label, found in offers.items()}}, indent=1))
     else:

@@ -12,16 +12,19 @@ from toolkit.builds.inspection import version_key
 from toolkit.commands.options import duration
 from toolkit.commands.printing import say
 from toolkit.errors import BuildError, UnknownNameError
-from toolkit.evaluate import doctor_document, screen
+from toolkit.evaluate import screen
 from toolkit.evaluate.as_json import plain
 from toolkit.evaluate.evaluating import Asked, Evaluator
 from toolkit.evaluate.evaluation import Missing
+from toolkit.evaluate.explain import Beside, explain
+from toolkit.evaluate.locks import read_lock
 from toolkit.report import RENDERERS
 
 if TYPE_CHECKING:
     from toolkit.builds.find import FoundBuilds
     from toolkit.evaluate.evaluation import Evaluation
     from toolkit.model import Build
+    from toolkit.report.document import Document
 
 NEWEST = 2               # free-threaded builds that are looked at when none are named
 BUDGET = 600.0           # seconds
@@ -96,9 +99,15 @@ def _targets(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
     return tuple(free[-NEWEST:])
 
 
-def _explained(evaluation: Evaluation, name: str) -> Any:
+def _explained(evaluation: Evaluation, name: str) -> Document:
     reports = [each.readiness for each in evaluation.builds] + [each.readiness for each in evaluation.interpreters]
-    document = doctor_document.explain([each for each in reports if not isinstance(each, Missing)], name)
+    lock = evaluation.project.lock
+    beside = Beside(
+        project=evaluation.project.name, builds=tuple(each.build for each in evaluation.builds),
+        locked=read_lock(lock) if lock and lock.is_file() else (),   # it may be gone by now
+        places={each.build.label: each.tests.imports for each in evaluation.builds
+                if not isinstance(each.tests, Missing)})
+    document = explain([each for each in reports if not isinstance(each, Missing)], name, beside)
     if not document.sections:
         raise UnknownNameError(f"no package, extension module or file {name!r} among what was looked at")
     return document

@@ -67,6 +67,8 @@ class BuildReport:
     newest: dict[str, tuple[str, Status]] = field(default_factory=dict)   # of what blocks; empty: not asked
     unowned: tuple[str, ...] = ()   # modules that turned the GIL on and belong to no distribution
     python: Path | None = None      # of the environment that was looked at
+    rest: tuple[Distribution, ...] = ()   # the others
+    ways: dict[str, tuple[str, ...]] = field(default_factory=dict)   # to each package, from one that was asked for
     chosen_by: str = ""             # the build that chose the versions, when the resolver may have gone back in time
 
     @property
@@ -207,6 +209,7 @@ def _report(place: _Place) -> BuildReport:
     findings = tuple(all_at_once(look, names).values())
     return BuildReport(build=place.build, reference=place.twin if place.there else None, findings=findings,
                        others=len(by_name) - sum(name in by_name for name in names),
+                       rest=tuple(each for name, each in by_name.items() if name not in names), ways=ways,
                        twins=_twins(place, names), python=place.scratch.python,
                        unowned=_unowned([each.run for each in imports.values()], place.scratch.distributions))
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from toolkit.builds.environment import NO_WHEEL, normalized
+from toolkit.builds.environment import NO_WHEEL
+from toolkit.evaluate.doctor import version_of
 from toolkit.evaluate.judge import InterpreterStatus, Status, gil_users, loadable_nowhere, lost_modules
+from toolkit.evaluate.tags import libc_floor, platforms_of
 from toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from toolkit.evaluate.doctor import BuildReport, Finding
-    from toolkit.evaluate.facts import Extension, ImportRun, Load, Step
+    from toolkit.evaluate.facts import ImportRun, Step
     from toolkit.evaluate.tags import Offered
     from toolkit.report.document import Section
 
@@ -64,21 +65,14 @@ def _offer(offered: Offered | None) -> str:
     return words.get(offered.kind, offered.kind)
 
 
-def explain(reports: Sequence[BuildReport], name: str) -> Document:
-    """Return everything known of the distribution, or of the extension module or file, called `name`."""
-    sections: list[Section] = []
-    for report in reports:
-        for finding in report.findings:
-            if name in _names(finding) or normalized(name) == finding.name:
-                sections += _everything(report, finding)
-    return Document(tuple(sections))
-
-
 def plain(reports: Sequence[BuildReport]) -> dict[str, Any]:
     """Return everything as values that JSON has."""
     return {"blocked": any(report.blocked for report in reports), "builds": [{
         "build": report.build.label, "version": report.build.version,
         "reference": report.reference.label if report.reference else None, "blocked": report.blocked,
+        "versions_chosen_by": report.chosen_by or None,
+        "others": [{"name": each.name, "version": each.version, "wheel_tags": list(each.tags),
+                    "way": list(report.ways.get(each.name, ()))} for each in report.rest],
         "pure_python_dependencies": report.others, "pure_python_here_compiled_elsewhere": list(report.twins),
         "unowned_modules_that_need_the_gil": list(report.unowned),
         "packages": [_plain_finding(report, finding) for finding in report.findings]} for report in reports]}
@@ -91,7 +85,9 @@ def _plain_finding(report: BuildReport, finding: Finding) -> dict[str, Any]:
         "status": finding.verdict.status.value, "blocks": finding.verdict.status.blocks,
         "reasons": list(finding.verdict.reasons),
         "interpreters": finding.interpreters.value, "interpreter_reasons": list(finding.interpreter_reasons),
+        "way": list(finding.way),
         "wheel_tags": list(seen.distribution.tags) if seen.distribution else [],
+        "libc": libc_floor(platforms_of(seen.distribution.tags)) if seen.distribution else "",
         "culprits": [{"module": module, "seen_by": how, "way": [asdict(step) for step in way_to(report, module)]}
                      for module, how in gil_users(seen).items()],
         "lost": list(lost_modules(seen)),
@@ -153,18 +149,23 @@ def _blockers(report: BuildReport) -> Iterable[str]:
     for finding in report.findings:
         status = finding.verdict.status
         if status.blocks:
-            why = _why(report, finding)
-            told = "" if why == NO_WHEEL else f": {why}"
-            yield f"{_what(finding)} on {report.build.label} {_clause(status)}{told}{_newer(report, finding)}"
+            why = _why(report, finding).removeprefix(f"no wheel for {report.build.label} ")
+            told = "" if why == NO_WHEEL else f" {why}" if why.startswith("(") else f": {why}"
+            whose = f"{_needed(finding)}{_newer(report, finding)}"
+            yield f"{_what(finding)} on {report.build.label} {_clause(status)}{told}{whose}"
     if report.unowned:
         yield (f"{', '.join(report.unowned)} on {report.build.label} turns the GIL on and belongs to no package: "
                "it came with the interpreter or was put there by hand")
 
 
+def _needed(finding: Finding) -> str:
+    """Return by which way it is needed, when nobody asked for it: its owner can be asked for a release."""
+    return f"; needed by {' -> '.join(finding.way[:-1])}" if len(finding.way) > 1 else ""
+
+
 def _what(finding: Finding) -> str:
     """Return name and version; of what could not be installed, the version that the build with the GIL has."""
-    there = finding.seen.reference_distribution
-    return f"{finding.name} {finding.version or (there.version if there else '')}".strip()
+    return f"{finding.name} {version_of(finding)}".strip()
 
 
 def _newer(report: BuildReport, finding: Finding) -> str:
@@ -224,7 +225,14 @@ def _doubts(report: BuildReport) -> Iterable[str]:
     if report.reference is None:
         yield (f"{report.build.label}: no build of this version with a GIL is at hand, so it cannot be told whether C "
                "code was lost")
+    if report.chosen_by:
+        yield (f"{report.build.label}: {report.chosen_by} chose the versions, as no release with a GIL is at hand; "
+               "where it has no wheel of the newest one, the installer went back in time")
     for finding in report.findings:
+        there = finding.seen.reference_distribution
+        if finding.version and there and there.version != finding.version and report.reference:
+            yield (f"{finding.name}: {finding.version} on {report.build.label}, {there.version} on "
+                   f"{report.reference.label}: these are not compared like with like")
         if finding.verdict.status in {Status.UNKNOWN, Status.INTERPRETER}:
             yield (f"{finding.name} {finding.version} on {report.build.label}: {finding.verdict.status.value}: "
                    f"{_shown(finding.verdict.reasons)}")
@@ -282,68 +290,3 @@ def _left_out(reports: Sequence[BuildReport]) -> Iterable[str]:
     most = max((report.others for report in reports), default=0)
     if most:
         yield f"{most} more that these need are pure Python on every build, and not shown."
-
-
-def _names(finding: Finding) -> set[str]:
-    """Return what the finding can be asked for by."""
-    names = {finding.name}
-    for extension in finding.seen.extensions:
-        names |= {extension.name, extension.file, extension.file.rpartition("/")[2]}
-    return names
-
-
-def _everything(report: BuildReport, finding: Finding) -> list[Section]:
-    seen = finding.seen
-    sections: list[Section] = [
-        Heading(f"{finding.name} {finding.version} on {report.build.label}: {finding.verdict.status.value}")]
-    if finding.verdict.reasons:
-        sections.append(Lines("Why", finding.verdict.reasons))
-    if seen.distribution:
-        sections.append(Lines("Installed", (
-            f"wheel tags: {', '.join(seen.distribution.tags) or 'none'}",
-            f"modules: {', '.join(seen.distribution.modules) or 'none'}",
-            f"needs: {', '.join(seen.distribution.requires) or 'nothing'}")))
-    if seen.extensions:
-        sections.append(_extension_table(seen.extensions))
-    titles = ("Imported as a program would", "Imported with the GIL forced off", "Imported on the build with the GIL")
-    for title, run in zip(titles, (seen.run, seen.forced, seen.reference), strict=True):
-        if run:
-            sections.append(Lines(title, tuple(_run_lines(run))))
-    if seen.control:
-        how = seen.control.reason or f"ended with the GIL {'on' if seen.control.gil_on else 'off'}"
-        sections.append(Lines("The standard library alone", (f"{len(seen.control.imported)} modules imported: {how}",)))
-    for number, run in enumerate(seen.interpreters, 1):
-        lines = tuple(_run_lines(run))
-        same = number > 1 and lines == tuple(_run_lines(seen.interpreters[0]))
-        sections.append(Lines(f"Imported in interpreter {number}", ("the same as in the first",) if same else lines))
-    return sections
-
-
-def _extension_table(extensions: Sequence[Extension]) -> Table:
-    columns = (Column(title="extension", key=True, align="left"), *(
-        Column(title=title, align="left") for title in ("init", "GIL", "interpreters", "problem")))
-    return Table(title="", columns=columns, rows=tuple(tuple(Entry(text) for text in (
-        each.name, each.init or "unknown", each.gil or "not said", each.interpreters or "unknown", each.problem))
-        for each in extensions))
-
-
-def _run_lines(run: ImportRun) -> Iterable[str]:
-    yield f"imported: {', '.join(run.imported) or 'nothing'}"
-    for name, error in run.failed:
-        yield f"failed: {name}: {error}"
-    for load in run.loads:
-        # The standard library's own is of interest when it breaks.
-        if load.error or load.gil == "used" or load.name.partition(".")[0] not in sys.stdlib_module_names:
-            yield _load_line(load)
-    if run.kind != "done":
-        yield f"{run.reason}, during: {run.during or 'start'}"
-        yield from run.output.splitlines()
-    elif run.gil_on is not None:
-        yield f"the GIL is {'on' if run.gil_on else 'off'} at the end"
-
-
-def _load_line(load: Load) -> str:
-    outcome = f"failed: {load.error}" if load.error else f"GIL {load.gil}" if load.gil else "loaded"
-    flipped = ", TURNED THE GIL ON" * load.flipped
-    way = " <- ".join(f"{step.module}:{step.line}" for step in reversed(load.chain))
-    return f"{load.name}: {outcome}{flipped}" + (f" <- {way}" if way else "")

@@ -70,6 +70,11 @@ def libc_floor(platforms: Iterable[str]) -> str:
     return f"{kind} {major}.{minor}"
 
 
+def platforms_of(wheel_tags: Iterable[str]) -> list[str]:
+    """Return the platforms in tags like "cp314-cp314t-manylinux_2_28_x86_64"."""
+    return [tag.split("-", 2)[-1] for tag in wheel_tags]
+
+
 def why_no_wheel(files: Iterable[str], build: Build) -> str:
     """Return why none of the wheels called `files` is for `build`."""
     return _why_none(list(_parsed(files)), build)
