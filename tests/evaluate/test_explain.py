@@ -48,8 +48,8 @@ def test_file_is_found_by_its_path():
 
 
 def test_what_has_no_wheel_says_who_needs_it():
-    none = replace(finding(Status.NO_WHEEL, InterpreterStatus.UNKNOWN, "no wheel for 3.14t"), version="", way=("soup", "lxml"))
-    none = replace(none, seen=replace(none.seen, distribution=None))
+    none = finding(Status.NO_WHEEL, InterpreterStatus.UNKNOWN, "no wheel for 3.14t")
+    none = replace(none, version="", way=("soup", "lxml"), seen=replace(none.seen, distribution=None))
     text = shown([report(none)], "lxml")
     assert "asked for by: soup -> lxml" in text
     assert "Why no wheel for 3.14t" in text
