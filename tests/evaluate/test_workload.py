@@ -18,6 +18,7 @@ from toolkit.evaluate.testing import Bench
 from toolkit.evaluate.workload import Cell, Measured, Workload, WorkloadMeasurer
 from toolkit.gil import preload
 from toolkit.gil.summary import Place as WaitingPlace
+from toolkit.measure.process import Answer
 
 APP = """
 SHARED = {}
@@ -129,6 +130,18 @@ def test_workload_that_fails_is_the_reason_of_every_section(measurer, pair, name
         assert isinstance(section, Missing)
         assert reason in section.reason
     assert sections.failure == ""   # it fails with the GIL, too
+
+
+def test_function_that_fails_with_the_gil_is_not_tried_elsewhere(measurer, pair, monkeypatch):
+    asked = []
+    monkeypatch.setattr(workload, "run_child", lambda _, spec, __: (
+        asked.append(spec.build), Answer(kind="exception", reason="no", fields={}, output=""))[1])
+    made = measurer("app:broken")
+    assert asked == [pair[1].label]
+    assert {measured.failure for measured in made.found.values()} == {"no"}
+    asked.clear()
+    measurer("exits.py")
+    assert sorted(asked) == sorted(each.label for each in pair)
 
 
 def test_async_def_is_run_to_its_end(monkeypatch):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.evaluate.evaluation import Missing
+from toolkit.evaluate.judge import REFUSED
 from toolkit.evaluate.machine import Calibration
 from toolkit.experiments.trial import TrialSpec
 from toolkit.gil import preload
@@ -111,9 +112,10 @@ class WorkloadMeasurer:
         cells = self._cells()
         if self._left() <= 0:
             return
-        if self.workload.kind == "function":
-            self._calibrate()
-        self.found = {cell: Measured() for cell in cells}
+        failure = self._calibrate() if self.workload.kind == "function" else ""
+        self.found = {cell: Measured(failure=failure) for cell in cells}
+        if failure:   # with the GIL: nothing can be learnt of doing without it
+            return
         with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
             longest = 0.0
             for number in range(MOST_ROUNDS):
@@ -127,6 +129,13 @@ class WorkloadMeasurer:
                     else:
                         self._take(cell, number, folder)
                 longest = max(longest, time.monotonic() - began)
+                if self._fails_with_the_gil():
+                    break
+
+    def _fails_with_the_gil(self) -> bool:
+        with_gil = [measured for cell, measured in self.found.items()
+                    if cell.model == "threads" and not self._builds[cell.label].free_threaded]
+        return bool(with_gil) and all(measured.failure for measured in with_gil)
 
     def thread_counts(self) -> tuple[int, ...]:
         """Return how many threads the workload is measured with; (0,): it chooses itself."""
@@ -157,26 +166,36 @@ class WorkloadMeasurer:
                       if not self._builds[label].free_threaded]
         return cells
 
-    def _calibrate(self) -> None:
-        """Choose how often the function is called: together PASS_SECONDS, on the build with the GIL."""
-        label = next((each for each in self.benches if not self._builds[each].free_threaded), None)
-        if label is None:
-            return
+    def _calibrate(self) -> str:
+        """Choose how often the function is called: together PASS_SECONDS, on a build with the GIL.
+
+        Returns:
+            Why it fails on each of them; "" when it does not.
+        """
+        failure = ""
+        for label in self.benches:
+            if not self._builds[label].free_threaded:
+                if not (failure := self._timed(Cell(label, 1))):
+                    break
+                self._say(f"{label}: the workload: {failure}")
         most = max(self.thread_counts())
-        self._calls = 1
+        self._calls = max(most, round(PASS_SECONDS / self._call_seconds / most) * most) if self._call_seconds else most
+        return failure
+
+    def _timed(self, cell: Cell) -> str:
+        """Find out how long a call takes; return why that cannot be done."""
         for _ in range(2):   # one call alone is cold, and may be shorter than the clock can tell
             with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
-                answer = self._ask(Cell(label, 1), folder, {})
-            seconds = float(answer.fields.get("seconds") or 0.0)
-            if not seconds:
-                break
-            queued = float(answer.fields["metrics"].get("queued", 0.0))
+                answer = self._ask(cell, folder, {})
+            if answer.kind != "measured":
+                return _why(answer, cell)
+            seconds, queued = float(answer.fields["seconds"]), float(answer.fields["metrics"]["queued"])
             self._call_seconds = max(seconds - queued, seconds / 10) / self._calls
             calls = round(LEAST_PASS_SECONDS / self._call_seconds)
             if calls <= self._calls:
                 break
             self._calls = calls
-        self._calls = max(most, round(PASS_SECONDS / self._call_seconds / most) * most) if self._call_seconds else most
+        return ""
 
     def _take(self, cell: Cell, number: int, folder: str) -> None:
         measured = self.found[cell]
@@ -227,6 +246,9 @@ def _pools(text: str) -> dict[str, int]:
 def _why(answer: Answer, cell: Cell) -> str:
     """Return why there is no measurement; the budget is what limits its time here, and there is no --timeout."""
     reason = answer.reason.partition("; raise --timeout")[0]
+    # What refused stands behind whatever the packages above it say: "Unable to import required dependency numpy".
+    if refused := list(dict.fromkeys(REFUSED.findall(answer.output))):
+        return f"{', '.join(refused)} {'does' if len(refused) == 1 else 'do'} not support loading in subinterpreters"
     if answer.kind == "hang" and cell.workers > 1:
         reason += f"; its {cell.workers} threads are in each other's way, or wait for ever"
     return reason
