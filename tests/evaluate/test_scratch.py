@@ -1,7 +1,6 @@
 """Which versions go into which environment; a made-up installer instead of pip and uv."""
 
 import json
-import os
 import re
 from dataclasses import replace
 
@@ -115,15 +114,6 @@ def test_an_environment_is_made_once_and_again_after_a_day(installer, monkeypatc
     assert prepare(replace(request, offline=True), [build])["3.14"] == first   # old, but all there is
     prepare(request, [build])
     assert len(installer.calls) == 2
-
-
-def test_what_nobody_asked_for_in_a_week_is_removed(installer):
-    (build,) = builds("3.14")
-    old = prepare(Request(requirements=("thing",)), [build])["3.14"].folder
-    os.utime(old / scratch.STAMP, (0, 0))
-    fresh = prepare(Request(requirements=("other",)), [build])["3.14"].folder
-    assert (old.exists(), fresh.exists()) == (False, True)
-    assert {path.name for path in old.parent.iterdir()} == {fresh.name, f"{fresh.name}.lock"}
 
 
 def test_offline_makes_nothing(installer):

@@ -22,9 +22,11 @@ from toolkit.evaluate.imports import LIMIT
 from toolkit.evaluate.installing import name_of
 from toolkit.evaluate.locks import read_lock
 from toolkit.evaluate.project import find_project
+from toolkit.evaluate.room import USUAL_GIB, VARIABLE, clear
 from toolkit.evaluate.scratch import Request
 from toolkit.evaluate.tags import offered
 from toolkit.report import RENDERERS
+from toolkit.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,12 +69,19 @@ def add_parser(commands: Any) -> None:
                              "file has, which is no verdict.")
     parser.add_argument("--timeout", metavar="DURATION", type=duration, default=LIMIT,
                         help="End imports of one package after DURATION (default: 60s). It then counts as hanging.")
+    parser.add_argument("--clear-cache", action="store_true",
+                        help="Remove the environments that doctor and evaluate keep, and do nothing else. They keep at "
+                             f"most {USUAL_GIB:g} GiB by themselves ({VARIABLE}=N for N GiB), for a week.")
     parser.add_argument("--json", action="store_true", help="Print JSON, for scripts.")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Look at the packages; return 1 when any of them stands in the way."""
+    if args.clear_cache:
+        count, size = clear()
+        print(f"{count} environment{'s' * (count != 1)} removed, about {format_bytes(size)}")
+        return 0
     found = find_builds(args.build, project_dir=Path.cwd())
     builds = _targets(found, args.builds)
     request = Request(requirements=_requirements(args), sdists=args.build_sdists, offline=args.offline)

@@ -6,7 +6,6 @@ build gets the same ones.  A resolver that is left alone goes back to versions f
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -25,6 +24,7 @@ from toolkit.builds.places import cache_dir, locked, uv_command
 from toolkit.evaluate.distributions import installed, site_folders
 from toolkit.evaluate.fallbacks import went_back
 from toolkit.evaluate.installing import Chosen, chosen_in, fill
+from toolkit.evaluate.room import STAMP, hold, make_room, size_of
 from toolkit.evaluate.wheels import Store, make, pip_of
 
 if TYPE_CHECKING:
@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     from toolkit.evaluate.facts import Distribution
     from toolkit.model import Build
 
-STAMP = "gilscope-scratch.json"
 AT_ONCE = 2                     # installers; each is busy with one core, the disk and the network
 FRESH_SECONDS = 24 * 3600.0     # a new wheel may be out tomorrow
-KEPT_SECONDS = 7 * FRESH_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +85,7 @@ def prepare(
         BuildError: An environment cannot be made.
     """
     if not request.offline:
-        _remove_old()
+        make_room()
         Store(builds[0]).remove_old()
     first = chooser(request, builds, at_hand)
     others = sorted((build for build in builds if build != first), key=_chooses)
@@ -124,15 +122,6 @@ def newest_versions(names: Sequence[str], builds: Sequence[Build]) -> dict[str, 
         return {} if pip is None or make(pip, build) else pip.newest(names, Path(name, "report.json"))
 
 
-def _remove_old() -> None:
-    """Remove environments that nobody has asked for in a while: each takes up to gigabytes."""
-    for stamp in (cache_dir() / "scratch").glob(f"*/{STAMP}"):
-        with contextlib.suppress(OSError):   # another process may be removing it
-            if stamp.stat().st_mtime < time.time() - KEPT_SECONDS:
-                shutil.rmtree(stamp.parent, ignore_errors=True)
-                _lock(stamp.parent).unlink(missing_ok=True)
-
-
 def _chooses(build: Build) -> tuple[object, ...]:
     """Return what orders builds by how good their choice of versions is."""
     return (build.free_threaded, not _released(build), [-int(part) for part in version_key(build.version)])
@@ -144,6 +133,8 @@ def _released(build: Build) -> bool:
 
 def _scratch(request: Request, build: Build, chosen: Chosen | None, say: Callable[[str], None]) -> Scratch | None:
     folder = _folder(request, build)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    hold(folder)
     if (ready := _ready(folder, build, request, chosen)) or request.offline:
         return ready
     with locked(_lock(folder), lambda: say(f"{build.label}: waiting for its environment")):
@@ -190,7 +181,7 @@ def _loaded(folder: Path, build: Build, missing: dict[str, str], newer: dict[str
 
 def _write_stamp(made: Scratch, build: Build, request: Request, chosen: Chosen | None) -> None:
     stamp = {"base": identity(build), "made": time.time(), "missing": made.missing, "newer": made.newer,
-             "request": asdict(request), "pins": chosen.pins if chosen else ()}
+             "request": asdict(request), "pins": chosen.pins if chosen else (), "bytes": size_of(made.folder)}
     fresh = made.folder / f"{STAMP}.new"
     fresh.write_text(json.dumps(stamp, indent=1))
     fresh.replace(made.folder / STAMP)
