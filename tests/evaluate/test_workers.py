@@ -3,10 +3,10 @@
 import pytest
 
 from tests.evaluate.made_up import PROJECT, finding, imports, inside, report, workers
-from tests.evaluate.places import at_hand, build_called, one_of_each, version
+from tests.evaluate.places import build_called, one_of_each, version
 from toolkit.evaluate import workers as measuring
 from toolkit.evaluate.evaluation import Broken, Missing
-from toolkit.evaluate.judge import InterpreterStatus, Status
+from toolkit.evaluate.judge import InterpreterStatus, Status, refusal_in
 from toolkit.evaluate.verdict import conclude_interpreters
 from toolkit.evaluate.workers import measure_workers, modules_inside
 from toolkit.evaluate.workers_text import lines, takes
@@ -20,10 +20,12 @@ except ValueError:
     os.kill(os.getpid(), signal.SIGSEGV)
 """
 FALLS_BACK = "try:\n    import falls.multi_free\nexcept ImportError:\n    pass\n"
+ABOVE = "try:\n    import old.single_plain\nexcept ImportError:\n    raise ImportError('read the manual')\n"
 PLACES = {
     "good": {"good/__init__.py": "import json, good.multi_best\n", "good/multi_best.so": None},
     "falls": {"falls/__init__.py": FALLS_BACK, "falls/multi_free.so": None},
     "refuses": {"refuses.py": "import old.single_plain\n", "old/__init__.py": "", "old/single_plain.so": None},
+    "above": {"above.py": ABOVE},
     "deadly": {"deadly.py": DEADLY},
 }
 
@@ -46,11 +48,10 @@ def place(site):
 
 @pytest.mark.parametrize("label", one_of_each())
 def test_every_kind_of_worker_is_measured_with_what_loads_in_interpreters(place, label):
-    found = measure_workers(place(label), ["good", "falls", "refuses", "absent"])
+    found = measure_workers(place(label), ["good", "falls", "refuses", "above", "absent"])
     assert found.modules == ("good", "falls")
-    ((name, error),) = found.refused
-    assert name == "refuses"
-    assert "old.single_plain does not support loading in subinterpreters" in error
+    assert [name for name, _ in found.refused] == ["refuses", "above"]
+    assert all("module old.single_plain does not support loading in subinterpreters" in why for _, why in found.refused)
     assert [name for name, _ in found.missing] == ["absent"]
     assert (found.thread.start.count, found.process.start.count) == (4, 2)
     assert (found.interpreter.start.count, found.create.count, found.destroy.count) == (5, 5, 5)   # 2 at once, 3 rounds
@@ -92,7 +93,7 @@ def test_what_loads_in_interpreters_of_the_projects_requirements_and_its_own_mod
 def test_times_are_told_on_a_quiet_machine_only_and_memory_always():
     quiet, busy = workers(), workers(run_queue=0.4)
     (told,) = lines([inside(workers=quiet)])
-    assert "interpreter 9.0 MiB and 180 ms [170 ms, 200 ms] (2.3 MiB and 9.00 ms without the imports), new process" in told
+    assert "interpreter 9.0 MiB and 180 ms [170 ms, 200 ms] (2.3 MiB and 9.00 ms without the imports), new" in told
     (untold,) = lines([inside(workers=busy)])
     assert "interpreter 9.0 MiB (2.3 MiB without the imports), new process 11.0 MiB, thread 20.0 KiB; " in untold
     assert " ms" not in untold
@@ -102,12 +103,20 @@ def test_times_are_told_on_a_quiet_machine_only_and_memory_always():
 
 
 def test_the_projects_own_module_that_interpreters_refuse_blocks_them():
-    refused = workers(refused=(("myapp", "ImportError: module myapp.fast does not support loading in subinterpreters"),))
+    refused = workers(refused=(("myapp", "ImportError: module myapp.fast does not support it"),))
     said = conclude_interpreters(inside(workers=refused), Missing(reason=""))
-    assert (said.word, said.reasons) == ("BLOCKED", (
-        "myapp cannot be imported in them: ImportError: module myapp.fast does not support loading in subinterpreters",))
+    assert (said.word, said.reasons) == (
+        "BLOCKED", ("myapp cannot be imported in them: ImportError: module myapp.fast does not support it",))
     broken = conclude_interpreters(inside(workers=Broken(reason="crashed with SIGSEGV")), Missing(reason=""))
     assert (broken.word, broken.reasons) == (
         "BLOCKED", ("a process whose interpreters import all of it: crashed with SIGSEGV",))
     assert conclude_interpreters(inside(workers=workers()), Missing(reason="")).reasons[-1] == (
         "each takes 9.0 MiB and 180 ms to start (a process 11.0 MiB and 230 ms)")
+
+
+def test_what_refused_is_named_whatever_stands_above_it():
+    output = """ImportError: PLEASE READ THIS FOR ADVICE
+Original error was: module numpy._core._umath does not support loading in subinterpreters
+ImportError: Unable to import required dependency numpy."""
+    assert refusal_in(output) == "numpy._core._umath does not support loading in subinterpreters"
+    assert refusal_in("ImportError: no module named numpy") == ""

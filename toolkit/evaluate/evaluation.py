@@ -197,7 +197,7 @@ class Workers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """How a process ends whose interpreters import all that loads in them; the standard library alone does it no harm."""
+    """How a process ends whose interpreters import all that loads; with the standard library alone it does not."""
 
     reason: str
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # mypyc names the module of a whole package after a hash of its sources.
 _MYPYC = re.compile(r"\b[0-9a-f]{20}__mypyc$")
+# What CPython says of an extension module that an interpreter with its own GIL cannot load.
+_REFUSED = re.compile(r"module (\S+) does not support loading in subinterpreters")
 
 
 class Status(StrEnum):
@@ -141,6 +143,16 @@ def judge_interpreters(seen: Seen) -> tuple[InterpreterStatus, tuple[str, ...]]:
     if failed := _failing_modules(seen, first):
         return InterpreterStatus.FAILS, failed
     return _interpreters_lost(seen, first)
+
+
+def refusal_in(output: str) -> str:
+    """Return which extension modules interpreters refused, by the tracebacks that a process printed; "": none.
+
+    A package that cannot do without says something else: "Unable to import required dependency numpy".
+    """
+    names = list(dict.fromkeys(_REFUSED.findall(output)))
+    does = "does" if len(names) == 1 else "do"
+    return f"{', '.join(names)} {does} not support loading in subinterpreters" if names else ""
 
 
 def _failing_modules(seen: Seen, first: ImportRun) -> tuple[str, ...]:

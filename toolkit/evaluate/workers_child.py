@@ -29,6 +29,16 @@ sys.path.extend(path for path in {path!r} if path not in sys.path)
 from importlib import import_module
 for name in {modules!r}: import_module(name)
 """
+# What refused stands behind whatever the packages above it say of it.
+TRIAL = """
+try:
+    import_module({name!r})
+except BaseException as error:
+    chain = [error]
+    while following := chain[-1].__cause__ or chain[-1].__context__: chain.append(following)
+    told = [line for each in chain for line in str(each).splitlines() if 'does not support loading' in line]
+    raise ImportError(told[0].rpartition(': ')[2] if told else f'{{type(error).__name__}}: {{error}}') from None
+"""
 
 
 def main() -> None:
@@ -158,7 +168,8 @@ def _refused(interpreters: Any, path: list[str], modules: list[str]) -> dict[str
         def prepare(self) -> None:
             self._ident = interpreters.create()
             for name in modules:
-                if error := run_in(interpreters, self._ident, SCRIPT.format(path=path, modules=[name])):
+                script = SCRIPT.format(path=path, modules=[]) + TRIAL.format(name=name)
+                if error := run_in(interpreters, self._ident, script):
                     refused[name] = error.strip().splitlines()[-1]
 
     trial = Trial(interpreters, "")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.evaluate.evaluation import Missing
-from toolkit.evaluate.judge import REFUSED
+from toolkit.evaluate.judge import refusal_in
 from toolkit.evaluate.machine import Calibration
 from toolkit.experiments.trial import TrialSpec
 from toolkit.gil import preload
@@ -246,9 +246,8 @@ def _pools(text: str) -> dict[str, int]:
 def _why(answer: Answer, cell: Cell) -> str:
     """Return why there is no measurement; the budget is what limits its time here, and there is no --timeout."""
     reason = answer.reason.partition("; raise --timeout")[0]
-    # What refused stands behind whatever the packages above it say: "Unable to import required dependency numpy".
-    if refused := list(dict.fromkeys(REFUSED.findall(answer.output))):
-        return f"{', '.join(refused)} {'does' if len(refused) == 1 else 'do'} not support loading in subinterpreters"
+    if cell.model == "subinterpreters" and (refusal := refusal_in(answer.output)):
+        return refusal
     if answer.kind == "hang" and cell.workers > 1:
         reason += f"; its {cell.workers} threads are in each other's way, or wait for ever"
     return reason
