@@ -25,7 +25,7 @@ def test_order_of_everything_together():
     assert lost.startswith("3.14t: protobuf runs without its C code")
     assert race.startswith("src/myapp/counter.py:17: guard Counter.total")
     assert other.startswith("src/myapp/counter.py:88: guard Pool.free")
-    assert tests.startswith("3.15t: let the tests be run")
+    assert tests.startswith("3.15t: have its tests run")
     assert place.startswith("cache.py:41: let each thread have an object of its own")
     assert pool.startswith("set OPENBLAS_NUM_THREADS=1")
     assert last.startswith("try processes on 3.14 with")
@@ -48,12 +48,13 @@ def test_failing_tests_and_tests_not_run():
     assert steps(found(**both)) == ()
     assert steps(found(tests=suite(errors=1, lacking=("psutil",)))) == (
         "3.14t: let the tests do without psutil, or replace it",)
-    assert steps(found(tests=NOT_DONE)) == ("3.14t: let the tests be run (not asked for)",)
+    assert steps(found(tests=NOT_DONE)) == ("3.14t: have its tests run, named by --tests if need be (not asked for)",)
 
 
 def test_libraries_lines_and_short_waits_are_nobodys_step():
     places = (replace(CACHE, file="site-packages/lxml/html.py"), replace(CACHE, file="lib/python3.14t/threading.py"),
-              replace(CACHE, seconds=0.001))
+              replace(CACHE, seconds=0.001), replace(CACHE, file="<frozen genericpath>"),
+              replace(CACHE, what="the GIL"))
     assert steps(found(contention=Contention(inflation=1.0, parked=0.2, places=places))) == ()
 
 

@@ -48,6 +48,16 @@ def test_exit_code_is_1_when_every_build_is_blocked():
     assert exit_code(replace(given, conclusions=(first, replace(second, word=Word.INCONCLUSIVE), *others))) == 0
 
 
+def test_way_to_a_culprit_names_each_package_once():
+    way = ("site-packages/bs4/__init__.py:3", "site-packages/bs4/builder.py:7",
+           "lib/python3.14t/importlib/__init__.py:88", "site-packages/six.py:9", "site-packages/lxml/html.py:41")
+    given = evaluation()
+    first, *others = given.builds
+    told = replace(first, tests=replace(first.tests, imports=(replace(first.tests.imports[0], way=way),)))
+    shown = " ".join(terminal.render(document(replace(given, builds=(told, *others))), width=100).split())
+    assert "through src/myapp/io.py:3 -> bs4 -> six; 7.0, the newest" in shown
+
+
 def test_waits_of_a_busy_moment_and_uneven_threads_are_said():
     first, *others = evaluation().builds
     uneven = replace(first, gain=replace(first.gain, queued=0.4, threads=3, busiest=0.8))

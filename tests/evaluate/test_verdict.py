@@ -13,6 +13,7 @@ from tests.evaluate.made_up import (
     found,
     gain,
     inside,
+    lxml,
     ratio,
     report,
     suite,
@@ -157,8 +158,8 @@ def test_few_waits_on_a_machine_that_was_busy_just_then_prove_nothing():
 
 def test_program_of_one_thread_is_told_from_threads_that_never_wait():
     verdict = conclude(found(gain=replace(gain(wait=0.0), busiest=0.99)), QUIET, CLEAN)
-    assert verdict.reasons == ("threads wait for the GIL 0.0 % of their time on 3.14: no gain; all the work is one "
-                               "thread's",)
+    assert verdict.reasons == (("threads wait for the GIL 0.0 % of their time on 3.14: no gain; all the work "
+                               "is one thread's"),)
 
 
 def test_measured_gain_beats_a_low_prediction():
@@ -189,6 +190,16 @@ def test_nothing_run_is_low_confidence():
 def test_subinterpreters(statuses, word):
     verdict = conclude_interpreters(inside(*(finding(Status.READY, status) for status in statuses)), QUIET)
     assert (verdict.target, verdict.word) == ("subinterpreters on 3.14", word)
+
+
+def test_module_that_refuses_is_told_once_with_all_that_import_it():
+    refused = lxml().seen.interpreters
+    soup = replace(finding(Status.READY, InterpreterStatus.FAILS), name="soup")
+    other, soup = (replace(each, seen=replace(each.seen, interpreters=refused))
+                   for each in (replace(soup, name="feeds"), soup))
+    assert conclude_interpreters(inside(soup, lxml(), other), QUIET).reasons == (
+        "lxml 6.1 cannot be imported: lxml.etree refuses; soup and feeds import it",)
+    assert "soup 6.1 cannot be imported: lxml.etree refuses" in conclude_interpreters(inside(soup), QUIET).reasons
 
 
 def test_subinterpreters_not_looked_at():

@@ -29,6 +29,7 @@ LIMITS = {"OpenBLAS": "OPENBLAS_NUM_THREADS", "MKL": "MKL_NUM_THREADS", "BLIS": 
           "OpenMP": "OMP_NUM_THREADS"}
 LEAST_WAITED = 0.02   # seconds of all threads: less costs nobody anything
 MOST_LINES = 3
+THE_GIL = "the GIL"   # what is waited for where a package has turned it on
 
 
 def next_steps(
@@ -78,7 +79,7 @@ def _races(races: Races | Missing) -> Iterator[str]:
 def _tests(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
     for build in builds:
         if isinstance(build.tests, Missing):
-            yield f"{build.build.label}: let the tests be run ({build.tests.reason})"
+            yield f"{build.build.label}: have its tests run, named by --tests if need be ({build.tests.reason})"
             continue
         if build.tests.lacking and build.tests.errors:
             yield f"{build.build.label}: let the tests do without {', '.join(build.tests.lacking)}, or replace it"
@@ -94,7 +95,8 @@ def _contention(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
     """Yield the project's own lines where threads wait for each other; what a library does there is its own affair."""
     lines = {(place.file, place.line): None for build in builds if not isinstance(build.contention, Missing)
              for place in build.contention.places
-             if not place.file.startswith(("/", "lib/", "site-packages/")) and place.seconds >= LEAST_WAITED}
+             if not place.file.startswith(("/", "<", "lib/", "site-packages/")) and place.seconds >= LEAST_WAITED
+             and place.what != THE_GIL}
     for file, line in list(lines)[:MOST_LINES]:
         yield f"{file}:{line}: let each thread have an object of its own there, and merge them later"
 

@@ -115,11 +115,18 @@ def _ways(report: BuildReport, finding: Finding, places: dict[str, Place], flips
                  if extension.name == first), "")
     more = f" and {len(others)} more" if others else ""
     if place := places.get(first):
-        steps = [f"{place.file}:{place.line}", *place.way]
+        steps = [f"{place.file}:{place.line}", *_packages(place.way, first)]
     else:
         steps = list(dict.fromkeys(step.module for step in way_to(report, first)))
     via = f"; through {' -> '.join(steps)}" if steps else ""
     return f"{first}{file}{more}, seen by {users[first]}{via}{_newest(report, finding)}"
+
+
+def _packages(way: Sequence[str], module: str) -> list[str]:
+    """Return the packages on a way of "file:line", each once, without the one that `module` is in; --json has lines."""
+    inside = [step.partition("site-packages/")[2].partition(":")[0] for step in way]
+    names = (step.partition("/")[0].removesuffix(".py") for step in inside if step)
+    return [name for name in dict.fromkeys(names) if name != module.partition(".")[0]]
 
 
 def _untagged(file: str) -> str:

@@ -69,7 +69,7 @@ def _build_row(
 
 
 def _shown(target: str) -> str:
-    return target.replace(" on ", " ")   # the table has little room
+    return target.replace("subinterpreters", "subint").replace(" on ", " ")   # the table has little room
 
 
 def _absent(missing: Missing, notes: Footnotes) -> Entry:
@@ -89,9 +89,9 @@ def _extensions(report: BuildReport) -> str:
 
 
 def _gil(found: BuildEvaluation, report: BuildReport) -> str:
-    culprits = [each.name for each in report.findings if each.verdict.status is Status.GIL]
-    if culprits or report.unowned:
-        return f"no: {_some([*culprits, *report.unowned])}"
+    culprits = [*(each.name for each in report.findings if each.verdict.status is Status.GIL), *report.unowned]
+    if culprits:
+        return f"no: {culprits[0] if len(culprits) == 1 else len(culprits)}"   # they are named below
     if isinstance(found.tests, Missing):
         return "at import"
     return {True: "no: tests", False: "yes", None: "at import"}[found.tests.gil_end]

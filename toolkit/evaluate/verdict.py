@@ -245,7 +245,7 @@ def conclude_interpreters(found: InterpretersEvaluation, machine: MachineFacts |
     gain, slow = _by_model(found.measured, f"threads of {found.build.label}", machine)
     price = list(takes(found.workers)) if isinstance(found.workers, Workers) else []
     if failing:
-        word, reasons = Word.BLOCKED, [_in_interpreters(each) for each in failing]
+        word, reasons = Word.BLOCKED, list(_failing(failing))
     elif stops := list(_stops(found)):
         word, reasons = Word.BLOCKED, stops
     elif unknown:
@@ -303,11 +303,33 @@ def _by_model(
     return ([], [text]) if measured.hi < WORTH else ([text], [])
 
 
+def _failing(failing: Sequence[Finding]) -> Iterator[str]:
+    """Yield why packages fail in interpreters, once for a module that refuses and all packages that import it."""
+    owners = {extension.name: each for each in failing for extension in each.seen.extensions}
+    behind: dict[str, tuple[Finding, list[str]]] = {}
+    for each in failing:
+        refusing = [owners[module] for module in _refusing(each) if module in owners]
+        causes = [each] if each in refusing or not refusing else refusing
+        for name, cause in {cause.name: cause for cause in causes}.items():
+            behind.setdefault(name, (cause, []))[1].append(each.name)
+    for name, (cause, importing) in behind.items():
+        others = [each for each in importing if each != name]
+        by = f"; {_listed(others)} import{'s' * (len(others) == 1)} it" if others else ""
+        yield f"{_in_interpreters(cause)}{by}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def _refusing(finding: Finding) -> list[str]:
+    """Return the modules that refused, whatever the package says of it."""
+    return list(dict.fromkeys(load.name for run in finding.seen.interpreters for load in run.loads
+                              if REFUSAL in (load.error or "")))
+
+
 def _in_interpreters(finding: Finding) -> str:
-    # What refused stands behind whatever the package says of it.
-    refusing = dict.fromkeys(load.name for run in finding.seen.interpreters for load in run.loads
-                             if REFUSAL in (load.error or ""))
-    if refusing:
+    if refusing := _refusing(finding):
         more = f" and {len(refusing) - 1} more" if len(refusing) > 1 else ""
         does = "loses its C code" if finding.interpreters is InterpreterStatus.LOST else "cannot be imported"
         return f"{_named(finding)} {does}: {next(iter(refusing))}{more} refuse{'s' * (len(refusing) == 1)}"
