@@ -34,6 +34,7 @@ CRASH = run(kind="crash", reason="crashed with SIGSEGV", during=C, imported=(), 
 HANG = run(kind="hang", reason="did not end within 9 s", during=C, imported=(), gil_on=None)
 FAILS = run(imported=(), failed=(("thing", "ImportError: no"),))
 
+NO_SQLITE = "ModuleNotFoundError: No module named '_sqlite3'"
 CASES = {
     "not installed": (Seen(distribution=None, missing="no wheel for this build"), Status.NO_WHEEL),
     "an old version from before its C code, as the new one has no wheel": (
@@ -54,6 +55,12 @@ CASES = {
         Status.READY),
     "in the wheel of the twin alone": (
         Seen(distribution=PURE, run=run(), reference=run(load()), reference_distribution=THING), Status.LOST),
+    "loaded by its name alone, where the package itself loads it with the GIL": (
+        Seen(distribution=THING, extensions=(extension(),), run=run(load(part="extensions")), reference=run(load()),
+             reference_distribution=THING), Status.LOST),
+    "loaded by its name alone on both": (
+        Seen(distribution=THING, extensions=(extension(),), run=run(load(part="extensions")),
+             reference=run(load(part="extensions")), reference_distribution=THING), Status.READY),
     "libraries for ctypes in the wheel of the twin alone": (
         Seen(distribution=PURE, run=run(), reference=run(), reference_distribution=LIBRARIES), Status.LOST),
     "libraries for ctypes in both": (
@@ -71,6 +78,9 @@ CASES = {
     "cannot be imported": (Seen(distribution=THING, run=FAILS), Status.FAILS),
     "cannot be imported here alone": (
         Seen(distribution=THING, run=FAILS, reference=run(load()), reference_distribution=THING), Status.FAILS),
+    "cannot be imported as the build lacks a part of the standard library": (
+        Seen(distribution=THING, run=run(imported=(), failed=(("thing", NO_SQLITE),)), reference=run(load()),
+             reference_distribution=THING), Status.INTERPRETER),
     "cannot be imported anywhere": (
         Seen(distribution=THING, run=FAILS, reference=FAILS, reference_distribution=THING), Status.UNKNOWN),
     "crash": (Seen(distribution=THING, run=CRASH, control=run()), Status.CRASH),
@@ -118,6 +128,7 @@ INTERPRETERS = {
     "loads": ((run(load()),) * 3, (), InterpreterStatus.OK),
     "raises": ((run(REFUSED, imported=(), failed=(("thing", "ImportError"),)),), (), InterpreterStatus.FAILS),
     "goes on without": ((run(SWALLOWED),), (), InterpreterStatus.LOST),
+    "goes on without asking for it": ((run(load(part="extensions")),), (), InterpreterStatus.LOST),
     "nobody replaces what is asked for by name": ((run(BY_NAME),), (), InterpreterStatus.FAILS),
     "most inner modules fail": (
         (run(SWALLOWED, failed=(("thing.a", "ImportError"), ("thing.b", "ImportError"))),), (),

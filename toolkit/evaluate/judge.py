@@ -6,6 +6,7 @@ The order of the checks is the order of what a user must deal with first.
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -89,7 +90,7 @@ def judge(seen: Seen) -> Verdict:
     if run and run.kind in {"crash", "hang", "exit", "starting"}:
         return _broken(seen, run)
     if failed := _failed(seen):
-        return Verdict(status=Status.FAILS, reasons=failed)
+        return _fails(failed)
     if culprits := gil_users(seen):
         return _gil(seen, culprits)
     return _whole(seen)
@@ -119,12 +120,24 @@ def gil_users(seen: Seen) -> dict[str, str]:
 
 
 def lost_modules(seen: Seen) -> tuple[str, ...]:
-    """Return the extension modules that were loaded on the build with the GIL but not here."""
+    """Return the extension modules that were loaded on the build with the GIL but not here.
+
+    One that the package itself loads there must be loaded by the package here: that it could be does not help.
+    """
     if seen.reference is None or seen.run is None or seen.reference_distribution is None:
         return ()
     owned = {name for name, _ in seen.reference_distribution.extensions}
-    here = {_comparable(name) for name in seen.run.loaded}
-    return tuple(sorted(name for name in seen.reference.loaded & owned if _comparable(name) not in here))
+    here, unused = ({_comparable(name) for name in names} for names in (seen.run.loaded, _only_by_name(seen.run)))
+    by_itself = seen.reference.loaded - _only_by_name(seen.reference)
+    return tuple(sorted(name for name in seen.reference.loaded & owned if _comparable(name) not in here
+                        or (name in by_itself and _comparable(name) in unused)))
+
+
+def _only_by_name(run: ImportRun) -> set[str]:
+    """Return what was loaded as somebody asked for that very module and the package did not."""
+    loads = [load for load in run.loads if load.error is None]
+    return ({load.name for load in loads if load.part == "extensions"}
+            - {load.name for load in loads if load.part != "extensions"})
 
 
 def judge_interpreters(seen: Seen) -> tuple[InterpreterStatus, tuple[str, ...]]:
@@ -180,13 +193,14 @@ def _cause(run: ImportRun, name: str) -> str:
 def _interpreters_lost(seen: Seen, first: ImportRun) -> tuple[InterpreterStatus, tuple[str, ...]]:
     assert seen.run is not None
     owned = [load for load in seen.run.loads if load.error is None and owns(seen.distribution, load)]
-    lost = [load for load in owned if load.name not in first.loaded]
+    missed = _only_by_name(first) - _only_by_name(seen.run)
+    lost = [load for load in owned if load.name not in first.loaded or load.name in missed]
     if not lost:
         return InterpreterStatus.OK, ()
     errors = {load.name: load.error for load in first.loads if load.error}
-    reasons = tuple(f"{load.name}: {errors.get(load.name) or 'not loaded'}" for load in lost)
+    reasons = tuple(f"{load.name}: {errors.get(load.name) or 'not loaded by the package'}" for load in lost)
     # Where no module of the package goes on without it, who needs it gets the error.
-    replaced = {load.name for load in first.loads if load.swallowed} | (
+    replaced = {load.name for load in first.loads if load.swallowed} | missed | (
         {load.name for load in lost} - {load.name for load in first.loads})
     return (InterpreterStatus.FAILS if replaced.isdisjoint(load.name for load in lost) else InterpreterStatus.LOST,
             reasons)
@@ -220,6 +234,19 @@ def _failed(seen: Seen) -> tuple[str, ...]:
     return tuple(f"{name}: {error}" for name, error in failed.items())
 
 
+def _fails(failed: tuple[str, ...]) -> Verdict:
+    if all(_lacks_stdlib(reason) for reason in failed):
+        return Verdict(status=Status.INTERPRETER, reasons=tuple(
+            f"{reason}; this build lacks that part of the standard library" for reason in failed))
+    return Verdict(status=Status.FAILS, reasons=failed)
+
+
+def _lacks_stdlib(reason: str) -> bool:
+    """Return whether an import failed as the interpreter was built without a library: `_sqlite3`, `_ctypes`, `zlib`."""
+    told = re.search(r"No module named '(_\w+|zlib|readline)'$", reason)
+    return told is not None and told[1] in sys.stdlib_module_names
+
+
 def _failed_roots(seen: Seen) -> dict[str, str]:
     if not seen.run or not seen.distribution:
         return {}
@@ -247,7 +274,8 @@ def _lost_reason(seen: Seen, name: str) -> str:
         return f"{name}: {errors[name]}"
     has_file = seen.distribution and any(_comparable(each) == _comparable(name)
                                          for each, _ in seen.distribution.extensions)
-    return f"{name}: its file is there but was not loaded" if has_file else f"{name}: not in the wheel of this build"
+    return (f"{name}: its file is there but the package does not load it" if has_file
+            else f"{name}: not in the wheel of this build")
 
 
 def _unknown(seen: Seen) -> tuple[str, ...]:
