@@ -54,7 +54,7 @@ class Steps:
         self.step("newest")
         return reports
 
-    def prepare(self, request, builds, say):
+    def prepare(self, request, builds, *_):
         self.step("benches")
         return {build.label: Scratch(folder=Path("/scratch") / build.label, distributions=()) for build in builds}
 

@@ -15,6 +15,7 @@ from toolkit.builds.find import find_builds, select_builds
 from toolkit.commands.options import duration
 from toolkit.errors import BuildError, ToolkitError, UnknownNameError
 from toolkit.evaluate import doctor_document as documents
+from toolkit.evaluate.chains import asked_for
 from toolkit.evaluate.current import current_requirements
 from toolkit.evaluate.doctor import Options, diagnose, with_newest
 from toolkit.evaluate.explain import Beside, explain
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from toolkit.builds.find import FoundBuilds
     from toolkit.evaluate.doctor import BuildReport
+    from toolkit.evaluate.locks import Locked
     from toolkit.model import Build
     from toolkit.report.document import Document
 
@@ -84,40 +86,55 @@ def run(args: argparse.Namespace) -> int:
         return 0
     found = find_builds(args.build, project_dir=Path.cwd())
     builds = _targets(found, args.builds)
-    request = Request(requirements=_requirements(args), sdists=args.build_sdists, offline=args.offline)
+    locked = _locked(args)
+    requirements = tuple(each.pin for each in locked) if args.lock else _requirements(args)
+    request = Request(requirements=requirements, sdists=args.build_sdists, offline=args.offline,
+                      asked=asked_for({each.name: each.needs for each in locked}))
     options = Options(limit=args.timeout, interpreters=args.interpreters)
     reports = diagnose(request, builds, found.builds, options, _say)
     if len(reports) < len(builds) and args.offline:
-        return _metadata_only(args, builds)
+        return _metadata_only(args, builds, locked)
     if not args.offline and any("==" in text for text in request.requirements):
         reports = with_newest(reports, found.builds, options, _say)
     blocked = any(report.blocked for report in reports)
     if args.json:
         print(json.dumps(documents.plain(reports), indent=1))
         return int(blocked)
-    _show(_explained(args, builds, reports) if args.explain else documents.document(reports))
+    _show(_explained(args.explain, reports, locked, builds) if args.explain else documents.document(reports))
     return int(blocked)
 
 
-def _explained(args: argparse.Namespace, builds: Sequence[Build], reports: Sequence[BuildReport]) -> Document:
-    beside = Beside(locked=read_lock(args.lock) if args.lock else (), builds=tuple(builds))
-    shown = explain(reports, args.explain, beside)
+def _locked(args: argparse.Namespace) -> tuple[Locked, ...]:
+    """Return what the lock that is named pins, of the packages that are named; nothing without one."""
+    if not args.lock:
+        return ()
+    locked = read_lock(args.lock)
+    wanted = {name_of(_checked(text)): text for text in args.packages}
+    if absent := [text for name, text in wanted.items() if name not in {each.name for each in locked}]:
+        raise UnknownNameError(f"{args.lock} does not pin {', '.join(absent)}")
+    return tuple(each for each in locked if not wanted or each.name in wanted)
+
+
+def _explained(
+    name: str, reports: Sequence[BuildReport], locked: Sequence[Locked], builds: Sequence[Build]
+) -> Document:
+    shown = explain(reports, name, Beside(locked=tuple(locked), builds=tuple(builds)))
     if not shown.sections:
-        raise UnknownNameError(f"no package, extension module or file {args.explain!r} here")
+        raise UnknownNameError(f"no package, extension module or file {name!r} here")
     return shown
 
 
-def _metadata_only(args: argparse.Namespace, builds: Sequence[Build]) -> int:
+def _metadata_only(args: argparse.Namespace, builds: Sequence[Build], locked: Sequence[Locked]) -> int:
     """Say which files the lock has for each build: neither good news nor bad, so the code is 0."""
     lock = args.lock or _lock_here()
     if lock is None:
         raise ToolkitError("nothing of this was installed before, and there is no lock file here to read; call it once "
                            "without --offline, or name a lock with --lock")
     asked = {name_of(text) for text in args.packages}
-    locked = [each for each in read_lock(lock) if not asked or each.name in asked]
+    locked = locked or [each for each in read_lock(lock) if not asked or each.name in asked]
     offers = {build.label: offered(locked, build) for build in builds}
     if args.explain:
-        _show(_explained(argparse.Namespace(**vars(args) | {"lock": lock}), builds, ()))
+        _show(_explained(args.explain, (), locked, builds))
     elif args.json:
         print(json.dumps({"metadata_only": True, "lock": str(lock), "builds": {
             label: [asdict(each) for each in found] for label, found in offers.items()}}, indent=1))
@@ -129,7 +146,7 @@ def _metadata_only(args: argparse.Namespace, builds: Sequence[Build]) -> int:
 def _requirements(args: argparse.Namespace) -> tuple[str, ...]:
     if args.packages:
         return tuple(_checked(text) for text in args.packages)
-    return tuple(each.pin for each in read_lock(args.lock)) if args.lock else current_requirements()
+    return current_requirements()
 
 
 def _checked(text: str) -> str:

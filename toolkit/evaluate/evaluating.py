@@ -23,6 +23,7 @@ from toolkit.evaluate.evaluation import (
     TestRun,
     Workers,
 )
+from toolkit.evaluate.installing import name_of
 from toolkit.evaluate.locks import Locked, read_lock
 from toolkit.evaluate.next_steps import next_steps
 from toolkit.evaluate.project import find_project
@@ -134,7 +135,10 @@ class Evaluator:
     def _request(self, beside: Sequence[str] = ()) -> scratch.Request:
         """Return what is to be installed: the lock's versions where there is one, and what is needed beside."""
         runtime = tuple(each.pin for each in self._locked) or self.project.requirements
-        return scratch.Request(requirements=(*runtime, *beside), sdists=self._asked.sdists, offline=self._asked.offline)
+        # What a lock has for others is imported by those.
+        asked = tuple(map(name_of, (*self.project.requirements, *beside))) if self._locked else ()
+        return scratch.Request(requirements=(*runtime, *beside), sdists=self._asked.sdists, offline=self._asked.offline,
+                               asked=asked)
 
     def _readiness(self, builds: Sequence[Build], *, interpreters: bool) -> dict[str, BuildReport | Missing]:
         """Return what the packages do on each build, by its label."""
@@ -180,7 +184,7 @@ class Evaluator:
             return dict.fromkeys((build.label for build in builds), NO_TIME)
         request = self._request((*self.project.test_requirements, *needed_by(self.project.tests)))
         try:
-            made = scratch.prepare(request, builds, self._say)
+            made = scratch.prepare(request, builds, self._say, self._at_hand)
         except ToolkitError as error:
             return dict.fromkeys((build.label for build in builds), Missing(reason=str(error)))
         return {build.label: self._bench(folder, build, made.get(build.label)) for build in builds}
