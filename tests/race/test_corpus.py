@@ -22,8 +22,7 @@ from tests.race.expectations import Expectation, Found, Head, Place, disagreemen
 WHOLE = os.environ.get("GILSCOPE_RACE_CORPUS") == "all"
 SAMPLE = 8            # one of so many programs with the Python core
 AT_ONCE = 2           # processes
-# asyncio/executor_not_awaited is clean in one of forty runs: where the task ends before asyncio asks to be told, it is
-# taken for ordered, and why is not known.  What a race-free program must not be told of gets no second run.
+# What a racy program does is up to chance, too; what a race-free one must not be told of gets no second run.
 MORE_RUNS = 2
 
 

@@ -472,6 +472,32 @@ def test_to_thread_and_run_in_executor_order_both_ways(core):
     assert not core.raced
 
 
+@pytest.mark.parametrize(("awaits_first", "raced"), [(False, {"x"}), (True, set())])
+def test_a_task_that_was_done_when_the_loop_got_its_future(core, unseen, awaits_first, raced):
+    """By luck: what the loop does before it awaits the task is unordered, what it does then is not."""
+    go = Unseen()
+
+    class Prompt(ThreadPoolExecutor):
+        def submit(self, fn, /, *args):
+            future = super().submit(fn, *args)
+            future.add_done_callback(lambda _: unseen.set())     # in the worker: the task waits for `go`
+            go.set()
+            unseen.wait()
+            return future
+
+    async def main():
+        with Prompt(1) as executor:
+            task = asyncio.get_running_loop().run_in_executor(executor, lambda: (go.wait(), core.write("x"), 7)[-1])
+            if awaits_first:
+                assert await task == 7
+            core.write("x")
+            assert await task == 7
+
+    asyncio.run(main())
+    go.close()
+    assert core.raced == raced
+
+
 def test_two_tasks_in_threads_are_unordered(core, unseen):
     both = meet()
 

@@ -6,6 +6,8 @@ and within one loop one thread does everything.
 
 from __future__ import annotations
 
+from _thread import get_ident
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -32,7 +34,17 @@ class Loops:
 
     def patch_base_events(self, module: Any) -> None:
         """Patch what hands over."""
-        self._layer.hook(module.BaseEventLoop, "call_soon_threadsafe", self.handing, muted=False)
+        hook, loop = self._layer.hook, module.BaseEventLoop
+        hook(loop, "call_soon_threadsafe", self.handing, muted=False)
+        hook(loop, "run_in_executor", self.submits, self.submitted, self.submitted, muted=False)
+
+    def submits(self, loop: Any, *_arguments: Any, **_named: Any) -> None:
+        """Say that the loop is about to get a future of an executor's."""
+        self._layer.in_executor[get_ident()] = loop
+
+    def submitted(self, *_arguments: Any, **_named: Any) -> None:
+        """Say no longer."""
+        self._layer.in_executor.pop(get_ident(), None)
 
     def handing(self, loop: Any, *_arguments: Any, **_named: Any) -> None:
         """Give the loop the clock of whoever hands over, before it can see the handle."""

@@ -6,6 +6,7 @@ The conditions inside are muted, callbacks are not.
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 from types import FunctionType
 
 from toolkit.race.sync.layer import like
@@ -38,7 +39,7 @@ class Futures:
         for name in ("result", "exception", "done", "cancelled", "_get_snapshot"):    # the last: 3.14
             hook(future, name, None, self.looked, self.looked)
         self._layer.unmuted(future, "_invoke_callbacks")
-        self._layer.put(future, "add_done_callback", adds_callbacks(self._core, future.add_done_callback))
+        self._layer.put(future, "add_done_callback", adds_callbacks(self._layer, future.add_done_callback))
         self._patch_wait(module)
         hook(module._AcquireFutures, "__enter__")  # noqa: SLF001  it has the futures' mutexes in hand, all at once
         hook(module._AcquireFutures, "__exit__")  # noqa: SLF001
@@ -75,17 +76,34 @@ class Futures:
             self._core.acquire(future)
 
 
-def adds_callbacks(core: Core, original: Callable[..., Any]) -> Callable[..., Any]:
+def adds_callbacks(layer: Layer, original: Callable[..., Any]) -> Callable[..., Any]:
     """Return an `add_done_callback` whose callbacks know what made the future done, also if it is already."""
 
     def add_done_callback(self: Any, fn: Callable[[Any], Any]) -> Any:
-        # asyncio's own passes the future on to the loop, which asks it for its result in a callback to come.  Where the
-        # future is done already it runs here and now, and must not order what the loop does until then.
-        if not callable(fn) or (type(fn) is FunctionType and fn.__module__ == "asyncio.futures"):
+        if not callable(fn):
             return original(self, fn)
-        return original(self, core.wrap(fn, core.acquire, muted=False))
+        # asyncio's own passes the future on to the loop, which asks it for its result in a callback to come.
+        if type(fn) is FunctionType and fn.__module__ == "asyncio.futures":
+            return original(self, in_its_turn(layer, fn) if get_ident() in layer.in_executor else fn)
+        return original(self, layer.core.wrap(fn, layer.core.acquire, muted=False))
 
     return like(original, add_done_callback)
+
+
+def in_its_turn(layer: Layer, fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a callback that `run_in_executor` gives a future, which may be done by then.
+
+    That is luck, and the callback, called here and now, would order all that the loop does from here on after the task.
+    So the loop calls it in a turn to come, as where the task takes longer, and as CPython 3.12 always does.
+    """
+    def call(future: Any) -> None:
+        loop = layer.in_executor.get(get_ident())
+        if loop is not None and sys.modules["asyncio.events"]._get_running_loop() is loop:  # noqa: SLF001  it asks so itself
+            loop.call_soon(fn, future)
+        else:
+            fn(future)
+
+    return call
 
 
 def yields_finished(core: Core, module: Any) -> Callable[..., Any]:

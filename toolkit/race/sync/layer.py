@@ -27,11 +27,13 @@ class Layer:
     Attributes:
         core: Where the order goes.
         overlap: Seconds a new thread waits before it runs its target, and a worker before its first tasks; 0: none.
+        in_executor: Event loops that are within `run_in_executor`, by the ident of the thread.
     """
 
     def __init__(self, core: Core, overlap: float) -> None:
         self.core = core
         self.overlap = overlap
+        self.in_executor: dict[int, Any] = {}
         self._undos: list[Callable[[], None]] = []
         self._moments: dict[int, int] = {}      # thread ident -> pauses it made
         self._moments_left = MOMENTS if overlap > 0 else 0
