@@ -12,7 +12,7 @@ from tests.conformance.builds import ROOT
 from tests.measure.children import MARK, still_alive
 from toolkit.evaluate.evaluation import Missing
 from toolkit.evaluate.project import PYTEST, find_project
-from toolkit.evaluate.racing import as_program, check_races, facts
+from toolkit.evaluate.racing import FOUND, as_program, check_races, facts
 from toolkit.evaluate.testing import Bench, Shown
 
 RACY = """
@@ -67,6 +67,22 @@ def test_its_repair_is_clean(tmp_path, monkeypatch):
 def test_confirmed_race_says_so(tmp_path, monkeypatch):
     (race,) = check(tmp_path, monkeypatch, RACY, confirm=3).found
     assert race.confirmed
+
+
+def test_race_is_kept_when_its_confirming_run_does_not_end(tmp_path, monkeypatch):
+    commands = []
+
+    def run_once(command, *_, **__):
+        commands.append(command)
+        told = Path(next(word for word in command if word.startswith("--json=")).removeprefix("--json="))
+        if len(commands) > 1:
+            return "hang: not done within 9 s"
+        told.write_text((ROOT / "tests/golden/race.json").read_text())
+        return FOUND
+
+    monkeypatch.setattr("toolkit.evaluate.racing.run_bounded", run_once)
+    assert check(tmp_path, monkeypatch, RACY, confirm=1).found
+    assert ["--confirm=1" in command for command in commands] == [False, True]
 
 
 def test_hang_is_a_reason(tmp_path, monkeypatch):
