@@ -9,10 +9,13 @@ from tests.evaluate.made_up import (
     CLEAN,
     NOT_DONE,
     QUIET,
+    REFUSED,
     finding,
     found,
     gain,
+    imports,
     inside,
+    load,
     lxml,
     ratio,
     report,
@@ -205,6 +208,13 @@ def test_module_that_refuses_is_told_once_with_all_that_import_it():
 def test_subinterpreters_not_looked_at():
     given = InterpretersEvaluation(build=make_build("3.14"), readiness=NOT_DONE, measured=NOT_DONE)
     assert conclude_interpreters(given, QUIET).word is Word.INCONCLUSIVE
+
+
+def test_package_that_loses_its_c_code_is_charged_with_its_own_modules_alone():
+    refused = (imports(*(load(name=name, file="", error=REFUSED) for name in ("yarl.quoting", "lxml.etree"))),)
+    lost = replace(lxml(), interpreters=InterpreterStatus.LOST, seen=replace(lxml().seen, interpreters=refused))
+    reasons = conclude_interpreters(inside(lost), QUIET).reasons
+    assert reasons == ("lxml 6.1 loses its C code: lxml.etree refuses",)
 
 
 def test_subinterpreters_by_a_measured_workload_are_sure():

@@ -54,7 +54,8 @@ def add_parser(commands: Any) -> None:
                         help="Measure what one thread costs, what threads gain and where they wait, by this script or "
                              "by calls of this function from several threads. Without it nothing is said of speed.")
     parser.add_argument("--builds", metavar="LABELS",
-                        help=f"Look at these builds, like 3.14t,3.15t (default: the {NEWEST} newest without a GIL).")
+                        help=f"Look at these builds, like 3.14t,3.15t (default: the {NEWEST} newest without a GIL). "
+                             "Their twins with a GIL are judged for subinterpreters and processes.")
     parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
                         help="Add the interpreter at PATH under the name LABEL. For one that is not found.")
     parser.add_argument("--budget", metavar="TIME", type=duration, default=BUDGET,

@@ -200,9 +200,11 @@ def _gains(gain: Gain) -> Iterator[str]:
 def _ready(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
     assert not isinstance(found.readiness, Missing)
     files = sum(len(finding.seen.extensions) for finding in found.readiness.findings)
-    yield f"{files} extension files do without the GIL, as their slots and their imports say"
+    yield (f"{files} extension files do without the GIL, as their slots and their imports say" if files
+           else "no extension file is in the way")
     if not isinstance(found.tests, Missing):
-        passed = f"{found.tests.passed} tests pass" if found.tests.passed is not None else "the tests pass"
+        passed = {None: "the tests pass", 1: "1 test passes"}.get(
+            found.tests.passed, f"{found.tests.passed} tests pass")
         yield f"{passed}, and the GIL is off at their end"
     if isinstance(found.cost, Missing):
         yield f"what it costs one thread was not measured: {found.cost.reason}"
@@ -329,7 +331,10 @@ def _refusing(finding: Finding) -> list[str]:
 
 
 def _in_interpreters(finding: Finding) -> str:
-    if refusing := _refusing(finding):
+    owned = {name for name, _ in finding.seen.distribution.extensions} if finding.seen.distribution else set()
+    refusing = _refusing(finding)
+    # Those of what it needs have a line of their own, unless it has none itself.
+    if refusing := [module for module in refusing if module in owned] or refusing:
         more = f" and {len(refusing) - 1} more" if len(refusing) > 1 else ""
         does = "loses its C code" if finding.interpreters is InterpreterStatus.LOST else "cannot be imported"
         return f"{_named(finding)} {does}: {next(iter(refusing))}{more} refuse{'s' * (len(refusing) == 1)}"
