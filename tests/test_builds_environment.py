@@ -157,7 +157,7 @@ def test_two_at_once_make_one_environment(build, installer, monkeypatch):
         found = ready(*arguments)
         if threading.get_ident() not in first_looks:
             first_looks.add(threading.get_ident())
-            both.wait(20)  # neither sees the other's work before both have looked
+            both.wait(120)  # neither sees the other's work before both have looked
         return found
 
     monkeypatch.setattr(environment, "_ready", look_together)
@@ -165,7 +165,7 @@ def test_two_at_once_make_one_environment(build, installer, monkeypatch):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     assert [words[1] for words in installer.commands] == ["venv", "pip"]
 
 

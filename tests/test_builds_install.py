@@ -73,7 +73,7 @@ def left_behind():
 
 def next_bytes(reader):
     """Wait for the other end of a pipe: its bytes, b"" once everybody there has ended."""
-    assert select.select([reader], [], [], 30)[0], "nothing came within 30 s"
+    assert select.select([reader], [], [], 120)[0], "nothing came within 120 s"
     return os.read(reader, 100)
 
 
@@ -145,7 +145,7 @@ def test_an_interrupted_build_ends_its_processes_and_leaves_nothing(home):
     process.send_signal(signal.SIGINT)
     assert next_bytes(reader) == b""
     os.close(reader)
-    assert process.wait(20) != 0
+    assert process.wait(120) != 0
     assert left_behind() == []
 
 
@@ -217,9 +217,9 @@ def test_a_lock_is_waited_for(tmp_path):
     with locked(tmp_path / "lock", pytest.fail):
         thread = threading.Thread(target=second)
         thread.start()
-        assert waiting.wait(20)
+        assert waiting.wait(120)
         assert not entered
-    thread.join(20)
+    thread.join(120)
     assert entered
 
 

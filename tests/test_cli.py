@@ -161,7 +161,7 @@ def test_reader_that_has_gone_is_no_error(argv):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, text=True) as started:
         started.stdout.close()
         errors = started.stderr.read()
-        assert (started.wait(timeout=60), errors) == (0, "")
+        assert (started.wait(timeout=300), errors) == (0, "")
 
 
 @pytest.mark.parametrize(("parse", "text", "value"), [

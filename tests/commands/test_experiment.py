@@ -18,7 +18,7 @@ from toolkit.experiments.base import Effort
 from toolkit.report import plots
 from toolkit.store import load_run
 
-LIMIT = 120.0
+LIMIT = 600.0
 HOST = ("--build", f"host={sys.executable}")
 
 

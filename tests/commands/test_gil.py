@@ -22,13 +22,15 @@ needs_shim = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 SPIN = """
 import sys, threading, time
 
-def spin():
-    while time.monotonic() < end:
-        pass
+def spin(number):
+    global last, turns
+    while turns < 20 or time.monotonic() < end:
+        if last != number:
+            last, turns = number, turns + 1
 
 print(sys.argv[1:], __name__, sys.stdin.read())
-end = time.monotonic() + 0.2
-threads = [threading.Thread(target=spin) for _ in range(2)]
+last, turns, end = None, 0, time.monotonic() + 0.2
+threads = [threading.Thread(target=spin, args=(number,)) for number in range(2)]
 for thread in threads:
     thread.start()
 for thread in threads:
@@ -40,7 +42,7 @@ sys.exit(7)
 def run(folder, *words, **variables):
     return subprocess.run(
         [sys.executable, "-P", "-m", "toolkit", "gil", *words], cwd=folder, capture_output=True, text=True, check=False,
-        timeout=60, input="typed", env={**os.environ, "PYTHONPATH": str(ROOT), **variables})
+        timeout=300, input="typed", env={**os.environ, "PYTHONPATH": str(ROOT), **variables})
 
 
 @pytest.fixture

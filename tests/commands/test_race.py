@@ -208,5 +208,5 @@ sys.path.insert(0, {str(ROOT)!r})
 import toolkit.cli, toolkit.commands.race
 print(sorted({heavy} & set(sys.modules)))
 """
-    shown = subprocess.run([sys.executable, "-ISc", code], capture_output=True, text=True, check=True, timeout=60)
+    shown = subprocess.run([sys.executable, "-ISc", code], capture_output=True, text=True, check=True, timeout=300)
     assert shown.stdout.strip() == "[]"

@@ -22,7 +22,7 @@ def environment(**extra: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **extra}
 
 
-def run_child(python: str, *arguments: str, timeout: float = 120, **extra: str) -> subprocess.CompletedProcess[str]:
+def run_child(python: str, *arguments: str, timeout: float = 600, **extra: str) -> subprocess.CompletedProcess[str]:
     """Run a build to its end and return what it wrote; warnings are errors in it."""
     return subprocess.run(
         [python, "-W", "error", *arguments], cwd=ROOT, env=environment(**extra), timeout=timeout,

@@ -85,12 +85,12 @@ def leave_thread_behind(_payload):
 def mark_and_sleep(path):
     """Create a file, then stay busy for longer than anybody waits."""
     Path(path).touch()
-    time.sleep(120)
+    time.sleep(600)
 
 
 async def mark_and_sleep_async(path):
     os.close(os.open(path, os.O_CREAT))
-    await asyncio.sleep(120)
+    await asyncio.sleep(600)
 
 
 def recurse_in_c(_payload):

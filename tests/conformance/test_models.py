@@ -37,7 +37,7 @@ def addresses():
 @pytest.mark.parametrize("name", [runner.name for runner in RUNNERS])
 def test_every_workload_is_right_or_skipped_for_a_reason(name, build, addresses, tmp_path):
     done = run_child(BUILDS[build], "tests/conformance/child.py", name, "1" if name == "serial" else "2",
-                     timeout=300, TMPDIR=str(tmp_path), **addresses)
+                     timeout=900, TMPDIR=str(tmp_path), **addresses)
     assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
     reports = [json.loads(line) for line in done.stdout.splitlines()]
     if "unavailable" in reports[0]:

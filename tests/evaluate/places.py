@@ -54,7 +54,7 @@ def compiled(build, folder):
     if not (Path(include) / "Python.h").exists():
         pytest.skip(f"no headers of {build.label}")
     command = [COMPILER, "-shared", "-fPIC", "-O0", f"-I{include}", str(SOURCE), "-o", str(target)]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=300)
     return target
 
 
@@ -62,7 +62,7 @@ class Site:
     """An environment of a build whose packages are put there by hand."""
 
     def __init__(self, build, folder, library):
-        subprocess.run([build.executable, "-I", "-m", "venv", "--without-pip", str(folder)], check=True, timeout=60)
+        subprocess.run([build.executable, "-I", "-m", "venv", "--without-pip", str(folder)], check=True, timeout=300)
         self.build, self.folder, self.library = build, folder, library
         (self.site,) = site_folders(folder)
 

@@ -48,7 +48,7 @@ def check(tmp_path, monkeypatch, code, tests=None, **options):
     mark = uuid.uuid4().hex
     monkeypatch.setenv(MARK, mark)
     bench = Bench(build="host", python=Path(sys.executable), folders=())
-    found = check_races(find_project(tmp_path, tests=tests), bench, **{"limit": 120.0, "confirm": 0, **options})
+    found = check_races(find_project(tmp_path, tests=tests), bench, **{"limit": 600.0, "confirm": 0, **options})
     assert not still_alive(mark)
     return found
 
@@ -65,7 +65,7 @@ def test_its_repair_is_clean(tmp_path, monkeypatch):
 
 
 def test_confirmed_race_says_so(tmp_path, monkeypatch):
-    (race,) = check(tmp_path, monkeypatch, RACY, confirm=3).found
+    (race,) = check(tmp_path, monkeypatch, RACY, confirm=10).found
     assert race.confirmed
 
 

@@ -36,7 +36,7 @@ def run(project, monkeypatch, **changes):
     """Run the tests, and pass only when nothing that they started is alive afterwards."""
     mark = uuid.uuid4().hex
     monkeypatch.setenv(MARK, mark)
-    found = run_tests(project, replace(BENCH, folders=project.sources), **{"limit": 60.0, **changes})
+    found = run_tests(project, replace(BENCH, folders=project.sources), **{"limit": 600.0, **changes})
     assert not still_alive(mark)
     return found
 
@@ -128,7 +128,7 @@ def test_the_environments_own_sitecustomize_still_runs(make_project, monkeypatch
     (own / "sitecustomize.py").write_text("import sys; sys.marked = True\n")
     project = make_project("def test_marked():\n    import sys\n    assert sys.marked")
     monkeypatch.setenv(MARK, uuid.uuid4().hex)
-    found = run_tests(project, replace(BENCH, folders=(own,)), limit=60.0)
+    found = run_tests(project, replace(BENCH, folders=(own,)), limit=600.0)
     assert found.ending == "0", found.output
 
 

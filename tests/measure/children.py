@@ -20,7 +20,7 @@ from toolkit.measure.spec import ChildSpec, UserTarget
 USERCODE = Path(__file__).with_name("usercode")
 MARK = "GILSCOPE_TEST_MARK"   # every process of one measurement inherits it, whatever session it is in
 BUILDS = builds()
-GONE_SECONDS = 10.0           # a killed process is gone when the kernel gets to it; nothing waits this long in practice
+GONE_SECONDS = 60.0           # a killed process is gone when the kernel gets to it; nothing waits this long in practice
 
 
 @cache
@@ -49,7 +49,7 @@ def make_spec(folder, user, *, runner="serial", workers=1, **changes):
     fields = {
         "name": f"user/runner={runner}/workers={workers}/phase=steady", "workload": "user", "user": user,
         "size": "small", "runner": runner, "workers": workers, "phase": "steady", "task_units": None, "tasks": None,
-        "values": 1, "warmups": 0, "loops": 1, "min_seconds": 0.0, "progress_timeout": 60.0, "services": (),
+        "values": 1, "warmups": 0, "loops": 1, "min_seconds": 0.0, "progress_timeout": 120.0, "services": (),
         "folder": str(folder),
     }
     return ChildSpec(**fields | changes)
@@ -64,12 +64,25 @@ def measure(spec, python=sys.executable, *, paths=(), function="main", **environ
     return answer
 
 
+def measure_hang(place, spec_of, python=sys.executable, **options):
+    """Run a child that hangs in the function `place`, with more time where it was killed before it had come that far.
+
+    Nobody can tell from outside when a busy machine has let a process get there.
+    """
+    for seconds in (2.0, 10.0, 60.0):
+        answer = measure(spec_of(seconds), python, **options)
+        if f"in {place}" in answer.output:
+            break
+    return answer, seconds
+
+
 def still_alive(mark):
     """Return the processes of one measurement that are there when they had time to go."""
     deadline = time.monotonic() + GONE_SECONDS
     while found := _marked(f"{MARK}={mark}".encode()):
         if time.monotonic() > deadline:
             return found
+        time.sleep(0.01)   # polled: nobody tells us of the end of another's child
     return []
 
 

@@ -57,8 +57,10 @@ def test_cpu_seconds_are_those_of_all_processes(phase, runner, function, tmp_pat
     (counted,) = answer.fields["cpu"]
     # A start-up cell times one of the two tasks; the check sees none of its timed passes.
     burnt = 0.2 if phase == "startup" else float(truth.read_text())
-    # An interpreter's start, twice or four times, is the rest; the workers' ticks may round either way.
-    assert burnt - 4 * TICK <= counted < burnt + 1.0
+    (wall,) = json.loads((tmp_path / "values.json").read_text())["benchmarks"][0]["runs"][0]["values"]
+    # An interpreter's start, twice or four times, is the rest; the workers' ticks may round either way.  Who counts
+    # somebody twice comes to more than the machine has.
+    assert burnt - 4 * TICK <= counted <= wall * os.cpu_count() + 6 * TICK
 
 
 @pytest.mark.parametrize("phase", ["steady", "startup"])

@@ -8,7 +8,17 @@ import uuid
 
 import pytest
 
-from tests.measure.children import BUILDS, MARK, USERCODE, make_spec, measure, python_of, still_alive, target
+from tests.measure.children import (
+    BUILDS,
+    MARK,
+    USERCODE,
+    make_spec,
+    measure,
+    measure_hang,
+    python_of,
+    still_alive,
+    target,
+)
 from toolkit.measure import process
 from toolkit.measure.prepare import child_environment
 
@@ -82,22 +92,18 @@ def test_exception_in_a_worker_keeps_its_traceback(runner, workers, tmp_path):
 
 @pytest.mark.parametrize("function", ["wait_forever", "spin_forever"])
 def test_hang_is_killed_and_shows_where(function, tmp_path, python):
-    answer = run(function, tmp_path, python=python, progress_timeout=2.0)
+    user = target(f"misbehaving:{function}")
+    answer, limit = measure_hang(function, lambda limit: make_spec(tmp_path, user, progress_timeout=limit), python)
     assert (answer.kind, answer.reason) == (
-        "hang", "no pass ended within 2 s, so it was killed; raise --timeout if the work takes that long")
+        "hang", f"no pass ended within {limit:g} s, so it was killed; raise --timeout if the work takes that long")
     assert f"in {function}" in answer.output
 
 
-def test_hang_before_the_first_pass_shows_where(tmp_path):
+@pytest.mark.parametrize("doing", ["main", "describe"])
+def test_hang_before_the_first_pass_shows_where(doing, tmp_path):
     user = target("misbehaving:double", payloads="misbehaving:hang_while_making")
-    answer = measure(make_spec(tmp_path, user, progress_timeout=2.0))
-    assert answer.kind == "hang"
-    assert "in hang_while_making" in answer.output
-
-
-def test_hang_while_being_described_shows_where(tmp_path):
-    user = target("misbehaving:double", payloads="misbehaving:hang_while_making")
-    answer = measure(make_spec(tmp_path, user, progress_timeout=2.0), function="describe")
+    answer, _ = measure_hang("hang_while_making", lambda limit: make_spec(tmp_path, user, progress_timeout=limit),
+                             function=doing)
     assert answer.kind == "hang"
     assert "in hang_while_making" in answer.output
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "corpus" / "races"
 RACE_FOUND = 66
-TIMEOUT = 120.0      # seconds; a program takes a fraction of one
+TIMEOUT = 300.0      # seconds; a program takes a fraction of one
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from tests.conformance.builds import ROOT, builds
 from toolkit.race.session import load_core
 
 pytestmark = pytest.mark.parametrize("python", builds().values(), ids=builds())
-TIMEOUT = 60
+TIMEOUT = 300
 
 PROGRAMS = {
     "names": """

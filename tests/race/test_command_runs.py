@@ -15,7 +15,7 @@ import pytest
 
 from tests.conformance.builds import ROOT, builds
 
-TIMEOUT = 60
+TIMEOUT = 300
 CORE = ("--core", os.environ["GILSCOPE_TEST_CORE"]) if "GILSCOPE_TEST_CORE" in os.environ else ()
 GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from toolkit.cli import main; sys.exit(main())"
 RACY = """
@@ -294,7 +294,7 @@ def test_program_does_not_outlive_gilscope(tmp_path):
 
 
 def is_gone(pid):
-    for _ in range(200):
+    for _ in range(6000):
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
@@ -332,7 +332,7 @@ def test_ctrl_c_on_a_terminal_is_the_programs(tmp_path):
     shown, code = on_a_terminal(tmp_path, textwrap.dedent(RACY) + textwrap.dedent("""
         import time
         print(sys.stdin.isatty(), sys.stdout.isatty(), "ready", flush=True)
-        time.sleep(60)
+        time.sleep(600)
         """), b"\x03")
     assert code == 66
     assert "True True ready" in shown

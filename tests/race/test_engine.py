@@ -272,7 +272,7 @@ os.kill(os.getpid(), 9)
 def test_fork_exit_and_kill_lose_nothing(tmp_path):
     from toolkit.race.report import load
 
-    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", CHILD, str(tmp_path)], check=False, timeout=60,
+    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", CHILD, str(tmp_path)], check=False, timeout=300,
                            cwd=Path(__file__).parents[2])
     assert ended.returncode == -signal.SIGKILL
     report = load(str(tmp_path / "spool"))
@@ -308,7 +308,7 @@ def test_threads_that_meet_their_first_conflicts_together_share_one_record(tmp_p
 
     def slowly(self, engine):
         made(self, engine)
-        together.wait(10)     # nobody goes on before everybody has made one
+        together.wait(120)    # nobody goes on before everybody has made one
 
     monkeypatch.setattr(engine_record.Recorder, "__init__", slowly)
     engine = Engine(FakeCore(), str(tmp_path), lambda _uid: ("", ()))

@@ -78,14 +78,14 @@ def test_second_process_finds_it_in_the_cache(tmp_path):
     """)
     environment = {**os.environ, "GILSCOPE_CACHE": str(tmp_path / "cache")}
     seen = [subprocess.run([sys.executable, "-c", code, str(ROOT), str(tmp_path)], env=environment, check=True,
-                           capture_output=True, text=True, timeout=60).stdout.strip() for _ in range(2)]
+                           capture_output=True, text=True, timeout=300).stdout.strip() for _ in range(2)]
     assert seen == ["['attr_write'] True", "['attr_write'] False"]
 
 
 def test_start_of_a_checked_program_imports_little():
     code = ("import sys; before = set(sys.modules); import toolkit.race.hook; print(sorted({'ast', 're', 'inspect',"
             "'typing', 'dataclasses', 'tokenize', 'toolkit.race.rewrite'} & (set(sys.modules) - before)))")
-    done = subprocess.run([sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60,
+    done = subprocess.run([sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300,
                           check=True)
     assert done.stdout.strip() == "[]"
 
@@ -202,7 +202,7 @@ def test_finalizers_at_exit_still_find_the_operations(tmp_path):
             "from toolkit.race import hook;"
             "hook.install(StubCore(), hook.project_filter()); import jobs")
     done = subprocess.run([sys.executable, "-c", code, str(ROOT), str(tmp_path)], capture_output=True, text=True,
-                          timeout=60, check=True, env={**os.environ, "GILSCOPE_CACHE": str(tmp_path / "cache")})
+                          timeout=300, check=True, env={**os.environ, "GILSCOPE_CACHE": str(tmp_path / "cache")})
     assert (done.stdout, done.stderr) == ("done 2", "")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conformance.builds import ROOT
 
-TIMEOUT = 120
+TIMEOUT = 300
 CORE = (f"--race-core={os.environ['GILSCOPE_TEST_CORE']}",) if "GILSCOPE_TEST_CORE" in os.environ else ()
 COMMON = """
     import threading

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.builds import ROOT, builds
 
-TIMEOUT = 60
+TIMEOUT = 300
 CORES = ("python", "c")
 PRELUDE = """
     import builtins, sys, threading, _thread, queue, os, tempfile

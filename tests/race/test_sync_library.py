@@ -261,8 +261,8 @@ def test_programs_around_the_library_run_as_before():
         "  items = context.Queue(); items.put(3); print(items.get()); items.close(); items.join_thread()\n"
         "  from concurrent.futures import ProcessPoolExecutor\n"
         "  with ProcessPoolExecutor(1, mp_context=context) as pool: print(pool.submit(abs, -4).result())\n")
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], cwd=ROOT, text=True, timeout=60, check=False,
-                          capture_output=True)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], cwd=ROOT, text=True, check=False,
+                          capture_output=True, timeout=300)
     assert (done.stdout, done.stderr) == ("200\nscheduled\n1\n[1, 2]\n3\n4\n", "")
 
 

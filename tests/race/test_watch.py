@@ -9,7 +9,7 @@ import pytest
 
 from tests.conformance.builds import ROOT, builds
 
-TIMEOUT = 60
+TIMEOUT = 300
 CORE = os.environ.get("GILSCOPE_TEST_CORE", "")
 BANK = """
     import functools
