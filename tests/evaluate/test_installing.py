@@ -1,0 +1,87 @@
+"""Environments filled by the pip of a build from wheels made here: no registry, real installs."""
+
+import pytest
+
+from tests.evaluate.places import build_called, one_of_each
+from tests.evaluate.wheels import make_wheel
+from toolkit.builds.environment import NO_WHEEL, python_of, run_installer
+from toolkit.evaluate import installing
+from toolkit.evaluate.distributions import installed, site_folders
+from toolkit.evaluate.installing import chosen_in, fill
+from toolkit.evaluate.wheels import Store, make, of_version, pip_of
+
+
+@pytest.fixture
+def index(monkeypatch, tmp_path):
+    """Return a folder that pip takes for all there is."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setattr(installing, "uv_command", lambda: None)
+    return folder
+
+
+def one_that_has_pip(index, *, free_threaded):
+    """Return a build that comes with a pip; skip where there is none, as some distributors leave it out."""
+    builds = map(build_called, one_of_each(free_threaded=(free_threaded,)))
+    return next((each for each in builds if pip_of(each, index)), None) or pytest.skip("no such build with a pip")
+
+
+def add_pure(folder, build, name, version="1.0"):
+    path = make_wheel(folder, name, version, build, {f"{name}.py": "x = 1\n"})
+    path.rename(folder / f"{name}-{version}-py3-none-any.whl")
+
+
+def versions(folder, build):
+    return {each.name: each.version for each in installed(site_folders(folder), build)}
+
+
+def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
+    gil, free = (one_that_has_pip(index, free_threaded=kind) for kind in (False, True))
+    add_pure(index, gil, "plain")
+    for build in (gil, free):
+        make_wheel(index, "both", "2.0", build, {"both.py": ""})
+    make_wheel(index, "both", "3.0", free, {"both.py": ""})       # newer, but the other one cannot have it
+    make_wheel(index, "half", "1.0", gil, {"half.py": ""})
+    make_wheel(index, "half", "0.9", free, {"half.py": ""})       # what a resolver would go back to
+    (index / "half-1.0.tar.gz").write_bytes(b"")
+    wanted = ("absent", "plain", "both", "half")
+    assert fill(tmp_path / "gil", gil, wanted, None, sdists=False) == {"absent": NO_WHEEL}
+    chosen = chosen_in(tmp_path / "gil")
+    assert chosen.pins == ("both==2.0", "half==1.0", "plain==1.0")
+    missing = fill(tmp_path / "free", free, wanted, chosen, sdists=False)
+    assert versions(tmp_path / "free", free) == {"plain": "1.0", "both": "2.0"}
+    assert missing == {
+        "absent": NO_WHEEL,
+        "half": f"no wheel for {free.label} (1 for others, none without a GIL); its source takes what its build needs"}
+
+
+def test_pip_is_there_for_the_project_and_the_unpacked_one_is_not_harmed(index, tmp_path):
+    gil = one_that_has_pip(index, free_threaded=False)
+    pip = pip_of(gil, tmp_path / "gil")
+    assert make(pip, gil) == ""
+    assert run_installer([python_of(tmp_path / "gil"), "-m", "pip", "--version"]) == ""
+    assert pip.run("uninstall", "--quiet", "--yes", "pip") == ""
+    assert pip.run("--version") == ""
+
+
+def test_wheels_of_every_build_are_kept_apart_from_those_of_one(index, tmp_path):
+    gil, free = (one_that_has_pip(index, free_threaded=kind) for kind in (False, True))
+    files = [index / "a-1.0-py3-none-any.whl", index / "b-1.0-cp399-cp399-any.whl"]
+    for file in files:
+        file.touch()
+    Store(gil).keep(files)
+    pins = ("a==1.0", "b==1", "c==1")
+    assert list(Store(gil).find(pins)) == ["a==1.0", "b==1"]
+    assert list(Store(free).find(pins)) == ["a==1.0"]
+    # A build without a GIL may be given the pure twin of what is compiled for others.
+    (index / "c-1-py3-none-any.whl").touch()
+    Store(free).keep([index / "c-1-py3-none-any.whl"])
+    assert (list(Store(gil).find(["c==1"])), list(Store(free).find(["c==1"]))) == ([], ["c==1"])
+
+
+def test_files_of_a_version():
+    files = ["Fast_JSON-1.0-py3-none-any.whl", "fast_json-1.0.0.tar.gz", "fast_json-1.1.tar.gz", "fast.whl", "x.zip"]
+    assert list(of_version(files, "fast-json==1.0")) == files[:2]
