@@ -35,6 +35,7 @@ HANG = run(kind="hang", reason="did not end within 9 s", during=C, imported=(), 
 FAILS = run(imported=(), failed=(("thing", "ImportError: no"),))
 
 NO_SQLITE = "ModuleNotFoundError: No module named '_sqlite3'"
+NO_ZSTD = run(imported=(), failed=(("thing", "ModuleNotFoundError: No module named '_zstd'"),))
 CASES = {
     "not installed": (Seen(distribution=None, missing="no wheel for this build"), Status.NO_WHEEL),
     "an old version from before its C code, as the new one has no wheel": (
@@ -81,6 +82,8 @@ CASES = {
     "cannot be imported as the build lacks a part of the standard library": (
         Seen(distribution=THING, run=run(imported=(), failed=(("thing", NO_SQLITE),)), reference=run(load()),
              reference_distribution=THING), Status.INTERPRETER),
+    "cannot be imported anywhere, as no build has that part": (
+        Seen(distribution=THING, run=NO_ZSTD, reference=NO_ZSTD, reference_distribution=THING), Status.INTERPRETER),
     "cannot be imported anywhere": (
         Seen(distribution=THING, run=FAILS, reference=FAILS, reference_distribution=THING), Status.UNKNOWN),
     "crash": (Seen(distribution=THING, run=CRASH, control=run()), Status.CRASH),

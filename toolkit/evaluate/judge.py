@@ -21,6 +21,8 @@ _MYPYC = re.compile(r"\b[0-9a-f]{20}__mypyc$")
 # What CPython says of an extension module that an interpreter with its own GIL cannot load.
 _REFUSED = re.compile(r"module (\S+) does not support loading in subinterpreters")
 
+_NEWER = {"_zstd"}   # what the standard library of 3.14 has beyond that of the oldest Python that we run on
+
 
 class Status(StrEnum):
     """What a distribution is on a build."""
@@ -102,7 +104,11 @@ def _whole(seen: Seen) -> Verdict:
         return Verdict(status=Status.LOST, reasons=tuple(_lost_reason(seen, name) for name in lost))
     if _lost_libraries(seen):
         return Verdict(status=Status.LOST, reasons=("its compiled libraries: not in the wheel of this build",))
-    if unknown := _unknown(seen) or _never_imported(seen):
+    if failed := _never_imported(seen):
+        verdict = _fails(failed)
+        return verdict if verdict.status is Status.INTERPRETER else Verdict(status=Status.UNKNOWN, reasons=tuple(
+            f"{reason}; on the build with the GIL, too" for reason in failed))
+    if unknown := _unknown(seen):
         return Verdict(status=Status.UNKNOWN, reasons=unknown)
     compiled = [each for each in (seen.distribution, seen.reference_distribution) if each and not each.pure]
     return Verdict(status=Status.READY if compiled else Status.PURE)
@@ -244,7 +250,7 @@ def _fails(failed: tuple[str, ...]) -> Verdict:
 def _lacks_stdlib(reason: str) -> bool:
     """Return whether an import failed as the interpreter was built without a library: `_sqlite3`, `_ctypes`, `zlib`."""
     told = re.search(r"No module named '(_\w+|zlib|readline)'$", reason)
-    return told is not None and told[1] in sys.stdlib_module_names
+    return told is not None and told[1] in sys.stdlib_module_names | _NEWER
 
 
 def _failed_roots(seen: Seen) -> dict[str, str]:
@@ -305,7 +311,7 @@ def _never_imported(seen: Seen) -> tuple[str, ...]:
     """Return the errors when nothing of the distribution could be imported, here or with the GIL."""
     if not seen.run or seen.run.imported:
         return ()
-    return tuple(f"{name}: {error}; on the build with the GIL, too" for name, error in _failed_roots(seen).items())
+    return tuple(f"{name}: {error}" for name, error in _failed_roots(seen).items())
 
 
 def owns(distribution: Distribution | None, load: Load) -> bool:
