@@ -132,13 +132,12 @@ def with_newest(
     Raises:
         BuildError: An environment cannot be made.
     """
-    blocking = [finding for report in reports for finding in report.findings if finding.verdict.status.blocks]
-    names = sorted({finding.name for finding in blocking})
+    names = sorted({finding.name for report in reports for finding in report.findings if finding.verdict.status.blocks})
     if not names:
         return tuple(reports)
     builds = [report.build for report in reports]
     versions = newest_versions(names, [*builds, *(report.reference for report in reports if report.reference)])
-    newer = [name for name in names if _versions(blocking, name) != {versions.get(name)}]
+    newer = [name for name in names if _versions(reports, name) != {versions.get(name)}]
     request = Request(requirements=tuple(newer))
     found = {each.build.label: each for each in diagnose(request, builds, at_hand, options, say)} if newer else {}
     return tuple(replace(report, newest=_newest(found.get(report.build.label)) | {
@@ -146,9 +145,10 @@ def with_newest(
         if finding.name in names and finding.name not in newer}) for report in reports)
 
 
-def _versions(findings: Iterable[Finding], name: str) -> set[str]:
+def _versions(reports: Iterable[BuildReport], name: str) -> set[str]:
     """Return the versions of a distribution; where neither the build nor its twin has it, there is none to tell."""
-    return {version for finding in findings if finding.name == name and (version := version_of(finding))}
+    return {version for report in reports for finding in report.findings
+            if finding.name == name and (version := version_of(finding))}
 
 
 def version_of(finding: Finding) -> str:
