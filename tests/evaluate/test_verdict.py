@@ -137,6 +137,11 @@ def test_ready_without_a_measured_cost_says_so(changes, doubts, reason):
     assert f"what it costs one thread was not measured: {reason}" in verdict.reasons
 
 
+def test_more_memory_of_an_empty_interpreter_is_no_cost():
+    cost = Cost(against="3.14", cpu=ratio(1.0), rss=1.25, more_bytes=4 * 2**20, import_seconds=None)
+    assert conclude(found(cost=cost), QUIET, CLEAN).word is Word.READY
+
+
 def test_slower_within_the_noise_is_no_cost():
     cost = Cost(against="3.14", cpu=ratio(0.8, floor=0.5), rss=None, import_seconds=None)
     assert conclude(found(cost=cost), QUIET, CLEAN).word is Word.READY

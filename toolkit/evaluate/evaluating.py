@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from toolkit.evaluate.next_steps import next_steps
 from toolkit.evaluate.project import find_project
 from toolkit.evaluate.racing import check_races
 from toolkit.evaluate.speed import Sections, Speed
+from toolkit.evaluate.suite_cost import SuiteCosts
 from toolkit.evaluate.tags import offered
 from toolkit.evaluate.testing import Bench, install_project, needed_by, run_tests
 from toolkit.evaluate.verdict import conclude, conclude_interpreters, conclude_processes
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
 SHARE_KEPT = 0.5         # of the budget, for what runs the project; newer versions are not installed in its time
+SHARE_FOR_COST = 0.2     # of what is left after the races, to run the tests again for their CPU time
+MOST_FOR_COST = 60.0     # seconds, likewise
 SHARE_FOR_RACES = 0.5    # of what is left after the tests, when there is a workload to be measured
 NO_WORKLOAD = Missing(reason="no --workload was given")
 NO_TIME = Missing(reason="no time was left in the budget")
@@ -102,6 +105,8 @@ class Evaluator:
             races = self._races(benches)
             machine, speed = self._speed(benches, (*self._builds, *twins))
             sections = {build.label: self._sections(build, speed) for build in self._builds}
+            if isinstance(speed, Missing):
+                machine = self._costs(benches, tests, sections) or machine
         builds = tuple(self._one(build, reports, tests, sections[build.label]) for build in self._builds)
         interpreters = tuple(_interpreters(twin, inside[twin.label], speed, workers[twin.label]) for twin in twins)
         processes = tuple(_processes(twins, speed))
@@ -259,6 +264,19 @@ class Evaluator:
         measurer.measure()
         machine = measurer.calibration.facts()
         return machine, Speed(measurer, machine)
+
+    def _costs(
+        self, benches: dict[str, Bench | Missing], tests: dict[str, TestRun | Missing], sections: dict[str, Sections],
+    ) -> MachineFacts | Missing | None:
+        """Fill in what the tests take on each build, in place of a workload; return what the machine was like."""
+        twins = {label: twin.label for label, twin in self._twins.items() if twin}
+        costs = SuiteCosts(
+            self.project, {label: bench for label, bench in benches.items() if isinstance(bench, Bench)}, tests,
+            limit=min(MOST_FOR_COST, self._left() * SHARE_FOR_COST), say=self._say)
+        costs.measure(twins)
+        for label, each in sections.items():
+            sections[label] = replace(each, cost=costs.cost(label, twins.get(label, "a build with a GIL")))
+        return costs.calibration.facts() if costs.found else None
 
     def _sections(self, build: Build, speed: Speed | Missing) -> Sections:
         if isinstance(speed, Missing):

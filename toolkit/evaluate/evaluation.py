@@ -77,6 +77,7 @@ class Cost:
     against: str                 # build
     cpu: Comparison              # ratio < 1: takes more CPU time here
     rss: float | None            # resident bytes here / there
+    more_bytes: float | None = None   # resident here than there
     import_seconds: float | None  # of the workload's module, here
     by: Literal["workload", "tests"] = "workload"   # the tests' start counts with them
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from toolkit.builds.environment import OWN_PACKAGES
 from toolkit.evaluate.evaluation import Contention, Cost, Gain, Interval, Missing, Place, Pool
@@ -247,6 +247,12 @@ def _is_ours(file: str) -> bool:
 def _cost(here: Measured, there: Measured, against: str) -> Cost | Missing:
     if not here.cpu.keys() & there.cpu.keys():
         return Missing(reason="the workload has no round in which both builds were measured")
-    rss = median(here.rss) / median(there.rss) if here.rss and there.rss else None
-    return Cost(against=against, cpu=compare_paired(there.cpu, here.cpu), rss=rss,
-                import_seconds=median(here.imports) if here.imports else None)
+    return cost_of(here, there, against, by="workload")
+
+
+def cost_of(here: Measured, there: Measured, against: str, *, by: Literal["workload", "tests"]) -> Cost:
+    """Return what two builds have measured in the same rounds, at least one."""
+    resident = [median(each.rss) for each in (here, there)]
+    return Cost(
+        against=against, cpu=compare_paired(there.cpu, here.cpu), rss=resident[0] / resident[1],
+        more_bytes=resident[0] - resident[1], import_seconds=median(here.imports) if here.imports else None, by=by)

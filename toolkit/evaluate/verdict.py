@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 COST_WARN = 1.15       # times the CPU time of one thread
 COST_RED = 1.4
 RSS_WARN = 1.2
+LEAST_RSS = 2**24      # bytes more: an empty interpreter takes a quarter more, which is 4 MiB
 LOST_RED = 1.2         # a workload that slows by more has lost more than it shows
 WORTH = 1.2            # a predicted gain below that is not worth a migration
 WAITS_LITTLE = 0.05    # share of thread time waiting for the GIL below which there is nothing to gain
@@ -151,7 +152,8 @@ def _costs(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
             red = ", far beyond PEP 779's 15 %" if factor > COST_RED else ""
             who = "one thread takes" if found.cost.by == "workload" else "the tests take"
             yield f"{who} {factor:.2f} times the CPU time of {found.cost.against}{red}"
-        if found.cost.rss is not None and found.cost.rss > RSS_WARN:
+        few = found.cost.more_bytes is not None and found.cost.more_bytes < LEAST_RSS
+        if found.cost.rss is not None and found.cost.rss > RSS_WARN and not few:
             yield f"{(found.cost.rss - 1) * 100:.0f} % more memory than {found.cost.against}"
     if told and not isinstance(found.contention, Missing):
         yield from _contention(found)

@@ -40,7 +40,7 @@ def measure(trial: Trial) -> Taken:
             taken = _function(trial, name)
     except NoWorkError as error:
         trial.stop(str(error), "exception")
-    taken.metrics["rss"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0   # Linux: in KiB
+    taken.metrics["rss"] = _resident()
     taken.metrics["pools"] = " ".join(f"{library}={threads}" for library, threads in pools().items())
     return taken
 
@@ -150,6 +150,15 @@ def _called(trial: Trial, name: str) -> Taken:
 def _begun(begin: threading.Barrier, caller: Caller, limit: float) -> None:
     begin.wait()
     caller.work(limit)
+
+
+def _resident() -> float:
+    """Return the most bytes that were resident in this process."""
+    try:
+        with open("/proc/self/status", "rb") as file:
+            return next(int(line.split()[1]) * 1024.0 for line in file if line.startswith(b"VmHWM:"))
+    except (OSError, StopIteration):   # no Linux; there the kernel's number starts with that of the process before exec
+        return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def _queued() -> float:

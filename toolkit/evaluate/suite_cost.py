@@ -1,0 +1,131 @@
+"""What a build costs by the project's own tests: their CPU time and memory, where no workload was named.
+
+The builds in turns, in random order, a few times, the machine looked at in each round.  The start of the test runner
+is in the numbers, so tests that take hardly longer than it tell nothing.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.evaluate.evaluation import Missing, TestRun
+from toolkit.evaluate.machine import Calibration
+from toolkit.evaluate.speed import cost_of
+from toolkit.evaluate.testing import QUIET_SECONDS, environment, own_command, run_bounded
+from toolkit.evaluate.workload import Measured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from toolkit.evaluate.evaluation import Cost
+    from toolkit.evaluate.project import Project
+    from toolkit.evaluate.testing import Bench
+
+MOST_ROUNDS = 6       # the fewest that a 95 % interval takes
+LEAST_ROUNDS = 3
+LEAST_CPU = 1.0       # seconds, on a build with a GIL: a test runner takes a quarter of one to start
+SLACK = 1.5           # times the seconds that the tests took before, for one run among several
+# Writes down the CPU seconds and the most resident KiB of the command, and ends as it does.
+METER = """import resource, subprocess, sys
+code = subprocess.call(sys.argv[2:])
+usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+with open(sys.argv[1], "w") as file:
+    file.write(f"{usage.ru_utime + usage.ru_stime} {usage.ru_maxrss}")
+sys.exit(code % 256)"""
+
+
+class SuiteCosts:
+    """The tests of one project in rounds on several builds."""
+
+    def __init__(
+        self, project: Project, benches: Mapping[str, Bench], tests: Mapping[str, TestRun | Missing], *,
+        limit: float, say: Callable[[str], None], seed: int = 0,
+    ) -> None:
+        """`benches` and `tests` are by the build's label; `limit` is in seconds, for all runs together."""
+        self._project = project
+        self._benches = benches
+        self._limit = limit
+        self._say = say
+        self._random = random.Random(seed)
+        self._runs = {label: run for label, run in tests.items()
+                      if label in benches and isinstance(run, TestRun) and _passed(run)}
+        self._reasons = {label: _reason(run) for label, run in tests.items() if label not in self._runs}
+        self.found: dict[str, Measured] = {}
+        self.calibration = Calibration()
+
+    def measure(self, twins: Mapping[str, str]) -> None:
+        """Run the tests in rounds on the builds without a GIL and the twin of each; one that fails once is out."""
+        pairs = {label: twin for label, twin in twins.items() if label in self._runs and twin in self._runs}
+        for label in [label for label in pairs if self._runs[label].gil_end]:
+            self._reasons[label] = "the GIL was on at the end of the tests"
+            pairs.pop(label)
+        runs = [self._runs[label] for label in dict.fromkeys((*pairs, *pairs.values()))]
+        round_seconds = SLACK * sum(run.seconds for run in runs)
+        rounds = min(MOST_ROUNDS, int(self._limit / round_seconds) - 1) if runs else 0   # one is thrown away
+        if rounds < LEAST_ROUNDS:
+            self._reasons |= dict.fromkeys(
+                [run.build for run in runs], f"the tests are too long to be run {LEAST_ROUNDS + 1} times more for it")
+            return
+        self.found = {run.build: Measured() for run in runs}
+        with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
+            for number in range(-1, rounds):   # in the first everything is compiled
+                if not self._round(number, Path(name)):
+                    return
+
+    def cost(self, label: str, against: str) -> Cost | Missing:
+        """Return what the tests take on one build against another, or why that is not known."""
+        failures = [self.found[each].failure if each in self.found else self._reasons.get(each, "")
+                    for each in (label, against)]
+        unmeasured = [f"the tests were not run on {each}" for each in (label, against) if each not in self.found]
+        if failure := next(filter(None, [*failures, *unmeasured]), ""):
+            return Missing(reason=f"no workload was measured, and {failure}")
+        return cost_of(self.found[label], self.found[against], against, by="tests")
+
+    def _round(self, number: int, folder: Path) -> bool:
+        """Run the tests once on each build; return whether another round is worth it."""
+        able = [label for label, measured in self.found.items() if not measured.failure]
+        if number >= 0:
+            self._say(f"cost: round {number + 1} of the tests")
+            self.calibration.take(number)
+        for label in self._random.sample(able, len(able)):
+            self._take(label, number, folder / label)
+        return number >= 0 or self._long_enough(able)
+
+    def _take(self, label: str, number: int, place: Path) -> None:
+        measured, bench = self.found[label], self._benches[label]
+        place.mkdir(exist_ok=True)
+        told = place / "usage"
+        assert self._project.tests is not None   # they were run
+        command = [sys.executable, "-I", "-c", METER, str(told), *own_command(self._project.tests, bench.python)]
+        ending = run_bounded(command, self._project.root, environment(bench, place), place / "output",
+                             limit=self._limit, quiet=QUIET_SECONDS)
+        if ending != "0":
+            measured.failure = f"the tests do not pass on {label} every time ({ending})"
+            return
+        cpu, resident = map(float, told.read_text(encoding="utf-8").split())
+        measured.cpu[number] = cpu
+        measured.rss.append(resident * 1024)
+
+    def _long_enough(self, labels: list[str]) -> bool:
+        """Look at the first run, which is then forgotten."""
+        least = min((self.found[label].cpu.pop(-1, LEAST_CPU) for label in labels), default=0.0)
+        for label in labels:
+            self.found[label].rss.clear()
+        if least >= LEAST_CPU:
+            return True
+        self._reasons |= dict.fromkeys(
+            labels, f"the tests take {least:.1f} s of CPU time, most of it to start")
+        self.found.clear()
+        return False
+
+
+def _passed(run: TestRun) -> bool:
+    return run.ending == "0" and run.passed != 0
+
+
+def _reason(run: TestRun | Missing) -> str:
+    return run.reason if isinstance(run, Missing) else f"not all tests pass on {run.build}"
