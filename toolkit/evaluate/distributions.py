@@ -74,7 +74,9 @@ def _extensions(files: Iterable[str], root: Path, build: Build) -> Iterable[tupl
             continue   # `pkg.libs/` holds libraries
         if match["version"] not in {None, tag}:
             continue
-        if match["t"] and int(tag.rstrip("t")) < 315:  # noqa: PLR2004  PEP 803: the first with abi3t
+        has_abi3t = int(tag.rstrip("t")) >= 315  # noqa: PLR2004  PEP 803: the first one
+        # An earlier build without a GIL takes abi3 for its own; this one does not look for such a file.
+        if (match["t"] and not has_abi3t) or (match["t"] == "" and has_abi3t and build.free_threaded):
             continue
         parts = folders if match["name"] == "__init__" else [*folders, match["name"]]
         if parts and has_hook(root / file, parts[-1]):
