@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from toolkit.model import Build
 
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
+SHARE_FOR_WORKERS = 0.15  # of what is left, for what one more interpreter takes, on each build
 SHARE_KEPT = 0.5         # of the budget, for what runs the project; newer versions are not installed in its time
 SHARE_FOR_COST = 0.2     # of what is left after the races, to run the tests again for their CPU time
 MOST_FOR_COST = 60.0     # seconds, likewise
@@ -222,7 +223,7 @@ class Evaluator:
         path = self.project.sources if isinstance(bench, Missing) else bench.folders
         python = readiness.python or (Path(twin.executable) if isinstance(bench, Missing) else bench.python)
         return measure_workers(python, modules_inside(self.project, readiness), path=[str(each) for each in path],
-                               limit=min(WORKERS_LIMIT, self._left()))
+                               limit=min(WORKERS_LIMIT, self._left() * SHARE_FOR_WORKERS))
 
     def _tests(self, benches: dict[str, Bench | Missing]) -> dict[str, TestRun | Missing]:
         """Run the tests on each build, the twins with a GIL last: without the others they tell nothing."""

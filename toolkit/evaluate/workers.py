@@ -6,6 +6,7 @@ takes that imports nothing is measured in another one: what interpreters leave b
 
 from __future__ import annotations
 
+import time
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -53,13 +54,11 @@ def measure_workers(
         path: Folders to add to `sys.path`.
         limit: Seconds for all of it.
     """
-    told = _ask(python, modules, path, limit)
-    if not _whole(told):
-        return _why_not(python, told, limit)
-    bare = _ask(python, (), path, limit) if modules else told
-    if not _whole(bare):
-        return Missing(reason=_reason(bare))
-    return _workers(told, bare, modules)
+    began = time.monotonic()
+    told = bare = _ask(python, (), (), limit)
+    if _whole(bare) and modules:
+        told = _ask(python, modules, path, max(1.0, limit - (time.monotonic() - began)))
+    return _workers(told, bare, modules) if _whole(told) else _why_not(python, told, limit)
 
 
 def _ask(python: Path, modules: Sequence[str], path: Sequence[str], limit: float) -> Told:
@@ -75,7 +74,9 @@ def _why_not(python: Path, told: Told, limit: float) -> Broken | Missing:
     """Return why nothing was measured; nobody is blamed before the standard library was tried alone."""
     reason = _reason(told)
     imported = _first(told, "imported")
-    if told.ending.kind not in {"crash", "hang"} or imported is None:
+    if told.ending.kind == "hang":
+        return Missing(reason=f"it took more than the {limit:.0f} s that there were for it")
+    if told.ending.kind != "crash" or imported is None:
         return Missing(reason=reason)
     control = _ask(python, control_modules(imported["stdlib"]), (), limit)
     if control.ending.kind == told.ending.kind:
