@@ -183,3 +183,9 @@ def test_variables_of_the_environment_come_first():
     assert found["PATH"].startswith(f"/env/bin{os.pathsep}")
     assert found["VIRTUAL_ENV"] == "/env"
     assert not {"PYTHONHOME", "PYTHON_GIL"} & found.keys()
+
+
+def test_commands_of_the_project_are_found_where_it_was_installed(tmp_path):
+    bench = Bench(build="3.14t", python=tmp_path / "env/bin/python", folders=(tmp_path / "own",))
+    first, second, *_ = testing.environment(bench, tmp_path)["PATH"].split(os.pathsep)
+    assert (first, second) == (str(tmp_path / "own/bin"), str(tmp_path / "env/bin"))

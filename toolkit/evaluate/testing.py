@@ -160,7 +160,9 @@ def environment(bench: Bench, place: Path) -> dict[str, str]:
                                      "-p no:cacheprovider"]))
     scripts = bench.python.parent
     return kept | {
-        "PATH": os.pathsep.join([str(scripts), kept.get("PATH", os.defpath)]),
+        # What was installed into a folder of its own has its commands there.
+        "PATH": os.pathsep.join([*(str(folder / "bin") for folder in bench.folders), str(scripts),
+                                 kept.get("PATH", os.defpath)]),
         "VIRTUAL_ENV": str(scripts.parent),
         "PYTHONPATH": os.pathsep.join(map(str, (WITNESS, *bench.folders))),
         "PYTHONPYCACHEPREFIX": str(place / "pycache"),
