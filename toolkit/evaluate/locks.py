@@ -10,12 +10,13 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from toolkit.errors import BadFileError
-from toolkit.evaluate.requirements import requirement_lines
+from toolkit.evaluate.requirements_file import requirement_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
+_KNOWN = "known are uv.lock, pylock.toml, poetry.lock and pinned requirements files"
 _FOLDERS = frozenset({"editable", "virtual", "directory"})   # uv's words for parts of the project itself
 
 
@@ -29,11 +30,14 @@ class Locked:
     sdist: bool
     marker: str = ""             # where it applies, PEP 508; "" everywhere
     files_known: bool = True     # False: the format does not list files
+    url: str = ""                # where it comes from, when that is no index
     needs: tuple[str, ...] = ()  # names of what it asks for, as far as the format tells
 
     @property
     def pin(self) -> str:
         """Return it as a requirement."""
+        if self.url:
+            return f"{self.name} @ {self.url}" + (f" ; {self.marker}" if self.marker else "")
         return f"{self.name}=={self.version}" + (f" ; {self.marker}" if self.marker else "")
 
 
@@ -45,26 +49,33 @@ def read_lock(path: Path) -> tuple[Locked, ...]:
     Raises:
         BadFileError: it is damaged, of another kind, or not pinned; the message says which.
     """
-    if path.suffix == ".txt":
+    if not path.is_file():
+        raise BadFileError(f"{path} is a folder, no lock file" if path.is_dir() else f"there is no file {path}")
+    if path.suffix not in {".toml", ".lock"}:
         found = _from_requirements(path)
     else:
         document = _document(path)
-        read = {"uv.lock": _from_uv, "poetry.lock": _from_poetry}.get(path.name, _from_pylock)
         try:
-            found = list(read(document))
+            found = list(_reader(document)(document))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise BadFileError(
-                f"{path} does not look like a lock file of its kind ({type(error).__name__}: {error}); "
-                "known are uv.lock, pylock.toml, poetry.lock and pinned requirements files"
+                f"{path} does not look like a lock file of its kind ({type(error).__name__}: {error}); {_KNOWN}"
             ) from error
     return tuple(sorted(found, key=lambda each: (each.name, each.version)))
+
+
+def _reader(document: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Iterator[Locked]]:
+    """Return what reads a document of this kind, whatever its file is called."""
+    if "lock-version" in document:
+        return _from_pylock
+    return _from_poetry if "metadata" in document else _from_uv
 
 
 def _document(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadFileError(f"{path} cannot be read: {error}") from error
+        raise BadFileError(f"{path} cannot be read as TOML: {error}; {_KNOWN}") from error
 
 
 def _from_uv(document: Mapping[str, Any]) -> Iterator[Locked]:
@@ -128,13 +139,15 @@ def _from_requirements(path: Path) -> list[Locked]:
         try:
             wanted = Requirement(line)
         except InvalidRequirement as error:
-            raise BadFileError(f"{path}: {line!r} is not a requirement: {error}") from error
+            raise BadFileError(f"{path}: {line!r} is not a requirement: {str(error).splitlines()[0]}") from error
         exact = [each.version for each in wanted.specifier if each.operator in {"==", "==="}]
+        if wanted.url:
+            exact = [""]
         if not exact:
             raise BadFileError(f"{path}: {line!r} has no exact version, so the file is no lock; pin it (==)")
         found.append(Locked(
             name=canonicalize_name(wanted.name), version=exact[0], wheels=(), sdist=False, files_known=False,
-            marker=str(wanted.marker or ""),
+            marker=str(wanted.marker or ""), url=wanted.url or "",
         ))
     return found
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import BadFileError, ToolkitError
-from toolkit.evaluate.requirements import find_requirements, requirement_lines, table_below
+from toolkit.evaluate.requirements import find_requirements, table_below
+from toolkit.evaluate.requirements_file import requirement_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

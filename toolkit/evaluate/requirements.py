@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from toolkit.errors import BadFileError
+from toolkit.evaluate.requirements_file import listed, requirement_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,9 +40,12 @@ def find_requirements(
     elif (setup := root / "setup.cfg").is_file() and (text := _ini(setup, "options", "install_requires")):
         said.append("requirements: setup.cfg")
         found = tuple(line.strip() for line in text.splitlines() if line.strip())
-    elif (listed := root / "requirements.txt").is_file():
+    elif (path := root / "requirements.txt").is_file():
         said.append("requirements: requirements.txt")
-        found = requirement_lines(listed)
+        told = listed(path)
+        found = told.requirements
+        if told.left_out:
+            said.append(f"not looked at, as it is no release: {', '.join(told.left_out)}")
     else:
         said.append("requirements: none found (no [project], [tool.poetry], setup.cfg or requirements.txt)")
         found = ()
@@ -134,28 +138,6 @@ def _ini(path: Path, section: str, option: str) -> str:
     return parser.get(section, option, fallback="")
 
 
-def requirement_lines(path: Path, seen: tuple[Path, ...] = ()) -> tuple[str, ...]:
-    """Return the requirements in a requirements file and in those that it includes; options are left out.
-
-    Raises:
-        BadFileError: it cannot be read.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadFileError(f"{path} cannot be read: {error}") from error
-    found: list[str] = []
-    for line in re.sub(r"\\\n", " ", text).splitlines():
-        words = re.sub(r"(^|\s)#.*", "", line).split(" --hash")[0].strip()
-        if words.startswith(("-r ", "--requirement ")):
-            included = path.parent / words.split(maxsplit=1)[1]
-            if included.resolve() not in seen:
-                found += requirement_lines(included, (*seen, path.resolve()))
-        elif words and not words.startswith("-"):
-            found.append(words)
-    return tuple(found)
-
-
 def _checked(root: Path, requirements: Iterable[str]) -> tuple[str, ...]:
     """Return the requirements, each once.
 
@@ -166,7 +148,7 @@ def _checked(root: Path, requirements: Iterable[str]) -> tuple[str, ...]:
         try:
             Requirement(text)
         except InvalidRequirement as error:
-            raise BadFileError(f"{root}: {text!r} is not a requirement: {error}") from error
+            raise BadFileError(f"{root}: {text!r} is not a requirement: {str(error).splitlines()[0]}") from error
     return tuple(dict.fromkeys(requirements))
 
 
