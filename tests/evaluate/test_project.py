@@ -103,6 +103,31 @@ def test_setup_cfg_comes_before_requirements_txt(tmp_path):
     assert find_project(tmp_path).requirements == ("lxml", "orjson")
 
 
+def test_extras_of_the_project_itself_are_what_they_hold(tmp_path):
+    write(tmp_path, **{"pyproject.toml": """
+[project]
+name = "My_Shop"
+dependencies = ["lxml"]
+[project.optional-dependencies]
+excel = ["openpyxl"]
+all = ["my.shop[excel,all]", "orjson"]
+[dependency-groups]
+test = ["my-shop[all]", "my-shop", "pytest"]
+"""})
+    assert set(find_project(tmp_path).test_requirements) == {"orjson", "openpyxl", "pytest"}
+
+
+def test_sdist_of_a_setup_py_says_what_it_needs_in_its_metadata(tmp_path):
+    write(tmp_path, **{"setup.py": "", "app.py": "", "PKG-INFO": "Metadata-Version: 2.1\nName: app\n"
+                       "Requires-Dist: lxml>=5\nRequires-Dist: orjson; extra == 'fast'\n\nRequires-Dist: six\n"})
+    assert find_project(tmp_path).requirements == ("lxml>=5",)
+
+
+def test_setup_py_is_not_run_and_that_is_said(tmp_path):
+    found = find_project(write(tmp_path, **{"setup.py": "", "app.py": ""})).found
+    assert any("setup.py is not run" in each for each in found)
+
+
 def test_requirements_file_with_includes_options_and_hashes(tmp_path):
     write(tmp_path, **{
         "requirements.txt": "-r base.txt\n--pre\nlxml==6.0 \\\n  --hash=sha256:aa # why\n-e .\n",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import configparser
 import re
+from email.parser import HeaderParser
 from typing import TYPE_CHECKING, Any
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from toolkit.errors import BadFileError
 from toolkit.evaluate.requirements_file import listed, requirement_lines
@@ -14,6 +16,7 @@ from toolkit.evaluate.requirements_file import listed, requirement_lines
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
 
 TEST_GROUPS = ("test", "tests", "testing", "dev")   # names of groups and extras that hold what the tests need
 TEST_FILES = ("requirements-test.txt", "requirements-tests.txt", "test-requirements.txt", "tests/requirements.txt",
@@ -46,10 +49,45 @@ def find_requirements(
         found = told.requirements
         if told.left_out:
             said.append(f"not looked at, as it is no release: {', '.join(told.left_out)}")
+    elif found := tuple(_from_metadata(root / "PKG-INFO")):
+        said.append("requirements: PKG-INFO")
     else:
-        said.append("requirements: none found (no [project], [tool.poetry], setup.cfg or requirements.txt)")
-        found = ()
-    return _checked(root, found), _checked(root, _needed_by_tests(root, pyproject, said))
+        unread = "; setup.py is not run: put them into a requirements.txt" if (root / "setup.py").is_file() else ""
+        said.append("requirements: none found (no [project], [tool.poetry], setup.cfg, requirements.txt or PKG-INFO"
+                    f"{unread})")
+    needed = _needed_by_tests(root, pyproject, said)
+    return (_checked(root, tuple(_without_itself(project, found))),
+            _checked(root, tuple(_without_itself(project, needed))))
+
+
+def _without_itself(
+    project: Mapping[str, Any], requirements: Iterable[str], seen: frozenset[str] = frozenset()
+) -> Iterator[str]:
+    """Yield "shop[excel]" of the project shop as what that extra holds: what is evaluated is its source, no release."""
+    own = canonicalize_name(str(project.get("name", "")))
+    extras = table_below(project, "optional-dependencies")
+    for text in requirements:
+        asked = _read(text)
+        if asked is None or canonicalize_name(asked.name) != own:
+            yield text
+            continue
+        for extra in sorted(asked.extras - seen):
+            yield from _without_itself(project, _strings(extras.get(extra, ())), seen | {extra})
+
+
+def _read(text: str) -> Requirement | None:
+    try:
+        return Requirement(text)
+    except InvalidRequirement:
+        return None   # _checked says so
+
+
+def _from_metadata(path: Path) -> Iterator[str]:
+    """Yield what an sdist's metadata says it needs, as built when it was published; not what its extras need."""
+    if not path.is_file():
+        return
+    metadata = HeaderParser().parsestr(path.read_text(encoding="utf-8", errors="replace"))
+    yield from (str(text) for text in metadata.get_all("Requires-Dist", ()) if "extra ==" not in text)
 
 
 def _needed_by_tests(root: Path, pyproject: Mapping[str, Any], said: list[str]) -> tuple[str, ...]:
@@ -138,7 +176,7 @@ def _ini(path: Path, section: str, option: str) -> str:
     return parser.get(section, option, fallback="")
 
 
-def _checked(root: Path, requirements: Iterable[str]) -> tuple[str, ...]:
+def _checked(root: Path, requirements: Sequence[str]) -> tuple[str, ...]:
     """Return the requirements, each once.
 
     Raises:
