@@ -50,6 +50,7 @@ def metadata(lock: str, offers: Mapping[str, Sequence[Offered]]) -> Document:
                  for name, found in sorted(by_name.items()) if any(each.kind != "pure" or each.note
                                                                     for each in found.values()))
     notes = tuple(f"{each.name} on {label}: {each.note}"
+                  + (f"; needed by {_shown(each.needed_by, ', ')}" if each.needed_by else "")
                   for label, found in offers.items() for each in found if each.note)
     last = (f"{len(by_name) - len(rows)} more are pure Python. A wheel for a build may still turn its GIL on or leave "
             "out its C code: `gilscope doctor` without --offline installs and asks.")
@@ -62,7 +63,7 @@ def _offer(offered: Offered | None) -> str:
     if offered is None:
         return "not needed"
     words = {"binary": "wheel", "pure": "pure Python", "sdist": "source only", "nothing": "NO FILE"}
-    return words.get(offered.kind, offered.kind)
+    return words.get(offered.kind, offered.kind) + (f", {offered.libc}" if offered.libc else "")
 
 
 def plain(reports: Sequence[BuildReport]) -> dict[str, Any]:
