@@ -115,8 +115,9 @@ def test_script_is_measured_as_it_is(measurer, pair):
     made = measurer("script.py", models=("processes",))
     assert set(made.found) == {Cell(each.label, 0) for each in pair}
     speed = Speed(made, QUIET)
-    gain = speed.sections(build.label, twin.label).gain
-    assert "a script chooses its threads itself" in gain.predicted.reason
+    sections = speed.sections(build.label, twin.label)
+    assert "a script chooses its threads itself" in sections.gain.predicted.reason
+    assert sections.cost.by == "script"
     assert not speed.several
 
 
@@ -227,7 +228,8 @@ def filled(**cells):
             cpu=dict(enumerate(cpu)), wall={number: each for number, each in enumerate(wall) if each}, rss=[1e6])
     spins = dict.fromkeys(range(10), Spin(cores=2, effective=1.7, ran=39, waited=1, lasted=40))
     return type("Made", (), {
-        "found": found, "calibration": type("Calibration", (), {"spins": spins}), "thread_counts": lambda _: (1, 2),
+        "found": found, "calibration": type("Calibration", (), {"spins": spins}),
+        "thread_counts": lambda _: (1, 2), "has_time": lambda _: True,
         "watched": lambda *_: Missing(reason="not watched")})()
 
 

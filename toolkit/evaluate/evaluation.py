@@ -70,16 +70,19 @@ class TestRun:
     imports: tuple[Place, ...] = ()   # the project's line behind each extension module that was loaded: `what`
 
 
+Measure = Literal["workload", "script", "tests"]   # one thread of a function, a script as it is, the project's tests
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What one thread takes on a build against another, in interleaved rounds: of the workload, else of the tests."""
+    """What one thread takes on a build against another, in interleaved rounds, or what was measured in its place."""
 
     against: str                 # build
     cpu: Comparison              # ratio < 1: takes more CPU time here
     rss: float | None            # resident bytes here / there
     more_bytes: float | None = None   # resident here than there
     import_seconds: float | None  # of the workload's module, here
-    by: Literal["workload", "tests"] = "workload"   # the tests' start counts with them
+    by: Measure = "workload"     # the start of the tests counts with them, all threads of a script with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from toolkit.model import Build
 
 TITLES = ("target", "verdict", "packages", "C files", "GIL off", "C lost", "tests", "1 thread", "memory")
-BY_TESTS = "CPU time of the tests, their start with it: no --workload was measured"
+IN_PLACE = {"workload": [], "script": ["CPU time of the script with all of its threads"],
+            "tests": ["CPU time of the tests, their start with it: no --workload was measured"]}
 NOT_QUIET = "the machine is too busy or too small, see below"
 
 
@@ -104,7 +105,7 @@ def _one_thread(cost: Cost | Missing, machine: MachineFacts | Missing, notes: Fo
     if not may_tell_speed(machine):
         return _absent(Missing(reason=NOT_QUIET), notes)
     times = replace(cost.cpu, ratio=1 / cost.cpu.ratio, lo=1 / cost.cpu.hi, hi=1 / cost.cpu.lo)
-    return Entry(Inflation(times), notes.marks([] if cost.by == "workload" else [BY_TESTS]))
+    return Entry(Inflation(times), notes.marks(IN_PLACE[cost.by]))
 
 
 def _some(names: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from toolkit.builds.environment import OWN_PACKAGES
 from toolkit.evaluate.evaluation import Contention, Cost, Gain, Interval, Missing, Place, Pool
@@ -19,14 +19,14 @@ from toolkit.stats.paired import compare_paired
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolkit.evaluate.evaluation import MachineFacts
+    from toolkit.evaluate.evaluation import MachineFacts, Measure
     from toolkit.evaluate.workload import Measured, WorkloadMeasurer
     from toolkit.gil.summary import Place as WaitingPlace
     from toolkit.gil.summary import Summary, ThreadSummary
     from toolkit.stats.paired import Comparison
 
 MOST_PLACES = 10
-WATCHED = 3     # runs
+WATCHED = 3     # runs, while there is time
 MAIN = "main"   # the summary's name of it
 LEAST_SHARE = 0.01   # of the threads' time, that a place must have cost to be named
 OURS = Path(__file__).resolve().parents[2]
@@ -73,7 +73,8 @@ class Speed:
         failure = self._failure(label)
         lacking = Missing(reason=f"the workload failed on {label}: {failure}")
         return Sections(
-            cost=lacking if here.failure else _cost(here, there, against), failure=failure,
+            cost=lacking if here.failure else _cost(here, there, against, "workload" if first else "script"),
+            failure=failure,
             gain=lacking if failure else self._gain(label, against),
             contention=lacking if here.failure else self._contention(label))
 
@@ -128,7 +129,9 @@ class Speed:
     def _watched(self, cell: Cell) -> Summary | Missing:
         """Return the run with the most waits for the GIL of several: beside other load threads may never meet."""
         if cell not in self._waiting:
-            runs = [self._measurer.watched(cell) for _ in range(WATCHED)]
+            runs = [self._measurer.watched(cell)]
+            while len(runs) < WATCHED and self._measurer.has_time():
+                runs.append(self._measurer.watched(cell))
             seen = [run for run in runs if not isinstance(run, Missing)]
             self._waiting[cell] = max(seen, key=wait_share) if seen else runs[0]
         return self._waiting[cell]
@@ -244,13 +247,13 @@ def _is_ours(file: str) -> bool:
     return any(place.is_relative_to(OURS / name) for name in OWN_PACKAGES)
 
 
-def _cost(here: Measured, there: Measured, against: str) -> Cost | Missing:
+def _cost(here: Measured, there: Measured, against: str, by: Measure) -> Cost | Missing:
     if not here.cpu.keys() & there.cpu.keys():
         return Missing(reason="the workload has no round in which both builds were measured")
-    return cost_of(here, there, against, by="workload")
+    return cost_of(here, there, against, by)
 
 
-def cost_of(here: Measured, there: Measured, against: str, *, by: Literal["workload", "tests"]) -> Cost:
+def cost_of(here: Measured, there: Measured, against: str, by: Measure) -> Cost:
     """Return what two builds have measured in the same rounds, at least one."""
     resident = [median(each.rss) for each in (here, there)]
     return Cost(

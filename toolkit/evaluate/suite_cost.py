@@ -83,7 +83,7 @@ class SuiteCosts:
         unmeasured = [f"the tests were not run on {each}" for each in (label, against) if each not in self.found]
         if failure := next(filter(None, [*failures, *unmeasured]), ""):
             return Missing(reason=f"no workload was measured, and {failure}")
-        return cost_of(self.found[label], self.found[against], against, by="tests")
+        return cost_of(self.found[label], self.found[against], against, "tests")
 
     def _round(self, number: int, folder: Path) -> bool:
         """Run the tests once on each build; return whether another round is worth it."""

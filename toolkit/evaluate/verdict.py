@@ -41,6 +41,7 @@ WAITS_NEVER = 0.01     # likewise, on a machine that is too busy for a word on s
 ALONE = 0.95           # share of the CPU time above which one thread does all the work
 SLOW_SHARE = 1.5       # CPU inflation above which threads are in each other's way
 PARKED_MUCH = 0.1      # share of thread time, likewise
+WHO = {"workload": "one thread takes", "script": "the script takes", "tests": "the tests take"}
 REFUSAL = "does not support loading in subinterpreters"   # CPython's words
 
 
@@ -150,8 +151,7 @@ def _costs(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
         factor = 1 / found.cost.cpu.ratio
         if told and factor > COST_WARN and found.cost.cpu.verdict() == "slower":
             red = ", far beyond PEP 779's 15 %" if factor > COST_RED else ""
-            who = "one thread takes" if found.cost.by == "workload" else "the tests take"
-            yield f"{who} {factor:.2f} times the CPU time of {found.cost.against}{red}"
+            yield f"{WHO[found.cost.by]} {factor:.2f} times the CPU time of {found.cost.against}{red}"
         few = found.cost.more_bytes is not None and found.cost.more_bytes < LEAST_RSS
         if found.cost.rss is not None and found.cost.rss > RSS_WARN and not few:
             yield f"{(found.cost.rss - 1) * 100:.0f} % more memory than {found.cost.against}"
@@ -213,8 +213,7 @@ def _ready(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
     elif not told:
         yield "what it costs one thread was not measured: the machine is too busy or too small"
     else:
-        whose = "one thread takes" if found.cost.by == "workload" else "the tests take"
-        yield f"{whose} {1 / found.cost.cpu.ratio:.2f} times the CPU time of {found.cost.against}"
+        yield f"{WHO[found.cost.by]} {1 / found.cost.cpu.ratio:.2f} times the CPU time of {found.cost.against}"
 
 
 def _unexercised(found: BuildEvaluation, machine: MachineFacts | Missing, races: Races | Missing) -> Iterator[str]:
@@ -280,7 +279,8 @@ def _stops(found: InterpretersEvaluation) -> Iterator[str]:
 
 def _loads(findings: Sequence[Finding]) -> Iterator[str]:
     count = len(findings)
-    yield f"{count} packages load in interpreters with a GIL of their own" if count else "no package is in the way"
+    who = f"{count} packages load" if count > 1 else "1 package loads"
+    yield f"{who} in interpreters with a GIL of their own" if count else "no package is in the way"
 
 
 def conclude_processes(found: ProcessesEvaluation, machine: MachineFacts | Missing) -> Conclusion:

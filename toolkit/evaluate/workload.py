@@ -120,7 +120,8 @@ class WorkloadMeasurer:
             longest = 0.0
             for number in range(MOST_ROUNDS):
                 began = time.monotonic()
-                if number >= LEAST_ROUNDS and longest > self._left():
+                # Another round, and what is watched afterwards: about as many processes.
+                if number >= LEAST_ROUNDS and 2 * longest > self._left():
                     break
                 self._say(f"workload: round {number + 1} of at most {MOST_ROUNDS}")
                 for cell in self._random.sample([*cells, None], len(cells) + 1):
@@ -137,6 +138,10 @@ class WorkloadMeasurer:
                     if cell.model == "threads" and not self._builds[cell.label].free_threaded]
         return bool(with_gil) and all(measured.failure for measured in with_gil)
 
+    def has_time(self) -> bool:
+        """Return whether anything is left of the budget."""
+        return self._left() > 0
+
     def thread_counts(self) -> tuple[int, ...]:
         """Return how many threads the workload is measured with; (0,): it chooses itself."""
         if self.workload.kind == "script":
@@ -147,8 +152,6 @@ class WorkloadMeasurer:
         """Return what the shim saw of one more run of the cell; of one that hangs or crashes, until then."""
         if reason := preload.unavailable():
             return Missing(reason=reason)
-        if self._left() <= 0:
-            return Missing(reason="no time was left in the budget to record its waits")
         with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
             records = Path(folder, "gil")
             records.mkdir()
@@ -249,5 +252,5 @@ def _why(answer: Answer, cell: Cell) -> str:
     if cell.model == "subinterpreters" and (refusal := refusal_in(answer.output)):
         return refusal
     if answer.kind == "hang" and cell.workers > 1:
-        reason += f"; its {cell.workers} threads are in each other's way, or wait for ever"
+        reason += "; its threads are in each other's way, or wait for ever"
     return reason
