@@ -127,3 +127,11 @@ def test_offline_makes_nothing(installer):
 ])
 def test_name_of_a_requirement(text, name):
     assert name_of(text) == name
+
+
+def test_cache_folder_that_cannot_be_made_is_refused(installer, monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path / "file/cache"))
+    with pytest.raises(BuildError, match=r"cannot write into the cache folder .*file/cache: Not a directory; set "):
+        prepare(Request(requirements=("thing",)), builds("3.14t"))
+    assert not installer.calls

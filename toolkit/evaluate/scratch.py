@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from toolkit.builds.environment import identity, python_of
 from toolkit.builds.inspection import version_key
 from toolkit.builds.places import cache_dir, locked, uv_command
+from toolkit.errors import BuildError
 from toolkit.evaluate.distributions import installed, site_folders
 from toolkit.evaluate.fallbacks import went_back
 from toolkit.evaluate.installing import Chosen, chosen_in, fill
@@ -67,6 +68,17 @@ class Scratch:
         return python_of(self.folder)
 
 
+def _refuse_unwritable(folder: Path) -> None:
+    """Refuse a cache folder that cannot be made or written into."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise BuildError(f"cannot write into the cache folder {folder}: {error.strerror}; set GILSCOPE_CACHE to one "
+                         "that can be written to") from error
+
+
 def prepare(
     request: Request, builds: Sequence[Build], say: Callable[[str], None] = lambda _: None,
     at_hand: Sequence[Build] = (),
@@ -85,6 +97,7 @@ def prepare(
         BuildError: An environment cannot be made.
     """
     if not request.offline:
+        _refuse_unwritable(cache_dir())
         make_room()
         Store(builds[0]).remove_old()
     first = chooser(request, builds, at_hand)
