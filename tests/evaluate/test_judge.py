@@ -153,9 +153,13 @@ def test_interpreter_status(case):
     assert judge_interpreters(seen)[0] is expected
 
 
-def test_what_a_package_says_in_its_own_words_is_told_with_its_cause():
+@pytest.mark.parametrize(("error", "told"), [
+    ("ImportError: IMPORTANT: PLEASE READ THIS", "thing: thing._c: ImportError: not in subinterpreters"),
+    ("ImportError: not in subinterpreters", "thing: ImportError: not in subinterpreters"),
+])
+def test_what_a_package_says_in_its_own_words_is_told_with_its_cause(error, told):
     chain = (Step(module="thing", file="/site/thing/__init__.py", line=3),)
-    refused = replace(REFUSED, chain=chain)
-    inside = run(refused, imported=(), failed=(("thing", "ImportError: IMPORTANT: PLEASE READ THIS"),))
+    missed = load("other._c", error="ImportError: done without", gil=None, swallowed=True)
+    inside = run(replace(missed, chain=chain), replace(REFUSED, chain=chain), imported=(), failed=(("thing", error),))
     seen = Seen(distribution=THING, run=run(load()), interpreters=(inside,))
-    assert judge_interpreters(seen)[1] == ("thing: thing._c: ImportError: not in subinterpreters",)
+    assert judge_interpreters(seen)[1] == (told,)

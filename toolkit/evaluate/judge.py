@@ -187,13 +187,18 @@ def _failing_modules(seen: Seen, first: ImportRun) -> tuple[str, ...]:
     inner_failed = [name for name in inner if name in failed]
     if not roots and len(inner_failed) * 2 <= len(inner):
         return ()
-    return tuple(f"{name}: {_cause(first, name) or failed[name]}" for name in roots or inner_failed)
+    return tuple(f"{name}: {_cause(first, name, failed[name])}" for name in roots or inner_failed)
 
 
-def _cause(run: ImportRun, name: str) -> str:
-    """Return which extension module did not load when a module was imported: packages wrap that in other words."""
-    return next((f"{load.name}: {load.error}" for load in run.loads if load.error and load.name != name
-                 and any(step.module == name for step in load.chain)), "")
+def _cause(run: ImportRun, name: str, error: str) -> str:
+    """Return the error of a module, and the extension module behind it: packages put that in words of their own.
+
+    What was given up last is behind it: what was missed before that was done without.
+    """
+    missed = [load for load in run.loads if load.error and any(step.module == name for step in load.chain)]
+    if not missed or any(load.error == error for load in missed):
+        return error
+    return f"{missed[-1].name}: {missed[-1].error}"
 
 
 def _interpreters_lost(seen: Seen, first: ImportRun) -> tuple[InterpreterStatus, tuple[str, ...]]:
