@@ -52,6 +52,7 @@ class Finding:
     verdict: Verdict
     interpreters: InterpreterStatus
     interpreter_reasons: tuple[str, ...]
+    wanted: str = ""                # the version that was to be installed; "" when no build has it
     way: tuple[str, ...] = ()       # packages, from one that was asked for down to this one
 
 
@@ -101,6 +102,7 @@ def diagnose(
     requested = set(request.asked) or {name_of(text) for text in request.requirements}
     compiled = {(each.name, each.version) for scratch in scratches.values() for each in scratch.distributions
                 if each.extensions}
+    versions = {each.name: each.version for scratch in scratches.values() for each in scratch.distributions}
     reference_runs: dict[str, dict[str, Import]] = {}
     reports = []
     for build in builds:
@@ -110,12 +112,12 @@ def diagnose(
             continue
         there = scratches.get(twin.label) if twin else None
         if twin and there and twin.label not in reference_runs:
-            say(f"{twin.label}: import {len(_worth(there, None, requested))} packages, to compare with")
+            say(f"{twin.label}: import {_counted(_worth(there, None, requested))}, to compare with")
             reference_runs[twin.label] = import_each(
                 there, _worth(there, None, requested), {}, limit=options.limit)
         known = reference_runs.get(twin.label, {}) if twin else {}
-        say(f"{build.label}: look at {len(_worth(scratch, there, requested))} packages")
-        report = _report(_Place(build, twin, scratch, there, known, compiled, requested, options))
+        say(f"{build.label}: look at {_counted(_worth(scratch, there, requested))}")
+        report = _report(_Place(build, twin, scratch, there, known, compiled, versions, requested, options))
         pinned = all("==" in text for text in request.requirements)
         reports.append(replace(report, chosen_by="" if pinned or chooses_well(chosen_by) else chosen_by.label))
     return tuple(reports)
@@ -152,9 +154,9 @@ def _versions(reports: Iterable[BuildReport], name: str) -> set[str]:
 
 
 def version_of(finding: Finding) -> str:
-    """Return the version; of what could not be installed, the one that the build with the GIL has."""
+    """Return the version; of what could not be installed, the one that another build has."""
     there = finding.seen.reference_distribution
-    return finding.version or (there.version if there else "")
+    return finding.version or (there.version if there else finding.wanted)
 
 
 def _newest(report: BuildReport | None) -> dict[str, tuple[str, Status]]:
@@ -179,8 +181,13 @@ class _Place:
     there: Scratch | None           # the twin's environment
     known: dict[str, Import]       # what was imported on the twin
     compiled: set[tuple[str, str]]  # name and version of what has C code on any build
+    versions: dict[str, str]        # that were to be installed, by name
     requested: set[str]
     options: Options
+
+
+def _counted(packages: Sequence[object]) -> str:
+    return "1 package" if len(packages) == 1 else f"{len(packages)} packages"
 
 
 def _worth(scratch: Scratch, there: Scratch | None, requested: set[str]) -> list[str]:
@@ -208,7 +215,7 @@ def _report(place: _Place) -> BuildReport:
             extensions=tuple(told[file] for _, file in found.extensions) if found else (),
             reference=place.known[name].run if name in place.known else None, reference_distribution=there.get(name))
         seen = _asked_more(place, seen, imports[name].wanted) if name in imports else seen
-        return replace(_finding(place, name, seen), way=ways.get(name, ()))
+        return replace(_finding(place, name, seen), way=ways.get(name, ()), wanted=place.versions.get(name, ""))
 
     findings = tuple(all_at_once(look, names).values())
     return BuildReport(build=place.build, reference=place.twin if place.there else None, findings=findings,

@@ -123,7 +123,7 @@ def _table(reports: Sequence[BuildReport]) -> Table:
         columns += [Column(title=f"{report.build.label}, own interpreters", align="left")] * tried
     rows = []
     for name, found in sorted(by_name.items(), key=lambda item: (_rank(item[1].values()), item[0])):
-        version = next((each.version for each in found.values() if each.version), "")
+        version = next((version_of(each) for each in found.values() if version_of(each)), "")
         row = [Entry(f"{name} {version}".strip())]
         for report in reports:
             here = found.get(report.build.label)

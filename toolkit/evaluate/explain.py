@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolkit.builds.environment import normalized
+from toolkit.evaluate.doctor import version_of
 from toolkit.evaluate.judge import InterpreterStatus, gil_users, lost_modules
 from toolkit.evaluate.tags import libc_floor, offered, platforms_of
 from toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
@@ -71,9 +72,8 @@ def _names(finding: Finding) -> set[str]:
 
 def _everything(report: BuildReport, finding: Finding, name: str, beside: Beside) -> Iterator[Section]:
     seen = finding.seen
-    there = seen.reference_distribution
-    version = finding.version or (there.version if there else "")
-    yield Heading(f"{finding.name} {version} on {report.build.label}: {finding.verdict.status.value}")
+    title = f"{finding.name} {version_of(finding)}".strip()
+    yield Heading(f"{title} on {report.build.label}: {finding.verdict.status.value}")
     yield from _lines("Why", finding.verdict.reasons)
     yield from _lines("Installed", _installed(seen.distribution, finding.way, beside))
     yield from _lines("Versions", _versions(report, finding))
