@@ -115,7 +115,7 @@ def test_interpreters_load_what_says_that_it_supports_their_own_gil(label, files
 
 BREAKS = {
     "hook_crashes": "crashed: SIGSEGV",
-    "hook_hangs": "did not return within 1 s",
+    "hook_hangs": "did not return within 2 s",
     "hook_exits": "exit code 0",
     "hook_raises": "ImportError: no licence",
     "hook_returns_raw": "nothing that is initialised",
