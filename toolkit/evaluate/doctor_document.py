@@ -152,14 +152,14 @@ def _blockers(report: BuildReport) -> Iterable[str]:
         if status.blocks:
             why = _why(report, finding).removeprefix(f"no wheel for {report.build.label} ")
             told = "" if why == NO_WHEEL else f" {why}" if why.startswith("(") else f": {why}"
-            whose = f"{_needed(finding)}{_newer(report, finding)}"
+            whose = f"{needed(finding)}{_newer(report, finding)}"
             yield f"{_what(finding)} on {report.build.label} {_clause(status)}{told}{whose}"
     if report.unowned:
         yield (f"{', '.join(report.unowned)} on {report.build.label} turns the GIL on and belongs to no package: "
                "it came with the interpreter or was put there by hand")
 
 
-def _needed(finding: Finding) -> str:
+def needed(finding: Finding) -> str:
     """Return by which way it is needed, when nobody asked for it: its owner can be asked for a release."""
     return f"; needed by {' -> '.join(finding.way[:-1])}" if len(finding.way) > 1 else ""
 

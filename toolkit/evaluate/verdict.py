@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolkit.evaluate.doctor import version_of
+from toolkit.evaluate.doctor_document import needed
 from toolkit.evaluate.evaluation import Broken, Conclusion, Missing, Word, Workers
 from toolkit.evaluate.judge import InterpreterStatus, Status
 from toolkit.evaluate.machine import MOST_QUEUED
@@ -88,8 +90,10 @@ def _package_blockers(report: BuildReport) -> Iterator[str]:
     for finding in report.findings:
         # C code that is lost is a price, and blocks where the price was measured (see `_costs`).
         if finding.verdict.status.blocks and finding.verdict.status is not Status.LOST:
-            why = f": {finding.verdict.reasons[0]}" if finding.verdict.reasons else ""
-            yield f"{_named(finding)} {finding.verdict.status.value}{why}"
+            why = finding.verdict.reasons[0] if finding.verdict.reasons else ""
+            # What an installer says of a missing wheel begins with that it is missing.
+            status = "" if why.startswith(Status.NO_WHEEL.value) else f" {finding.verdict.status.value}"
+            yield f"{_named(finding)}{status}{f': {why}' if why else ''}{needed(finding)}"
     for module in report.unowned:
         yield f"{module}, of no package, turns the GIL on"
 
@@ -345,4 +349,4 @@ def _in_interpreters(finding: Finding) -> str:
 
 
 def _named(finding: Finding) -> str:
-    return f"{finding.name} {finding.version}".strip()
+    return f"{finding.name} {version_of(finding)}".strip()
