@@ -6,7 +6,7 @@ import pytest
 
 from tests.evaluate.made_up import CACHE, CLEAN, NOT_DONE, evaluation, finding, found, report, suite
 from tests.fakes import make_build
-from toolkit.evaluate.evaluation import Contention, Pool
+from toolkit.evaluate.evaluation import NO_TIME, Contention, Pool
 from toolkit.evaluate.judge import Status
 from toolkit.evaluate.next_steps import ADVICE, crowds, next_steps
 
@@ -49,6 +49,8 @@ def test_failing_tests_and_tests_not_run():
     assert steps(found(tests=suite(errors=1, lacking=("psutil",)))) == (
         "3.14t: let the tests do without psutil, or replace it",)
     assert steps(found(tests=NOT_DONE)) == ("3.14t: have its tests run, named by --tests if need be (not asked for)",)
+    assert steps(found(tests=NO_TIME)) == (
+        "3.14t: evaluate once more, within a larger --budget: what was installed is kept",)
 
 
 def test_libraries_lines_and_short_waits_are_nobodys_step():

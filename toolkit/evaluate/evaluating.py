@@ -12,6 +12,7 @@ from toolkit.errors import BuildError, ToolkitError
 from toolkit.evaluate import scratch
 from toolkit.evaluate.doctor import BuildReport, Options, diagnose, reference_of, with_newest
 from toolkit.evaluate.evaluation import (
+    NO_TIME,
     Broken,
     BuildEvaluation,
     Evaluation,
@@ -52,7 +53,6 @@ SHARE_FOR_COST = 0.2     # of what is left after the races, to run the tests aga
 MOST_FOR_COST = 60.0     # seconds, likewise
 SHARE_FOR_RACES = 0.5    # of what is left after the tests, when there is a workload to be measured
 NO_WORKLOAD = Missing(reason="no --workload was given")
-NO_TIME = Missing(reason="no time was left in the budget")
 NOTHING_INSTALLED = Missing(reason="nothing of it was installed before; call it once without --offline")
 
 

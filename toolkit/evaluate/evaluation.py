@@ -26,6 +26,9 @@ class Missing:
     reason: str
 
 
+NO_TIME = Missing(reason="no time was left in the budget")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineFacts:
     """What this machine can tell about parallel work."""

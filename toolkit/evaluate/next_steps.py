@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import Missing, Word
+from toolkit.evaluate.evaluation import NO_TIME, Missing, Word
 from toolkit.evaluate.judge import Status
 
 if TYPE_CHECKING:
@@ -78,6 +78,9 @@ def _races(races: Races | Missing) -> Iterator[str]:
 
 def _tests(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
     for build in builds:
+        if build.tests == NO_TIME:
+            yield f"{build.build.label}: evaluate once more, within a larger --budget: what was installed is kept"
+            continue
         if isinstance(build.tests, Missing):
             yield f"{build.build.label}: have its tests run, named by --tests if need be ({build.tests.reason})"
             continue

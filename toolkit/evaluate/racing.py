@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.evaluate.evaluation import Missing, RaceFact, Races
+from toolkit.evaluate.evaluation import NO_TIME, Missing, RaceFact, Races
 from toolkit.evaluate.testing import QUIET_SECONDS, Bench, Shown, environment, run_bounded
 from toolkit.measure.process import last_lines
 
@@ -41,7 +41,7 @@ def check_races(
     if project.tests is None:
         return Missing(reason="the project has no tests that could be found")
     if limit <= 0:
-        return Missing(reason="no time was left in the budget")
+        return NO_TIME
     program = as_program(project.tests)
     if program is None:
         return Missing(reason=f"the race checker follows a Python program; the tests are run by {project.tests[0]!r}")

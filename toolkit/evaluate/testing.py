@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from toolkit.builds.environment import NO_COMPILERS, harness_path, installer, run_installer, shortened
-from toolkit.evaluate.evaluation import Missing, Place, TestRun
+from toolkit.evaluate.evaluation import NO_TIME, Missing, Place, TestRun
 from toolkit.evaluate.project import PYTEST
 from toolkit.measure.process import last_lines
 
@@ -119,7 +119,7 @@ def run_tests(project: Project, bench: Bench, *, limit: float, quiet: float = QU
     if project.tests is None:
         return Missing(reason="the project has no tests that could be found")
     if limit <= 0:
-        return Missing(reason="no time was left in the budget")
+        return NO_TIME
     command = own_command(project.tests, bench.python)
     with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
         place = Path(name)
