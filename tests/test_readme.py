@@ -17,6 +17,7 @@ NOT_HERE = {                                  # command's first words -> who run
     "tox run": "by hand: it makes environments for minutes",
     "gilscope doctor": "by hand: it installs packages; tests/evaluate has packages of its own",
     "gilscope evaluate": "likewise",
+    "pip": "likewise",
 }
 
 

@@ -21,7 +21,7 @@ ADVICE = {
     Status.CRASH: "report the crash of {name} to its owners; --explain {name} has its stack",
     Status.HANG: "report the hang of {name} to its owners; --explain {name} shows where it stood",
     Status.FAILS: "{name} cannot be imported: --explain {name} has the error",
-    Status.UNKNOWN: "{name} has an extension file that could not be read: --explain {name}",
+    Status.UNKNOWN: "{name} could not be judged: --explain {name} says why",
 }
 
 # What limits a library's own threads.
