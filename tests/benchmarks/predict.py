@@ -43,11 +43,16 @@ def main() -> None:
     names = args.programs.split(",")
     print(f"{'program':18}{'predicted':>22}{'measured':>22}{'off by':>9}")
     ends = [program(name, builds, args.seconds) for name in names]
-    print(f"{ends.count('good')} of {len(names)} within {WITHIN:.0%}, {ends.count('refused')} refused")
+    good, held = sum(end.startswith("good") for end in ends), sum(end.endswith("held") for end in ends)
+    print(f"{good} of {len(names)} within {WITHIN:.0%}, {ends.count('refused')} refused; "
+          f"{held} intervals hold what was measured")
 
 
 def program(name: str, builds: tuple[Build, Build], seconds: float) -> str:
-    """Measure one program, print its line, and return whether its prediction is "good", "bad", or was "refused"."""
+    """Measure one program, print its line, and return whether its prediction is "good", "bad", or was "refused".
+
+    Followed by ", held" where the interval holds what was measured.
+    """
     end = time.monotonic() + seconds
     project = find_project(FOLDER)
     benches = {build.label: Bench(build=build.label, python=Path(build.executable), folders=(FOLDER,))
@@ -69,7 +74,8 @@ def program(name: str, builds: tuple[Build, Build], seconds: float) -> str:
     found = gain.predicted
     off = found.value / measured.ratio - 1 if measured else float("nan")
     print(f"{name:18}{f'{found.value:.2f}x [{found.lo:.2f}, {found.hi:.2f}]':>22}{truth:>22}{off:>+8.0%}")
-    return "good" if abs(off) <= WITHIN else "bad"
+    held = ", held" if measured and found.lo <= measured.ratio <= found.hi else ""
+    return ("good" if abs(off) <= WITHIN else "bad") + held
 
 
 if __name__ == "__main__":

@@ -264,13 +264,21 @@ def test_workload_that_fails_on_one_build_only_keeps_what_was_measured():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
     made.found[Cell("3.14t", 2)].failure = "crashed with SIGSEGV"
     found = Speed(made, QUIET).sections("3.14t", "3.14")
-    assert found.failure == "with 2 threads: crashed with SIGSEGV"
+    assert found.failure == "the workload fails, and does not with the GIL: with 2 threads: crashed with SIGSEGV"
     assert found.cost.cpu.ratio == pytest.approx(1.0)
     assert found.gain.reason == "the workload failed on 3.14t: with 2 threads: crashed with SIGSEGV"
     made.found[Cell("3.14", 2)].failure = "crashed with SIGSEGV"
     found = Speed(made, QUIET).sections("3.14t", "3.14")
     assert found.failure == ""
     assert found.cost.reason == "the workload failed on 3.14: with 2 threads: crashed with SIGSEGV"
+
+
+def test_workload_that_turns_the_gil_on_measures_nothing():
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    made.found[Cell("3.14t", 1)].flipped = "the GIL was on at the end of the workload: a._b turned it on"
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert found.failure == found.cost.reason == found.gain.reason == found.contention.reason
+    assert "a._b turned it on" in found.failure
 
 
 def test_build_without_a_twin_has_a_reason():

@@ -163,7 +163,7 @@ class BuildEvaluation:
     cost: Cost | Missing
     gain: Gain | Missing
     contention: Contention | Missing
-    failure: str = ""                    # why the workload fails here although it does not on its twin
+    failure: str = ""                    # what keeps the workload from running here, and not on its twin: a sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -164,13 +164,15 @@ def _gain(found: BuildEvaluation, machine: MachineFacts | Missing) -> Iterator[s
 
 def _gain_parts(gain: Gain, *, quiet: bool) -> Iterator[str]:
     if gain.wait_share is not None:
-        busy = (f", which is not to be relied on: they waited {gain.queued * 100:.0f} % of theirs for a core"
-                if (gain.queued or 0.0) > MOST_QUEUED and gain.queued else "")
-        yield f"threads wait for the GIL {gain.wait_share * 100:.0f} % of their time on {gain.against}{busy}"
+        share = f"threads wait for the GIL {gain.wait_share * 100:.0f} % of their time on {gain.against}"
+        if gain.queued is not None and gain.queued > MOST_QUEUED:
+            yield f"{share}, which is not to be relied on: they waited {gain.queued * 100:.0f} % of theirs for a core"
+        else:
+            yield share
+            if gain.ceiling is not None:
+                yield f"so at most {ratio_number(gain.ceiling)}x"
     if gain.threads and gain.busiest and gain.threads * gain.busiest > UNEVEN:
         yield f"the busiest of {gain.threads + 1} threads takes {gain.busiest * 100:.0f} % of the CPU time"
-    if gain.ceiling is not None:
-        yield f"so at most {ratio_number(gain.ceiling)}x"
     if not quiet:
         yield f"no prediction and nothing measured: {NOT_QUIET}"
         return

@@ -40,7 +40,7 @@ class Sections:
     cost: Cost | Missing
     gain: Gain | Missing
     contention: Contention | Missing
-    failure: str = ""   # why the workload fails on this build although it does not on the other
+    failure: str = ""   # what keeps the workload from running on this build as it should, and does not on the other
 
     @classmethod
     def missing(cls, reason: Missing) -> Sections:
@@ -70,11 +70,13 @@ class Speed:
             return Sections.missing(Missing(reason=f"no build like {label} with a GIL could run it"))
         if broken := there.failure or self._failure(against):
             return Sections.missing(Missing(reason=f"the workload failed on {against}: {broken}"))
+        if flipped := next((each.flipped for cell, each in self._found.items() if cell.label == label), ""):
+            return replace(Sections.missing(Missing(reason=flipped)), failure=flipped)
         failure = self._failure(label)
         lacking = Missing(reason=f"the workload failed on {label}: {failure}")
         return Sections(
             cost=lacking if here.failure else _cost(here, there, against, "workload" if first else "script"),
-            failure=failure,
+            failure=f"the workload fails, and does not with the GIL: {failure}" if failure else "",
             gain=lacking if failure else self._gain(label, against),
             contention=lacking if here.failure else self._contention(label))
 

@@ -83,7 +83,7 @@ def _blockers(found: BuildEvaluation) -> Iterator[str]:
     if not isinstance(found.tests, Missing):
         yield from _test_blockers(found.tests, found.reference_tests)
     if found.failure:
-        yield f"the workload fails here and not with the GIL: {found.failure}"
+        yield found.failure
 
 
 def _package_blockers(report: BuildReport) -> Iterator[str]:

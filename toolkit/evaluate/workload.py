@@ -84,6 +84,7 @@ class Measured:
     idle: dict[int, float] = field(default_factory=dict)   # seconds neither run nor waited for a core, of one thread
     pools: dict[str, int] = field(default_factory=dict)    # threads that C libraries would start, by library
     failure: str = ""
+    flipped: str = ""            # "the GIL was on at the end ...", of a build without one
     unavailable: bool = False    # the failure is the model's: this build does not have it
 
 
@@ -209,6 +210,9 @@ class WorkloadMeasurer:
             measured.failure, measured.unavailable = _why(answer, cell), answer.kind == "unavailable"
             self._say(f"{cell.label}: the workload in {cell.model}: {measured.failure}")
             return
+        if self._builds[cell.label].free_threaded and answer.fields["gil_end"]:
+            by = f": {answer.fields['gil_culprit']} turned it on" if "gil_culprit" in answer.fields else ""
+            measured.flipped = f"the GIL was on at the end of the workload{by}"
         metrics = answer.fields["metrics"]
         wall, cpu = float(answer.fields["seconds"]), float(answer.fields["cpu"][0])
         measured.rss.append(float(metrics["rss"]))
