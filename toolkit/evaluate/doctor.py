@@ -228,7 +228,9 @@ def _report(place: _Place) -> BuildReport:
 def _missing(place: _Place, name: str) -> str:
     reason = place.scratch.missing.get(name, "it was not installed")
     if place.twin and place.there and place.twin != place.build and name in place.there.missing:
-        reason += f", nor for {place.twin.label}"   # so it is not about the GIL, and may be a slip of the pen
+        why, between, more = reason.partition("; ")
+        # So it is not about the GIL, and may be a slip of the pen.
+        reason = f"{why}, nor for {place.twin.label}{between}{more}"
     return reason
 
 

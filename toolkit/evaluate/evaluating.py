@@ -165,6 +165,8 @@ class Evaluator:
         """Say at once what the lock alone tells: it takes no network and hardly a second."""
         for build in self._builds if self._locked else ():
             offers = offered(self._locked, build)
+            if all(each.kind == "not known" for each in offers):
+                continue   # requirements files name no files
             fitting = sum(each.kind in {"binary", "pure"} for each in offers)
             without = [each.name for each in offers if each.kind in {"sdist", "nothing"}]
             lacking = f"; no wheel: {', '.join(without)}" if without else ""
