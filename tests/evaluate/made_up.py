@@ -137,7 +137,7 @@ def evaluation(*, machine=QUIET):
     asked = Place(file="src/myapp/io.py", line=3, what="lxml.etree", way=("site-packages/lxml/html/__init__.py:41",))
     first = found(
         readiness=blocked, tests=suite(gil_end=True, culprits=("lxml.etree",), imports=(asked,)),
-        cost=Cost(against="3.14", cpu=ratio(0.8), rss=1.19, import_seconds=0.1),
+        cost=Cost(against="3.14", cpu=ratio(0.8), rss=1.19, import_seconds=0.1, import_there=0.08),
         gain=gain({2: ratio(1.5), 4: ratio(1.6)}, predicted=Interval(value=1.6, lo=1.4, hi=1.8)),
         contention=Contention(inflation=2.9, parked=0.06, places=(replace(CACHE, what="a dict"),), threads=2, cores=2,
                               pools=(Pool(library="OpenBLAS", threads=2),)))

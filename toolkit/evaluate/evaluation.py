@@ -85,6 +85,7 @@ class Cost:
     rss: float | None            # resident bytes here / there
     more_bytes: float | None = None   # resident here than there
     import_seconds: float | None  # of the workload's module, here
+    import_there: float | None = None   # likewise on the other
     by: Measure = "workload"     # the start of the tests counts with them, all threads of a script with it
 
 

@@ -15,7 +15,7 @@ from toolkit.evaluate.screen_table import NOT_QUIET, table
 from toolkit.evaluate.verdict import may_tell_speed
 from toolkit.report.document import Document, Heading, Lines
 from toolkit.report.wording import ratio_number, ratio_text
-from toolkit.units import format_minutes
+from toolkit.units import format_minutes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolkit.evaluate.evaluation import (
         BuildEvaluation,
         Conclusion,
+        Cost,
         Evaluation,
         Gain,
         MachineFacts,
@@ -159,7 +160,15 @@ def _offers(found: BuildEvaluation) -> Iterator[str]:
 def _gain(found: BuildEvaluation, machine: MachineFacts | Missing) -> Iterator[str]:
     if isinstance(found.gain, Missing):
         return
-    yield f"{found.build.label}: {'; '.join(_gain_parts(found.gain, quiet=may_tell_speed(machine)))}"
+    quiet = may_tell_speed(machine)
+    parts = [*_gain_parts(found.gain, quiet=quiet), *(_import_parts(found.cost) if quiet else ())]
+    yield f"{found.build.label}: {'; '.join(parts)}"
+
+
+def _import_parts(cost: Cost | Missing) -> Iterator[str]:
+    if not isinstance(cost, Missing) and cost.import_seconds is not None and cost.import_there is not None:
+        yield (f"importing it takes {format_seconds(cost.import_seconds)}, {format_seconds(cost.import_there)} on "
+               f"{cost.against}")
 
 
 def _gain_parts(gain: Gain, *, quiet: bool) -> Iterator[str]:

@@ -260,4 +260,5 @@ def cost_of(here: Measured, there: Measured, against: str, by: Measure) -> Cost:
     resident = [median(each.rss) for each in (here, there)]
     return Cost(
         against=against, cpu=compare_paired(there.cpu, here.cpu), rss=resident[0] / resident[1],
-        more_bytes=resident[0] - resident[1], import_seconds=median(here.imports) if here.imports else None, by=by)
+        more_bytes=resident[0] - resident[1], by=by, import_seconds=median(here.imports) if here.imports else None,
+        import_there=median(there.imports) if there.imports else None)
