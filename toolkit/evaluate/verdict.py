@@ -206,8 +206,8 @@ def _gains(gain: Gain) -> Iterator[str]:
 def _ready(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
     assert not isinstance(found.readiness, Missing)
     files = sum(len(finding.seen.extensions) for finding in found.readiness.findings)
-    yield (f"{files} extension files do without the GIL, as their slots and their imports say" if files
-           else "no extension file is in the way")
+    who = "1 extension file does" if files == 1 else f"{files} extension files do"
+    yield f"{who} without the GIL, as slots and imports say" if files else "no extension file is in the way"
     if not isinstance(found.tests, Missing):
         passed = {None: "the tests pass", 1: "1 test passes"}.get(
             found.tests.passed, f"{found.tests.passed} tests pass")
