@@ -88,7 +88,7 @@ def test_hang_is_ended_with_all_that_it_started(make_project, monkeypatch):
 
 def test_time_limit_holds_for_what_talks_all_the_time(make_project, monkeypatch):
     talk = f"{sys.executable} -c 'import time\nwhile True: print(1, flush=True); time.sleep(.1)'"
-    assert run(make_project("", tests=talk), monkeypatch, limit=2.0).ending == "hang: not done within 2 s"
+    assert run(make_project("", tests=talk), monkeypatch, limit=2.0).ending == "unfinished: not done within 2 s"
 
 
 def test_command_that_does_not_exist_is_an_ending(make_project, monkeypatch):

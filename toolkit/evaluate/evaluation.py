@@ -65,7 +65,7 @@ class TestRun:
     errors: int | None
     skipped: int | None
     seconds: float
-    ending: str                  # "0", "1", "crash: SIGSEGV", "hang: no output for 60 s"
+    ending: str                  # "0", "1", "crash: SIGSEGV", "hang: no output for 60 s", "unfinished: ..."
     gil_end: bool | None         # was the GIL on at the end of the last Python of it; None: not known
     culprits: tuple[str, ...]    # modules that turned it on
     output: str                  # its last lines

@@ -38,6 +38,7 @@ from toolkit.measure.lifeline import hold
 hold()
 sys.exit(subprocess.call(sys.argv[1:]) % 256)"""
 SIGNALLED = 256 - signal.NSIG   # a status from there on is a signal's: subprocess says it as a negative number
+UNFINISHED = "unfinished"
 QUIET_SECONDS = 120.0           # without a word: pytest says something for each file
 MOST_OUTPUT_BYTES = 64 * 2**20
 _POLL_SECONDS = 0.25
@@ -185,7 +186,7 @@ def run_bounded(
         quiet: Seconds it may print nothing.
 
     Returns:
-        Its exit code, or "crash: SIGNAL", or "hang: WHY".
+        Its exit code, or "crash: SIGNAL", or "hang: WHY", or "unfinished: WHY" when only its time was short.
     """
     code = f"import sys; sys.path.insert(0, {str(harness_path())!r})\n{SUPERVISOR}"
     with path.open("wb") as output:
@@ -226,7 +227,7 @@ def _wait(process: subprocess.Popen[bytes], output: Path, *, limit: float, quiet
         if now - heard > quiet:
             return f"hang: no output for {quiet:g} s"
         if now - began > limit:
-            return f"hang: not done within {limit:.0f} s"
+            return f"{UNFINISHED}: not done within {limit:.0f} s"
 
 
 def _junit(path: Path) -> dict[str, int]:

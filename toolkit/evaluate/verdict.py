@@ -13,6 +13,7 @@ from toolkit.evaluate.doctor_document import needed
 from toolkit.evaluate.evaluation import Broken, Conclusion, Missing, Word, Workers
 from toolkit.evaluate.judge import InterpreterStatus, Status
 from toolkit.evaluate.machine import MOST_QUEUED
+from toolkit.evaluate.testing import UNFINISHED
 from toolkit.evaluate.workers_text import takes
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ LOST_RED = 1.2         # a workload that slows by more has lost more than it sho
 WORTH = 1.2            # a predicted gain below that is not worth a migration
 WAITS_LITTLE = 0.05    # share of thread time waiting for the GIL below which there is nothing to gain
 WAITS_NEVER = 0.01     # likewise, on a machine that is too busy for a word on speed
+MUCH_LONGER = 10       # times what the tests take with the GIL: no longer a matter of a budget that was too small
 ALONE = 0.95           # share of the CPU time above which one thread does all the work
 SLOW_SHARE = 1.5       # CPU inflation above which threads are in each other's way
 PARKED_MUCH = 0.1      # share of thread time, likewise
@@ -103,8 +105,8 @@ def _test_blockers(tests: TestRun, reference: TestRun | Missing) -> Iterator[str
     if tests.gil_end:
         by = f" ({', '.join(tests.culprits)})" if tests.culprits else ""
         yield f"the GIL was on at the end of the tests{by}"
-    if tests.ending.startswith(("crash", "hang")) and (there is None or there.ending != tests.ending):
-        yield f"the tests {'crash' if tests.ending.startswith('crash') else 'hang'}: {tests.ending.partition(': ')[2]}"
+    if stuck := _stuck(tests, there):
+        yield stuck
     # What cannot be collected for want of a package says nothing of the build.
     broken = (tests.failed or 0) + (0 if tests.lacking else tests.errors or 0)
     before = ((there.failed or 0) + (there.errors or 0)) if there else 0
@@ -115,6 +117,17 @@ def _test_blockers(tests: TestRun, reference: TestRun | Missing) -> Iterator[str
     elif _ended_badly(tests) and not (broken or tests.lacking) and (there is None or there.ending == "0"):
         succeeding = f", not on {there.build}" if there else ""
         yield f"the tests end with exit code {tests.ending}{succeeding}"
+
+
+def _stuck(tests: TestRun, there: TestRun | None) -> str:
+    """Return how the tests crash or hang here and not with the GIL; "" otherwise, and when only time was short."""
+    kind, _, why = tests.ending.partition(": ")
+    same = there is not None and (there.ending == tests.ending or kind == "hang" == there.ending.partition(":")[0])
+    if kind in {"crash", "hang"} and not same:
+        return f"the tests {kind}: {why}"
+    if kind == UNFINISHED and there and there.ending.isdecimal() and tests.seconds > MUCH_LONGER * there.seconds:
+        return f"the tests hang or crawl: {why}, and take {there.seconds:.0f} s on {there.build}"
+    return ""
 
 
 def _ended_badly(tests: TestRun) -> bool:
@@ -138,6 +151,8 @@ def _unknown(found: BuildEvaluation) -> Iterator[str]:
             yield f"{_named(finding)}: {finding.verdict.status.value}{why}"
     if isinstance(found.tests, Missing):
         yield f"nothing of the project was run on it: {found.tests.reason}"
+    elif found.tests.ending.startswith(UNFINISHED):
+        yield f"the tests were {found.tests.ending.partition(': ')[2]}, all that the budget left for them"
     elif found.tests.lacking and (found.tests.errors or not found.tests.passed):
         yield f"tests could not be run, as {', '.join(found.tests.lacking)} could not be installed"
     elif _ended_badly(found.tests) and not found.tests.passed:
