@@ -55,7 +55,8 @@ def pair():
 @pytest.fixture
 def project(tmp_path):
     (tmp_path / "app.py").write_text(APP)
-    (tmp_path / "script.py").write_text("import app\nassert __name__ == '__main__'\napp.busy()\n")
+    (tmp_path / "script.py").write_text("import app\nassert __name__ == '__main__'\napp.busy()\n"
+                                        "import sys\nassert sys.argv[1:] == ['3']\n")
     (tmp_path / "exits.py").write_text("raise SystemExit(3)\n")
     (tmp_path / "hangs.py").write_text("import threading\nthreading.Event().wait()\n")
     return find_project(tmp_path)
@@ -86,6 +87,13 @@ def test_script_and_function_are_told_apart(project, text, kind):
     assert Workload.of(text, project.root).kind == kind
 
 
+def test_script_has_its_arguments(project):
+    (project.root / "two words.py").write_text("")
+    assert Workload.of("script.py --n 3 'a b'", project.root).words == ("--n", "3", "a b")
+    assert Workload.of("two words.py", project.root).name.endswith("two words.py")
+    assert Workload.of("script.py a:b", project.root).kind == "script"
+
+
 @pytest.mark.parametrize(("text", "reason"), [
     ("missing.py", "there is no such script"), ("app", "no module:function is named"),
     ("toolkit.cli:main", "gilscope itself has a package 'toolkit'")])
@@ -112,7 +120,7 @@ def test_function_is_measured_in_threads_interpreters_and_processes(measurer, pa
 
 def test_script_is_measured_as_it_is(measurer, pair):
     build, twin = pair
-    made = measurer("script.py", models=("processes",))
+    made = measurer("script.py 3", models=("processes",))
     assert set(made.found) == {Cell(each.label, 0) for each in pair}
     speed = Speed(made, QUIET)
     sections = speed.sections(build.label, twin.label)

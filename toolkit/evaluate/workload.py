@@ -6,6 +6,7 @@ their own, so that what is timed is not watched.  What the numbers come to is sa
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from toolkit.evaluate.evaluation import Missing
 from toolkit.evaluate.judge import refusal_in
 from toolkit.evaluate.machine import Calibration
+from toolkit.evaluate.workload_name import is_function, script_of
 from toolkit.experiments.trial import TrialSpec
 from toolkit.gil import preload
 from toolkit.gil.records import read_folder
@@ -39,8 +41,8 @@ PASS_SECONDS = 0.5        # that all calls of a function take together
 LONGEST_SECONDS = 4.0     # of a pass: what threads have not done by then is reckoned from what they have
 LEAST_PASS_SECONDS = 0.1  # that tells how long one call takes
 SILENT_SECONDS = 300.0    # of a script, which reports no progress
-LEAST_SILENT_SECONDS = 20.0
-PATIENCE = 20             # times what a call takes with the GIL
+LEAST_SILENT_SECONDS = 60.0
+PATIENCE = 20             # times what the import and a call take with the GIL
 OTHER_MODELS = ("subinterpreters", "processes")   # on builds with a GIL, beside threads
 
 
@@ -54,23 +56,24 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What is run: "script" with its path, or "function" with its "package.module:name"."""
+    """What is run: "script" with its path and arguments, or "function" with its "package.module:name"."""
 
     kind: str
     name: str
+    words: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, text: str, root: Path) -> Workload | Missing:
         """Return what the user named."""
-        if ":" in text and not text.endswith(".py"):
+        if is_function(text):
             top = text.partition(":")[0].partition(".")[0]
             if top in OUR_PACKAGES:
                 return Missing(reason=f"gilscope itself has a package {top!r}: rename yours to measure it")
             return cls(kind="function", name=text)
-        path = next((each for each in (Path(text), root / text) if each.is_file()), None)
-        if path is None:
+        found = script_of(text, root)
+        if found is None:
             return Missing(reason=f"--workload {text}: there is no such script, and no module:function is named")
-        return cls(kind="script", name=str(path.resolve()))
+        return cls(kind="script", name=str(found[0].resolve()), words=found[1])
 
 
 @dataclass(slots=True)
@@ -104,7 +107,7 @@ class WorkloadMeasurer:
         self._say = say
         self._random = random.Random(seed)
         self._calls = 1
-        self._call_seconds = 0.0
+        self._call_seconds = self._import_seconds = 0.0
         self.found: dict[Cell, Measured] = {}
         self.calibration = Calibration()   # in the same rounds
 
@@ -195,6 +198,7 @@ class WorkloadMeasurer:
                 return _why(answer, cell)
             seconds, queued = float(answer.fields["seconds"]), float(answer.fields["metrics"]["queued"])
             self._call_seconds = max(seconds - queued, seconds / 10) / self._calls
+            self._import_seconds = max(self._import_seconds, float(answer.fields["metrics"]["import"]))
             calls = round(LEAST_PASS_SECONDS / self._call_seconds)
             if calls <= self._calls:
                 break
@@ -227,7 +231,7 @@ class WorkloadMeasurer:
 
     def _patience(self) -> float:
         """Return how many seconds without progress are a hang; one costs what is left of the budget at most."""
-        usual = max(LEAST_SILENT_SECONDS, PATIENCE * self._call_seconds)
+        usual = max(LEAST_SILENT_SECONDS, PATIENCE * (self._import_seconds + self._call_seconds))
         return min(SILENT_SECONDS, max(usual, self._left()) if self.workload.kind == "script" else usual)
 
     def _ask(self, cell: Cell, folder: str, extra: Mapping[str, str]) -> Answer:
@@ -237,7 +241,8 @@ class WorkloadMeasurer:
             name=f"workload/{cell.label}/{cell.model}/{cell.workers}", folder=folder, program=PROGRAM,
             progress_timeout=self._patience(), build=cell.label,
             model=model, workers=max(cell.workers, 1), gil=None,
-            parameters={"kind": self.workload.kind, "name": self.workload.name},
+            parameters={"kind": self.workload.kind, "name": self.workload.name,
+                        "words": json.dumps(self.workload.words)},
             scales={"calls": self._calls, "cores": usable_cores(), "limit": LONGEST_SECONDS}, host=sys.executable,
             suite=False,
         )

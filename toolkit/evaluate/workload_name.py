@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,24 @@ if TYPE_CHECKING:
 DOTTED = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 
 
+def is_function(text: str) -> bool:
+    """Return whether "module:function" is meant, not a script."""
+    return ":" in text and not text.endswith(".py") and len(text.split()) == 1
+
+
+def script_of(text: str, root: Path) -> tuple[Path, tuple[str, ...]] | None:
+    """Return the script and its arguments; None where there is no such file, here or in `root`."""
+    try:
+        words = shlex.split(text)
+    except ValueError:   # a quotation that does not end: it may be part of a file's name
+        words = [text]
+    for name, *arguments in ([text], words):
+        for folder in (Path.cwd(), root):
+            if (folder / name).is_file():
+                return folder / name, tuple(arguments)
+    return None
+
+
 def refuse_misnamed(text: str, project: Project) -> None:
     """Refuse a workload that certainly is not there; a module of another's is looked for when it is imported.
 
@@ -23,8 +42,8 @@ def refuse_misnamed(text: str, project: Project) -> None:
             not hold the name.
     """
     folders = (*project.sources, project.root)
-    if ":" not in text or text.endswith(".py"):
-        if not any((folder / text).is_file() for folder in (Path.cwd(), project.root)):
+    if not is_function(text):
+        if script_of(text, project.root) is None:
             hint = f"; a function is named module:function, like {':'.join(text.rsplit('.', 1))}" if re.fullmatch(
                 rf"{DOTTED}\.\w+", text) and not text.endswith(".py") else ""
             raise ToolkitError(f"--workload {text}: there is no such script{hint}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import resource
 import runpy
@@ -46,7 +47,7 @@ def measure(trial: Trial) -> Taken:
 
 
 def _script(trial: Trial, name: str) -> Taken:
-    sys.argv = [name]
+    sys.argv = [name, *json.loads(trial.parameters["words"])]
     sys.path.insert(0, os.path.dirname(name))
     with trial.measuring() as clock:
         try:
