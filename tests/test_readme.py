@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
-LESS = ["--rounds", "1", "--budget", "6s"]   # appended to every `gilscope run`
+LESS = ["--rounds", "1", "--budget", "3s"]   # appended to every `gilscope run`
 NOT_HERE = {                                  # command's first words -> who runs it
     "make": ".ci/run",
     "gilscope builds install": ".ci/run, by make pair",
@@ -53,10 +54,12 @@ def folder(tmp_path_factory) -> Path:
     pair = json.loads(run(["gilscope", "builds", "--json"], folder).stdout)["default_pair"]
     if pair is None:
         pytest.skip("no GIL and free-threaded build of one version at hand")
-    for label in ("LABEL", "OLD", "NEW"):
-        done = run(["gilscope", "run", "sort", "--builds", f"{pair['gil']},{pair['free_threaded']}",
-                    "--models", "threads,subinterpreters", "--rounds", "1", "--label", label], folder)
-        assert done.returncode == 0, done.stderr
+    done = run(["gilscope", "run", "sort", "--builds", f"{pair['gil']},{pair['free_threaded']}",
+                "--models", "threads,subinterpreters", "--rounds", "1", "--label", "LABEL"], folder)
+    assert done.returncode == 0, done.stderr
+    for label in ("OLD", "NEW"):   # runs of the same; measuring them would take as long again
+        copied = shutil.copytree(folder / "results" / "LABEL", folder / "results" / label) / "run.json"
+        copied.write_text(copied.read_text().replace('"label": "LABEL"', f'"label": "{label}"'))
     done = run(["gilscope", "experiment", "run", "countdown", "--smoke", "--label", "TODAY", "--builds",
                 f"{pair['gil']},{pair['free_threaded']}"], folder)
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,6 @@
 """Every runner, for real: what its pool must do whatever the task does, each case in a fresh process per build."""
 
+import functools
 import os
 import re
 import signal
@@ -28,10 +29,17 @@ def finish(done):
     return last
 
 
+@functools.cache
+def run_nothing(name, build):
+    """Ask the build whether it has the runner at all: once, not for every case."""
+    return run_child(BUILDS[build], str(HERE / "cases.py"), "nothing", name)
+
+
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("case", CASES)
 def test_case(case, name, build, tmp_path):
+    finish(run_nothing(name, build))
     done = run_child(BUILDS[build], str(HERE / "cases.py"), case, name, TMPDIR=str(tmp_path))
     assert finish(done) == "ok", done.stderr
 

@@ -312,7 +312,9 @@ def wait_until(condition):
 
 def main(case, name):
     runner = find(name)
-    verdict = runner.unavailable() or globals()[f"case_{case}"](runner)
+    verdict = runner.unavailable()
+    if not verdict and case != "nothing":
+        verdict = globals()[f"case_{case}"](runner)
     print(f"n/a: {verdict}" if verdict else "ok", flush=True)
     if case == "thread_left_behind":
         os._exit(0)  # as TeardownError says
