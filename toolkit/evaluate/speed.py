@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MOST_PLACES = 10
 WATCHED = 3     # runs, while there is time
 MAIN = "main"   # the summary's name of it
+SPINNING = "spinning"   # in the summary's words for it
 LEAST_SHARE = 0.01   # of the threads' time, that a place must have cost to be named
 OURS = Path(__file__).resolve().parents[2]
 STARVED = Missing(reason="every round was starved of the cores that it needed")
@@ -191,9 +192,23 @@ class Speed:
     def _places(self, watched: Summary, label: str) -> tuple[Place, ...]:
         shown = Shown(self._measurer.project, self._measurer.benches[label])
         least = LEAST_SHARE * sum(each.seconds - each.idle for each in working(watched))
-        return tuple(Place(file=shown.path(each.file) or short(each.file), line=each.line, what=each.what,
-                           seconds=each.seconds)
-                     for each in contended(watched.places)[:MOST_PLACES] if each.seconds >= least)
+        return tuple(replace(each, file=shown.path(each.file) or short(each.file))
+                     for each in by_line(contended(watched.places))[:MOST_PLACES] if each.seconds >= least)
+
+
+def by_line(places: Iterable[WaitingPlace]) -> list[Place]:
+    """Return one place per line, the worst first: what threads wait for there by the most seconds that tell it.
+
+    A thread that got its lock while it was spinning does not tell which.
+    """
+    lines: dict[tuple[str, int], list[WaitingPlace]] = {}
+    for each in places:
+        lines.setdefault((each.file, each.line), []).append(each)
+    found = []
+    for (file, line), here in lines.items():
+        worst = max(here, key=lambda each: (SPINNING not in each.what, each.seconds))
+        found.append(Place(file=file, line=line, what=worst.what, seconds=sum(each.seconds for each in here)))
+    return sorted(found, key=lambda place: -place.seconds)
 
 
 def working(watched: Summary) -> list[ThreadSummary]:
