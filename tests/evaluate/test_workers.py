@@ -22,7 +22,8 @@ except ValueError:
 FALLS_BACK = "try:\n    import falls.multi_free\nexcept ImportError:\n    pass\n"
 ABOVE = "try:\n    import old.single_plain\nexcept ImportError:\n    raise ImportError('read the manual')\n"
 PLACES = {
-    "good": {"good/__init__.py": "import json, good.multi_best\n", "good/multi_best.so": None},
+    # Its own 8 MiB are more than what interpreters of one build differ by.
+    "good": {"good/__init__.py": "import good.multi_best\nHOARD = b'x' * 2**23\n", "good/multi_best.so": None},
     "falls": {"falls/__init__.py": FALLS_BACK, "falls/multi_free.so": None},
     "refuses": {"refuses.py": "import old.single_plain\n", "old/__init__.py": "", "old/single_plain.so": None},
     "above": {"above.py": ABOVE},
