@@ -6,6 +6,7 @@ from packaging.specifiers import SpecifierSet
 from toolkit.evaluate import fallbacks
 from toolkit.evaluate.facts import Distribution
 
+WHEELS = "thing (0.10.1)\nAvailable versions: 0.10.1, 0.9\n"
 ANSWER = "thing (4.4.0)\nAvailable versions: 4.4.0, 4.3.2, 0.10.1, 0.9\n  INSTALLED: 0.10.1\n"
 
 
@@ -24,6 +25,7 @@ def test_without_an_answer_nothing_is_newer():
     ("thing", "4.4.0", True, {}),            # the newest
     ("thing<1", "0.10.1", True, {}),         # the newest that was asked for
     ("thing==0.10.1", "0.10.1", True, {}),   # no choice
+    ("thing", "0.9", True, {}),              # there is a newer wheel, which something else does not take
     ("thing", "0.10.1", False, {}),          # compiled: judged as it is
     ("other", "0.10.1", True, {}),           # only needed by what was asked for
     ("./thing", "0.10.1", True, {}),
@@ -31,6 +33,6 @@ def test_without_an_answer_nothing_is_newer():
 def test_pure_version_older_than_what_was_asked_for_is_a_way_back(
     requirement, version, pure, told, monkeypatch, tmp_path,
 ):
-    monkeypatch.setattr(fallbacks, "_answer", lambda *_: ANSWER)
+    monkeypatch.setattr(fallbacks, "_answer", lambda _python, _name, *options: WHEELS if options else ANSWER)
     found = Distribution(name="thing", version=version, modules=("thing",), inner=(), extensions=(), tags=(), pure=pure)
     assert fallbacks.went_back(tmp_path, [requirement], [found]) == told

@@ -38,9 +38,18 @@ def went_back(python: Path, requirements: Sequence[str], found: Iterable[Distrib
     free = dict(_free(requirements))
     asked = [each for each in found if each.pure and each.name in free]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        told = pool.map(lambda each: newest_of(_answer(python, each.name), free[each.name]), asked)
-        return {each.name: newest for each, newest in zip(asked, told, strict=True)
-                if newest and _older(each.version, newest)}
+        told = pool.map(lambda each: _newer(python, each, free[each.name]), asked)
+        return {each.name: newest for each, newest in zip(asked, told, strict=True) if newest}
+
+
+def _newer(python: Path, found: Distribution, allowed: SpecifierSet) -> str:
+    """Return the newest version when it has no wheel, and what was found is the newest that has one; else ""."""
+    newest = newest_of(_answer(python, found.name), allowed)
+    if not newest or not _older(found.version, newest):
+        return ""
+    # Otherwise something else that was asked for takes no newer one, or the index does not answer any more.
+    with_wheel = newest_of(_answer(python, found.name, "--only-binary", ":all:"), allowed)
+    return newest if with_wheel and not _older(found.version, with_wheel) else ""
 
 
 def newest_of(answer: str, allowed: SpecifierSet) -> str:
@@ -68,8 +77,9 @@ def _older(version: str, newest: str) -> bool:
         return True
 
 
-def _answer(python: Path, name: str) -> str:
-    command = [str(python), "-I", "-m", "pip", "index", "versions", "--disable-pip-version-check", "--no-input", name]
+def _answer(python: Path, name: str, *options: str) -> str:
+    command = [str(python), "-I", "-m", "pip", "index", "versions", "--disable-pip-version-check", "--no-input", name,
+               *options]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS,
                               stdin=subprocess.DEVNULL).stdout
