@@ -3,6 +3,9 @@
 Installs the packages of a list, which takes gigabytes and, for the hundred of `classes.txt`, an hour.
 
     python -m tests.benchmarks.classes [FILE] [--builds 3.14t,3.15t] [--batch 16]
+
+Two are told apart by gilscope alone, and are "unknown" to the other way: a pure version of gensim from 2014 that an
+installer goes back to ("no wheel"), and on a build without `_zstd` pyzstd ("interpreter at fault").
 """
 
 from __future__ import annotations

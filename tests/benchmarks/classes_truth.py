@@ -81,7 +81,10 @@ def _package(environment: Path, site: Path, files: list[str]) -> Package:
             found.tops.append(name)
         elif suffix == ".py":
             found.inner.append(name)
-    found.tops, found.inner = sorted(set(found.tops)), sorted(set(found.inner) - set(found.tops))[:MOST]
+    found.inner = sorted(set(found.inner) - set(found.tops))[:MOST]
+    # What a program imports: `sounddevice`, of which `_sounddevice` is a part.
+    public = {name for name in found.tops if not name.startswith("_")}
+    found.tops = sorted(public or set(found.tops))
     return found
 
 
