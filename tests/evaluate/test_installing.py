@@ -5,9 +5,10 @@ import pytest
 from tests.evaluate.places import build_called, one_of_each
 from tests.evaluate.wheels import make_wheel
 from toolkit.builds.environment import NO_WHEEL, python_of, run_installer
+from toolkit.errors import BuildError
 from toolkit.evaluate import installing
 from toolkit.evaluate.distributions import installed, site_folders
-from toolkit.evaluate.installing import chosen_in, fill
+from toolkit.evaluate.installing import Chosen, chosen_in, fill
 from toolkit.evaluate.wheels import Store, make, of_version, pip_of
 
 
@@ -47,14 +48,15 @@ def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
     make_wheel(index, "half", "1.0", gil, {"half.py": ""})
     make_wheel(index, "half", "0.9", free, {"half.py": ""})       # what a resolver would go back to
     (index / "half-1.0.tar.gz").write_bytes(b"")
-    wanted = ("absent", "plain", "both", "half")
-    assert fill(tmp_path / "gil", gil, wanted, None, sdists=False) == {"absent": NO_WHEEL}
+    wanted = ("absent", "plain", "both", "half", "source @ file:///nowhere")
+    unbuilt = "it is named by its source, which is built with --build-sdists only"
+    assert fill(tmp_path / "gil", gil, wanted, None, sdists=False) == {"absent": NO_WHEEL, "source": unbuilt}
     chosen = chosen_in(tmp_path / "gil")
     assert chosen.pins == ("both==2.0", "half==1.0", "plain==1.0")
     missing = fill(tmp_path / "free", free, wanted, chosen, sdists=False)
     assert versions(tmp_path / "free", free) == {"plain": "1.0", "both": "2.0"}
     assert missing == {
-        "absent": NO_WHEEL,
+        "absent": NO_WHEEL, "source": unbuilt,
         "half": f"no wheel for {free.label} (1 for others, none without a GIL); its source takes what its build needs"}
 
 
@@ -65,6 +67,25 @@ def test_pip_is_there_for_the_project_and_the_unpacked_one_is_not_harmed(index, 
     assert run_installer([python_of(tmp_path / "gil"), "-m", "pip", "--version"]) == ""
     assert pip.run("uninstall", "--quiet", "--yes", "pip") == ""
     assert pip.run("--version") == ""
+
+
+def test_index_that_does_not_answer_is_no_missing_wheel(index, monkeypatch, tmp_path):
+    gil = one_that_has_pip(index, free_threaded=False)
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")   # nobody listens on the port of discard
+    monkeypatch.setenv("PIP_RETRIES", "1")
+    with pytest.raises(BuildError, match="does not answer"):
+        fill(tmp_path / "gil", gil, ("absent",), Chosen(pins=("absent==1.0",)), sdists=False)
+
+
+@pytest.mark.parametrize(("text", "source"), [
+    ("lxml>=6", False), ("lxml[html]; python_version > '3'", False), (".", True),
+    ("x @ https://example.org/x-1-py3-none-any.whl", False),
+    ("x @ git+https://example.org/x.git", True), ("x @ https://example.org/x-1.tar.gz ; os_name == 'posix'", True),
+    ("./x", True), ("dist/x-1-py3-none-any.whl", False), ("git+https://user@example.org/x.git", True),
+])
+def test_what_is_named_by_its_source(text, source):
+    assert installing._is_source(text) is source
 
 
 def test_wheels_of_every_build_are_kept_apart_from_those_of_one(index, tmp_path):

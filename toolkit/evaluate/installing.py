@@ -6,6 +6,7 @@ The first environment of a request chooses the versions; the others get the same
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import tempfile
 import textwrap
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from toolkit.builds.environment import NO_WHEEL, create, installer, normalized, run_installer, shortened
 from toolkit.builds.places import uv_command
@@ -69,17 +71,34 @@ def fill(
     Raises:
         BuildError: The environment cannot be made, or the index does not answer.
     """
+    # An installer takes these at their word, whatever it is told of wheels, and runs their build scripts.
+    sources = () if sdists else tuple(filter(_is_source, requirements))
+    rest = [text for text in requirements if text not in sources]
     pip = None if uv_command() or sdists else pip_of(build, folder)
     if pip is None or make(pip, build):
         create(folder, build)
-        return _install(folder, requirements, chosen, sdists=sdists)
+        found = _install(folder, rest, chosen, sdists=sdists)
+    else:
+        found = _fetch(pip, build, rest, chosen)
+    return found | {name_of(text): "it is named by its source, which is built with --build-sdists only"
+                    for text in sources}
+
+
+def _is_source(requirement: str) -> bool:
+    """Return whether a requirement is a path or URL of anything but a wheel."""
+    place = requirement.partition("@")[2].partition(" ;")[0].strip() or requirement
+    return (":" in place or os.sep in place or place in {".", ".."}) and not urlsplit(place).path.endswith(".whl")
+
+
+def _fetch(pip: Pip, build: Build, requirements: Sequence[str], chosen: Chosen | None) -> dict[str, str]:
+    """Install with several downloads at once; where that is no use, one after another."""
     found = _choose(pip, build, requirements) if chosen is None else _same(pip, build, chosen)
     if found is None:
-        return _install(folder, requirements, chosen, sdists=sdists)
+        return _install(pip.environment, requirements, chosen, sdists=False)
     if chosen is None:
         return found
     pinned = {text.partition("==")[0] for text in chosen.pins}
-    return found | _with_limits(folder, [text for text in requirements if name_of(text) not in pinned], chosen)
+    return found | _with_limits(pip.environment, [text for text in requirements if name_of(text) not in pinned], chosen)
 
 
 def _choose(pip: Pip, build: Build, requirements: Sequence[str]) -> dict[str, str] | None:
