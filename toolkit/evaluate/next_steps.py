@@ -44,18 +44,26 @@ def next_steps(
 
 
 def _packages(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
-    where: dict[tuple[str, Status], list[str]] = {}
+    where: dict[str, list[str]] = {}
     mended: dict[tuple[str, str], list[str]] = {}
     for build in builds:
         for finding in _findings(build):
             if finding.verdict.status in ADVICE and not _mended(build, finding):
-                where.setdefault((finding.name, finding.verdict.status), []).append(build.build.label)
+                where.setdefault(_advice(build, finding), []).append(build.build.label)
             if newer := _mended(build, finding):
                 mended.setdefault((finding.name, newer), []).append(build.build.label)
     for (name, version), labels in mended.items():
         yield f"{', '.join(labels)}: take {name} {version}, which mends it"
-    for (name, status), labels in where.items():
-        yield f"{', '.join(labels)}: {ADVICE[status].format(name=name)}"
+    for advice, labels in where.items():
+        yield f"{', '.join(labels)}: {advice}"
+
+
+def _advice(build: BuildEvaluation, finding: Finding) -> str:
+    assert not isinstance(build.readiness, Missing)
+    newest, _ = build.readiness.newest.get(finding.name, ("", None))
+    if finding.verdict.status is Status.GIL and newest:   # not mended by it
+        return f"{finding.name} {newest}, the newest, still turns the GIL on: ask its owners, or do without it"
+    return ADVICE[finding.verdict.status].format(name=finding.name)
 
 
 def _mended(build: BuildEvaluation, finding: Finding) -> str:
