@@ -41,7 +41,8 @@ def add_parser(commands: Any) -> None:
         "something blocks every build.",
         epilog="examples:\n  gilscope evaluate .\n  gilscope evaluate ~/src/svc --lock uv.lock --builds 3.14t,3.15t\n"
         "  gilscope evaluate . --tests 'pytest -q tests/unit' --workload svc.load:request --budget 5m\n"
-        "  gilscope evaluate . --explain lxml",
+        "  gilscope evaluate . --explain lxml\n"
+        "What it installs is kept for the next time; gilscope doctor --clear-cache removes it.",
     )
     parser.add_argument("path", metavar="PATH", type=Path, help="The project's root.")
     parser.add_argument("--lock", metavar="FILE", type=Path,
