@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load, Step
-from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, judge, judge_interpreters, lost_modules
+from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, judge, lost_modules
+from toolkit.evaluate.judge_interpreters import judge_interpreters
 
 C = "thing._c"
 THING = Distribution(name="thing", version="1.0", modules=("thing",), inner=("thing.a", "thing.b"), tags=(), pure=False,

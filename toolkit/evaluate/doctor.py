@@ -1,6 +1,6 @@
 """Ask everything about the packages of a request on each build, and judge it: install, slots, imports, interpreters.
 
-Which process runs when is decided here; what it means is decided in `judge`.
+Which process runs when is decided here; what it means is decided in `judge` and `judge_interpreters`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from toolkit.evaluate.doctor_imports import Import, all_at_once, import_each
 from toolkit.evaluate.imports import LIMIT, Wanted, import_run, interpreter_runs
 from toolkit.evaluate.installing import name_of
 from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
+from toolkit.evaluate.judge_interpreters import judge_interpreters
 from toolkit.evaluate.scratch import Request, chooser, chooses_well, newest_versions, prepare
 from toolkit.evaluate.slots import read_extensions
 
@@ -265,7 +266,7 @@ def control_modules(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _finding(place: _Place, name: str, seen: Seen) -> Finding:
-    interpreters, reasons = judging.judge_interpreters(seen)
+    interpreters, reasons = judge_interpreters(seen)
     verdict = judging.judge(seen)
     if verdict.status is Status.FAILS and (needed := _missing_needs(place, seen)):
         verdict = replace(verdict, reasons=(*verdict.reasons, f"it needs {needed}, which is not there"))

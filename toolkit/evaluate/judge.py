@@ -12,7 +12,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
     from toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load
 
@@ -133,35 +132,17 @@ def lost_modules(seen: Seen) -> tuple[str, ...]:
     if seen.reference is None or seen.run is None or seen.reference_distribution is None:
         return ()
     owned = {name for name, _ in seen.reference_distribution.extensions}
-    here, unused = ({_comparable(name) for name in names} for names in (seen.run.loaded, _only_by_name(seen.run)))
-    by_itself = seen.reference.loaded - _only_by_name(seen.reference)
+    here, unused = ({_comparable(name) for name in names} for names in (seen.run.loaded, only_by_name(seen.run)))
+    by_itself = seen.reference.loaded - only_by_name(seen.reference)
     return tuple(sorted(name for name in seen.reference.loaded & owned if _comparable(name) not in here
                         or (name in by_itself and _comparable(name) in unused)))
 
 
-def _only_by_name(run: ImportRun) -> set[str]:
+def only_by_name(run: ImportRun) -> set[str]:
     """Return what was loaded as somebody asked for that very module and the package did not."""
     loads = [load for load in run.loads if load.error is None]
     return ({load.name for load in loads if load.part == "extensions"}
             - {load.name for load in loads if load.part != "extensions"})
-
-
-def judge_interpreters(seen: Seen) -> tuple[InterpreterStatus, tuple[str, ...]]:
-    """Return what the distribution does in interpreters of their own, and why.
-
-    What the standard library alone does, too, is not held against it.
-    """
-    if not seen.interpreters or seen.run is None or not seen.run.imported or seen.newer:
-        return InterpreterStatus.UNKNOWN, ()   # not tried, or it cannot be imported anywhere
-    first, last = seen.interpreters[0], seen.interpreters[-1]
-    if last.kind in {"crash", "hang"} and not _control_same(last.kind, seen.interpreters_control):
-        status = InterpreterStatus.CRASH if last.kind == "crash" else InterpreterStatus.HANG
-        return status, (f"{last.reason} in interpreter {len(seen.interpreters)}{_while(last)}",)
-    if first.kind != "done" and not first.imported and not first.failed:
-        return InterpreterStatus.UNKNOWN, (f"{first.reason or 'no answer'}; the standard library alone does the same",)
-    if failed := _failing_modules(seen, first):
-        return InterpreterStatus.FAILS, failed
-    return _interpreters_lost(seen, first)
 
 
 def refusal_in(output: str) -> str:
@@ -174,51 +155,8 @@ def refusal_in(output: str) -> str:
     return f"{', '.join(names)} {does} not support loading in subinterpreters" if names else ""
 
 
-def _failing_modules(seen: Seen, first: ImportRun) -> tuple[str, ...]:
-    """Return the modules that fail when the package does: one that a program imports, or most of those inside.
-
-    One that fails alone may belong to a back end that is not in use.
-    """
-    if seen.distribution is None or seen.run is None:
-        return ()
-    failed = {name: error for name, error in first.failed if name in seen.run.imported}
-    roots = [name for name in seen.distribution.modules if name in failed]
-    inner = [name for name in seen.distribution.inner if name in seen.run.imported]
-    inner_failed = [name for name in inner if name in failed]
-    if not roots and len(inner_failed) * 2 <= len(inner):
-        return ()
-    return tuple(f"{name}: {_cause(first, name, failed[name])}" for name in roots or inner_failed)
-
-
-def _cause(run: ImportRun, name: str, error: str) -> str:
-    """Return the error of a module, and the extension module behind it: packages put that in words of their own.
-
-    What was given up last is behind it: what was missed before that was done without.
-    """
-    missed = [load for load in run.loads if load.error and any(step.module == name for step in load.chain)]
-    if not missed or any(load.error == error for load in missed):
-        return error
-    return f"{missed[-1].name}: {missed[-1].error}"
-
-
-def _interpreters_lost(seen: Seen, first: ImportRun) -> tuple[InterpreterStatus, tuple[str, ...]]:
-    assert seen.run is not None
-    owned = [load for load in seen.run.loads if load.error is None and owns(seen.distribution, load)]
-    missed = _only_by_name(first) - _only_by_name(seen.run)
-    lost = [load for load in owned if load.name not in first.loaded or load.name in missed]
-    if not lost:
-        return InterpreterStatus.OK, ()
-    errors = {load.name: load.error for load in first.loads if load.error}
-    reasons = tuple(f"{load.name}: {errors.get(load.name) or 'not loaded by the package'}" for load in lost)
-    # Where no module of the package goes on without it, who needs it gets the error.
-    replaced = {load.name for load in first.loads if load.swallowed} | missed | (
-        {load.name for load in lost} - {load.name for load in first.loads})
-    return (InterpreterStatus.FAILS if replaced.isdisjoint(load.name for load in lost) else InterpreterStatus.LOST,
-            reasons)
-
-
 def _broken(seen: Seen, run: ImportRun) -> Verdict:
-    reason = run.reason + _while(run)
+    reason = run.reason + place_of(run)
     if seen.control and seen.control.kind == run.kind:
         return Verdict(status=Status.INTERPRETER, reasons=(
             f"{reason}; importing the standard library's modules alone does the same",))
@@ -228,7 +166,8 @@ def _broken(seen: Seen, run: ImportRun) -> Verdict:
     return Verdict(status=status, reasons=(reason,))
 
 
-def _while(run: ImportRun) -> str:
+def place_of(run: ImportRun) -> str:
+    """Return what was going on when a process ended; "" when that is not known."""
     if run.during == "ending":
         return " while ending"
     return f" while importing {run.during}" if run.during else ""
@@ -327,7 +266,3 @@ def owns(distribution: Distribution | None, load: Load) -> bool:
 
 def _comparable(name: str) -> str:
     return _MYPYC.sub("__mypyc", name)
-
-
-def _control_same(kind: str, control: Sequence[ImportRun]) -> bool:
-    return bool(control) and control[-1].kind == kind
