@@ -30,7 +30,8 @@ from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
 from toolkit.evaluate.next_steps import next_steps
 from toolkit.evaluate.project import Project
 from toolkit.evaluate.tags import Offered
-from toolkit.evaluate.verdict import conclude, conclude_interpreters, conclude_processes
+from toolkit.evaluate.verdict import conclude
+from toolkit.evaluate.verdict_models import conclude_interpreters, conclude_processes
 from toolkit.stats.paired import Comparison
 
 NOT_DONE = Missing(reason="not asked for")

@@ -33,7 +33,8 @@ from toolkit.evaluate.evaluation import (
     Word,
 )
 from toolkit.evaluate.judge import InterpreterStatus, Status
-from toolkit.evaluate.verdict import conclude, conclude_interpreters, conclude_processes
+from toolkit.evaluate.verdict import conclude
+from toolkit.evaluate.verdict_models import conclude_interpreters, conclude_processes
 
 
 def test_all_evidence_together_is_ready_with_high_confidence():
@@ -122,6 +123,18 @@ def test_what_costs(changes, reason):
     verdict = conclude(found(**changes), QUIET, CLEAN)
     assert verdict.word is Word.WITH_COST
     assert any(reason in each for each in verdict.reasons), verdict.reasons
+
+
+@pytest.mark.parametrize(("factor", "by", "word"), [
+    (1.25, "workload", Word.BLOCKED), (1.25, "script", Word.BLOCKED), (1.25, "tests", Word.WITH_COST),
+    (1.18, "workload", Word.WITH_COST)])
+def test_lost_c_code_blocks_where_the_workload_is_much_slower(factor, by, word):
+    cost = Cost(against="3.14", cpu=ratio(1 / factor), rss=None, import_seconds=None, by=by)
+    lost = report(finding(Status.LOST, InterpreterStatus.OK, "upb: not in the wheel"))
+    verdict = conclude(found(readiness=lost, cost=cost), QUIET, CLEAN)
+    assert verdict.word is word
+    assert "lxml 6.1 loses its C code" in verdict.reasons[0]
+    assert conclude(found(readiness=lost, cost=cost), replace(QUIET, doubts=("busy",)), CLEAN).word is Word.WITH_COST
 
 
 def test_cost_by_the_tests_says_so():

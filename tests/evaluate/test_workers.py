@@ -7,7 +7,7 @@ from tests.evaluate.places import build_called, one_of_each, version
 from toolkit.evaluate import workers as measuring
 from toolkit.evaluate.evaluation import Broken, Missing
 from toolkit.evaluate.judge import InterpreterStatus, Status, refusal_in
-from toolkit.evaluate.verdict import conclude_interpreters
+from toolkit.evaluate.verdict_models import conclude_interpreters
 from toolkit.evaluate.workers import measure_workers, modules_inside
 from toolkit.evaluate.workers_text import lines, takes
 

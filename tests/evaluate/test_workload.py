@@ -14,8 +14,9 @@ from toolkit.evaluate.evaluation import Missing, Pool
 from toolkit.evaluate.machine import Spin
 from toolkit.evaluate.programs.calls import NoWorkError, call_often, function_called, refuse_unawaited
 from toolkit.evaluate.project import find_project
-from toolkit.evaluate.speed import Speed, by_line, contended, wait_share
+from toolkit.evaluate.speed import Speed
 from toolkit.evaluate.testing import Bench
+from toolkit.evaluate.watched import by_line, contended, wait_share
 from toolkit.evaluate.workload import Cell, Measured, Workload, WorkloadMeasurer
 from toolkit.gil import preload
 from toolkit.gil.summary import Place as WaitingPlace

@@ -33,7 +33,8 @@ from toolkit.evaluate.speed import Sections, Speed
 from toolkit.evaluate.suite_cost import SuiteCosts
 from toolkit.evaluate.tags import offered
 from toolkit.evaluate.testing import Bench, install_project, needed_by, run_tests
-from toolkit.evaluate.verdict import conclude, conclude_interpreters, conclude_processes
+from toolkit.evaluate.verdict import conclude
+from toolkit.evaluate.verdict_models import conclude_interpreters, conclude_processes
 from toolkit.evaluate.workers import LIMIT as WORKERS_LIMIT
 from toolkit.evaluate.workers import measure_workers, modules_inside
 from toolkit.evaluate.workload import Workload, WorkloadMeasurer

@@ -1,5 +1,7 @@
 """From what was found to the words READY, READY-WITH-COST, BLOCKED, NOT WORTH IT and INCONCLUSIVE.  Pure.
 
+For builds without a GIL here, for subinterpreters and processes in `verdict_models`.
+
 The order of the checks: what blocks comes first, then what is not known, then what it costs, then what it gains.
 Nothing is READY without positive evidence for every part; what is unknown is never ready.
 """
@@ -10,27 +12,23 @@ from typing import TYPE_CHECKING
 
 from toolkit.evaluate.doctor import version_of
 from toolkit.evaluate.doctor_document import needed
-from toolkit.evaluate.evaluation import Broken, Conclusion, Missing, Word, Workers
-from toolkit.evaluate.judge import InterpreterStatus, Status
+from toolkit.evaluate.evaluation import Conclusion, Missing, Word
+from toolkit.evaluate.judge import Status
 from toolkit.evaluate.machine import MOST_QUEUED
 from toolkit.evaluate.testing import UNFINISHED
-from toolkit.evaluate.workers_text import takes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from toolkit.evaluate.doctor import BuildReport, Finding
     from toolkit.evaluate.evaluation import (
         BuildEvaluation,
         Confidence,
         Gain,
-        InterpretersEvaluation,
         MachineFacts,
-        ProcessesEvaluation,
         Races,
         TestRun,
     )
-    from toolkit.stats.paired import Comparison
 
 # PEP 779's targets for supported free-threading, and twice the first of them.
 COST_WARN = 1.15       # times the CPU time of one thread
@@ -46,7 +44,6 @@ ALONE = 0.95           # share of the CPU time above which one thread does all t
 SLOW_SHARE = 1.5       # CPU inflation above which threads are in each other's way
 PARKED_MUCH = 0.1      # share of thread time, likewise
 WHO = {"workload": "one thread takes", "script": "the script takes", "tests": "the tests take"}
-REFUSAL = "does not support loading in subinterpreters"   # CPython's words
 
 
 def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Races | Missing) -> Conclusion:
@@ -58,11 +55,11 @@ def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Rac
         return Conclusion(target=found.build.label, word=word, reasons=reasons, confidence=confidence,
                           unexercised=unexercised)
 
-    if blockers := [*_blockers(found), *_race_blockers(races)]:
+    told = may_tell_speed(machine)
+    if blockers := [*_blockers(found), *_lost_blockers(found, told=told), *_race_blockers(races)]:
         return because(Word.BLOCKED, *blockers)
     if unknown := list(_unknown(found)):
         return because(Word.INCONCLUSIVE, *unknown)
-    told = may_tell_speed(machine)
     if isinstance(found.gain, Missing):
         gain: list[str] = []
     elif small := _not_worth(found.gain, told=told):
@@ -90,14 +87,26 @@ def _blockers(found: BuildEvaluation) -> Iterator[str]:
 
 def _package_blockers(report: BuildReport) -> Iterator[str]:
     for finding in report.findings:
-        # C code that is lost is a price, and blocks where the price was measured (see `_costs`).
+        # C code that is lost is a price, and blocks where the price was measured: `_lost_blockers`.
         if finding.verdict.status.blocks and finding.verdict.status is not Status.LOST:
             why = finding.verdict.reasons[0] if finding.verdict.reasons else ""
             # What an installer says of a missing wheel begins with that it is missing.
             status = "" if why.startswith(Status.NO_WHEEL.value) else f" {finding.verdict.status.value}"
-            yield f"{_named(finding)}{status}{f': {why}' if why else ''}{needed(finding)}"
+            yield f"{named(finding)}{status}{f': {why}' if why else ''}{needed(finding)}"
     for module in report.unowned:
         yield f"{module}, of no package, turns the GIL on"
+
+
+def _lost_blockers(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
+    """Yield which packages lose their C code where the workload is much slower: it needs them."""
+    if isinstance(found.cost, Missing) or found.cost.by == "tests" or not told or isinstance(found.readiness, Missing):
+        return
+    factor = 1 / found.cost.cpu.ratio
+    if factor > LOST_RED and found.cost.cpu.verdict() == "slower":
+        for finding in found.readiness.findings:
+            if finding.verdict.status is Status.LOST:
+                slower = f"{WHO[found.cost.by]} {factor:.2f} times the CPU time of {found.cost.against}"
+                yield f"{named(finding)} loses its C code, and {slower}"
 
 
 def _test_blockers(tests: TestRun, reference: TestRun | Missing) -> Iterator[str]:
@@ -148,7 +157,7 @@ def _unknown(found: BuildEvaluation) -> Iterator[str]:
     for finding in found.readiness.findings:
         if finding.verdict.status in {Status.UNKNOWN, Status.INTERPRETER}:
             why = f": {finding.verdict.reasons[0]}" if finding.verdict.reasons else ""
-            yield f"{_named(finding)}: {finding.verdict.status.value}{why}"
+            yield f"{named(finding)}: {finding.verdict.status.value}{why}"
     if isinstance(found.tests, Missing):
         yield f"nothing of the project was run on it: {found.tests.reason}"
     elif found.tests.ending.startswith(UNFINISHED):
@@ -165,7 +174,7 @@ def _costs(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
     if not isinstance(found.readiness, Missing):
         for finding in found.readiness.findings:
             if finding.verdict.status is Status.LOST:
-                yield f"{_named(finding)} loses its C code: {'; '.join(finding.verdict.reasons[:2])}"
+                yield f"{named(finding)} loses its C code: {'; '.join(finding.verdict.reasons[:2])}"
     if not isinstance(found.cost, Missing):
         factor = 1 / found.cost.cpu.ratio
         if told and factor > COST_WARN and found.cost.cpu.verdict() == "slower":
@@ -253,115 +262,6 @@ def _confidence(found: BuildEvaluation, races: Races | Missing, unexercised: tup
     return "medium" if unexercised or isinstance(races, Missing) else "high"
 
 
-def conclude_interpreters(found: InterpretersEvaluation, machine: MachineFacts | Missing) -> Conclusion:
-    """Return what subinterpreters come to on a build with a GIL."""
-    target = f"subinterpreters on {found.build.label}"
-    if isinstance(found.readiness, Missing):
-        return Conclusion(target=target, word=Word.INCONCLUSIVE, reasons=(found.readiness.reason,), confidence="low",
-                          unexercised=())
-    findings = found.readiness.findings
-    failing = [each for each in findings if each.interpreters in
-               {InterpreterStatus.FAILS, InterpreterStatus.CRASH, InterpreterStatus.HANG}]
-    unknown = [each for each in findings if each.interpreters is InterpreterStatus.UNKNOWN]
-    lost = [each for each in findings if each.interpreters is InterpreterStatus.LOST]
-    gain, slow = _by_model(found.measured, f"threads of {found.build.label}", machine)
-    price = list(takes(found.workers)) if isinstance(found.workers, Workers) else []
-    if failing:
-        word, reasons = Word.BLOCKED, list(_failing(failing))
-    elif stops := list(_stops(found)):
-        word, reasons = Word.BLOCKED, stops
-    elif unknown:
-        word, reasons = Word.INCONCLUSIVE, [_in_interpreters(each) for each in unknown]
-    elif slow:
-        word, reasons = Word.NOT_WORTH_IT, slow
-    elif lost:
-        word, reasons = Word.WITH_COST, [*(_in_interpreters(each) for each in lost), *gain, *price]
-    else:
-        word, reasons = Word.READY, [*_loads(findings), *gain, *price]
-    # Without a workload nothing of the project's own ran in one: loading is all that was seen.
-    unexercised = ((f"the project's own code in subinterpreters: {found.measured.reason}",)
-                   if isinstance(found.measured, Missing) and not found.failure else ())
-    return Conclusion(target=target, word=word, reasons=tuple(reasons),
-                      confidence="medium" if unexercised else "high", unexercised=unexercised)
-
-
-def _stops(found: InterpretersEvaluation) -> Iterator[str]:
-    """Yield what fails in interpreters although each package loads in one: all of it together, or the project's own."""
-    if isinstance(found.workers, Broken):
-        yield f"a process whose interpreters import all of it: {found.workers.reason}"
-    if isinstance(found.workers, Workers):
-        for name, error in found.workers.refused:
-            yield f"{name} cannot be imported in them: {error}"
-    if found.failure:
-        yield f"the workload fails in them: {found.failure}"
-
-
-def _loads(findings: Sequence[Finding]) -> Iterator[str]:
-    count = len(findings)
-    who = f"{count} packages load" if count > 1 else "1 package loads"
-    yield f"{who} in interpreters with a GIL of their own" if count else "no package is in the way"
-
-
-def conclude_processes(found: ProcessesEvaluation, machine: MachineFacts | Missing) -> Conclusion:
-    """Return what processes come to for the workload, on a build with a GIL: nothing has to change for them."""
-    target = f"processes on {found.build.label}"
-    gain, slow = _by_model(found.measured, f"threads of {found.build.label}", machine)
-    if gain or slow:
-        word, reasons = (Word.READY, gain) if gain else (Word.NOT_WORTH_IT, slow)
-        return Conclusion(target=target, word=word, reasons=tuple(reasons), confidence="high", unexercised=(
-            "what it costs to hand the project's data over",))
-    doubt = found.measured.reason if isinstance(found.measured, Missing) else (
-        machine.reason if isinstance(machine, Missing) else "; ".join(machine.doubts) or "too few rounds")
-    reason = f"whether the workload is faster in them is not known: {doubt}"
-    return Conclusion(target=target, word=Word.INCONCLUSIVE, reasons=(reason,), confidence="low", unexercised=())
-
-
-def _by_model(
-    measured: Comparison | Missing, against: str, machine: MachineFacts | Missing
-) -> tuple[list[str], list[str]]:
-    """Return what the workload gains in another model, and likewise that it does not: one of them or none."""
-    if isinstance(measured, Missing) or not may_tell_speed(machine) or measured.verdict() == "unknown":
-        return [], []
-    text = f"the workload is {measured.ratio:.2f}x [{measured.lo:.2f}, {measured.hi:.2f}] as fast as in {against}"
-    return ([], [text]) if measured.hi < WORTH else ([text], [])
-
-
-def _failing(failing: Sequence[Finding]) -> Iterator[str]:
-    """Yield why packages fail in interpreters, once for a module that refuses and all packages that import it."""
-    owners = {extension.name: each for each in failing for extension in each.seen.extensions}
-    behind: dict[str, tuple[Finding, list[str]]] = {}
-    for each in failing:
-        refusing = [owners[module] for module in _refusing(each) if module in owners]
-        causes = [each] if each in refusing or not refusing else refusing
-        for name, cause in {cause.name: cause for cause in causes}.items():
-            behind.setdefault(name, (cause, []))[1].append(each.name)
-    for name, (cause, importing) in behind.items():
-        others = [each for each in importing if each != name]
-        by = f"; {_listed(others)} import{'s' * (len(others) == 1)} it" if others else ""
-        yield f"{_in_interpreters(cause)}{by}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
-
-
-def _refusing(finding: Finding) -> list[str]:
-    """Return the modules that refused, whatever the package says of it."""
-    return list(dict.fromkeys(load.name for run in finding.seen.interpreters for load in run.loads
-                              if REFUSAL in (load.error or "")))
-
-
-def _in_interpreters(finding: Finding) -> str:
-    owned = {name for name, _ in finding.seen.distribution.extensions} if finding.seen.distribution else set()
-    refusing = _refusing(finding)
-    # Those of what it needs have a line of their own, unless it has none itself.
-    if refusing := [module for module in refusing if module in owned] or refusing:
-        more = f" and {len(refusing) - 1} more" if len(refusing) > 1 else ""
-        does = "loses its C code" if finding.interpreters is InterpreterStatus.LOST else "cannot be imported"
-        return f"{_named(finding)} {does}: {next(iter(refusing))}{more} refuse{'s' * (len(refusing) == 1)}"
-    why = f": {finding.interpreter_reasons[0]}" if finding.interpreter_reasons else ""
-    return f"{_named(finding)} {finding.interpreters.value}{why}"
-
-
-def _named(finding: Finding) -> str:
+def named(finding: Finding) -> str:
+    """Return the package's name and version."""
     return f"{finding.name} {version_of(finding)}".strip()

@@ -1,0 +1,87 @@
+"""What the shim saw of a workload: shares of the time of the threads that do its work, and lines of the project's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.builds.environment import OWN_PACKAGES
+from toolkit.evaluate.evaluation import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from toolkit.gil.summary import Place as WaitingPlace
+    from toolkit.gil.summary import Summary, ThreadSummary
+
+MAIN = "main"          # the summary's name of it
+SPINNING = "spinning"   # in the summary's words for it
+OURS = Path(__file__).resolve().parents[2]
+
+
+def by_line(places: Iterable[WaitingPlace]) -> list[Place]:
+    """Return one place per line, the worst first: what threads wait for there by the most seconds that tell it.
+
+    A thread that got its lock while it was spinning does not tell which.
+    """
+    lines: dict[tuple[str, int], list[WaitingPlace]] = {}
+    for each in places:
+        lines.setdefault((each.file, each.line), []).append(each)
+    found = []
+    for (file, line), here in lines.items():
+        worst = max(here, key=lambda each: (SPINNING not in each.what, each.seconds))
+        found.append(Place(file=file, line=line, what=worst.what, seconds=sum(each.seconds for each in here)))
+    return sorted(found, key=lambda place: -place.seconds)
+
+
+def working(watched: Summary) -> list[ThreadSummary]:
+    """Return the threads that the work is shared out among: not the main one, where it has started others."""
+    return [each for each in watched.threads if each.name != MAIN] or list(watched.threads)
+
+
+def wait_share(watched: Summary) -> float:
+    """Return waits for the GIL as a share of the time of threads, without that in which they wait for each other.
+
+    A thread that sleeps or reads wants no GIL then, and would not be faster without: its time counts.  The main
+    thread's does not where there are others: it starts the process, and them.
+    """
+    time = sum(each.seconds - each.idle for each in working(watched))
+    return sum(each.waited for each in working(watched)) / time if time > 0 else 0.0
+
+
+def parked_share(watched: Summary) -> float:
+    """Return time parked or spinning in contention for locks and objects, likewise as a share."""
+    time = sum(each.seconds - each.idle for each in working(watched))
+    return sum(each.parked + each.spun for each in working(watched)) / time if time > 0 else 0.0
+
+
+def queued_share(watched: Summary) -> float | None:
+    """Return how much of the time in which these threads wanted a core they waited for one; None: not known."""
+    known = [(each.cpu, each.run_queue) for each in working(watched)
+             if each.cpu is not None and each.run_queue is not None]
+    wanted = sum(cpu + queued for cpu, queued in known)
+    return sum(queued for _, queued in known) / wanted if wanted else None
+
+
+def busiest(watched: Summary) -> float | None:
+    """Return the share of the CPU time of all threads that the busiest took; None where it is not known.
+
+    The main thread's counts here: a program may work in it and in others.
+    """
+    times = [each.cpu for each in watched.threads if each.cpu is not None]
+    return max(times) / sum(times) if sum(times) else None
+
+
+def contended(places: Iterable[WaitingPlace]) -> list[WaitingPlace]:
+    """Return where threads are in each other's way: not where they wait by the program's will, nor in our own code.
+
+    What is frozen into the interpreter imports modules, before there are any threads.
+    """
+    return [each for each in places
+            if not each.idle and each.file and not each.file.startswith("<frozen") and not _is_ours(each.file)]
+
+
+def _is_ours(file: str) -> bool:
+    # Measured processes import us by links.
+    place = Path(file).resolve()
+    return any(place.is_relative_to(OURS / name) for name in OWN_PACKAGES)
