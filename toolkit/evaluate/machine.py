@@ -23,26 +23,26 @@ SPIN_SECONDS = 0.25
 START_SECONDS = 30.0
 MOST_QUEUED = 0.15      # share of a spinning process's life: more, and no word on speed is said
 LEAST_EFFECTIVE = 1.5   # cores
-# Says that it is ready, spins from a byte on, and says how often it went round, what the scheduler did to it, and how
-# long that took.
+# Says that it is ready, spins from a byte on, and says how often it went round, nanoseconds that it ran, waited for a
+# core (-1: the system does not tell), and lived.  The scheduler's own count of what a thread ran lags by a tick.
 SPINNER = f"""
 import sys, time
 sys.stdout.write("r\\n"); sys.stdout.flush()
 sys.stdin.readline()
-def scheduled():
+def waited():
     try:
         with open("/proc/thread-self/schedstat") as file:
-            return [int(field) for field in file.read().split()[:2]]
+            return int(file.read().split()[1])
     except OSError:
-        return [0, 0]
-before, count = scheduled(), 0
+        return None
+before, ran, count = waited(), time.process_time_ns(), 0
 began = time.perf_counter_ns()
 end = began + {int(SPIN_SECONDS * 1e9)}
 while time.perf_counter_ns() < end:
     for _ in range(1000):
         count += 1
-ran, waited = (b - a for a, b in zip(before, scheduled()))
-print(count, ran, waited, time.perf_counter_ns() - began)
+lasted, ran = time.perf_counter_ns() - began, time.process_time_ns() - ran
+print(count, ran, -1 if before is None else waited() - before, lasted)
 """
 
 
@@ -52,14 +52,14 @@ class Spin:
 
     cores: int
     effective: float       # times the work of one
-    ran: int               # nanoseconds that they had a core, all of them together; 0: the system does not tell
-    waited: int            # nanoseconds that they waited for one
+    ran: int               # nanoseconds that they had a core, all of them together
+    waited: int | None     # nanoseconds that they waited for one; None: the system does not tell
     lasted: int            # nanoseconds of their lives
 
     @property
     def given(self) -> float:
         """How many cores they had at once, on average: the others' load is in it, slower cores are not."""
-        return self.cores * self.ran / self.lasted if self.ran and self.lasted else self.effective
+        return self.cores * self.ran / self.lasted
 
 
 def spin(cores: int) -> Spin:
@@ -69,9 +69,9 @@ def spin(cores: int) -> Spin:
         OSError, ValueError, subprocess.SubprocessError: they cannot be started, or do not answer.
     """
     (one, *_), many = _spun(1), _spun(cores)
-    return Spin(cores=cores, effective=sum(made for made, *_ in many) / one[0],
-                ran=sum(ran for _, ran, _, _ in many), waited=sum(waited for _, _, waited, _ in many),
-                lasted=sum(lasted for *_, lasted in many))
+    waits = [waited for _, _, waited, _ in many]
+    return Spin(cores=cores, effective=sum(made for made, *_ in many) / one[0], ran=sum(ran for _, ran, _, _ in many),
+                waited=None if min(waits) < 0 else sum(waits), lasted=sum(lasted for *_, lasted in many))
 
 
 class Calibration:
@@ -112,8 +112,8 @@ def facts(spins: Sequence[Spin]) -> MachineFacts:
     """Return what the machine can tell after so many looks at it, at least one."""
     cores = spins[0].cores
     effective = median(each.effective for each in spins)
-    total = sum(each.ran + each.waited for each in spins)
-    queued = sum(each.waited for each in spins) / total if total else None
+    told = [(each.ran, each.waited) for each in spins if each.waited is not None]
+    queued = sum(waited for _, waited in told) / sum(map(sum, told)) if told else None
     return MachineFacts(
         cores=cores, effective=effective, run_queue=queued, governor=_governor(), libc=" ".join(platform.libc_ver()),
         doubts=tuple(doubts(cores, effective, queued)),
