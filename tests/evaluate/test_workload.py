@@ -16,7 +16,7 @@ from toolkit.evaluate.programs.calls import NoWorkError, call_often, function_ca
 from toolkit.evaluate.project import find_project
 from toolkit.evaluate.speed import Speed
 from toolkit.evaluate.testing import Bench
-from toolkit.evaluate.watched import by_line, contended, wait_share
+from toolkit.evaluate.watched import busiest, by_line, contended, wait_share
 from toolkit.evaluate.workload import Cell, Measured, Workload, WorkloadMeasurer
 from toolkit.gil import preload
 from toolkit.gil.summary import Place as WaitingPlace
@@ -336,7 +336,16 @@ def test_the_most_waits_of_several_runs_are_asked_for_once():
     gains = [speed.sections("3.14t", "3.14").gain for _ in range(2)]
     assert [gain.wait_share for gain in gains] == [0.4, 0.4]
     assert gains[0].ceiling == pytest.approx(1 / 0.6)
-    assert (gains[0].queued, gains[0].threads, gains[0].busiest) == (pytest.approx(0.25), 2, pytest.approx(0.75))
+    assert (gains[0].queued, gains[0].threads, gains[0].busiest) == (pytest.approx(0.25), 2, 1.0)
+
+
+@pytest.mark.parametrize(("main", "others", "share"), [
+    (0.2, [0.6, 0.2], 0.75),    # it has started them
+    (3.0, [0.6, 0.4], 0.75),    # it does the work
+    (1.0, [], 1.0), (None, [], None)])
+def test_share_of_the_busiest_thread(main, others, share):
+    threads = [Thread("main", 1.0, 0.0, cpu=main), *(Thread("a", 1.0, 0.0, cpu=cpu) for cpu in others)]
+    assert busiest(seen(*threads)) == (None if share is None else pytest.approx(share))
 
 
 @pytest.mark.parametrize(("queued", "parked"), [(0.0, 0.3), (0.5, None)])

@@ -66,9 +66,12 @@ def queued_share(watched: Summary) -> float | None:
 def busiest(watched: Summary) -> float | None:
     """Return the share of the CPU time of all threads that the busiest took; None where it is not known.
 
-    The main thread's counts here: a program may work in it and in others.
+    The main thread counts where it took more than all others: starting the process and them is no work of theirs.
     """
-    times = [each.cpu for each in watched.threads if each.cpu is not None]
+    known = [(each.name == MAIN, each.cpu) for each in watched.threads if each.cpu is not None]
+    others = [cpu for main, cpu in known if not main]
+    mains = [cpu for main, cpu in known if main]
+    times = others if sum(others) >= sum(mains) else [*others, *mains]
     return max(times) / sum(times) if sum(times) else None
 
 
