@@ -45,16 +45,18 @@ def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
     for build in (gil, free):
         make_wheel(index, "both", "2.0", build, {"both.py": ""})
     make_wheel(index, "both", "3.0", free, {"both.py": ""})       # newer, but the other one cannot have it
+    make_wheel(index, "free", "1.0", free, {"free.py": ""})
     make_wheel(index, "half", "1.0", gil, {"half.py": ""})
     make_wheel(index, "half", "0.9", free, {"half.py": ""})       # what a resolver would go back to
     (index / "half-1.0.tar.gz").write_bytes(b"")
-    wanted = ("absent", "plain", "both", "half", "source @ file:///nowhere")
+    wanted = ("absent", "free", "plain", "both", "half", "source @ file:///nowhere")
     unbuilt = "it is named by its source, which is built with --build-sdists only"
-    assert fill(tmp_path / "gil", gil, wanted, None, sdists=False) == {"absent": NO_WHEEL, "source": unbuilt}
+    assert fill(tmp_path / "gil", gil, wanted, None, sdists=False) == {
+        "absent": NO_WHEEL, "free": f"no wheel for {gil.label} (1 for others), and no source either", "source": unbuilt}
     chosen = chosen_in(tmp_path / "gil")
     assert chosen.pins == ("both==2.0", "half==1.0", "plain==1.0")
     missing = fill(tmp_path / "free", free, wanted, chosen, sdists=False)
-    assert versions(tmp_path / "free", free) == {"plain": "1.0", "both": "2.0"}
+    assert versions(tmp_path / "free", free) == {"plain": "1.0", "both": "2.0", "free": "1.0"}
     assert missing == {
         "absent": NO_WHEEL, "source": unbuilt,
         "half": f"no wheel for {free.label} (1 for others, none without a GIL); its source takes what its build needs"}
@@ -105,4 +107,6 @@ def test_wheels_of_every_build_are_kept_apart_from_those_of_one(index, tmp_path)
 
 def test_files_of_a_version():
     files = ["Fast_JSON-1.0-py3-none-any.whl", "fast_json-1.0.0.tar.gz", "fast_json-1.1.tar.gz", "fast.whl", "x.zip"]
-    assert list(of_version(files, "fast-json==1.0")) == files[:2]
+    assert of_version(files, "fast-json==1.0 ; os_name == 'posix'") == files[:2]
+    assert of_version(files, "Fast.Json[extra]") == files[2:3]   # the newest
+    assert of_version(files, "other==1.0") == of_version(files, "other") == []

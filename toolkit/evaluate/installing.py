@@ -109,7 +109,8 @@ def _choose(pip: Pip, build: Build, requirements: Sequence[str]) -> dict[str, st
         if rest or pip.install(Path(name).glob("*.whl")):
             return None
         store.keep(Path(name).glob("*.whl"))
-    return missing
+        told = pip.fetch([text for text in requirements if name_of(text) in missing], Path(name))
+    return missing | {name_of(text): _why(text, each, build, {}) for text, each in told.items() if each.problem}
 
 
 def _same(pip: Pip, build: Build, chosen: Chosen) -> dict[str, str] | None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,7 +88,7 @@ class Pip:
         asked = self._each([["download", "-vvv", "--disable-pip-version-check", "--no-input", *WHEELS_ONLY, "--no-deps",
                              "--dest", str(into), pin] for pin in failed])
         for number, pin in enumerate(failed):
-            found[pin] = Fetched(problem=found[pin].problem, files=tuple(of_version(asked[number][1], pin)))
+            found[pin] = replace(found[pin], files=tuple(of_version(asked[number][1], pin)))
         return found
 
     def _each(self, runs: Sequence[Sequence[str]]) -> list[tuple[str, list[str]]]:
@@ -191,13 +192,20 @@ class Store:
                     file.unlink()
 
 
-def of_version(files: Iterable[str], pin: str) -> Iterable[str]:
-    """Yield those of an index's files that are of the version in `pin`, "name==version"."""
+def of_version(files: Iterable[str], requirement: str) -> list[str]:
+    """Return those of an index's files that are of the version in "name==version", without one of the newest."""
+    name, _, wanted = requirement.partition(";")[0].partition("==")
+    named = canonicalize_name(re.split(r"[^\w.-]", name.strip())[0])
+    found: dict[Version, list[str]] = {}
     for file in files:
         with contextlib.suppress(InvalidWheelFilename, InvalidSdistFilename):
             told = parse_wheel_filename(file)[:2] if file.endswith(".whl") else parse_sdist_filename(file)
-            if told == _parsed(pin):
-                yield file
+            if told[0] == named:
+                found.setdefault(told[1], []).append(file)
+    try:
+        return found.get(Version(wanted.strip()) if wanted else max(found, default=Version("0")), [])
+    except InvalidVersion:
+        return []   # older than the rules for versions
 
 
 def _parsed(pin: str) -> tuple[str, Version] | None:
@@ -205,4 +213,4 @@ def _parsed(pin: str) -> tuple[str, Version] | None:
     try:
         return canonicalize_name(name), Version(version)
     except InvalidVersion:
-        return None   # older than the rules for versions: pip tells
+        return None   # pip tells
