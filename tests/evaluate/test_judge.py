@@ -154,6 +154,18 @@ def test_interpreter_status(case):
     assert judge_interpreters(seen)[0] is expected
 
 
+@pytest.mark.parametrize(("declared", "status"), [
+    ("own-gil", InterpreterStatus.UNKNOWN), ("shared-gil", InterpreterStatus.FAILS), ("none", InterpreterStatus.FAILS),
+])
+def test_a_library_module_that_interpreters_refuse_is_not_the_packages_fault(declared, status):
+    refused = load("_datetime", error="ImportError: module _datetime does not support loading in subinterpreters")
+    inside = run(refused, imported=(), failed=(("thing", "AttributeError: no datetime_CAPI"),))
+    seen = Seen(distribution=THING, extensions=(replace(extension(), interpreters=declared),), run=run(load()),
+                interpreters=(inside,))
+    assert judge_interpreters(seen)[0] is status
+    assert ("_datetime" in judge_interpreters(seen)[1][0]) == (status is InterpreterStatus.UNKNOWN)
+
+
 @pytest.mark.parametrize(("error", "told"), [
     ("ImportError: IMPORTANT: PLEASE READ THIS", "thing: thing._c: ImportError: not in subinterpreters"),
     ("ImportError: not in subinterpreters", "thing: ImportError: not in subinterpreters"),

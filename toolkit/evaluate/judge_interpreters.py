@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from toolkit.evaluate.judge import InterpreterStatus, Seen, only_by_name, owns, place_of
@@ -26,8 +27,25 @@ def judge_interpreters(seen: Seen) -> tuple[InterpreterStatus, tuple[str, ...]]:
     if first.kind != "done" and not first.imported and not first.failed:
         return InterpreterStatus.UNKNOWN, (f"{first.reason or 'no answer'}; the standard library alone does the same",)
     if failed := _failing_modules(seen, first):
+        if refused := _library_refuses(first):
+            return _by_slots(seen, refused)
         return InterpreterStatus.FAILS, failed
     return _interpreters_lost(seen, first)
+
+
+def _library_refuses(run: ImportRun) -> list[str]:
+    """Return the standard library's modules that did not load there, where no other did that: 3.12 has some."""
+    refused = {load.name for load in run.loads if load.error and "support loading in subinterpreters" in load.error}
+    return sorted(refused) if all(name.partition(".")[0] in sys.stdlib_module_names for name in refused) else []
+
+
+def _by_slots(seen: Seen, refused: list[str]) -> tuple[InterpreterStatus, tuple[str, ...]]:
+    """Judge what could not be tried, as the standard library stops it, by what its own files declare."""
+    own = [each.name for each in seen.extensions if each.interpreters in {"none", "shared-gil"}]
+    if own:
+        return InterpreterStatus.FAILS, tuple(
+            f"{name}: module {name} does not support loading in subinterpreters, as its slots say" for name in own)
+    return InterpreterStatus.UNKNOWN, (f"the standard library's own {', '.join(refused)} cannot be loaded there",)
 
 
 def _failing_modules(seen: Seen, first: ImportRun) -> tuple[str, ...]:
