@@ -84,7 +84,7 @@ def test_nothing_is_left_of_a_pass(model, tmp_path):
     taken = program.measure(trial_of(model, tmp_path))
     assert taken.metrics["connections"] <= 3
     assert taken.seconds > 0
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before   # one of an earlier test may end meanwhile
 
 
 @each_model
@@ -104,7 +104,7 @@ def test_server_that_refuses_ends_the_trial_and_leaves_nothing(model, tmp_path, 
     monkeypatch.setattr(program.pages, "path", lambda number, _words: f"/nothing/{number}")
     with pytest.raises(Exception, match="404"):
         program.measure(trial_of(model, tmp_path))
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before   # one of an earlier test may end meanwhile
 
 
 def test_module_that_turns_the_gil_on_ends_the_trial(tmp_path, monkeypatch):
