@@ -191,7 +191,7 @@ lock.acquire(timeout=0.05)
 
 ALONE = """
 import time
-for _ in range(20000):
+for _ in range(5000):
     time.sleep(0)
 """
 

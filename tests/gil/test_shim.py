@@ -260,7 +260,7 @@ def test_memory_is_bounded_and_totals_stay_exact(label, record):
 @pytest.mark.parametrize("label", WITH_GIL)
 def test_holds_that_nobody_waits_for_are_counted_not_timed(label, record):
     (main,) = record(label, programs.ALONE).process.threads
-    assert main.acquired == main.acquired_free > 20000
+    assert main.acquired == main.acquired_free > 5000
     assert not main.spans
     everything = record(label, programs.ALONE, into="all", GILSCOPE_GIL_ALL="1").process.threads[0]
     assert everything.totals[Kind.HOLD].count in {everything.acquired - 1, everything.acquired}
