@@ -72,6 +72,21 @@ def test_the_newest_released_build_with_a_gil_chooses_the_versions(installer):
     assert all(versions(each) == {"thing": "1.0", "other": "2.0"} for each in found.values())
 
 
+@pytest.mark.parametrize(("text", "first"), [("thing", "3.14.2-"), ("thing==1.0", "3.15.0rc1-")])
+def test_release_at_hand_chooses_for_builds_before_theirs_where_there_is_a_choice(installer, text, first):
+    prepare(Request(requirements=(text,)), builds("3.15t", "3.15"), at_hand=builds("3.14", "3.14t"))
+    assert installer.calls[0][0].startswith(first)
+
+
+def test_environment_follows_when_the_first_one_gets_other_versions(installer):
+    request, both = Request(requirements=("thing",)), builds("3.14", "3.14t")
+    stamp = prepare(request, both)["3.14"].folder / scratch.STAMP
+    installer.has["thing"] = "1.1"
+    assert versions(prepare(request, both)["3.14t"]) == {"thing": "1.0"}
+    stamp.write_text(json.dumps(json.loads(stamp.read_text()) | {"made": 0}))
+    assert [versions(each) for each in prepare(request, both).values()] == [{"thing": "1.1"}] * 2
+
+
 def test_what_has_no_wheel_is_named_and_the_rest_installed_in_the_same_versions(installer):
     installer.lacks = {"t-": {"thing"}}
     found = prepare(Request(requirements=("thing", "other")), builds("3.14", "3.14t"))
