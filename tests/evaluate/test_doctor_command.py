@@ -41,6 +41,7 @@ def fill(site, monkeypatch, label, text, *modules):
     place.add("thing", {"thing/__init__.py": text, **{f"thing/{name}.so": None for name in modules}})
     scratch = place.scratch()
     monkeypatch.setattr(doctor, "prepare", lambda *_: {label: scratch})
+    monkeypatch.setattr(doctor, "newest_versions", lambda *_: {"thing": "1.0"})   # which asks the registry
 
 
 def test_package_that_turns_the_gil_on_is_exit_1(one_build, site, monkeypatch, capsys):
@@ -76,6 +77,7 @@ def test_newest_version_of_what_blocks_is_asked_too_when_versions_are_given(one_
         return {one_build: old if len(asked) == 1 else newer}
 
     monkeypatch.setattr(doctor, "prepare", prepare)
+    monkeypatch.setattr(doctor, "newest_versions", lambda *_: {"thing": "2.0"})   # which asks the registry
     assert main(["doctor", "thing==1.0"]) == 1
     assert asked == [("thing==1.0",), ("thing",)]
     assert "version 2.0 mends it" in " ".join(capsys.readouterr().out.split())
