@@ -59,8 +59,8 @@ def test_cpu_seconds_are_those_of_all_processes(phase, runner, function, tmp_pat
     burnt = 0.2 if phase == "startup" else float(truth.read_text())
     (wall,) = json.loads((tmp_path / "values.json").read_text())["benchmarks"][0]["runs"][0]["values"]
     # An interpreter's start, twice or four times, is the rest; the workers' ticks may round either way.  Who counts
-    # somebody twice comes to more than the machine has.
-    assert burnt - 4 * TICK <= counted <= wall * os.cpu_count() + 6 * TICK
+    # somebody twice comes to more than the machine has; a process's time before the pass counts when it has ended in it.
+    assert burnt - 4 * TICK <= counted <= wall * os.cpu_count() + 20 * TICK
 
 
 @pytest.mark.parametrize("phase", ["steady", "startup"])
