@@ -59,7 +59,7 @@ def test_cpu_seconds_are_those_of_all_processes(phase, runner, function, tmp_pat
     burnt = 0.2 if phase == "startup" else float(truth.read_text())
     (wall,) = json.loads((tmp_path / "values.json").read_text())["benchmarks"][0]["runs"][0]["values"]
     # An interpreter's start, twice or four times, is the rest; the workers' ticks may round either way.  Who counts
-    # somebody twice comes to more than the machine has; a process's time before the pass counts when it has ended in it.
+    # somebody twice comes to more than the machine has; of who ends in the pass, all that it used counts.
     assert burnt - 4 * TICK <= counted <= wall * os.cpu_count() + 20 * TICK
 
 
