@@ -17,6 +17,7 @@ from toolkit.race.report import Access, Frame, Race, Spot
 CORE = ("--core", os.environ["GILSCOPE_TEST_CORE"]) if "GILSCOPE_TEST_CORE" in os.environ else ()
 GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from toolkit.cli import main; sys.exit(main())"
 TIMEOUT = 300
+MANY = "30"   # tries: two threads meet when the system gives both a core within some milliseconds
 BOTH = """
     def both(target, *arguments):
         threads = [threading.Thread(target=target, args=arguments) for _ in range(2)]
@@ -157,25 +158,29 @@ def confirm(folder, source, *options, python=sys.executable, **settings):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_came_of_it_is_said(name, python, tmp_path):
     source, words = PROGRAMS[name]
-    done = confirm(tmp_path, source, *(["--confirm", "2"] if "not" in words else ["--confirm"]), python=python)
+    done = confirm(tmp_path, source, "--confirm", "2" if "not" in words else MANY, python=python)
     assert re.search(words, done.stderr), done.stderr
     assert done.returncode == 66
 
 
-def test_lost_updates_are_counted(tmp_path):
-    done = confirm(tmp_path, """
-        class Account:
-            balance = 0
-        account = Account()
-        def pay():
-            for _ in range(50):
-                account.balance += 1
-        both(pay)
-        with open("balances", "a") as file:
-            print(account.balance, file=file)
-        """, "--confirm", "1")
+def test_lost_updates_are_counted(tmp_path_factory):
+    for _ in range(10):   # one run again may show none
+        folder = tmp_path_factory.mktemp("pays")
+        done = confirm(folder, """
+            class Account:
+                balance = 0
+            account = Account()
+            def pay():
+                for _ in range(50):
+                    account.balance += 1
+            both(pay)
+            with open("balances", "a") as file:
+                print(account.balance, file=file)
+            """, "--confirm", "1")
+        if "not reproduced" not in done.stderr:
+            break
     said = int(re.search(r"confirmed: (\d+) updates? lost", done.stderr)[1])
-    _, again = (tmp_path / "balances").read_text().split()
+    _, again = (folder / "balances").read_text().split()
     assert said == 100 - int(again)
 
 
@@ -186,9 +191,9 @@ def test_runs_again_unseen_and_unfed(tmp_path):
         with open("runs", "a") as file:
             file.write("x")
         """
-    done = confirm(tmp_path, source, "--confirm", input="fed")
+    done = confirm(tmp_path, source, "--confirm", MANY, input="fed")
     assert done.stdout == "once fed\n"
-    assert (tmp_path / "runs").read_text() == "xx"
+    assert (tmp_path / "runs").read_text().startswith("xx")
 
 
 def test_program_that_hangs_when_run_again_is_ended(tmp_path_factory):
@@ -219,7 +224,7 @@ def test_race_within_a_test_module_is_confirmed(tmp_path):
             assert account.balance > 0
         """))
     done = subprocess.run(
-        [sys.executable, "-c", GILSCOPE, "race", *CORE, "--confirm", "--",
+        [sys.executable, "-c", GILSCOPE, "race", *CORE, "--confirm", MANY, "--",
          "pytest", "-p", "no:cacheprovider", "test_pay.py"],
         cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert "lost update (confirmed: 1 update lost" in done.stderr, done.stderr
