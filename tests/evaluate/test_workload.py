@@ -282,18 +282,22 @@ def test_workload_that_fails_on_one_build_only_keeps_what_was_measured():
     found = Speed(made, QUIET).sections("3.14t", "3.14")
     assert found.failure == "the workload fails, and does not with the GIL: with 2 threads: crashed with SIGSEGV"
     assert found.cost.cpu.ratio == pytest.approx(1.0)
-    assert found.gain.reason == "the workload failed on 3.14t: with 2 threads: crashed with SIGSEGV"
+    assert found.gain.measured.reason == "the workload failed on 3.14t: with 2 threads: crashed with SIGSEGV"
+    assert found.gain.predicted == found.gain.measured
     made.found[Cell("3.14", 2)].failure = "crashed with SIGSEGV"
     found = Speed(made, QUIET).sections("3.14t", "3.14")
     assert found.failure == ""
     assert found.cost.reason == "the workload failed on 3.14: with 2 threads: crashed with SIGSEGV"
 
 
-def test_workload_that_turns_the_gil_on_measures_nothing():
+def test_workload_that_turns_the_gil_on_shows_its_waits_on_the_other_build_alone():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
     made.found[Cell("3.14t", 1)].flipped = "the GIL was on at the end of the workload: a._b turned it on"
+    made.watched = lambda cell: seen(Thread("a", 1.0, 0.5)) if cell.label == "3.14" else None
     found = Speed(made, QUIET).sections("3.14t", "3.14")
-    assert found.failure == found.cost.reason == found.gain.reason == found.contention.reason
+    assert found.failure == found.cost.reason == found.contention.reason
+    assert found.failure == found.gain.predicted.reason == found.gain.measured.reason
+    assert (found.gain.wait_share, found.gain.ceiling) == (0.5, 1.95)   # no more than the cores do
     assert "a._b turned it on" in found.failure
 
 

@@ -185,6 +185,10 @@ def _gain_parts(gain: Gain, *, quiet: bool) -> Iterator[str]:
     if not quiet:
         yield f"no prediction and nothing measured: {NOT_QUIET}"
         return
+    if gain.predicted == gain.measured:   # the same is in the way of both
+        assert isinstance(gain.predicted, Missing)
+        yield f"no prediction and nothing measured: {gain.predicted.reason}"
+        return
     if isinstance(gain.predicted, Missing):
         yield f"no prediction: {gain.predicted.reason}"
     else:

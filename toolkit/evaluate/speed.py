@@ -67,13 +67,14 @@ class Speed:
         if broken := there.failure or self._failure(against):
             return Sections.missing(Missing(reason=f"the workload failed on {against}: {broken}"))
         if flipped := next((each.flipped for cell, each in self._found.items() if cell.label == label), ""):
-            return replace(Sections.missing(Missing(reason=flipped)), failure=flipped)
+            lacking = Missing(reason=flipped)
+            return replace(Sections.missing(lacking), gain=self._gain(label, against, lacking), failure=flipped)
         failure = self._failure(label)
         lacking = Missing(reason=f"the workload failed on {label}: {failure}")
         return Sections(
             cost=lacking if here.failure else _cost(here, there, against, "workload" if first else "script"),
             failure=f"the workload fails, and does not with the GIL: {failure}" if failure else "",
-            gain=lacking if failure else self._gain(label, against),
+            gain=self._gain(label, against, lacking if failure else None),
             contention=lacking if here.failure else self._contention(label))
 
     def _failure(self, label: str) -> str:
@@ -108,14 +109,16 @@ class Speed:
             return ""
         return here.failure
 
-    def _gain(self, label: str, against: str) -> Gain | Missing:
+    def _gain(self, label: str, against: str, lacking: Missing | None) -> Gain | Missing:
+        """Return what threads wait for with the GIL, and, unless the build is `lacking` it, what they gain without."""
         counts = [count for count in self._counts if count != 1]
         if not counts:
             return Missing(reason="there is one core only")
         most = max(counts)
         gain = Gain(
-            against=against, wait_share=None, ceiling=None, predicted=self._predicted(label, against, most),
-            measured=self._ratios(label, against, counts))
+            against=against, wait_share=None, ceiling=None,
+            predicted=lacking or self._predicted(label, against, most),
+            measured=lacking or self._ratios(label, against, counts))
         seen = self._watched(Cell(against, most))
         if isinstance(seen, Missing):
             return gain
