@@ -23,12 +23,13 @@ SPIN_SECONDS = 0.25
 START_SECONDS = 30.0
 MOST_QUEUED = 0.15      # share of a spinning process's life: more, and no word on speed is said
 LEAST_EFFECTIVE = 1.5   # cores
-# Says that it is ready, spins from a byte on, and says how often it went round, nanoseconds that it ran, waited for a
-# core (-1: the system does not tell), and lived.  The scheduler's own count of what a thread ran lags by a tick.
+# Says that it is ready, goes round as often as it is told, or for SPIN_SECONDS (0), and says how often that was,
+# nanoseconds that it ran, waited for a core (-1: the system does not tell), and took.  The scheduler's own count of
+# what a thread ran lags by a tick.
 SPINNER = f"""
 import sys, time
 sys.stdout.write("r\\n"); sys.stdout.flush()
-sys.stdin.readline()
+wanted = int(sys.stdin.readline())
 def waited():
     try:
         with open("/proc/thread-self/schedstat") as file:
@@ -38,7 +39,7 @@ def waited():
 before, ran, count = waited(), time.process_time_ns(), 0
 began = time.perf_counter_ns()
 end = began + {int(SPIN_SECONDS * 1e9)}
-while time.perf_counter_ns() < end:
+while count < wanted if wanted else time.perf_counter_ns() < end:
     for _ in range(1000):
         count += 1
 lasted, ran = time.perf_counter_ns() - began, time.process_time_ns() - ran
@@ -48,18 +49,18 @@ print(count, ran, -1 if before is None else waited() - before, lasted)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spin:
-    """One moment of the machine: a spinning process for each core, against one alone."""
+    """One moment of the machine: a spinning process for each core, against one alone that does as much as each."""
 
     cores: int
-    effective: float       # times the work of one
+    effective: float       # times the work of one in the same time
     ran: int               # nanoseconds that they had a core, all of them together
     waited: int | None     # nanoseconds that they waited for one; None: the system does not tell
-    lasted: int            # nanoseconds of their lives
+    lasted: int            # nanoseconds until the last one was done
 
     @property
     def given(self) -> float:
-        """How many cores they had at once, on average: the others' load is in it, slower cores are not."""
-        return self.cores * self.ran / self.lasted
+        """How many cores they had until all were done: others' load and uneven ends are in it, slower cores are not."""
+        return self.ran / self.lasted
 
 
 def spin(cores: int) -> Spin:
@@ -68,10 +69,12 @@ def spin(cores: int) -> Spin:
     Raises:
         OSError, ValueError, subprocess.SubprocessError: they cannot be started, or do not answer.
     """
-    (one, *_), many = _spun(1), _spun(cores)
+    ((rounds, _, _, alone),) = _spun(1, 0)
+    many = _spun(cores, rounds)
     waits = [waited for _, _, waited, _ in many]
-    return Spin(cores=cores, effective=sum(made for made, *_ in many) / one[0], ran=sum(ran for _, ran, _, _ in many),
-                waited=None if min(waits) < 0 else sum(waits), lasted=sum(lasted for *_, lasted in many))
+    lives = [lasted for *_, lasted in many]
+    return Spin(cores=cores, effective=sum(alone / lasted for lasted in lives), ran=sum(ran for _, ran, _, _ in many),
+                waited=None if min(waits) < 0 else sum(waits), lasted=max(lives))
 
 
 class Calibration:
@@ -131,8 +134,11 @@ def doubts(cores: int, effective: float, run_queue: float | None) -> Iterator[st
         yield f"processes wait {run_queue * 100:.0f} % of their time for a core: something else keeps the machine busy"
 
 
-def _spun(count: int) -> list[tuple[int, int, int, int]]:
-    """Return rounds made, and nanoseconds run, waited for a core and lived, of `count` processes at once."""
+def _spun(count: int, rounds: int) -> list[tuple[int, int, int, int]]:
+    """Return rounds made, and nanoseconds run, waited for a core and lived, of `count` processes at once.
+
+    Each makes `rounds`; 0: as many as it can in SPIN_SECONDS.
+    """
     started: list[subprocess.Popen[str]] = []
     try:
         for _ in range(count):
@@ -142,7 +148,7 @@ def _spun(count: int) -> list[tuple[int, int, int, int]]:
             process.stdout.readline()
         for process in started:
             assert process.stdin is not None
-            process.stdin.write("\n")
+            process.stdin.write(f"{rounds}\n")
             process.stdin.flush()
         told = [process.communicate(timeout=START_SECONDS)[0].split() for process in started]
         return [(int(made), int(ran), int(waited), int(lasted)) for made, ran, waited, lasted in told]

@@ -50,8 +50,8 @@ def predict(rounds: Sequence[Round], threads: int, machine: MachineFacts | Missi
     thread costs more without it, times what threads get in each other's way, shared out among the cores; and what a
     thread waits for beside, which threads do at the same time with the GIL, too.
 
-    E is the cores that were given, by time.  That two cores are each slower than one alone, since they share units or
-    a cache, is in the inflation already.
+    E is the cores that were given until the last one was done, by time: threads, too, end one after the other.  That
+    two cores are each slower than one alone, since they share units or a cache, is in the inflation already.
 
     Args:
         rounds: What was measured.
