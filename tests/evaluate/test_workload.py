@@ -242,7 +242,7 @@ def filled(**cells):
         label, count = name.rsplit("_", 1)
         found[Cell(label.replace("t", "3.14t").replace("g", "3.14"), int(count))] = Measured(
             cpu=dict(enumerate(cpu)), wall={number: each for number, each in enumerate(wall) if each}, rss=[1e6])
-    spins = dict.fromkeys(range(10), Spin(cores=2, effective=1.7, ran=39, waited=1, lasted=40))
+    spins = dict.fromkeys(range(10), Spin(cores=2, effective=1.7, ran=39, waited=1, lasted=20))
     return type("Made", (), {
         "found": found, "calibration": type("Calibration", (), {"spins": spins}),
         "thread_counts": lambda _: (1, 2), "has_time": lambda _: True,
@@ -328,6 +328,7 @@ class Thread:
     def __init__(self, name, seconds, waited, idle=0.0, parked=0.0, cpu=None, run_queue=None):
         self.name, self.seconds, self.waited, self.idle = name, seconds, waited, idle
         self.parked, self.spun, self.cpu, self.run_queue = parked, 0.0, cpu, run_queue
+        self.held = self.handing_over = 0.0
 
 
 def test_the_most_waits_of_several_runs_are_asked_for_once():
@@ -370,6 +371,9 @@ def test_parked_beside_other_load_says_nothing(queued, parked):
     ([Thread("main", 2.0, 0.0), Thread("a", 1.0, 0.2, 0.6)], 0.5),
     ([Thread("main", 2.0, 0.5)], 0.25),
     ([Thread("main", 1.0, 0.0), Thread("a", 1.0, 0.0, 1.0)], 0.0),
+    ([Thread("a", 1.0, 0.5, cpu=0.5), Thread("b", 1.0, 0.5, cpu=0.5), Thread("watches files", 9.0, 0.0, cpu=0.01)],
+     0.5),
+    ([Thread("a", 1.0, 0.0, cpu=0.001), Thread("b", 1.0, 0.0, cpu=0.001)], 0.0),   # they sleep, and that is the work
 ])
 def test_share_of_waits_is_of_the_workers_time(threads, share):
     assert wait_share(type("Summary", (), {"threads": threads})()) == pytest.approx(share)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MAIN = "main"          # the summary's name of it
 SPINNING = "spinning"   # in the summary's words for it
+HARDLY = 0.05          # of what the thread that wants it most does
 OURS = Path(__file__).resolve().parents[2]
 
 
@@ -35,8 +36,20 @@ def by_line(places: Iterable[WaitingPlace]) -> list[Place]:
 
 
 def working(watched: Summary) -> list[ThreadSummary]:
-    """Return the threads that the work is shared out among: not the main one, where it has started others."""
-    return [each for each in watched.threads if each.name != MAIN] or list(watched.threads)
+    """Return the threads that the work is shared out among: not the main one, where it has started others.
+
+    Nor those that hardly want the GIL beside the others, as a library's thread that watches files: all the time that it
+    is there would count as time in which nobody has to wait.
+    """
+    others = [each for each in watched.threads if each.name != MAIN] or list(watched.threads)
+    least = HARDLY * max(map(_wanted, others), default=0.0)
+    return [each for each in others if _wanted(each) >= least]
+
+
+def _wanted(thread: ThreadSummary) -> float:
+    """Return the seconds in which a thread ran or wanted to run."""
+    ran = thread.held if thread.cpu is None else thread.cpu
+    return ran + thread.waited + thread.handing_over + thread.parked + thread.spun
 
 
 def wait_share(watched: Summary) -> float:
