@@ -371,8 +371,9 @@ def test_parked_beside_other_load_says_nothing(queued, parked):
     ([Thread("main", 2.0, 0.0), Thread("a", 1.0, 0.2, 0.6)], 0.5),
     ([Thread("main", 2.0, 0.5)], 0.25),
     ([Thread("main", 1.0, 0.0), Thread("a", 1.0, 0.0, 1.0)], 0.0),
-    ([Thread("a", 1.0, 0.5, cpu=0.5), Thread("b", 1.0, 0.5, cpu=0.5), Thread("watches files", 9.0, 0.0, cpu=0.01)],
+    ([Thread("a", 1.0, 0.5, cpu=0.5), Thread("b", 1.0, 0.5, cpu=0.5), Thread("watches files", 9.0, 0.1, cpu=0.01)],
      0.5),
+    ([Thread("computes", 1.0, 0.0, cpu=1.0), Thread("reads", 1.0, 0.9, cpu=0.02)], 0.45),
     ([Thread("a", 1.0, 0.0, cpu=0.001), Thread("b", 1.0, 0.0, cpu=0.001)], 0.0),   # they sleep, and that is the work
 ])
 def test_share_of_waits_is_of_the_workers_time(threads, share):
