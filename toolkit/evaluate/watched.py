@@ -38,9 +38,9 @@ def by_line(places: Iterable[WaitingPlace]) -> list[Place]:
 def working(watched: Summary) -> list[ThreadSummary]:
     """Return the threads that the work is shared out among: not the main one, where it has started others.
 
-    Nor those that hardly want to run beside the others, as a library's thread that looks for changed files now and then:
-    all the time that it is there would count as time in which nobody has to wait.  One that has little to do but waits
-    for the GIL nearly always, as I/O beside a CPU thread does, wants to run all that time.
+    Nor those that hardly want to run beside the others, as a library's thread that looks for changed files now and
+    then: all the time that it is there would count as time in which nobody has to wait.  One that has little to do but
+    waits for the GIL nearly always, as I/O beside a CPU thread does, wants to run all that time.
     """
     others = [each for each in watched.threads if each.name != MAIN] or list(watched.threads)
     least = HARDLY * max(map(_wanted, others), default=0.0)
