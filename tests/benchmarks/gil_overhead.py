@@ -1,6 +1,6 @@
 """What does the shim cost the programs that it watches?  Runs them with and without it, in turns.
 
-    python -m tests.benchmarks.gil_overhead [--rounds 21] BUILD...      # labels, or LABEL=PATH
+    python -m tests.benchmarks.gil_overhead [--rounds 21] [--only count] BUILD...      # labels, or LABEL=PATH
 """
 
 import argparse
@@ -53,10 +53,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs="+", metavar="BUILD")
     parser.add_argument("--rounds", type=int, default=21, metavar="N")
+    parser.add_argument("--only", default="", metavar="START", help="programs whose name starts so")
     args = parser.parse_args()
     print(f"{'build':8}{'program':20}{'more CPU time':>26}{'more wall time':>26}")
     for build in map(build_of, args.builds):
-        for name in PROGRAMS:
+        for name in (each for each in PROGRAMS if each.startswith(args.only)):
             rounds = [_round(build.executable, name, number) for number in range(args.rounds)]
             plain, watched = ({index: each[arm] for index, each in enumerate(rounds)} for arm in (0, 1))
             wall, cpu = (compare_paired({index: each[kind] for index, each in watched.items()},
