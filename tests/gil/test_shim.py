@@ -90,8 +90,8 @@ def test_spans_of_a_thread_do_not_cross_and_sum_up_to_its_totals(label, record):
     process = record(label, programs.SPIN, "2").process
     checked(trace([process]))
     for thread in process.threads:
-        assert not thread.spans_lost
-        for kind in Kind:
+        assert len(thread.spans) + thread.spans_lost == sum(total.count for total in thread.totals.values())
+        for kind in Kind if not thread.spans_lost else ():   # 3.15t: the two may yield ten thousands of times
             spans = [span for span in thread.spans if span.kind is kind]
             assert len(spans) == thread.totals[kind].count
             assert sum(span.seconds for span in spans) == pytest.approx(thread.totals[kind].seconds)
@@ -99,6 +99,8 @@ def test_spans_of_a_thread_do_not_cross_and_sum_up_to_its_totals(label, record):
         assert all(earlier.end <= later.begin for earlier, later in itertools.pairwise(running))
         assert thread.start <= min((span.begin for span in thread.spans), default=thread.start)
         assert max((span.end for span in thread.spans), default=thread.end) <= thread.end
+    if label in WITH_GIL:
+        assert not any(thread.spans_lost for thread in process.threads)
 
 
 @pytest.mark.parametrize("label", BUILDS)
