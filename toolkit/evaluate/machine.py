@@ -106,11 +106,6 @@ class Calibration:
         return Missing(reason=self.failure) if self.failure else facts(list(self.spins.values()))
 
 
-def calibrate() -> MachineFacts | Missing:
-    """Return what the machine can tell, at once."""
-    return Calibration().facts()
-
-
 def facts(spins: Sequence[Spin]) -> MachineFacts:
     """Return what the machine can tell after so many looks at it, at least one."""
     cores = spins[0].cores

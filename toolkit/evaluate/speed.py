@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import Contention, Cost, Gain, Interval, Missing, Place, Pool
+from toolkit.evaluate.evaluation import NO_TIME, Contention, Cost, Gain, Interval, Missing, Place, Pool
 from toolkit.evaluate.predict import Round, ceiling, predict
 from toolkit.evaluate.testing import Shown, short
 from toolkit.evaluate.watched import busiest, by_line, contended, parked_share, queued_share, wait_share, working
@@ -59,7 +59,7 @@ class Speed:
     def sections(self, label: str, against: str) -> Sections:
         """Return what was found on the build `label` against `against`, which has a GIL; "": there is none."""
         if not self._found:
-            return Sections.missing(Missing(reason="no time was left in the budget"))
+            return Sections.missing(NO_TIME)
         first = min(self._counts)
         here, there = self._found.get(Cell(label, first)), self._found.get(Cell(against, first))
         if here is None or there is None:
