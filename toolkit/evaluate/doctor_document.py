@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from toolkit.builds.environment import NO_WHEEL
 from toolkit.evaluate.doctor import version_of
-from toolkit.evaluate.judge import InterpreterStatus, Status, gil_users, loadable_nowhere, lost_modules
+from toolkit.evaluate.judge import REFUSED, InterpreterStatus, Status, gil_users, loadable_nowhere, lost_modules
 from toolkit.evaluate.tags import libc_floor, platforms_of
 from toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from toolkit.evaluate.tags import Offered
     from toolkit.report.document import Section
 
-_REFUSED = re.compile(r"module (\S+) does not support loading in subinterpreters")
 MOST_NAMED = 3   # modules in one sentence; --explain shows all
 
 
@@ -266,8 +264,8 @@ def _interpreters(report: BuildReport) -> Iterable[str]:
 
 def _refusals(reasons: Sequence[str]) -> str:
     """Return the reasons, with what most of them say said once."""
-    refused = [match[1] for reason in reasons if (match := _REFUSED.search(reason))]
-    others = [reason for reason in reasons if not _REFUSED.search(reason)]
+    refused = [match[1] for reason in reasons if (match := REFUSED.search(reason))]
+    others = [reason for reason in reasons if not REFUSED.search(reason)]
     names = list(dict.fromkeys(refused))
     said = [f"{_shown(names, ', ')} support{'s' * (len(names) == 1)} no interpreter with its own GIL"] if names else []
     return _shown([*said, *others])

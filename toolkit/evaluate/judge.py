@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # mypyc names the module of a whole package after a hash of its sources.
 _MYPYC = re.compile(r"\b[0-9a-f]{20}__mypyc$")
 # What CPython says of an extension module that an interpreter with its own GIL cannot load.
-_REFUSED = re.compile(r"module (\S+) does not support loading in subinterpreters")
+REFUSED = re.compile(r"module (\S+) does not support loading in subinterpreters")
 
 _NEWER = {"_zstd"}   # what the standard library of 3.14 has beyond that of the oldest Python that we run on
 
@@ -150,7 +150,7 @@ def refusal_in(output: str) -> str:
 
     A package that cannot do without says something else: "Unable to import required dependency numpy".
     """
-    names = list(dict.fromkeys(_REFUSED.findall(output)))
+    names = list(dict.fromkeys(REFUSED.findall(output)))
     does = "does" if len(names) == 1 else "do"
     return f"{', '.join(names)} {does} not support loading in subinterpreters" if names else ""
 

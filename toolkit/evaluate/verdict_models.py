@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.evaluate.evaluation import Broken, Conclusion, Missing, Word, Workers
-from toolkit.evaluate.judge import InterpreterStatus
+from toolkit.evaluate.judge import REFUSED, InterpreterStatus
 from toolkit.evaluate.verdict import WORTH, may_tell_speed, named
 from toolkit.evaluate.workers_text import takes
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from toolkit.evaluate.doctor import Finding
     from toolkit.evaluate.evaluation import InterpretersEvaluation, MachineFacts, ProcessesEvaluation
     from toolkit.stats.paired import Comparison
-
-REFUSAL = "does not support loading in subinterpreters"   # CPython's words
 
 
 def conclude_interpreters(found: InterpretersEvaluation, machine: MachineFacts | Missing) -> Conclusion:
@@ -114,7 +112,7 @@ def _listed(names: Sequence[str]) -> str:
 def _refusing(finding: Finding) -> list[str]:
     """Return the modules that refused, whatever the package says of it."""
     return list(dict.fromkeys(load.name for run in finding.seen.interpreters for load in run.loads
-                              if REFUSAL in (load.error or "")))
+                              if REFUSED.search(load.error or "")))
 
 
 def _in_interpreters(finding: Finding) -> str:
