@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 _MISSING = re.compile(r"(?:No matching distribution found for|Because(?: only)?) ([A-Za-z0-9][\w.-]*)")
 # What they say when they gave up asking: pip goes on as if there were no such package.
 _UNREACHED = re.compile(r"Retry\(total=0|Failed to fetch|Request failed after", re.IGNORECASE)
-# What made a wheel tells what its source takes; setuptools drives compilers of C and of Rust.
+# What made a wheel tells what its source takes; of setuptools it does not tell which compilers.
+_SETUPTOOLS = "a compiler of C, C++ or Rust"
 _TOOLCHAINS = (("maturin", "rustc"), ("meson", "a C compiler and meson"), ("scikit-build", "a C++ compiler and CMake"),
-               ("setuptools", "a compiler"), ("bdist_wheel", "a compiler"))
+               ("setuptools", _SETUPTOOLS), ("bdist_wheel", _SETUPTOOLS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
