@@ -65,6 +65,9 @@ CASES = {
              reference=run(load(part="extensions")), reference_distribution=THING), Status.READY),
     "libraries for ctypes in the wheel of the twin alone": (
         Seen(distribution=PURE, run=run(), reference=run(), reference_distribution=LIBRARIES), Status.LOST),
+    "in the wheel of the twin alone, where a library that it needs is too old": (
+        Seen(distribution=PURE, run=run(), reference=run(failed=((C, "ImportError: libssl"),)),
+             reference_distribution=THING), Status.LOST),
     "libraries for ctypes in both": (
         Seen(distribution=LIBRARIES, run=run(), reference=run(), reference_distribution=LIBRARIES), Status.READY),
     "cannot be read, was not loaded": (

@@ -102,7 +102,7 @@ def _whole(seen: Seen) -> Verdict:
     if lost := lost_modules(seen):
         return Verdict(status=Status.LOST, reasons=tuple(_lost_reason(seen, name) for name in lost))
     if _lost_libraries(seen):
-        return Verdict(status=Status.LOST, reasons=("its compiled libraries: not in the wheel of this build",))
+        return Verdict(status=Status.LOST, reasons=("its compiled code: not in the wheel of this build",))
     if failed := _never_imported(seen):
         verdict = _fails(failed)
         return verdict if verdict.status is Status.INTERPRETER else Verdict(status=Status.UNKNOWN, reasons=tuple(
@@ -211,10 +211,12 @@ def _gil(seen: Seen, culprits: dict[str, str]) -> Verdict:
 
 
 def _lost_libraries(seen: Seen) -> bool:
-    """Return whether the wheel of the build with the GIL has libraries for ctypes, and the one here has none."""
+    """Return whether the wheel of the build with the GIL has libraries, and the one here has none.
+
+    They are for ctypes, or extension modules that cannot be loaded on this machine with the GIL either.
+    """
     here, there = seen.distribution, seen.reference_distribution
-    return bool(here and there and here.pure and not there.pure and not there.extensions
-                and here.version == there.version)
+    return bool(here and there and here.pure and not there.pure and here.version == there.version)
 
 
 def _lost_reason(seen: Seen, name: str) -> str:
