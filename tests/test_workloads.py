@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -228,7 +228,7 @@ def test_async_form_lets_others_run(name):
         await task
         return turns
 
-    assert asyncio.run(beside()) > 10
+    assert asyncio.run(beside()) > 1   # one that never awaits is done at the loop's first turn
 
 
 @pytest.mark.parametrize("name", [workload.name for workload in WORKLOADS if workload.kind == "contention"])
@@ -324,7 +324,9 @@ def test_service_dies_with_the_process_that_started_it():
         host, _, port = parent.stdout.readline().strip().rpartition(":")
         with socket.create_connection((host, int(port)), timeout=DEADLINE) as connection:
             parent.kill()
-            assert connection.recv(1) == b""  # the end of the connection is the end of the server
+            # The end of the connection is the end of the server; one that it had not yet accepted is reset.
+            with suppress(ConnectionResetError):
+                assert connection.recv(1) == b""
 
 
 def refuses_connections(address):

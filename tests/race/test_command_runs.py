@@ -26,8 +26,12 @@ RACY = """
         def deposit(self):
             self.balance += 1
     def main():
+        import os
         account = Account()
-        threads = [threading.Thread(target=account.deposit) for _ in range(2)]
+        reading, writing = os.pipe()    # one comes after the other, but not by what is looked at: no update is lost
+        first = lambda: (account.deposit(), os.write(writing, b"."))
+        second = lambda: (os.read(reading, 1), account.deposit())
+        threads = [threading.Thread(target=target) for target in (first, second)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -132,7 +132,8 @@ def test_function_that_is_not_what_its_file_says_stays_as_it_is(run):
             file.write(text.replace("self.balance += 1", "self.balance += 100"))
         account = Account()
         with watch():
-            both(account.deposit)
+            account.deposit()
+            account.deposit()
         print(account.balance)
         """) == "2\n"
 
