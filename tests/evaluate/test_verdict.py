@@ -46,6 +46,12 @@ def test_all_evidence_together_is_ready_with_high_confidence():
     assert (verdict.word, verdict.confidence, verdict.unexercised) == (Word.READY, "high", ())
     assert any("412 tests pass" in reason for reason in verdict.reasons)
     assert any("1.80x [1.76, 1.84] as fast as 3.14 with 2 threads" in reason for reason in verdict.reasons)
+    script = conclude(found(gain=gain({0: ratio(1.8)}), tests=suite(passed=1), readiness=report(
+        replace(finding(), seen=lxml().seen))), QUIET, CLEAN)
+    assert script.reasons == (
+        "1 extension file does without the GIL, as slots and imports say",
+        "1 test passes, and the GIL is off at their end", "one thread takes 1.05 times the CPU time of 3.14",
+        "1.80x [1.76, 1.84] as fast as 3.14")
 
 
 @pytest.mark.parametrize(("changes", "races", "reason"), [
@@ -98,7 +104,10 @@ def test_failures_that_the_other_build_has_too_do_not_block():
     suite(passed=None), suite(seconds=95.0), suite(lacking=("psutil",)), suite(ending="1", failed=1, errors=1)])
 def test_tests_that_pass_as_they_do_with_the_gil_are_evidence(tests):
     with_gil = replace(tests, build="3.14", gil_end=True, seconds=9.0)
-    assert conclude(found(tests=tests, reference_tests=with_gil), QUIET, CLEAN).word is Word.READY
+    verdict = conclude(found(tests=tests, reference_tests=with_gil), QUIET, CLEAN)
+    assert verdict.word is Word.READY
+    passing = "412 tests pass" if tests.passed else "the tests pass"
+    assert verdict.reasons[:2] == ("no extension file is in the way", f"{passing}, and the GIL is off at their end")
 
 
 def test_unconfirmed_race_does_not_block():
@@ -195,7 +204,10 @@ def test_ready_without_a_measured_cost_says_so(changes, doubts, reason):
     ({"cost": cost(rss=1.19)}, Word.READY), ({"cost": cost(rss=1.21)}, Word.WITH_COST),
     ({"gain": gain(wait=0.04)}, Word.NOT_WORTH_IT), ({"gain": gain(wait=0.06)}, Word.READY),
     ({"gain": gain({2: ratio(1.17)})}, Word.NOT_WORTH_IT), ({"gain": gain({2: ratio(1.19)})}, Word.READY),
+    ({"gain": gain({2: ratio(1.0, rounds=2)})}, Word.READY),   # too few to tell
+    ({"gain": gain(predicted=Interval(value=1.15, lo=1.0, hi=1.21))}, Word.READY),
     ({"contention": NOT_DONE}, Word.READY),
+    ({"contention": Contention(inflation=1.0, parked=None, places=())}, Word.READY),
     ({"contention": Contention(inflation=1.4, parked=0.09, places=())}, Word.READY),
     ({"contention": Contention(inflation=1.6, parked=0.0, places=())}, Word.WITH_COST),
     ({"contention": Contention(inflation=1.0, parked=0.11, places=())}, Word.WITH_COST),
@@ -251,7 +263,16 @@ def test_what_was_not_looked_at_lowers_the_confidence_and_is_said():
 
 
 def test_nothing_run_is_low_confidence():
-    assert conclude(found(tests=NOT_DONE), QUIET, CLEAN).confidence == "low"
+    verdict = conclude(found(tests=NOT_DONE, cost=NOT_DONE), NOT_DONE, CLEAN)
+    assert (verdict.confidence, verdict.unexercised) == (
+        "low", ("tests: not asked for", "cost of one thread: not asked for", "machine: not asked for"))
+    assert conclude(found(readiness=NOT_DONE), QUIET, CLEAN).confidence == "low"
+
+
+def test_only_what_is_faster_is_told_as_a_gain():
+    reasons = conclude(found(gain=gain({1: ratio(0.9), 2: ratio(1.8)})), QUIET, CLEAN).reasons
+    assert [reason for reason in reasons if "as fast as" in reason] == [
+        "1.80x [1.76, 1.84] as fast as 3.14 with 2 threads"]
 
 
 @pytest.mark.parametrize(("statuses", "word"), [
@@ -262,6 +283,27 @@ def test_nothing_run_is_low_confidence():
 def test_subinterpreters(statuses, word):
     verdict = conclude_interpreters(inside(*(finding(Status.READY, status) for status in statuses)), QUIET)
     assert (verdict.target, verdict.word) == ("subinterpreters on 3.14", word)
+
+
+def test_subinterpreters_without_a_workload_show_that_packages_load_and_no_more():
+    verdict = conclude_interpreters(inside(finding()), QUIET)
+    assert (verdict.reasons, verdict.confidence) == (
+        ("1 package loads in interpreters with a GIL of their own",), "medium")
+    assert verdict.unexercised == ("the project's own code in subinterpreters: not asked for",)
+    assert conclude_interpreters(inside(finding(), finding()), QUIET).reasons[0].startswith("2 packages load")
+    assert conclude_interpreters(inside(), QUIET).reasons == ("no package is in the way",)
+    few = conclude_interpreters(inside(finding(), measured=ratio(1.02, rounds=2)), QUIET)
+    assert (few.word, few.reasons) == (Word.READY, verdict.reasons)
+
+
+def test_what_fails_in_subinterpreters_has_its_reason():
+    crash = finding(Status.READY, InterpreterStatus.CRASH, "SIGSEGV", "more")
+    assert conclude_interpreters(inside(crash), QUIET).reasons == ("lxml 6.1 crashes: SIGSEGV",)
+    two = (imports(*(load(name=name, file="", error=REFUSED) for name in ("a.b", "c.d")), load(name="fine")),)
+    fails = finding(Status.READY, InterpreterStatus.FAILS)
+    fails = replace(fails, seen=replace(fails.seen, interpreters=two))
+    (reason,) = conclude_interpreters(inside(fails), QUIET).reasons
+    assert reason == "lxml 6.1 cannot be imported: a.b and 1 more refuse"
 
 
 def test_module_that_refuses_is_told_once_with_all_that_import_it():
@@ -298,16 +340,21 @@ def test_subinterpreters_that_gain_nothing_are_not_worth_it():
 
 def test_workload_that_fails_in_subinterpreters_only_blocks():
     verdict = conclude_interpreters(inside(finding(), failure="ImportError: nope"), QUIET)
+    assert (verdict.confidence, verdict.unexercised) == ("high", ())   # it was tried
     assert (verdict.word, verdict.reasons) == (Word.BLOCKED, ("the workload fails in them: ImportError: nope",))
 
 
-@pytest.mark.parametrize(("measured", "machine", "word"), [
-    (ratio(1.8), QUIET, Word.READY), (ratio(1.05), QUIET, Word.NOT_WORTH_IT), (NOT_DONE, QUIET, Word.INCONCLUSIVE),
-    (ratio(1.8), replace(QUIET, doubts=("busy",)), Word.INCONCLUSIVE), (ratio(1.8), NOT_DONE, Word.INCONCLUSIVE),
+@pytest.mark.parametrize(("measured", "machine", "word", "reason"), [
+    (ratio(1.8), QUIET, Word.READY, "1.80x [1.76, 1.84] as fast as in threads of 3.14"),
+    (ratio(1.05), QUIET, Word.NOT_WORTH_IT, "1.05x"), (NOT_DONE, QUIET, Word.INCONCLUSIVE, "known: not asked for"),
+    (ratio(1.8), replace(QUIET, doubts=("busy", "small")), Word.INCONCLUSIVE, "not known: busy; small"),
+    (ratio(1.8), NOT_DONE, Word.INCONCLUSIVE, "not known: not asked for"),
+    (ratio(1.8, rounds=2), QUIET, Word.INCONCLUSIVE, "not known: too few rounds"),
 ])
-def test_processes(measured, machine, word):
+def test_processes(measured, machine, word, reason):
     verdict = conclude_processes(ProcessesEvaluation(build=make_build("3.14"), measured=measured), machine)
     assert (verdict.target, verdict.word) == ("processes on 3.14", word)
+    assert reason in verdict.reasons[0]
 
 
 @pytest.mark.parametrize("changes", [
