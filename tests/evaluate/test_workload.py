@@ -16,7 +16,7 @@ from toolkit.evaluate.programs.calls import NoWorkError, call_often, function_ca
 from toolkit.evaluate.project import find_project
 from toolkit.evaluate.speed import Speed
 from toolkit.evaluate.testing import Bench
-from toolkit.evaluate.watched import busiest, by_line, contended, wait_share
+from toolkit.evaluate.watched import busiest, by_line, contended, parked_share, queued_share, wait_share
 from toolkit.evaluate.workload import Cell, Measured, Workload, WorkloadMeasurer
 from toolkit.gil import preload
 from toolkit.gil.summary import Place as WaitingPlace
@@ -225,7 +225,8 @@ def test_neither_our_own_code_nor_what_the_program_wants_is_contention(tmp_path)
 
     theirs = waiting("/src/toolkit/app.py")   # a project's folder of that name is not ours
     ours = [waiting(str(harness_path() / "toolkit" / "measure" / "frame.py")), waiting(workload.__file__)]
-    assert contended([*ours, theirs, waiting("/src/app.py", idle=True), waiting("")]) == [theirs]
+    importing = waiting("<frozen importlib._bootstrap>")
+    assert contended([*ours, theirs, waiting("/src/app.py", idle=True), waiting(""), importing]) == [theirs]
 
 
 def test_places_of_one_line_are_one():
@@ -325,10 +326,11 @@ def seen(*threads):
 
 
 class Thread:
-    def __init__(self, name, seconds, waited, idle=0.0, parked=0.0, cpu=None, run_queue=None):
+    def __init__(self, name, seconds, waited, idle=0.0, parked=0.0, cpu=None, run_queue=None, **changes):
         self.name, self.seconds, self.waited, self.idle = name, seconds, waited, idle
         self.parked, self.spun, self.cpu, self.run_queue = parked, 0.0, cpu, run_queue
         self.held = self.handing_over = 0.0
+        self.__dict__ |= changes
 
 
 def test_the_most_waits_of_several_runs_are_asked_for_once():
@@ -375,6 +377,22 @@ def test_parked_beside_other_load_says_nothing(queued, parked):
      0.5),
     ([Thread("computes", 1.0, 0.0, cpu=1.0), Thread("reads", 1.0, 0.9, cpu=0.02)], 0.45),
     ([Thread("a", 1.0, 0.0, cpu=0.001), Thread("b", 1.0, 0.0, cpu=0.001)], 0.0),   # they sleep, and that is the work
+    ([Thread("a", 1.0, 0.5, cpu=0.5), Thread("now and then", 1.0, 0.0, cpu=0.19)], 0.5),
+    ([Thread("a", 1.0, 0.5, cpu=0.5), Thread("often", 1.0, 0.0, cpu=0.21)], 0.25),
+    *(([Thread("a", 1.0, 0.5, cpu=0.5), Thread("wants to", 1.0, 0.0, cpu=0.01, **{wants: 0.9})], 0.25)
+      for wants in ("parked", "spun", "handing_over")),
+    ([], 0.0),
 ])
 def test_share_of_waits_is_of_the_workers_time(threads, share):
-    assert wait_share(type("Summary", (), {"threads": threads})()) == pytest.approx(share)
+    assert wait_share(seen(*threads)) == pytest.approx(share)
+
+
+def test_share_of_parked_time_is_of_what_threads_do_not_idle():
+    assert parked_share(seen(Thread("a", 3.0, 0.0, idle=1.0, parked=0.5, spun=0.25))) == pytest.approx(0.375)
+    assert parked_share(seen()) == 0.0
+
+
+def test_time_in_the_run_queue_is_of_threads_of_which_all_is_known():
+    known = Thread("a", 1.0, 0.0, cpu=0.6, run_queue=0.2)
+    assert queued_share(seen(known, Thread("b", 1.0, 0.0, cpu=0.6), Thread("c", 1.0, 0.6, run_queue=0.2))) == 0.25
+    assert queued_share(seen(Thread("b", 1.0, 0.0, cpu=0.6))) is None
