@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from tests.gil.recorded import make_process, make_thread
+from tests.gil.recorded import make_process, make_site, make_thread
 from tests.gil.traces import checked
 from toolkit.gil.chrome import trace, write_trace
-from toolkit.gil.records import BadRecordError, Kind, Span, read, read_folder
+from toolkit.gil.records import BadRecordError, Kind, Reason, Span, Total, read, read_folder
 from toolkit.gil.summary import summarize, thread_names
 
 
@@ -60,6 +60,43 @@ def test_killed_processes_have_no_cpu_time():
     assert (summary.cpu, summary.overhead_share, summary.context_switches, summary.killed) == (None, None, None, 1)
 
 
+BUSY = {Kind.WAIT: Total(5, 0.5, 0.3, 0.0), Kind.HOLD: Total(7, 0.25, 0.1, 0.0),
+        Kind.SWITCH: Total(2, 0.25, 0.2, 0.0), Kind.PARK: Total(11, 0.6, 0.2, 0.0),
+        Kind.IDLE: Total(13, 0.05, 0.01, 0.0), Kind.SPIN: Total(17, 0.4, 0.1, 0.0)}
+
+
+def test_every_number_of_a_thread_is_its_own():
+    busy = make_thread(1, [], end=4.0, totals=BUSY, attempts=9, timeouts=3, handovers=6, voluntary=8, involuntary=4,
+                       yields=19, cpu=1.0, run_queue=0.125, sampling=0.5, acquired=1000)
+    other = make_thread(2, [], voluntary=None, involuntary=None, cpu=None, run_queue=None)
+    process = make_process(threads=(busy, other), clock_cost=1.0, hold_cost=100.0)
+    summary = summarize([process, make_process(threads=())])
+    (row, _) = summary.threads
+    assert (row.waited, row.waits, row.longest, row.failed, row.requests, row.handovers, row.held, row.handing_over,
+            row.parked, row.parks, row.spun, row.spins, row.yields, row.idle, row.cpu, row.run_queue, row.switches) == (
+        0.5, 5, 0.3, 4, 3, 6, 0.25, 0.25, 0.6, 11, 0.4, 17, 19, 0.05, 1.0, 0.125, 12)
+    assert (summary.wanted_share, summary.blocked_share) == (0.5, pytest.approx(0.2))   # of 4 s and 1 s of threads
+    assert summary.system_calls == 9 + 5 + 2 * (2 + 11 + 13) + 19   # tries, wake-ups, sleeps and their ends, yields
+    assert summary.overhead == pytest.approx(55 * 100 + (9 + 2 * 19) + 0.5 + 1e-6 + 1004 * 12e-9)
+    assert (summary.cpu, summary.run_queue, summary.context_switches) == (1.0, 0.125, 12)
+    assert summary.at_once == 2   # of one that was killed, that it ran something is all that is known
+
+
+def test_process_without_threads_has_no_shares():
+    nothing = summarize([make_process(threads=(), sites=())])
+    assert (nothing.share, nothing.wanted_share, nothing.blocked_share, nothing.longest_thread) == (0.0, 0.0, 0.0, "")
+
+
+def test_one_process_whose_frames_cannot_be_read_leaves_places_out():
+    assert not summarize([make_process(), make_process(sites_known=False)]).sites_known
+
+
+def test_places_of_objects_of_unknown_type_and_the_longest_wait_of_several():
+    sites = [(make_site(5, Reason.OBJECT, parked=Total(1, seconds, seconds, 0.0)),) for seconds in (0.1, 0.3)]
+    (place,) = summarize([make_process(sites=each) for each in sites]).places
+    assert (place.what, place.count, place.longest) == ("an object", 2, 0.3)
+
+
 def test_names_are_pythons_own_or_what_the_thread_runs():
     threads = (make_thread(0, [], main=True), make_thread(1, []), make_thread(2, [], name="Thread-2 (feed)"),
                make_thread(3, [], entry=""))
@@ -91,6 +128,22 @@ def test_trace_is_cut_to_its_window():
     spans = [event for event in checked(trace([make_process()], (0.35, 0.45))) if event["ph"] == "X"]
     assert {event["tid"] for event in spans} == {100, 101, 102}
     assert len(spans) == 5      # two turns of two threads, and main's idling
+
+
+def test_window_is_on_the_clock_of_all_processes():
+    later = make_process(pid=7, started=5000.5)
+    spans = [event for event in checked(trace([make_process(), later], (1.2, 1.25))) if event["ph"] == "X"]
+    assert {event["pid"] for event in spans} == {7}
+
+
+def test_trace_names_processes_and_other_gils_and_nobody_as_holder_of_what_a_thread_held_itself():
+    waits = [Span(Kind.WAIT, turn, turn + 0.1, 0, 1, 0, holder, turn) for turn, holder in enumerate((1, 9))]
+    process = make_process(threads=(make_thread(1, waits),), free_threaded=True, version="3.14.0")
+    events = checked(trace([process]))
+    assert next(event["args"]["name"] for event in events if event["name"] == "process_name") == (
+        "Python 3.14.0t: python program.py")
+    assert [event["args"] for event in events if event["ph"] == "X"] == [
+        {"attempts": 1, "requests": 0}, {"attempts": 1, "requests": 0, "gil": 1}]
 
 
 @pytest.mark.parametrize(("content", "words"), [
