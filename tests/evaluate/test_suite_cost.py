@@ -18,7 +18,7 @@ BENCHES = {label: Bench(build=label, python=Path(f"/{label}/bin/python"), folder
 @pytest.fixture
 def runs(monkeypatch):
     """Give a function that takes the rounds; its runs take what it is told."""
-    def measure(*, cpu=None, endings=(), limit=1000.0, **tests):
+    def measure(*, cpu=None, endings=(), limit=1000.0, forced=None, **tests):
         asked = []
         cpu = cpu or {"3.14t": 3.0, "3.14": 2.0}
         ends = iter(endings)
@@ -26,12 +26,16 @@ def runs(monkeypatch):
         def run(command, folder, env, path, *, limit, quiet):
             label = Path(command[4]).parent.name
             asked.append(label)
+            if forced is not None:   # the build that has a GIL refuses the variable
+                assert (command[5:7] == ["env", "PYTHON_GIL=0"]) is (label == "3.14t")
+                if label == "3.14t":
+                    return forced
             Path(command[4]).write_text(f"{cpu[label]} {1000 if label == '3.14' else 1200}")
             return next(ends, "0")
 
         monkeypatch.setattr(suite_cost, "run_bounded", run)
         usual = {"3.14t": suite(seconds=10.0), "3.14": suite(build="3.14", seconds=10.0, gil_end=True)}
-        costs = SuiteCosts(PROJECT, BENCHES, usual | tests, limit=limit, say=lambda _: None)
+        costs = SuiteCosts(PROJECT, BENCHES, usual | tests, limit=limit, say=lambda _: None, forced=forced is not None)
         costs.calibration._spin = lambda cores: Spin(cores=cores, effective=cores, ran=9, waited=1, lasted=10)
         costs.measure(TWINS)
         return costs.cost("3.14t", "3.14"), asked, costs
@@ -59,6 +63,13 @@ def test_cost_that_cannot_be_told_has_a_reason(runs, changes, reason):
     cost, _, _ = runs(**changes)
     assert cost.reason.startswith("no workload was measured, and ")
     assert reason in cost.reason
+
+
+def test_crash_with_the_gil_forced_off_ends_the_rounds(runs):
+    _, asked, costs = runs(forced="crash: SIGSEGV", **{"3.14t": suite(seconds=10.0, gil_end=True)})
+    assert sorted(asked) == ["3.14", "3.14t"]
+    assert costs.forced("3.14t", "3.14").failure == (
+        "the tests do not pass on 3.14t with the GIL forced off (crash: SIGSEGV)")
 
 
 def test_tests_that_are_left_out_are_not_run(runs):

@@ -12,7 +12,7 @@ from toolkit.builds.inspection import version_key
 from toolkit.commands.options import duration
 from toolkit.commands.printing import say
 from toolkit.errors import BuildError, UnknownNameError
-from toolkit.evaluate import screen
+from toolkit.evaluate import forced_text, screen
 from toolkit.evaluate.as_json import plain
 from toolkit.evaluate.evaluating import Asked, Evaluator
 from toolkit.evaluate.evaluation import Missing
@@ -109,7 +109,9 @@ def _explained(evaluation: Evaluation, name: str) -> Document:
         project=evaluation.project.name, builds=tuple(each.build for each in evaluation.builds),
         locked=read_lock(lock) if lock and lock.is_file() else (),   # it may be gone by now
         places={each.build.label: each.tests.imports for each in evaluation.builds
-                if not isinstance(each.tests, Missing)})
+                if not isinstance(each.tests, Missing)},
+        forced={each.build.label: forced_text.said(each.forced) for each in evaluation.builds
+                if each.forced is not None})
     document = explain([each for each in reports if not isinstance(each, Missing)], name, beside)
     if not document.sections:
         raise UnknownNameError(f"no package, extension module or file {name!r} among what was looked at")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from toolkit.evaluate.evaluation import (
     BuildEvaluation,
     Evaluation,
     InterpretersEvaluation,
-    MachineFacts,
     Missing,
     ProcessesEvaluation,
     Races,
@@ -26,34 +25,30 @@ from toolkit.evaluate.evaluation import (
 )
 from toolkit.evaluate.installing import name_of
 from toolkit.evaluate.locks import Locked, read_lock
+from toolkit.evaluate.measuring import Compared, Comparing
 from toolkit.evaluate.next_steps import next_steps
 from toolkit.evaluate.project import find_project
 from toolkit.evaluate.racing import check_races
-from toolkit.evaluate.speed import Sections, Speed
-from toolkit.evaluate.suite_cost import SuiteCosts
 from toolkit.evaluate.tags import offered
 from toolkit.evaluate.testing import Bench, install_project, needed_by, run_tests
 from toolkit.evaluate.verdict import conclude
 from toolkit.evaluate.verdict_models import conclude_interpreters, conclude_processes
 from toolkit.evaluate.workers import LIMIT as WORKERS_LIMIT
 from toolkit.evaluate.workers import measure_workers, modules_inside
-from toolkit.evaluate.workload import Workload, WorkloadMeasurer
 from toolkit.evaluate.workload_name import refuse_misnamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from toolkit.evaluate.project import Project
+    from toolkit.evaluate.speed import Sections, Speed
     from toolkit.evaluate.tags import Offered
     from toolkit.model import Build
 
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
 SHARE_FOR_WORKERS = 0.15  # of what is left, for what one more interpreter takes, on each build
 SHARE_KEPT = 0.5         # of the budget, for what runs the project; newer versions are not installed in its time
-SHARE_FOR_COST = 0.2     # of what is left after the races, to run the tests again for their CPU time
-MOST_FOR_COST = 60.0     # seconds, likewise
 SHARE_FOR_RACES = 0.5    # of what is left after the tests, when there is a workload to be measured
-NO_WORKLOAD = Missing(reason="no --workload was given")
 NOTHING_INSTALLED = Missing(reason="nothing of it was installed before; call it once without --offline")
 
 
@@ -105,11 +100,9 @@ class Evaluator:
             workers = {twin.label: self._workers(twin, inside[twin.label], benches[twin.label]) for twin in twins}
             tests = self._tests(benches)
             races = self._races(benches)
-            machine, speed = self._speed(benches, (*self._builds, *twins))
-            sections = {build.label: self._sections(build, speed) for build in self._builds}
-            if isinstance(speed, Missing):
-                machine = self._costs(benches, tests, sections) or machine
-        builds = tuple(self._one(build, reports, tests, sections[build.label]) for build in self._builds)
+            compared = self._compared(benches, tests, twins)
+        machine, speed = compared.machine, compared.speed
+        builds = tuple(self._one(build, reports, tests, compared.sections[build.label]) for build in self._builds)
         interpreters = tuple(_interpreters(twin, inside[twin.label], speed, workers[twin.label]) for twin in twins)
         processes = tuple(_processes(twins, speed))
         conclusions = (
@@ -134,6 +127,7 @@ class Evaluator:
         return BuildEvaluation(
             build=build, offered=self._offered(build), readiness=reports[build.label], tests=tests[build.label],
             reference_tests=there, cost=speed.cost, gain=speed.gain, contention=speed.contention, failure=speed.failure,
+            forced=speed.forced,
         )
 
     def _offered(self, build: Build) -> tuple[Offered, ...] | Missing:
@@ -251,42 +245,13 @@ class Evaluator:
         share = 1.0 if self._asked.workload is None else SHARE_FOR_RACES
         return check_races(self.project, bench, limit=self._left() * share)
 
-    def _speed(
-        self, benches: dict[str, Bench | Missing], builds: Sequence[Build]
-    ) -> tuple[MachineFacts | Missing, Speed | Missing]:
-        """Return what the machine can tell, and what was measured of the workload."""
-        if self._asked.workload is None:
-            return Missing(reason="speed was not asked about (--workload)"), NO_WORKLOAD
-        workload = Workload.of(self._asked.workload, self.project.root)
-        if isinstance(workload, Missing):
-            return workload, workload
-        if self._left() <= 0:
-            return NO_TIME, NO_TIME
-        places = {label: bench for label, bench in benches.items() if isinstance(bench, Bench)}
-        measurer = WorkloadMeasurer(
-            self.project, workload, places, {build.label: build for build in builds}, left=self._left, say=self._say)
-        measurer.measure()
-        machine = measurer.calibration.facts()
-        return machine, Speed(measurer, machine)
-
-    def _costs(
-        self, benches: dict[str, Bench | Missing], tests: dict[str, TestRun | Missing], sections: dict[str, Sections],
-    ) -> MachineFacts | Missing | None:
-        """Fill in what the tests take on each build, in place of a workload; return what the machine was like."""
-        twins = {label: twin.label for label, twin in self._twins.items() if twin}
-        costs = SuiteCosts(
-            self.project, {label: bench for label, bench in benches.items() if isinstance(bench, Bench)}, tests,
-            limit=min(MOST_FOR_COST, self._left() * SHARE_FOR_COST), say=self._say)
-        costs.measure(twins)
-        for label, each in sections.items():
-            sections[label] = replace(each, cost=costs.cost(label, twins.get(label, "a build with a GIL")))
-        return costs.calibration.facts() if costs.found else None
-
-    def _sections(self, build: Build, speed: Speed | Missing) -> Sections:
-        if isinstance(speed, Missing):
-            return Sections.missing(speed)
-        twin = self._twins[build.label]
-        return speed.sections(build.label, twin.label if twin else "")
+    def _compared(
+        self, benches: dict[str, Bench | Missing], tests: dict[str, TestRun | Missing], twins: Sequence[Build],
+    ) -> Compared:
+        labels = {label: twin.label for label, twin in self._twins.items() if twin}
+        comparing = Comparing(self.project, self._asked.workload, (*self._builds, *twins), labels, left=self._left,
+                              say=self._say)
+        return comparing.compare(benches, tests)
 
 
 def _interpreters(

@@ -113,6 +113,23 @@ class Gain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Forced:
+    """What one thread takes and threads gain with the GIL forced off, where something had turned it on.
+
+    It tells what mending that could be worth, and is no way to run: what did not say that it can do without the GIL may
+    crash or give wrong results.
+    """
+
+    against: str                                  # the build with the GIL
+    by: Measure
+    cost: Cost | Missing
+    measured: Mapping[int, Comparison] | Missing  # as of `Gain`
+    failure: str                                  # how it ends there, and does not with the GIL; "": it runs
+    machine: MachineFacts | Missing               # in the same rounds
+    variable: str = "PYTHON_GIL=0"                # that forces it off
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
     """Threads of a C library's own."""
 
@@ -165,6 +182,7 @@ class BuildEvaluation:
     gain: Gain | Missing
     contention: Contention | Missing
     failure: str = ""                    # what keeps the workload from running here, and not on its twin: a sentence
+    forced: Forced | Missing | None = None   # None: nothing turned the GIL on in what was to be measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

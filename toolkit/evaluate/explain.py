@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolkit.builds.environment import normalized
+from toolkit.evaluate import forced_text
 from toolkit.evaluate.doctor import version_of
-from toolkit.evaluate.judge import InterpreterStatus, gil_users, lost_modules
+from toolkit.evaluate.judge import InterpreterStatus, Status, gil_users, lost_modules
 from toolkit.evaluate.tags import libc_floor, offered, platforms_of
 from toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 
@@ -37,6 +38,7 @@ class Beside:
     builds: tuple[Build, ...] = ()           # that the lock is read for
     # By build: lines of the project, and `what` extension module each of them loads.
     places: Mapping[str, Sequence[Place]] = field(default_factory=dict)
+    forced: Mapping[str, str] = field(default_factory=dict)   # by build: what was measured with the GIL forced off
 
 
 NOTHING_BESIDE = Beside()
@@ -78,6 +80,8 @@ def _everything(report: BuildReport, finding: Finding, name: str, beside: Beside
     yield from _lines("Installed", _installed(seen.distribution, finding.way, beside))
     yield from _lines("Versions", _versions(report, finding))
     yield from _lines("What turns the GIL on", _culprits(report, finding, beside))
+    if finding.verdict.status is Status.GIL and report.build.label in beside.forced:
+        yield Lines(forced_text.TITLE, (beside.forced[report.build.label], forced_text.RULE))
     yield from _lines("C code that the build with the GIL loads and this one does not", lost_modules(seen))
     if seen.extensions:
         asked = [each for each in seen.extensions if name in {each.name, each.file, each.file.rpartition("/")[2]}]

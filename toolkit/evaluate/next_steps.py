@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.evaluate.evaluation import NO_TIME, Missing, Word
 from toolkit.evaluate.judge import Status
+from toolkit.evaluate.verdict import worth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +37,8 @@ def next_steps(
     builds: Sequence[BuildEvaluation], races: Races | Missing, conclusions: Sequence[Conclusion]
 ) -> tuple[str, ...]:
     """Return one sentence for each thing to do."""
-    steps = [*_packages(builds), *_races(races), *_tests(builds), *_contention(builds), *_pools(builds)]
+    steps = [*_packages(builds), *_mending(builds), *_races(races), *_tests(builds), *_contention(builds),
+             *_pools(builds)]
     ready = [each.target for each in conclusions if each.word in {Word.READY, Word.WITH_COST}]
     if ready:
         steps.append(f"try {ready[0]} with your program's own load; gilscope gil shows where its threads wait")
@@ -71,6 +73,14 @@ def _mended(build: BuildEvaluation, finding: Finding) -> str:
     assert not isinstance(build.readiness, Missing)
     version, status = build.readiness.newest.get(finding.name, ("", finding.verdict.status))
     return "" if status.blocks or version == finding.version else version
+
+
+def _mending(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+    """Yield what it could bring that nothing turns the GIL on any more."""
+    for build in builds:
+        if faster := worth(build.forced):
+            yield (f"{build.build.label}: weigh what it takes to keep the GIL off against what that could bring: with "
+                   f"the GIL forced off, which is not safe, the workload is {faster}")
 
 
 def _findings(build: BuildEvaluation) -> tuple[Finding, ...]:

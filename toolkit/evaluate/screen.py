@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate import workers_text
+from toolkit.evaluate import forced_text, workers_text
 from toolkit.evaluate.doctor_document import way_to
 from toolkit.evaluate.evaluation import Missing, Word
 from toolkit.evaluate.judge import Status, gil_users
@@ -48,6 +48,7 @@ def document(found: Evaluation) -> Document:
         *_titled("In the lock (metadata only, not a verdict)",
                  _merged((each.build.label, line) for each in found.builds for line in _offers(each))),
         *_titled("Gain", (line for each in found.builds for line in _gain(each, found.machine))),
+        *_titled(forced_text.TITLE, forced_text.lines(found.builds)),
         *_titled("Where threads wait for each other",
                  (line for each in found.builds for line in _contention(each, found.machine))),
         *_titled("What one more worker takes", workers_text.lines(found.interpreters)),

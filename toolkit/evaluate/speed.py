@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import NO_TIME, Contention, Cost, Gain, Interval, Missing, Place, Pool
+from toolkit.evaluate.evaluation import NO_TIME, Contention, Cost, Forced, Gain, Interval, Missing, Place, Pool
 from toolkit.evaluate.predict import Round, ceiling, predict
 from toolkit.evaluate.testing import Shown, short
 from toolkit.evaluate.watched import busiest, by_line, contended, parked_share, queued_share, wait_share, working
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MOST_PLACES = 10
 WATCHED = 3     # runs, while there is time
 LEAST_SHARE = 0.01   # of the threads' time, that a place must have cost to be named
+ONE_CORE = Missing(reason="there is one core only")
 STARVED = Missing(reason="every round was starved of the cores that it needed")
 
 
@@ -37,6 +38,7 @@ class Sections:
     gain: Gain | Missing
     contention: Contention | Missing
     failure: str = ""   # what keeps the workload from running on this build as it should, and does not on the other
+    forced: Forced | Missing | None = None   # None: nothing turned the GIL on
 
     @classmethod
     def missing(cls, reason: Missing) -> Sections:
@@ -66,7 +68,7 @@ class Speed:
             return Sections.missing(Missing(reason=f"no build like {label} with a GIL could run it"))
         if broken := there.failure or self._failure(against):
             return Sections.missing(Missing(reason=f"the workload failed on {against}: {broken}"))
-        if flipped := next((each.flipped for cell, each in self._found.items() if cell.label == label), ""):
+        if flipped := self.flipped(label):
             lacking = Missing(reason=flipped)
             return replace(Sections.missing(lacking), gain=self._gain(label, against, lacking), failure=flipped)
         failure = self._failure(label)
@@ -76,6 +78,27 @@ class Speed:
             failure=f"the workload fails, and does not with the GIL: {failure}" if failure else "",
             gain=self._gain(label, against, lacking if failure else None),
             contention=lacking if here.failure else self._contention(label))
+
+    def flipped(self, label: str) -> str:
+        """Return how the workload turned the GIL on, on a build without one; "": it did not."""
+        return next((each.flipped for cell, each in self._found.items() if cell.label == label and each.flipped), "")
+
+    def forced(self, label: str, against: str) -> Forced | Missing:
+        """Return what was found with the GIL forced off on the build `label`, by a measurer that did so."""
+        first = min(self._counts)
+        here, there = self._found.get(Cell(label, first)), self._found.get(Cell(against, first))
+        if here is None or there is None:
+            return NO_TIME
+        if broken := there.failure or self._failure(against):
+            return Missing(reason=f"the workload failed on {against}: {broken}")
+        by: Measure = "workload" if first else "script"
+        failure = self._failure(label)
+        lacking = Missing(reason=f"the workload failed: {failure}")
+        counts = [count for count in self._counts if count != 1]
+        return Forced(
+            against=against, by=by, failure=failure, machine=self._machine,
+            cost=lacking if here.failure else _cost(here, there, against, by),
+            measured=lacking if failure else self._ratios(label, against, counts) if counts else ONE_CORE)
 
     def _failure(self, label: str) -> str:
         """Return why the workload fails in threads on a build; "": it does not."""
@@ -113,7 +136,7 @@ class Speed:
         """Return what threads wait for with the GIL, and, unless the build is `lacking` it, what they gain without."""
         counts = [count for count in self._counts if count != 1]
         if not counts:
-            return Missing(reason="there is one core only")
+            return ONE_CORE
         most = max(counts)
         gain = Gain(
             against=against, wait_share=None, ceiling=None,

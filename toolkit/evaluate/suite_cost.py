@@ -12,11 +12,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import Missing, TestRun
+from toolkit.evaluate.evaluation import Forced, Missing, TestRun
 from toolkit.evaluate.machine import Calibration
 from toolkit.evaluate.speed import cost_of
 from toolkit.evaluate.testing import QUIET_SECONDS, environment, own_command, run_bounded
-from toolkit.evaluate.workload import Measured
+from toolkit.evaluate.workload import FORCED_OFF, Measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MOST_ROUNDS = 6       # the fewest that a 95 % interval takes
 LEAST_ROUNDS = 3
 LEAST_CPU = 1.0       # seconds, on a build with a GIL: a test runner takes a quarter of one to start
+NO_GAIN = Missing(reason="no --workload was given")   # tests run one after another
 SLACK = 1.5           # times the seconds that the tests took before, for one run among several
 # Writes down the CPU seconds and the most resident KiB of the command, and ends as it does.
 METER = """import resource, subprocess, sys
@@ -43,14 +44,20 @@ class SuiteCosts:
 
     def __init__(
         self, project: Project, benches: Mapping[str, Bench], tests: Mapping[str, TestRun | Missing], *,
-        limit: float, say: Callable[[str], None], seed: int = 0,
+        limit: float, say: Callable[[str], None], seed: int = 0, forced: bool = False,
     ) -> None:
-        """`benches` and `tests` are by the build's label; `limit` is in seconds, for all runs together."""
+        """`benches` and `tests` are by the build's label; `limit` is in seconds, for all runs together.
+
+        With `forced` the GIL is forced off, on those builds without one on which the tests turned it on.
+        """
         self._project = project
         self._benches = benches
         self._limit = limit
         self._say = say
         self._random = random.Random(seed)
+        self._forced = forced
+        self._pairs: dict[str, str] = {}
+        self._tried: dict[str, str] = {}   # how the tests failed here, by the build's label; "": they did not
         self._runs = {label: run for label, run in tests.items()
                       if label in benches and isinstance(run, TestRun) and _passed(run)}
         self._reasons = {label: _reason(run) for label, run in tests.items() if label not in self._runs}
@@ -60,9 +67,10 @@ class SuiteCosts:
     def measure(self, twins: Mapping[str, str]) -> None:
         """Run the tests in rounds on the builds without a GIL and the twin of each; one that fails once is out."""
         pairs = {label: twin for label, twin in twins.items() if label in self._runs and twin in self._runs}
-        for label in [label for label in pairs if self._runs[label].gil_end]:
-            self._reasons[label] = "the GIL was on at the end of the tests"
+        for label in [label for label in pairs if bool(self._runs[label].gil_end) is not self._forced]:
+            self._reasons[label] = f"the GIL was {'off' if self._forced else 'on'} at the end of the tests"
             pairs.pop(label)
+        self._pairs = pairs
         runs = [self._runs[label] for label in dict.fromkeys((*pairs, *pairs.values()))]
         round_seconds = SLACK * sum(run.seconds for run in runs)
         rounds = min(MOST_ROUNDS, int(self._limit / round_seconds) - 1) if runs else 0   # one is thrown away
@@ -85,14 +93,24 @@ class SuiteCosts:
             return Missing(reason=f"no workload was measured, and {failure}")
         return cost_of(self.found[label], self.found[against], against, "tests")
 
+    def forced(self, label: str, against: str) -> Forced | Missing:
+        """Return what the tests do with the GIL forced off on the build `label`."""
+        if label not in self._tried:
+            return Missing(reason=self._reasons.get(label, f"the tests were not run on {label}"))
+        machine = self.calibration.facts() if self.calibration.spins else Missing(reason="no round was taken")
+        return Forced(against=against, by="tests", cost=self.cost(label, against), measured=NO_GAIN,
+                      failure=self._tried[label], machine=machine)
+
     def _round(self, number: int, folder: Path) -> bool:
         """Run the tests once on each build; return whether another round is worth it."""
         able = [label for label, measured in self.found.items() if not measured.failure]
         if number >= 0:
-            self._say(f"cost: round {number + 1} of the tests")
+            self._say(f"cost: round {number + 1} of the tests{', the GIL forced off' * self._forced}")
             self.calibration.take(number)
         for label in self._random.sample(able, len(able)):
             self._take(label, number, folder / label)
+        if all(self._tried[label] or self._tried[twin] for label, twin in self._pairs.items()):
+            return False
         return number >= 0 or self._long_enough(able)
 
     def _take(self, label: str, number: int, place: Path) -> None:
@@ -100,15 +118,22 @@ class SuiteCosts:
         place.mkdir(exist_ok=True)
         told = place / "usage"
         assert self._project.tests is not None   # they were run
-        command = [sys.executable, "-I", "-c", METER, str(told), *own_command(self._project.tests, bench.python)]
+        # By a command of its own: the meter runs on our Python, which may have a GIL.
+        off = ["env", *(f"{name}={value}" for name, value in FORCED_OFF.items())] if self._off(label) else []
+        command = [sys.executable, "-I", "-c", METER, str(told), *off, *own_command(self._project.tests, bench.python)]
         ending = run_bounded(command, self._project.root, environment(bench, place), place / "output",
                              limit=self._limit, quiet=QUIET_SECONDS)
         if ending != "0":
-            measured.failure = f"the tests do not pass on {label} every time ({ending})"
+            how = "with the GIL forced off" if self._off(label) else "every time"
+            measured.failure = self._tried[label] = f"the tests do not pass on {label} {how} ({ending})"
             return
+        self._tried[label] = ""
         cpu, resident = map(float, told.read_text(encoding="utf-8").split())
         measured.cpu[number] = cpu
         measured.rss.append(resident * 1024)
+
+    def _off(self, label: str) -> bool:
+        return self._forced and label in self._pairs   # the others are their twins
 
     def _long_enough(self, labels: list[str]) -> bool:
         """Look at the first run, which is then forgotten."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolkit.evaluate.evaluation import (
         BuildEvaluation,
         Confidence,
+        Forced,
         Gain,
         MachineFacts,
         Races,
@@ -82,7 +83,20 @@ def _blockers(found: BuildEvaluation) -> Iterator[str]:
     if not isinstance(found.tests, Missing):
         yield from _test_blockers(found.tests, found.reference_tests)
     if found.failure:
-        yield found.failure
+        faster = worth(found.forced)
+        yield found.failure + f"; with it forced off, which is not safe, the workload is {faster}" * bool(faster)
+
+
+def worth(forced: Forced | Missing | None) -> str:
+    """Return how fast threads are with the GIL forced off; "" where that is not known, or may not be told."""
+    if forced is None or isinstance(forced, Missing) or isinstance(forced.measured, Missing):
+        return ""
+    known = {threads: each for threads, each in forced.measured.items() if each.verdict() != "unknown"}
+    if not known or not may_tell_speed(forced.machine):
+        return ""
+    threads, best = max(known.items(), key=lambda item: item[1].ratio)
+    with_threads = f" with {threads} threads" if threads else ""
+    return f"{best.ratio:.2f}x [{best.lo:.2f}, {best.hi:.2f}] as fast as on {forced.against}{with_threads}"
 
 
 def _package_blockers(report: BuildReport) -> Iterator[str]:

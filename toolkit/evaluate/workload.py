@@ -44,6 +44,7 @@ SILENT_SECONDS = 300.0    # of a script, which reports no progress
 LEAST_SILENT_SECONDS = 60.0
 PATIENCE = 20             # times what the import and a call take with the GIL
 OTHER_MODELS = ("subinterpreters", "processes")   # on builds with a GIL, beside threads
+FORCED_OFF = {"PYTHON_GIL": "0"}   # for a build without a GIL, whatever is imported; one with a GIL refuses to start
 
 
 class Cell(NamedTuple):
@@ -96,9 +97,12 @@ class WorkloadMeasurer:
 
     def __init__(
         self, project: Project, workload: Workload, benches: Mapping[str, Bench], builds: Mapping[str, Build], *,
-        left: Callable[[], float], say: Callable[[str], None], seed: int = 0,
+        left: Callable[[], float], say: Callable[[str], None], seed: int = 0, forced: bool = False,
     ) -> None:
-        """`left` returns the seconds that are left; `benches` and `builds` are by label."""
+        """`left` returns the seconds that are left; `benches` and `builds` are by label.
+
+        With `forced` the GIL stays off on the builds without one, and no model but threads is measured.
+        """
         self.project = project
         self.workload = workload
         self.benches = benches
@@ -106,10 +110,12 @@ class WorkloadMeasurer:
         self._left = left
         self._say = say
         self._random = random.Random(seed)
+        self._forced = forced
         self._calls = 1
         self._call_seconds = self._import_seconds = 0.0
         self.found: dict[Cell, Measured] = {}
         self.calibration = Calibration()   # in the same rounds
+        self.round_seconds = 0.0           # that the longest round took
 
     def measure(self) -> None:
         """Take rounds until the time is up or there are enough; nothing is taken without any time."""
@@ -121,26 +127,28 @@ class WorkloadMeasurer:
         if failure:   # with the GIL: nothing can be learnt of doing without it
             return
         with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
-            longest = 0.0
             for number in range(MOST_ROUNDS):
                 began = time.monotonic()
                 # Another round, and what is watched afterwards: about as many processes.
-                if number >= LEAST_ROUNDS and 2 * longest > self._left():
+                if number >= LEAST_ROUNDS and 2 * self.round_seconds > self._left():
                     break
-                self._say(f"workload: round {number + 1} of at most {MOST_ROUNDS}")
+                how = ", the GIL forced off" * self._forced
+                self._say(f"workload{how}: round {number + 1} of at most {MOST_ROUNDS}")
                 for cell in self._random.sample([*cells, None], len(cells) + 1):
                     if cell is None:
                         self.calibration.take(number)
                     else:
                         self._take(cell, number, folder)
-                longest = max(longest, time.monotonic() - began)
-                if self._fails_with_the_gil():
+                self.round_seconds = max(self.round_seconds, time.monotonic() - began)
+                # Without the GIL forced off, other models may be left to compare.
+                if self._fails(free_threaded=False) or (self._forced and self._fails(free_threaded=True)):
                     break
 
-    def _fails_with_the_gil(self) -> bool:
-        with_gil = [measured for cell, measured in self.found.items()
-                    if cell.model == "threads" and not self._builds[cell.label].free_threaded]
-        return bool(with_gil) and all(measured.failure for measured in with_gil)
+    def _fails(self, *, free_threaded: bool) -> bool:
+        """Return whether nothing runs in threads on builds of a kind."""
+        alike = [measured for cell, measured in self.found.items()
+                 if cell.model == "threads" and self._builds[cell.label].free_threaded is free_threaded]
+        return bool(alike) and all(measured.failure for measured in alike)
 
     def has_time(self) -> bool:
         """Return whether anything is left of the budget."""
@@ -168,7 +176,7 @@ class WorkloadMeasurer:
     def _cells(self) -> list[Cell]:
         counts = self.thread_counts()
         cells = [Cell(label, count) for label in self.benches for count in counts]
-        if max(counts) > 1:   # a function, and several cores
+        if max(counts) > 1 and not self._forced:   # a function, and several cores
             cells += [Cell(label, max(counts), model) for label in self.benches for model in OTHER_MODELS
                       if not self._builds[label].free_threaded]
         return cells
@@ -247,6 +255,8 @@ class WorkloadMeasurer:
             suite=False,
         )
         environment = child_environment((*bench.folders, self.project.root)) | dict(extra)
+        if self._forced and build.free_threaded:
+            environment |= FORCED_OFF
         return run_child(str(bench.python), spec, environment)
 
 

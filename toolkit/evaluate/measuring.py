@@ -1,0 +1,123 @@
+"""The steps of an evaluation that compare builds in rounds: by the workload, or by the tests where there is none.
+
+Where something turned the GIL on, once more with the GIL forced off: what mending that could be worth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from toolkit.evaluate.evaluation import NO_TIME, Missing, TestRun
+from toolkit.evaluate.speed import Sections, Speed
+from toolkit.evaluate.suite_cost import SuiteCosts
+from toolkit.evaluate.testing import Bench
+from toolkit.evaluate.workload import LEAST_ROUNDS, Workload, WorkloadMeasurer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from toolkit.evaluate.evaluation import Forced, MachineFacts
+    from toolkit.evaluate.project import Project
+    from toolkit.model import Build
+
+SHARE_FOR_COST = 0.2     # of what is left after the races, to run the tests again for their CPU time
+MOST_FOR_COST = 60.0     # seconds, likewise; and once more with the GIL forced off
+NO_WORKLOAD = Missing(reason="no --workload was given")
+NOT_ASKED = Missing(reason="speed was not asked about (--workload)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """What the rounds have shown."""
+
+    machine: MachineFacts | Missing
+    speed: Speed | Missing
+    sections: Mapping[str, Sections]      # by the label of each build without a GIL
+
+
+class Comparing:
+    """The rounds of one project on several builds."""
+
+    def __init__(
+        self, project: Project, workload: str | None, builds: Sequence[Build], twins: Mapping[str, str], *,
+        left: Callable[[], float], say: Callable[[str], None],
+    ) -> None:
+        """`twins` has the label of the build with a GIL for each without, where there is one; `left` is in seconds."""
+        self._project = project
+        self._workload = workload
+        self._builds = {build.label: build for build in builds}
+        self._twins = twins
+        self._left = left
+        self._say = say
+
+    def compare(
+        self, benches: Mapping[str, Bench | Missing], tests: Mapping[str, TestRun | Missing],
+    ) -> Compared:
+        """Take the rounds; by label where the project is run, and what its tests did there."""
+        places = {label: bench for label, bench in benches.items() if isinstance(bench, Bench)}
+        free = [label for label, build in self._builds.items() if build.free_threaded]
+        workload = self._named()
+        if isinstance(workload, Missing):
+            return self._by_tests(free, places, tests, workload)
+        return self._by_workload(free, workload, places)
+
+    def _named(self) -> Workload | Missing:
+        if self._workload is None:
+            return NO_WORKLOAD
+        workload = Workload.of(self._workload, self._project.root)
+        return NO_TIME if self._left() <= 0 and not isinstance(workload, Missing) else workload
+
+    def _by_workload(self, free: Sequence[str], workload: Workload, places: Mapping[str, Bench]) -> Compared:
+        measurer = WorkloadMeasurer(
+            self._project, workload, places, self._builds, left=self._left, say=self._say)
+        measurer.measure()
+        machine = measurer.calibration.facts()
+        speed = Speed(measurer, machine)
+        sections = {label: speed.sections(label, self._twins.get(label, "")) for label in free}
+        forced = self._workload_forced(measurer, speed)   # the last of all: it is no part of the verdict
+        return Compared(machine=machine, speed=speed, sections={
+            label: replace(each, forced=forced.get(label)) for label, each in sections.items()})
+
+    def _workload_forced(self, before: WorkloadMeasurer, seen: Speed) -> dict[str, Forced | Missing]:
+        """Return what the workload does with the GIL forced off, by the label of each build on which it was on."""
+        pairs = {label: twin for label, twin in self._twins.items() if twin in before.benches and seen.flipped(label)}
+        if self._left() < LEAST_ROUNDS * before.round_seconds:
+            return dict.fromkeys(pairs, NO_TIME)
+        if not pairs:
+            return {}
+        places = {label: before.benches[label] for label in (*pairs, *pairs.values())}
+        measurer = WorkloadMeasurer(self._project, before.workload, places, self._builds, left=self._left,
+                                    say=self._say, forced=True)
+        measurer.measure()
+        speed = Speed(measurer, measurer.calibration.facts())
+        return {label: speed.forced(label, twin) for label, twin in pairs.items()}
+
+    def _by_tests(
+        self, free: Sequence[str], places: Mapping[str, Bench], tests: Mapping[str, TestRun | Missing],
+        lacking: Missing,
+    ) -> Compared:
+        """Compare what the tests take on each build, in place of the workload, for the reason in `lacking`."""
+        costs = SuiteCosts(self._project, places, tests, say=self._say,
+                           limit=min(MOST_FOR_COST, self._left() * SHARE_FOR_COST))
+        costs.measure(self._twins)
+        unknown = NOT_ASKED if lacking is NO_WORKLOAD else lacking
+        machine = costs.calibration.facts() if costs.found else unknown
+        missing = Sections.missing(lacking)
+        forced = self._tests_forced(places, tests)
+        return Compared(machine=machine, speed=lacking, sections={
+            label: replace(missing, cost=costs.cost(label, self._twins.get(label, "a build with a GIL")),
+                           forced=forced.get(label)) for label in free})
+
+    def _tests_forced(
+        self, places: Mapping[str, Bench], tests: Mapping[str, TestRun | Missing],
+    ) -> dict[str, Forced | Missing]:
+        """Return what the tests do with the GIL forced off, by the label of each build on which they turned it on."""
+        pairs = {label: twin for label, twin in self._twins.items()
+                 if isinstance(run := tests.get(label), TestRun) and run.gil_end}
+        if self._left() <= 0:
+            return dict.fromkeys(pairs, NO_TIME)
+        costs = SuiteCosts(self._project, places, tests, say=self._say, limit=min(MOST_FOR_COST, self._left()),
+                           forced=True)
+        costs.measure(pairs)
+        return {label: costs.forced(label, twin) for label, twin in pairs.items()}
