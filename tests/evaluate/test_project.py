@@ -70,12 +70,33 @@ deps = ruff
 """
 
 
+SETUP_CFG = """
+[options.extras_require]
+dev =
+    twine
+test =
+    pytest
+    pytest-mock
+"""
+PKG_INFO = """Metadata-Version: 2.1
+Name: app
+Requires-Dist: lxml
+Requires-Dist: twine; extra == "dev"
+Requires-Dist: pytest; (sys_platform == "linux") and extra == "testing"
+
+"""
+
+
 @pytest.mark.parametrize(("files", "needed", "said"), [
     ({"tox.ini": TOX}, ("pytest", "sybil>=5"), "for the tests: [testenv] of tox.ini"),
     ({"tests/requirements.txt": "pytest\nmock\n"}, ("pytest", "mock"), "for the tests: tests/requirements.txt"),
     ({"tox.ini": TOX, "requirements-test.txt": "nose2"}, ("nose2",), "for the tests: requirements-test.txt"),
     ({"tox.ini": TOX, "pyproject.toml": PEP_621}, ("hypothesis", "pytest", "ruff"),
      "for the tests: groups and extras of pyproject.toml"),
+    ({"tox.ini": TOX, "setup.cfg": SETUP_CFG}, ("pytest", "pytest-mock"), "for the tests: extras of setup.cfg"),
+    ({"setup.cfg": SETUP_CFG.replace("test =", "docs =")}, ("twine",), "for the tests: extras of setup.cfg"),
+    ({"setup.py": "", "PKG-INFO": PKG_INFO}, ('pytest; (sys_platform == "linux") and python_version >= "3"',),
+     "for the tests: extras of PKG-INFO"),
     ({"tox.ini": "[tox]"}, (), None),
 ])
 def test_what_the_tests_need_by_the_usual_files(tmp_path, files, needed, said):

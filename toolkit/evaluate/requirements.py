@@ -14,11 +14,12 @@ from toolkit.errors import BadFileError
 from toolkit.evaluate.requirements_file import listed, requirement_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 
 TEST_GROUPS = ("test", "tests", "testing", "dev")   # names of groups and extras that hold what the tests need
+TEST_EXTRAS = TEST_GROUPS[:3]   # of a setup.cfg or an sdist: "dev" is asked only where there is none of these
 TEST_FILES = ("requirements-test.txt", "requirements-tests.txt", "test-requirements.txt", "tests/requirements.txt",
               "requirements/test.txt", "requirements/tests.txt", "requirements-dev.txt", "dev-requirements.txt")
 _FACTOR = re.compile(r"!?[\w,{}!-]+: ")   # tox: "py312: thing" holds for some environments only
@@ -42,7 +43,7 @@ def find_requirements(
         found = tuple(_from_poetry(table_below(poetry, "dependencies")))
     elif (setup := root / "setup.cfg").is_file() and (text := _ini(setup, "options", "install_requires")):
         said.append("requirements: setup.cfg")
-        found = tuple(line.strip() for line in text.splitlines() if line.strip())
+        found = _lines(text)
     elif (path := root / "requirements.txt").is_file():
         said.append("requirements: requirements.txt")
         told = listed(path)
@@ -84,15 +85,22 @@ def _read(text: str) -> Requirement | None:
 
 def _from_metadata(path: Path) -> Iterator[str]:
     """Yield what an sdist's metadata says it needs, as built when it was published; not what its extras need."""
+    yield from (text for text in _required(path) if "extra ==" not in text)
+
+
+def _required(path: Path) -> tuple[str, ...]:
     if not path.is_file():
-        return
+        return ()
     metadata = HeaderParser().parsestr(path.read_text(encoding="utf-8", errors="replace"))
-    yield from (str(text) for text in metadata.get_all("Requires-Dist", ()) if "extra ==" not in text)
+    return tuple(map(str, metadata.get_all("Requires-Dist", ())))
 
 
 def _needed_by_tests(root: Path, pyproject: Mapping[str, Any], said: list[str]) -> tuple[str, ...]:
     if found := tuple(_for_tests(pyproject)):
         said.append("for the tests: groups and extras of pyproject.toml")
+        return found
+    if found := _first_of(lambda name: _lines(_ini(root / "setup.cfg", "options.extras_require", name))):
+        said.append("for the tests: extras of setup.cfg")
         return found
     for name in TEST_FILES:
         if (root / name).is_file() and (found := requirement_lines(root / name)):
@@ -100,7 +108,21 @@ def _needed_by_tests(root: Path, pyproject: Mapping[str, Any], said: list[str]) 
             return found
     if found := tuple(_from_tox(root / "tox.ini")):
         said.append("for the tests: [testenv] of tox.ini")
+    elif found := _first_of(lambda name: _of_extra(root / "PKG-INFO", name)):
+        said.append("for the tests: extras of PKG-INFO")
     return found
+
+
+def _first_of(extra: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
+    """Return what the extras for tests hold, all of them; without any, what "dev" holds."""
+    return tuple(text for name in TEST_EXTRAS for text in extra(name)) or tuple(extra("dev"))
+
+
+def _of_extra(path: Path, name: str) -> Iterator[str]:
+    """Yield what an extra holds by an sdist's metadata, as requirements without an extra."""
+    asked = re.compile(rf"""extra == ["']{name}["']""")
+    # What else the marker says (a version of Python) is decided on each build.
+    yield from (asked.sub('python_version >= "3"', text) for text in _required(path) if asked.search(text))
 
 
 def _from_tox(path: Path) -> Iterator[str]:
@@ -174,6 +196,10 @@ def _ini(path: Path, section: str, option: str) -> str:
     except (configparser.Error, UnicodeDecodeError) as error:
         raise BadFileError(f"{path} cannot be read: {error}") from error
     return parser.get(section, option, fallback="")
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
 def _checked(root: Path, requirements: Sequence[str]) -> tuple[str, ...]:
