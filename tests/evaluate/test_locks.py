@@ -78,6 +78,25 @@ def test_each_format_gives_the_same_package(tmp_path, name, text):
     assert [len(offered([found], make_build(build))) for build in ("3.12", "3.14")] == [0, 1]   # its marker
 
 
+UV_FOLDERS = "".join(f'[[package]]\nname = "{kind}"\nsource = {{ {kind} = "." }}\n'
+                     for kind in ("editable", "virtual", "directory"))
+PYLOCK_FOLDER = 'lock-version = "1.0"\n[[packages]]\nname = "a"\ndirectory = { path = "." }\n[[packages]]\n'
+POETRY_FOLDER = '[[package]]\nname = "a"\nversion = "0"\nsource = { type = "directory" }\n[[package]]\n'
+
+
+@pytest.mark.parametrize(("name", "text", "sdist"), [
+    ("uv.lock", "version = 1\n" + UV_FOLDERS + '[[package]]\nname = "x"\nversion = "1"\nsource = {}\n', False),
+    ("pylock.toml", PYLOCK_FOLDER + 'name = "x"\nversion = "1"\nvcs = {}\n', True),
+    ("pylock.toml", PYLOCK_FOLDER + 'name = "x"\nversion = "1"\narchive = {}\n', True),
+    ("pylock.toml", PYLOCK_FOLDER + 'name = "x"\nversion = "1"\n', False),
+    ("poetry.lock", POETRY_FOLDER + 'name = "x"\nversion = "1"\nmarkers = { main = "" }\n'
+     '[metadata.files]\nx = [{ file = "x-1.zip" }]\n', True),   # as poetry wrote it before 2.0
+])
+def test_folders_of_the_project_are_left_out_and_the_rest_kept(tmp_path, name, text, sdist):
+    (tmp_path / name).write_text(text)
+    assert [(each.pin, each.wheels, each.sdist) for each in read_lock(tmp_path / name)] == [("x==1", (), sdist)]
+
+
 def test_pip_locks_for_one_platform_only(tmp_path):
     (tmp_path / "pylock.toml").write_text(PYLOCK.replace("some tool", "pip"))
     (found,) = read_lock(tmp_path / "pylock.toml")

@@ -41,6 +41,28 @@ def test_what_it_asks_for_and_what_is_no_release(file):
                               "wheels/thing-1.0-py3-none-any.whl", "https://example.org/other.zip")
 
 
+OTHER = """
+--requirement more.txt
+-c limits.txt
+--editable .
+needs-limit @ https://example.org/needs_limit-1.0-py3-none-any.whl
+what ??
+needs-limit>1 \\
+    ; python_version < "4"
+"""
+
+
+def test_other_words_for_the_same_and_limits_named_further_down(file):
+    (file.parent / "more.txt").write_text("-c inner.txt\nlxml\n")
+    (file.parent / "inner.txt").write_text("what ??\nlxml<7\n")
+    file.write_text(OTHER)
+    found = listed(file)
+    assert found.requirements == (
+        "lxml<7", "needs-limit @ https://example.org/needs_limit-1.0-py3-none-any.whl", "what ??",
+        'needs-limit<3,>1; python_version < "4"')
+    assert found.left_out == (".",)
+
+
 def test_file_that_it_names_and_is_not_there(tmp_path):
     (tmp_path / "requirements.txt").write_text("-r absent.txt")
     with pytest.raises(BadFileError, match=r"absent\.txt cannot be read: No such file"):
