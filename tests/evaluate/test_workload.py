@@ -10,7 +10,7 @@ from tests.evaluate.made_up import QUIET
 from tests.evaluate.places import at_hand, build_called, one_of_each
 from toolkit.evaluate import workload
 from toolkit.evaluate.doctor import reference_of
-from toolkit.evaluate.evaluation import Missing, Pool
+from toolkit.evaluate.evaluation import NO_TIME, Missing, Pool
 from toolkit.evaluate.machine import Spin
 from toolkit.evaluate.programs.calls import NoWorkError, call_often, function_called, refuse_unawaited
 from toolkit.evaluate.project import find_project
@@ -261,7 +261,9 @@ def test_inflation_is_of_rounds_in_which_threads_ran_at_the_same_time():
 
 def test_gain_is_predicted_beside_what_was_measured():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, [0.5] * 10), g_1=(ONE, ONE), g_2=(ONE, ONE))
-    gain = Speed(made, QUIET).sections("3.14t", "3.14").gain
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    gain = found.gain
+    assert (found.failure, found.cost.by, list(gain.measured)) == ("", "workload", [2])
     assert gain.measured[2].ratio == pytest.approx(2.0)
     assert gain.predicted.value == pytest.approx(1.95)   # cores that the machine gives
     made.calibration.spins.clear()
@@ -302,6 +304,18 @@ def test_workload_that_turns_the_gil_on_shows_its_waits_on_the_other_build_alone
     assert "a._b turned it on" in found.failure
 
 
+def test_what_turns_the_gil_on_elsewhere_is_not_charged_here():
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    made.found[Cell("3.15t", 1)] = Measured(flipped="the GIL was on at the end of the workload", failure="no")
+    made.found[Cell("3.14", 2, "processes")] = Measured(failure="no")
+    assert Speed(made, QUIET).sections("3.14t", "3.14").failure == ""
+
+
+def test_nothing_measured_for_want_of_time():
+    found = Speed(filled(), QUIET).sections("3.14t", "3.14")
+    assert found.cost == found.gain == found.contention == NO_TIME
+
+
 def test_build_without_a_twin_has_a_reason():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE))
     assert "no build like 3.14t with a GIL" in Speed(made, QUIET).sections("3.14t", "").cost.reason
@@ -316,6 +330,16 @@ def test_other_models_are_compared_with_threads():
     assert speed.other_model("3.14", "subinterpreters").reason == "the workload failed: ImportError: no"
     assert speed.failure("3.14", "subinterpreters") == "ImportError: no"
     assert speed.failure("3.14", "processes") == ""
+    assert speed.several
+    starved = made.found[Cell("3.14", 2, "processes")]
+    starved.wall = {10: 1.0}
+    assert "starved of the cores" in speed.other_model("3.14", "processes").reason
+    assert speed.other_model("3.15", "processes").reason == "no function was measured in several workers"
+    assert speed.failure("3.15", "processes") == ""
+    made.found[Cell("3.14", 2)].failure = "RuntimeError: no"
+    assert speed.other_model("3.14", "processes").reason == "the workload failed: RuntimeError: no"
+    assert speed.failure("3.14", "subinterpreters") == ""   # it fails in threads, too
+    made.found[Cell("3.14", 2)].failure = ""
     made.found[Cell("3.14", 2, "subinterpreters")].unavailable = True
     assert speed.failure("3.14", "subinterpreters") == ""
     assert speed.other_model("3.14", "subinterpreters").reason == "subinterpreters on 3.14: ImportError: no"
