@@ -108,6 +108,8 @@ def default_pair(found: FoundBuilds) -> tuple[Build, ...]:
 
 
 def _unknown_label(label: str, known: list[str]) -> str:
+    if "=" in label:
+        return f"--builds takes names; add an interpreter to them with --build {label}, once for each"
     at_hand = f"at hand: {', '.join(known)}" if known else "none is at hand"
     if re.fullmatch(r"3\.\d+t?", label):  # well spelled, just not there: its neighbour is not what was meant
         return f"no build {label!r}; {at_hand}. `gilscope builds install {label}` gets it"
