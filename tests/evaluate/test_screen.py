@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from tests.evaluate.made_up import NOT_DONE, QUIET, evaluation, found, report
+from tests.evaluate.made_up import CACHE, CLEAN, NOT_DONE, QUIET, evaluation, found, lxml, ratio, report
 from tests.report.test_golden import check
-from toolkit.evaluate.evaluation import Word
+from toolkit.evaluate.evaluation import Contention, Missing, Word
+from toolkit.evaluate.judge import Status
 from toolkit.evaluate.screen import document, exit_code
+from toolkit.evaluate.tags import Offered
 from toolkit.report import markdown, terminal
 
 BUSY = replace(QUIET, effective=1.1, run_queue=0.4, doubts=("2 cores do only 1.10 cores' work at once",))
@@ -64,6 +66,57 @@ def test_waits_of_a_busy_moment_and_uneven_threads_are_said():
     shown = " ".join(terminal.render(document(replace(evaluation(), builds=(uneven, *others))), width=100).split())
     assert "which is not to be relied on: they waited 40 % of theirs for a core" in shown
     assert "the busiest of 4 threads takes 80 % of the CPU time" in shown
+
+
+def shown(**changes):
+    """Return the screen of a project with the first build alone, without what it needs no word for."""
+    given = evaluation()
+    first, conclusion = given.builds[0], replace(given.conclusions[0], reasons=("because",))
+    alone = replace(given, builds=(replace(first, **changes),), conclusions=(conclusion,), next_steps=(),
+                    interpreters=(), processes=())
+    return " ".join(terminal.render(document(alone), width=100).split())
+
+
+def newest(version, status):
+    return replace(report(lxml()), newest={"lxml": (version, status)})
+
+
+GAIN = evaluation().builds[0].gain
+WHY = Missing(reason="it is short")
+UNKNOWN = Offered(name="lxml", version="6.1", kind="not known")
+
+
+@pytest.mark.parametrize(("changes", "said", "unsaid"), [
+    ({"readiness": newest("7.0", Status.GIL)}, "; 7.0, the newest, has the same", "mends"),
+    ({"readiness": newest("6.1", Status.GIL)}, "; 6.1 is the newest", "has the same"),
+    ({"readiness": newest("", None)}, "; 6.1 is the newest", "has the same"),
+    ({"readiness": report(lxml())}, "through src/myapp/io.py:3 Gain", "newest"),
+    ({"readiness": report(lxml()), "tests": WHY}, "through lxml.html Gain", "io.py"),
+    ({"readiness": WHY, "offered": (UNKNOWN, UNKNOWN)}, "2 of 2 packages: the lock names no files", "have a wheel"),
+    ({"readiness": WHY, "offered": WHY}, "Gain", "In the lock"), ({"offered": (UNKNOWN,)}, "Gain", "In the lock"),
+    ({"gain": replace(GAIN, predicted=WHY)}, "no prediction: it is short; measured 1.50x", "predicted 1"),
+    ({"gain": replace(GAIN, measured=WHY)}, "predicted 1.60x [1.40, 1.80]; not measured: it is short", "nothing"),
+    ({"gain": replace(GAIN, measured=WHY, predicted=WHY)}, "no prediction and nothing measured: it is short",
+     "not measured"),
+    ({"gain": replace(GAIN, wait_share=None, ceiling=None)}, "3.14t: predicted 1.60x", "at most"),
+    ({"gain": replace(GAIN, ceiling=None)}, "58 % of their time on 3.14; predicted", "at most"),
+    ({"gain": replace(GAIN, queued=0.1, threads=2, busiest=0.6)}, "on 3.14; so at most 1.90x", "busiest"),
+    ({"gain": replace(GAIN, measured={0: ratio(1.5)})}, "measured 1.50x [1.47, 1.53]; importing", "with 0"),
+    ({"cost": WHY}, "1.60x [1.57, 1.63] with 4 threads", "importing it"),
+    ({"contention": Contention(inflation=None, parked=0.06, places=())}, "3.14t: parked 6 % of their time", "most at"),
+    ({"contention": Contention(inflation=1.0, parked=None, places=(CACHE,))},
+     "3.14t: 1.00 times the CPU time per operation; most at cache.py:41 ", "parked"),
+    ({"contention": Contention(inflation=None, parked=None, places=())}, "Gain", "Where threads wait"),
+])
+def test_each_section_says_what_is_known_and_why_the_rest_is_not(changes, said, unsaid):
+    found = shown(**changes)
+    assert said in found
+    assert unsaid not in found
+
+
+def test_no_race_is_no_promise():
+    clean = document(replace(evaluation(), races=CLEAN))
+    assert "none in the project's tests on 3.14t; what they did not run" in terminal.render(clean, width=120)
 
 
 def test_cost_by_the_tests_has_a_footnote():
