@@ -122,6 +122,7 @@ def test_unconfirmed_race_does_not_block():
     ({"readiness": report(finding(Status.INTERPRETER))}, "interpreter at fault"),
     ({"tests": Missing(reason="no tests found")}, "nothing of the project was run on it"),
     ({"tests": suite(gil_end=None)}, "is not known"),
+    ({"tests": suite(passed=0, skipped=412)}, "not one test passes: nothing of the project was seen"),
     ({"tests": suite(passed=0, errors=2, ending="2", lacking=("psutil",))},
      "tests could not be run, as psutil could not be installed"),
     ({"tests": suite(passed=None, seconds=89.0, ending="unfinished: not done within 89 s")},

@@ -180,6 +180,8 @@ def _unknown(found: BuildEvaluation) -> Iterator[str]:
         yield f"tests could not be run, as {', '.join(found.tests.lacking)} could not be installed"
     elif _ended_badly(found.tests) and not found.tests.passed:
         yield f"the tests end with exit code {found.tests.ending}, with the GIL, too: nothing of the project was seen"
+    elif found.tests.passed == 0:
+        yield "not one test passes: nothing of the project was seen"
     elif found.tests.gil_end is None and found.build.free_threaded:
         yield "whether the GIL was off at the end of the tests is not known"
 
