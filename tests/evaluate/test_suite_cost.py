@@ -30,7 +30,8 @@ def runs(monkeypatch):
                 assert (command[5:7] == ["env", "PYTHON_GIL=0"]) is (label == "3.14t")
                 if label == "3.14t":
                     return forced
-            Path(command[4]).write_text(f"{cpu[label]} {1000 if label == '3.14' else 1200}")
+            first = 1 if label in asked[:-1] else 9   # nothing of the first run counts
+            Path(command[4]).write_text(f"{cpu[label]} {first * (1024 if label == '3.14' else 1280)}")
             return next(ends, "0")
 
         monkeypatch.setattr(suite_cost, "run_bounded", run)
@@ -45,7 +46,8 @@ def runs(monkeypatch):
 
 def test_cost_is_of_rounds_after_the_first(runs):
     cost, asked, costs = runs()
-    assert (cost.by, cost.against, cost.cpu.ratio, cost.rss) == ("tests", "3.14", pytest.approx(2 / 3), 1.2)
+    assert (cost.by, cost.against, cost.cpu.ratio, cost.rss) == ("tests", "3.14", pytest.approx(2 / 3), 1.25)
+    assert cost.more_bytes == 2**18
     assert cost.cpu.verdict() == "slower"
     assert len(asked) == 2 * (MOST_ROUNDS + 1)
     assert len(costs.calibration.spins) == MOST_ROUNDS
@@ -53,10 +55,11 @@ def test_cost_is_of_rounds_after_the_first(runs):
 
 @pytest.mark.parametrize(("changes", "reason"), [
     ({"cpu": {"3.14t": 9.0, "3.14": LEAST_CPU / 2}}, "the tests take 0.5 s of CPU time, most of it to start"),
-    ({"limit": 30.0 * LEAST_ROUNDS}, "the tests are too long"),
+    ({"limit": 30.0 * LEAST_ROUNDS}, "the tests are too long to be run 4 times more"),
     ({"3.14t": NOT_DONE}, "not asked for"),
     ({"3.14t": suite(gil_end=True)}, "the GIL was on at the end of the tests"),
     ({"3.14": suite(build="3.14", ending="1", failed=2)}, "not all tests pass on 3.14"),
+    ({"3.14": suite(build="3.14", passed=0, skipped=2)}, "not all tests pass on 3.14"),
     ({"endings": ["0", "0", "1"]}, "every time (1)"),
 ])
 def test_cost_that_cannot_be_told_has_a_reason(runs, changes, reason):
@@ -74,6 +77,9 @@ def test_crash_with_the_gil_forced_off_ends_the_rounds(runs):
 
 def test_tests_that_are_left_out_are_not_run(runs):
     assert runs(limit=0.0)[1] == []
+    assert len(runs(limit=30.0 * (LEAST_ROUNDS + 1))[1]) == 2 * (LEAST_ROUNDS + 1)   # as many as there is time for
+    assert len(runs(cpu={"3.14t": 9.0, "3.14": LEAST_CPU / 20})[1]) == 2
+    assert sorted(runs(endings=["1"])[1]) == ["3.14", "3.14t"]
 
 
 @pytest.mark.parametrize(("code", "ending"), [("print(1)", "0"), ("raise SystemExit(3)", "3"),
