@@ -41,12 +41,24 @@ def test_newest_version_that_blocks_too_is_not_advised():
     blocked = replace(report(finding(Status.GIL)), newest={"lxml": ("7.0", Status.GIL)})
     assert steps(found(readiness=blocked))[0] == (
         "3.14t: lxml 7.0, the newest, still turns the GIL on: ask its owners, or do without it")
+    lost = replace(report(finding(Status.LOST)), newest={"lxml": ("7.0", Status.LOST)})
+    assert steps(found(readiness=lost))[0].startswith("3.14t: lxml runs without its C code")
+    unjudged = replace(report(finding(Status.UNKNOWN)), newest={"lxml": ("6.1", Status.UNKNOWN)})
+    assert steps(found(readiness=unjudged)) == ("3.14t: lxml could not be judged: --explain lxml says why",)
 
 
 def test_failing_tests_and_tests_not_run():
     assert steps(found(tests=suite(failed=1))) == ("3.14t: look at the failing tests",)
     both = {"tests": suite(failed=1), "reference_tests": suite(failed=1)}
     assert steps(found(**both)) == ()
+    assert steps(found(tests=suite(failed=None, errors=2), reference_tests=suite(failed=1, errors=1))) == ()
+    assert steps(found(tests=suite(failed=1, errors=1), reference_tests=suite(failed=1, errors=None))) == (
+        "3.14t: look at the failing tests",)
+    assert steps(found(tests=suite(failed=1), reference_tests=NOT_DONE)) == ("3.14t: look at the failing tests",)
+    assert steps(found(tests=suite(lacking=("psutil",)))) == ()
+    assert steps(found(tests=NO_TIME), found(tests=NOT_DONE), found(tests=suite(failed=1)))[2] == (
+        "3.14t: look at the failing tests")
+    assert steps(found(), races=NOT_DONE) == ()
     assert steps(found(tests=suite(errors=1, lacking=("psutil",)))) == (
         "3.14t: let the tests do without psutil, or replace it",)
     assert steps(found(tests=NOT_DONE)) == ("3.14t: have its tests run, named by --tests if need be (not asked for)",)
@@ -57,11 +69,15 @@ def test_failing_tests_and_tests_not_run():
 def test_libraries_lines_and_short_waits_are_nobodys_step():
     places = (replace(CACHE, file="site-packages/lxml/html.py"), replace(CACHE, file="lib/python3.14t/threading.py"),
               replace(CACHE, seconds=0.001), replace(CACHE, file="<frozen genericpath>"),
-              replace(CACHE, what="the GIL"))
+              replace(CACHE, what="the GIL"), replace(CACHE, file="/usr/share/thing.py"))
     assert steps(found(contention=Contention(inflation=1.0, parked=0.2, places=places))) == ()
+    own = tuple(replace(CACHE, line=line, seconds=0.02) for line in range(1, 5))
+    assert [step.partition(": ")[0] for step in steps(found(contention=Contention(
+        inflation=1.0, parked=0.2, places=own)))] == ["cache.py:1", "cache.py:2", "cache.py:3"]
 
 
-@pytest.mark.parametrize(("threads", "cores", "said"), [(2, 2, 1), (2, 4, 0), (1, 2, 0), (4, 4, 1)])
+@pytest.mark.parametrize(("threads", "cores", "said"), [(2, 2, 1), (2, 4, 0), (1, 1, 0), (None, 1, 0), (2, None, 0),
+                                                         (4, 4, 1)])
 def test_pools_of_libraries_are_limited_where_threads_are_more_than_cores(threads, cores, said):
     crowd = Contention(inflation=1.0, parked=0.0, places=(), threads=threads, cores=cores,
                        pools=(Pool(library="OpenBLAS", threads=2), Pool(library="OpenMP", threads=1)))
