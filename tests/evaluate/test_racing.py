@@ -12,7 +12,7 @@ from tests.conformance.builds import ROOT
 from tests.measure.children import MARK, still_alive
 from toolkit.evaluate.evaluation import Missing
 from toolkit.evaluate.project import PYTEST, find_project
-from toolkit.evaluate.racing import FOUND, as_program, check_races, facts
+from toolkit.evaluate.racing import FOUND, as_program, check_races, facts, nothing_ran
 from toolkit.evaluate.testing import Bench, Shown
 
 RACY = """
@@ -97,6 +97,23 @@ def test_hang_is_a_reason(tmp_path, monkeypatch):
 ])
 def test_commands(tests, program):
     assert as_program(tests) == program
+
+
+@pytest.mark.parametrize(("ending", "counted", "said"), [
+    ("0", {"passed": 3, "failed": 0}, ""),
+    ("1", {"passed": 0, "failed": 2}, ""),
+    ("2", {"passed": 0, "failed": 0}, "no test ran (exit code 2)"),   # pytest: nothing could be collected
+    ("4", {}, "the tests end with exit code 4"),                      # pytest: conftest.py cannot be imported
+    ("1", {}, ""),
+])
+def test_a_run_without_tests_is_no_run_without_races(ending, counted, said):
+    assert nothing_ran(ending, counted) == said
+
+
+def test_no_race_is_told_of_tests_that_cannot_start(tmp_path, monkeypatch):
+    (tmp_path / "conftest.py").write_text("import no_such_module_at_all")
+    assert check(tmp_path, monkeypatch, LOCKED) == Missing(
+        reason="the tests end with exit code 4 under the race checker")
 
 
 def test_what_cannot_be_followed_and_no_tests_have_reasons(tmp_path, monkeypatch):

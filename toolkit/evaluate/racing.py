@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.evaluate.evaluation import NO_TIME, Missing, RaceFact, Races
-from toolkit.evaluate.testing import QUIET_SECONDS, Bench, Shown, environment, run_bounded
+from toolkit.evaluate.testing import QUIET_SECONDS, Bench, Shown, counts, environment, run_bounded
 from toolkit.measure.process import last_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from toolkit.evaluate.project import Project
 
@@ -71,7 +71,23 @@ def _checked(
             said = last_lines(place / "output").splitlines()[-1:] or ["no report"]
             return Missing(reason=f"the race checker did not come to its end ({ending}: {said[0]})")
         assert project.tests is not None
-        return Races(build=bench.build, found=tuple(facts(report, Shown(project, bench))), command=project.tests)
+        found = tuple(facts(report, Shown(project, bench)))
+        if not found and (reason := nothing_ran(ending, counts(place))):
+            return Missing(reason=f"{reason} under the race checker")
+        return Races(build=bench.build, found=found, command=project.tests)
+
+
+def nothing_ran(ending: str, counted: Mapping[str, int]) -> str:
+    """Return why a run of the tests shows nothing of the project; "" when some of them ran, as far as can be told.
+
+    Args:
+        ending: Its exit code.
+        counted: How many passed, failed and so on; empty: not known.
+    """
+    if counted:
+        return "" if counted["passed"] or counted["failed"] else f"no test ran (exit code {ending})"
+    # A runner that tells no counts says with 1 that tests fail; from 2 on it was used wrongly or broke off.
+    return "" if ending in {"0", "1"} else f"the tests end with exit code {ending}"
 
 
 def _together(confirmed: Sequence[RaceFact], first: Sequence[RaceFact]) -> tuple[RaceFact, ...]:

@@ -129,11 +129,11 @@ def run_tests(project: Project, bench: Bench, *, limit: float, quiet: float = QU
             command, project.root, environment(bench, place), place / "output", limit=limit, quiet=quiet)
         seconds = time.monotonic() - began
         output = last_lines(place / "output")
-        counts = _junit(place / "junit.xml") or _counted(output)
+        counted = counts(place)
         gil, culprits, imports = _witnessed(place / "witness", Shown(project, bench))
         return TestRun(
-            build=bench.build, command=command, passed=counts.get("passed"), failed=counts.get("failed"),
-            errors=counts.get("errors"), skipped=counts.get("skipped"), seconds=seconds, ending=ending,
+            build=bench.build, command=command, passed=counted.get("passed"), failed=counted.get("failed"),
+            errors=counted.get("errors"), skipped=counted.get("skipped"), seconds=seconds, ending=ending,
             gil_end=gil, culprits=culprits, output=output, imports=imports, lacking=bench.lacking,
         )
 
@@ -228,6 +228,11 @@ def _wait(process: subprocess.Popen[bytes], output: Path, *, limit: float, quiet
             return f"hang: no output for {quiet:g} s"
         if now - began > limit:
             return f"{UNFINISHED}: not done within {limit:.0f} s"
+
+
+def counts(place: Path) -> dict[str, int]:
+    """Return how many tests passed, failed and so on, by what a run left in `place`; empty: not known."""
+    return _junit(place / "junit.xml") or _counted(last_lines(place / "output"))
 
 
 def _junit(path: Path) -> dict[str, int]:
