@@ -157,6 +157,15 @@ def test_interpreter_status(case):
     assert judge_interpreters(seen)[0] is expected
 
 
+@pytest.mark.parametrize(("asking", "status"), [
+    ("thing", InterpreterStatus.LOST), ("thing.a", InterpreterStatus.FAILS),
+])
+def test_who_fails_before_it_is_tried_does_not_go_on_without(asking, status):
+    natural = run(replace(load(), asking=asking), imported=("thing", "thing.a", "thing.b"))
+    inside = run(imported=("thing", "thing.b"), failed=(("thing.a", "ImportError: other"), (C, "ImportError: other")))
+    assert judge_interpreters(Seen(distribution=THING, run=natural, interpreters=(inside,)))[0] is status
+
+
 @pytest.mark.parametrize(("declared", "status"), [
     ("own-gil", InterpreterStatus.UNKNOWN), ("shared-gil", InterpreterStatus.FAILS), ("none", InterpreterStatus.FAILS),
 ])

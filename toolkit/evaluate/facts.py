@@ -58,6 +58,7 @@ class Load:
     part: Part                              # what was being imported
     chain: tuple[Step, ...]                 # outermost first
     swallowed: bool = False                 # it failed, and what asked for it was imported all the same
+    asking: str = ""                        # the module that was being imported, as it was asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

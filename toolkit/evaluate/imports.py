@@ -97,7 +97,7 @@ def _loads(records: Sequence[dict[str, Any]]) -> Iterable[Load]:
         elif record["event"] == "load":
             yield Load(
                 name=record["name"], file=record["file"], gil=record["gil"], flipped=record["flipped"],
-                error=record["error"], part=part,
+                error=record["error"], part=part, asking=asking,
                 swallowed=bool(record["error"]) and asking in imported,
                 chain=tuple(Step(module=module, file=file, line=line) for module, file, line in record["chain"]))
 

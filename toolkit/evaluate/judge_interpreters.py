@@ -85,8 +85,9 @@ def _interpreters_lost(seen: Seen, first: ImportRun) -> tuple[InterpreterStatus,
     errors = {load.name: load.error for load in first.loads if load.error}
     reasons = tuple(f"{load.name}: {errors.get(load.name) or 'not loaded by the package'}" for load in lost)
     # Where no module of the package goes on without it, who needs it gets the error.
-    replaced = {load.name for load in first.loads if load.swallowed} | missed | (
-        {load.name for load in lost} - {load.name for load in first.loads})
+    tried = {load.name for load in first.loads}
+    never = {load.name for load in lost if load.name not in tried and load.asking in first.imported}
+    replaced = {load.name for load in first.loads if load.swallowed} | missed | never
     return (InterpreterStatus.FAILS if replaced.isdisjoint(load.name for load in lost) else InterpreterStatus.LOST,
             reasons)
 
