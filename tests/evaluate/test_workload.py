@@ -270,6 +270,42 @@ def test_gain_is_predicted_beside_what_was_measured():
     assert "in 0 rounds only" in Speed(made, QUIET).sections("3.14t", "3.14").gain.predicted.reason
 
 
+def test_numbers_are_of_the_rounds_in_which_all_was_measured():
+    ten = range(10)
+    made = filled(t_1=([3.0 for _ in ten], ONE), t_2=([4.5 for _ in ten], [2.5] * 10), g_1=([2.0 for _ in ten], ONE),
+                  g_2=([9.0 for _ in ten], [2.4] * 10))
+    here, several, there, with_gil = (made.found[Cell(label, count)] for label in ("3.14t", "3.14") for count in (1, 2))
+    del here.cpu[0], there.cpu[1], several.wall[2], with_gil.wall[3]
+    several.cpu[4] = 99.0   # of one round
+    there.idle = dict.fromkeys(ten, 0.2)
+    here.rss, there.rss, here.imports, there.imports = [9e6, 5e6, 1e6], [4e6], [9.0, 1.0, 2.0], [8.0, 1.0, 1.0]
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    cost, predicted = found.cost, found.gain.predicted
+    assert predicted.value == pytest.approx(2.4 / (2.0 * 1.5 * 1.5 / 1.95 + 0.2 / 2))
+    assert found.contention.inflation == 1.5
+    assert (cost.cpu.ratio, cost.rss, cost.more_bytes) == (pytest.approx(2 / 3), 1.25, 1e6)
+    assert (cost.import_seconds, cost.import_there) == (2.0, 1.0)
+    assert found.gain.measured[2].ratio == pytest.approx(2.4 / 2.5)
+    there.cpu = {0: 1.0}
+    assert "no round in which both builds were measured" in Speed(made, QUIET).sections("3.14t", "3.14").cost.reason
+
+
+def test_places_that_cost_little_are_left_out():
+    made = filled(t_0=(ONE, ONE), g_0=(ONE, ONE))
+    made.thread_counts = lambda: (0,)
+    made.project = type("Project", (), {"sources": (), "root": Path("/src")})
+    made.benches = {"3.14t": Bench(build="3.14t", python=Path("python"), folders=())}
+    places = [replace(waiting(file), seconds=seconds) for file, seconds in (
+        ("/src/app.py", 0.03), ("/env/site-packages/lib.py", 0.02), ("/src/seldom.py", 0.019))]
+    places += [replace(waiting("/src/many.py"), line=line, seconds=0.5) for line in range(8)]
+    made.watched = lambda _: Seen((Thread("a", 3.0, 0.0, idle=1.0, parked=1.0),), places)
+    found = Speed(made, QUIET).sections("3.14t", "3.14").contention
+    assert [place.file for place in found.places] == ["many.py"] * 8 + ["app.py", "site-packages/lib.py"]
+    assert (found.inflation, found.parked, found.threads, found.cores) == (None, 0.5, 2, workload.usable_cores())
+    places += [replace(waiting("/src/app.py"), line=2, seconds=0.4)]
+    assert len(Speed(made, QUIET).sections("3.14t", "3.14").contention.places) == 10
+
+
 def test_starved_rounds_are_no_measurement():
     made = filled(t_1=(ONE, STARVED), t_2=(ONE, STARVED), g_1=(ONE, STARVED), g_2=(ONE, STARVED))
     found = Speed(made, QUIET).sections("3.14t", "3.14")
@@ -302,6 +338,27 @@ def test_workload_that_turns_the_gil_on_shows_its_waits_on_the_other_build_alone
     assert found.failure == found.gain.predicted.reason == found.gain.measured.reason
     assert (found.gain.wait_share, found.gain.ceiling) == (0.5, 1.95)   # no more than the cores do
     assert "a._b turned it on" in found.failure
+    for machine in (replace(QUIET, doubts=("busy",)), Missing(reason="not calibrated")):   # what it can do is not known
+        assert Speed(made, machine).sections("3.14t", "3.14").gain.ceiling == 2.0
+
+
+def test_gain_is_of_the_most_threads_and_needs_two():
+    made = filled(**{f"{build}_{count}": (ONE, ONE) for build in "tg" for count in (1, 2, 4)})
+    made.thread_counts = lambda: (1, 2, 4)
+    asked = set()
+    made.watched = lambda cell: (asked.add(cell), Missing(reason="not watched"))[1]
+    gain = Speed(made, QUIET).sections("3.14t", "3.14").gain
+    assert (list(gain.measured), asked) == ([2, 4], {Cell("3.14", 4), Cell("3.14t", 4)})
+    made.thread_counts = lambda: (1,)
+    assert Speed(made, QUIET).sections("3.14t", "3.14").gain.reason == "there is one core only"
+
+
+def test_script_has_no_prediction_and_one_cost():
+    made = filled(t_0=(TWO, ONE), g_0=(ONE, ONE))
+    made.thread_counts = lambda: (0,)
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert (found.cost.by, found.cost.cpu.ratio, list(found.gain.measured)) == ("script", 0.5, [0])
+    assert "a script chooses its threads itself" in found.gain.predicted.reason
 
 
 def test_what_turns_the_gil_on_elsewhere_is_not_charged_here():
@@ -345,8 +402,15 @@ def test_other_models_are_compared_with_threads():
     assert speed.other_model("3.14", "subinterpreters").reason == "subinterpreters on 3.14: ImportError: no"
 
 
+class Seen:
+    at_once = 2
+
+    def __init__(self, threads, places=()):
+        self.threads, self.places = threads, places
+
+
 def seen(*threads):
-    return type("Summary", (), {"threads": threads, "at_once": 2, "places": ()})()
+    return Seen(threads)
 
 
 class Thread:
