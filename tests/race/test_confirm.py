@@ -164,7 +164,7 @@ def test_what_came_of_it_is_said(name, python, tmp_path):
 
 
 def test_lost_updates_are_counted(tmp_path_factory):
-    for _ in range(10):   # one run again may show none
+    for _ in range(10):   # one run again may show none, or a thread be moved off its core between a read and its report
         folder = tmp_path_factory.mktemp("pays")
         done = confirm(folder, """
             class Account:
@@ -177,11 +177,12 @@ def test_lost_updates_are_counted(tmp_path_factory):
             with open("balances", "a") as file:
                 print(account.balance, file=file)
             """, "--confirm", "1")
-        if "not reproduced" not in done.stderr:
+        said = re.search(r"confirmed: (\d+) updates? lost", done.stderr)
+        _, again = (folder / "balances").read_text().split()
+        if said and int(said[1]) == 100 - int(again):
             break
-    said = int(re.search(r"confirmed: (\d+) updates? lost", done.stderr)[1])
-    _, again = (folder / "balances").read_text().split()
-    assert said == 100 - int(again)
+    else:
+        pytest.fail(f"{again} of 100 were left\n{done.stderr}")
 
 
 def test_runs_again_unseen_and_unfed(tmp_path):
@@ -199,6 +200,8 @@ def test_runs_again_unseen_and_unfed(tmp_path):
 def test_program_that_hangs_when_run_again_is_ended(tmp_path_factory):
     source = PROGRAMS["attribute"][0] + """
         import os, subprocess, sys
+        for _ in range(30):    # one run must do: two threads that do not meet at once meet later
+            both(pay)
         if os.path.exists("ran"):
             subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
             threading.Event().wait()

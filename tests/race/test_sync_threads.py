@@ -76,8 +76,8 @@ def test_end_of_one_thread_and_start_of_the_next_are_unordered(core, unseen):
 ], ids=["is_alive", "enumerate", "active_count"])
 def test_seeing_the_end_orders(core, ended):
     for other in set(threading.enumerate()) - {threading.current_thread()}:
-        if not other.daemon:
-            other.join()    # of an earlier test: its end shall not be taken for that of ours
+        # Of an earlier test: its end shall not be taken for that of ours.  A daemon may be there for good.
+        other.join(1.0 if other.daemon else None)
     before = threading.active_count()
     thread = threading.Thread(target=lambda: core.write("x"))
     thread.start()
