@@ -66,6 +66,12 @@ def test_failing_tests_and_tests_not_run():
         "3.14t: evaluate once more, within a larger --budget: what was installed is kept",)
 
 
+def test_tests_that_do_not_start_are_one_step_with_what_they_said():
+    broken = suite(passed=None, failed=None, ending="4", output="E   ModuleNotFoundError: No module named 'httpbin'")
+    (step,) = steps(found(tests=broken, reference_tests=broken), found(tests=broken, reference_tests=broken))
+    assert step.startswith("have the tests start: ModuleNotFoundError: No module named 'httpbin'; ")
+
+
 def test_libraries_lines_and_short_waits_are_nobodys_step():
     places = (replace(CACHE, file="site-packages/lxml/html.py"), replace(CACHE, file="lib/python3.14t/threading.py"),
               replace(CACHE, seconds=0.001), replace(CACHE, file="<frozen genericpath>"),

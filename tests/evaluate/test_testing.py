@@ -14,7 +14,17 @@ from tests.measure.children import MARK, still_alive
 from toolkit.evaluate import testing
 from toolkit.evaluate.evaluation import Missing, Place
 from toolkit.evaluate.project import PYTEST, find_project
-from toolkit.evaluate.testing import Bench, Shown, ending_of, install_project, needed_by, own_command, run_tests, short
+from toolkit.evaluate.testing import (
+    Bench,
+    Shown,
+    ending_of,
+    install_project,
+    needed_by,
+    own_command,
+    run_tests,
+    short,
+    told_by,
+)
 
 BENCH = Bench(build="host", python=Path(sys.executable), folders=())
 
@@ -113,6 +123,19 @@ def test_unittests_summary_is_read(make_project, monkeypatch):
 def test_command_that_does_not_tell_has_its_exit_code_alone(make_project, monkeypatch):
     found = run(make_project("", tests="python -c 'raise SystemExit(5)'"), monkeypatch)
     assert (found.passed, found.failed, found.ending) == (None, None, "5")
+
+
+@pytest.mark.parametrize(("output", "told"), [
+    ("conftest.py:4: in <module>\nE   ModuleNotFoundError: No module named 'httpbin'",
+     "ModuleNotFoundError: No module named 'httpbin'"),
+    ("ERROR: usage: __main__.py [options]\n__main__.py: error: unrecognized arguments: --cov=app\n  inifile: /x.toml",
+     "unrecognized arguments: --cov=app"),
+    ("ERROR: file or directory not found: specs\n", "file or directory not found: specs"),
+    ("Traceback (most recent call last):\n  File 'run.py', line 1\nsub.BrokenError: no\n", "sub.BrokenError: no"),
+    ("no tests ran in 0.01s", ""),
+])
+def test_line_that_tells_why_the_tests_did_not_start(output, told):
+    assert told_by(output) == told
 
 
 def test_no_tests_and_no_time_have_reasons(make_project, tmp_path):

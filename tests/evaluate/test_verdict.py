@@ -139,6 +139,9 @@ def test_unconfirmed_race_does_not_block():
      "was off at the end of the tests is not known"),
     ({"tests": suite(passed=None, failed=None, ending="3"),
       "reference_tests": suite(passed=None, failed=None, ending="3")}, "exit code 3, with the GIL, too"),
+    ({"tests": suite(passed=None, failed=None, ending="4", output="E   ModuleNotFoundError: No module named 'httpbin'"),
+      "reference_tests": suite(passed=None, failed=None, ending="4")},
+     "exit code 4 (ModuleNotFoundError: No module named 'httpbin'), with the GIL, too"),
 ])
 def test_what_is_not_known_is_never_ready(changes, reason):
     verdict = conclude(found(**changes), QUIET, CLEAN)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.evaluate.evaluation import NO_TIME, Missing, Word
 from toolkit.evaluate.judge import Status
+from toolkit.evaluate.testing import told_by
 from toolkit.evaluate.verdict import worth
 
 if TYPE_CHECKING:
@@ -106,6 +107,15 @@ def _tests(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
             yield f"{build.build.label}: let the tests do without {', '.join(build.tests.lacking)}, or replace it"
         elif _broken(build.tests) > _broken(build.reference_tests):
             yield f"{build.build.label}: look at the failing tests"
+        elif build.tests.ending not in {"0", "1"} and build.tests.ending.isdecimal() and not build.tests.passed:
+            yield from _start(build.tests)
+
+
+def _start(tests: TestRun) -> Iterator[str]:
+    """Yield what keeps the tests from their start; the same for all builds, as a rule."""
+    why = told_by(tests.output)
+    if why:
+        yield f"have the tests start: {why}; what they need belongs into an extra, group or requirements file for tests"
 
 
 def _broken(tests: TestRun | Missing) -> int:

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,8 @@ MOST_OUTPUT_BYTES = 64 * 2**20
 _POLL_SECONDS = 0.25
 _NOT_COPIED = (".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache")
 _UNITTEST = re.compile(r"Ran (\d+) tests? in ")
+_TOLD = re.compile(   # an exception, pytest's in a conftest.py, too; what argparse says; pytest of itself
+    r"(?:E +)?((?:\w+\.)*\w*(?:Error|Exception|Exit)\b(?:: .+)?)$|[\w.-]+: error: (.+)|ERROR: (?!usage)(.+)")
 _SUMMARY = re.compile(r"(\d+) (passed|failed|errors?|skipped)\b")
 
 
@@ -247,6 +250,12 @@ def _junit(path: Path) -> dict[str, int]:
             found[name] += int(suite.get(name, 0))
     passed = found["tests"] - found["failures"] - found["errors"] - found["skipped"]
     return {"passed": passed, "failed": found["failures"], "errors": found["errors"], "skipped": found["skipped"]}
+
+
+def told_by(output: str) -> str:
+    """Return the last line of an output that names an error: an exception, an option that nobody knows; "" for none."""
+    found = [match for line in output.splitlines() if (match := _TOLD.match(line))]
+    return textwrap.shorten(next(filter(None, found[-1].groups())), 120) if found else ""
 
 
 def _counted(output: str) -> dict[str, int]:

@@ -15,7 +15,7 @@ from toolkit.evaluate.doctor_document import needed
 from toolkit.evaluate.evaluation import Conclusion, Missing, Word
 from toolkit.evaluate.judge import Status
 from toolkit.evaluate.machine import MOST_QUEUED
-from toolkit.evaluate.testing import UNFINISHED
+from toolkit.evaluate.testing import UNFINISHED, told_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,7 +139,7 @@ def _test_blockers(tests: TestRun, reference: TestRun | Missing) -> Iterator[str
         yield f"{text}{f' that pass{"" if more > 1 else "es"} on {there.build}' if there else ''}"
     elif _ended_badly(tests) and not (broken or tests.lacking) and (there is None or there.ending == "0"):
         succeeding = f", not on {there.build}" if there else ""
-        yield f"the tests end with exit code {tests.ending}{succeeding}"
+        yield f"the tests end with {_code(tests)}{succeeding}"
 
 
 def _stuck(tests: TestRun, there: TestRun | None) -> str:
@@ -151,6 +151,11 @@ def _stuck(tests: TestRun, there: TestRun | None) -> str:
     if kind == UNFINISHED and there and there.ending.isdecimal() and tests.seconds > MUCH_LONGER * there.seconds:
         return f"the tests hang or crawl: {why}, and take {there.seconds:.0f} s on {there.build}"
     return ""
+
+
+def _code(tests: TestRun) -> str:
+    why = told_by(tests.output)
+    return f"exit code {tests.ending}{f' ({why})' if why else ''}"
 
 
 def _ended_badly(tests: TestRun) -> bool:
@@ -179,7 +184,7 @@ def _unknown(found: BuildEvaluation) -> Iterator[str]:
     elif found.tests.lacking and (found.tests.errors or not found.tests.passed):
         yield f"tests could not be run, as {', '.join(found.tests.lacking)} could not be installed"
     elif _ended_badly(found.tests) and not found.tests.passed:
-        yield f"the tests end with exit code {found.tests.ending}, with the GIL, too: nothing of the project was seen"
+        yield f"the tests end with {_code(found.tests)}, with the GIL, too: nothing of the project was seen"
     elif found.tests.passed == 0:
         yield "not one test passes: nothing of the project was seen"
     elif found.tests.gil_end is None and found.build.free_threaded:
