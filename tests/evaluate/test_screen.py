@@ -4,11 +4,27 @@ from dataclasses import replace
 
 import pytest
 
-from tests.evaluate.made_up import CACHE, CLEAN, NOT_DONE, QUIET, evaluation, found, lxml, ratio, report
+from tests.evaluate.made_up import (
+    CACHE,
+    CLEAN,
+    NOT_DONE,
+    QUIET,
+    evaluation,
+    finding,
+    found,
+    inside,
+    lxml,
+    ratio,
+    report,
+    suite,
+    workers,
+)
+from tests.fakes import make_build
 from tests.report.test_golden import check
 from toolkit.evaluate.evaluation import Contention, Missing, Word
 from toolkit.evaluate.judge import Status
 from toolkit.evaluate.screen import document, exit_code
+from toolkit.evaluate.screen_table import table
 from toolkit.evaluate.tags import Offered
 from toolkit.report import markdown, terminal
 
@@ -112,6 +128,41 @@ def test_each_section_says_what_is_known_and_why_the_rest_is_not(changes, said, 
     found = shown(**changes)
     assert said in found
     assert unsaid not in found
+
+
+TWO = report(lxml(), replace(lxml(), name="other"))
+LOST = report(*(replace(finding(Status.LOST), name=name) for name in ("one", "two", "three")))
+PURE = report()
+
+
+@pytest.mark.parametrize(("changes", "title", "cell"), [
+    ({"readiness": report(finding(), finding(Status.NO_WHEEL))}, "packages", "4/5"),
+    ({"readiness": TWO}, "C files", "0/2"), ({"readiness": PURE}, "C files", "none"),
+    ({"readiness": LOST}, "C lost", "one +2"), ({"readiness": TWO}, "GIL off", "no: 2"),
+    ({"readiness": report(unowned=("stray",))}, "GIL off", "no: stray"),
+    ({"readiness": PURE, "tests": WHY}, "GIL off", "at import"),
+    ({"readiness": PURE, "tests": suite()}, "GIL off", "yes"),
+    ({"readiness": PURE, "tests": suite(gil_end=None)}, "GIL off", "at import"),
+    ({"readiness": PURE, "tests": suite(gil_end=True)}, "GIL off", "no: tests"),
+    ({"tests": suite(passed=3, failed=2, errors=1)}, "tests", "3/6"),
+    ({"tests": suite(passed=3, failed=None, errors=None)}, "tests", "3/3"),
+    ({"tests": suite(passed=None, ending="3")}, "tests", "exit code 3"),
+    ({"tests": suite(passed=None, ending="crash: SIGSEGV: more")}, "tests", "crash"),
+    ({"cost": WHY}, "memory", ""), ({"cost": replace(evaluation().builds[0].cost, rss=None)}, "memory", ""),
+])
+def test_cells_of_the_table(changes, title, cell):
+    given = evaluation()
+    alone = replace(given, builds=(replace(given.builds[0], **changes),), interpreters=(), processes=())
+    shown = table(alone)
+    assert shown.rows[0][[column.title for column in shown.columns].index(title)].value == cell
+
+
+def test_interpreters_are_counted_and_their_memory_is_their_builds():
+    given = evaluation()
+    newer = replace(inside(), build=make_build("3.15"), readiness=WHY, workers=workers(interpreter=workers().thread))
+    words = tuple(replace(given.conclusions[2], target=f"subinterpreters on {label}") for label in ("3.14", "3.15"))
+    shown = table(replace(given, builds=(), processes=(), interpreters=(inside(finding()), newer), conclusions=words))
+    assert [(row[2].value, row[-1].value) for row in shown.rows] == [("4/4", ""), ("-", "+20.0 KiB")]
 
 
 def test_no_race_is_no_promise():
