@@ -11,7 +11,10 @@ from tests.conformance.builds import builds
 from toolkit.gil import preload, records
 
 BUILDS = builds()
-LIMIT = 300.0   # seconds for what takes one
+LIMIT = 600.0   # seconds for what takes one
+TRIES = 8       # of what depends on when threads get their cores
+ENOUGH = 60.0   # seconds for all of them: on a very busy machine each takes long, and one is like another
+BUSY = 0.01     # share of their lives that threads waited for a core, above which that may be why it came out otherwise
 REASON = preload.unavailable()
 
 
@@ -53,6 +56,16 @@ class Recorded:
         (path,) = self.folder.glob(f"*{records.SUFFIX}")
         return records._HEADER.unpack_from(path.read_bytes())[11]
 
+    @property
+    def queued(self):
+        """Return the seconds that its threads waited for a core, as far as the system tells."""
+        return sum(thread.run_queue or 0.0 for process in self.processes for thread in process.threads)
+
+    @property
+    def lived(self):
+        """Return the seconds that its threads were there, all of them together."""
+        return sum(thread.seconds for process in self.processes for thread in process.threads)
+
     def thread(self, entry):
         """Return the one thread that ran the function `entry`."""
         (thread,) = (each for each in self.process.threads if each.entry == entry)
@@ -85,13 +98,22 @@ def record_until(record):
     """Give a function that records a program until `good(recorded)`, but not for ever.
 
     A thread gets a CPU when the system, and the machine below it, give it one; no event tells whether it had one in
-    the microseconds that lie between what the program sees and what the shim sees.
+    the microseconds that lie between what the program sees and what the shim sees.  Where it is never good, and threads
+    had no cores to run on, the test is skipped; otherwise it is to look at the last recording, and fail.
     """
     def run(label, source, good, *words):
-        for attempt in range(8):
+        queued = lived = 0.0
+        began = time.monotonic()
+        for attempt in range(TRIES):
             recorded = record(label, source, *words, into=f"records-{attempt}")
             if good(recorded):
+                return recorded
+            queued, lived = queued + recorded.queued, lived + recorded.lived
+            if queued > BUSY * lived and time.monotonic() - began > ENOUGH:
                 break
+        if queued > BUSY * lived:
+            pytest.skip(f"not {good.__name__.replace('_', ' ')} in any of {attempt + 1} runs: "
+                        f"threads waited for a core for {queued:.2f} s of {lived:.2f} s")
         return recorded
 
     return run

@@ -11,8 +11,8 @@ def asker():
     global got
     while len(kept) < 3:
         clock(time.CLOCK_MONOTONIC, ctypes.byref(asked))   # foreign: wants the GIL back once it knows the time
-        got = time.monotonic_ns()
         begun.set()
+    got = time.monotonic_ns()
 
 clock, asked, kept, begun = ctypes.CDLL(None).clock_gettime, Time(), [], threading.Event()
 thread = threading.Thread(target=asker)
@@ -47,7 +47,7 @@ for thread in threads:
 for thread in threads:
     thread.join()
 """
-SPIN_LINES = {6, 7, 8, 9}
+SPIN_LINES = {4, 6, 7, 8, 9}     # a thread may also lose the GIL as it enters the function
 
 SLEEP = """
 # Four threads sleep for 0.3 s while the main thread waits for their ends, from the one nanosecond
@@ -92,6 +92,20 @@ thread.join()
 """
 LOCK_LINE = 9
 
+REFUSED = """
+# A thread asks for a lock that it does not get.
+import threading
+
+def asker():
+    lock.acquire(timeout=0.01)
+
+lock = threading.Lock()
+with lock:
+    thread = threading.Thread(target=asker)
+    thread.start()
+    thread.join()
+"""
+
 SORT = """
 # Sorting a list keeps its critical section to the end; the other thread appends to it meanwhile, from the one
 # nanosecond printed to the other.
@@ -123,7 +137,7 @@ def spin(number):
     while True:
         if last != number:
             last, turns = number, turns + 1
-            if turns >= 20 and not lasted:
+            if turns >= 20 and not lasted and not number:
                 lasted = time.monotonic() - begin
                 enough.set()
 
@@ -182,13 +196,15 @@ _interpreters.destroy(number)
 """
 
 MANY = """
-# The last of its waits is longer than the others.
-import threading
+# The nanosecond before the last of its waits is printed.
+import threading, time
 lock = threading.Lock()
 lock.acquire()
 for _ in range(1000):
     lock.acquire(timeout=1e-5)
-lock.acquire(timeout=0.05)
+last = time.monotonic_ns()
+lock.acquire(timeout=0.001)
+print(last)
 """
 
 ALONE = """

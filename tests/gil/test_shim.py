@@ -36,28 +36,35 @@ def spans_between(recorded, thread, begin, end, *kinds):
             and recorded.begun + 1e9 * span.end <= end]
 
 
+def was_parked(spans):
+    """Return whether the thread was parked in the end: on a busy machine its few yields may take until its turn."""
+    return any(span.kind is Kind.PARK for span in spans)
+
+
 def wait_at(recorded, nanosecond):
-    """Return the one wait of the asker at that time of the program's clock."""
+    """Return the one wait of the asker at that time of the program's clock, or None."""
     moment = (nanosecond - recorded.begun) / 1e9
-    (wait,) = (span for span in recorded.thread("asker").spans
-               if span.kind is Kind.WAIT and span.begin <= moment <= span.end)
-    return wait
+    waits = [span for span in recorded.thread("asker").spans
+             if span.kind is Kind.WAIT and span.begin <= moment <= span.end]
+    assert len(waits) < 2
+    return waits[0] if waits else None
 
 
 @pytest.mark.parametrize("label", WITH_GIL)
 def test_wait_is_as_long_as_the_call_that_keeps_the_gil(label, record_until):
-    def was_asked(recorded):    # the asker may get its core only after the call
+    def waited_all_along(recorded):    # the asker may get its core only after the call, or lose it before it waits
         begin, asked, end, _ = recorded.numbers
-        return end - max(begin, asked) > 1e8
+        wait = wait_at(recorded, end)
+        early = end - max(begin, asked) > 0.5 * (end - begin)
+        return early and wait is not None and 1e9 * wait.seconds > 0.9 * (end - asked)
 
-    recorded = record_until(label, programs.HELD.format(count=3e7), was_asked)
-    assert was_asked(recorded)
+    recorded = record_until(label, programs.HELD.format(count=1e7), waited_all_along)
+    assert waited_all_along(recorded)
     _, asked, end, got = recorded.numbers
     wait = wait_at(recorded, end)
     # It has the GIL back after the call, before it reads the clock again; and has wanted it since it read the first.
     assert asked <= recorded.begun + 1e9 * wait.begin
     assert recorded.begun + 1e9 * wait.end <= got
-    assert 1e9 * wait.seconds > 0.9 * (end - asked)
     assert recorded.thread("asker").totals[Kind.WAIT].longest > 0.99 * wait.seconds
 
 
@@ -68,7 +75,7 @@ def test_all_time_of_cpu_threads_is_accounted_for(label, count, record_until):
         return [each for each in recorded.process.threads if each.entry == "spin"]
 
     def complete(recorded):     # but for having no CPU between two spans, and a hypervisor that takes all CPUs away
-        return all(outside(each) <= 0.1 * each.seconds + each.run_queue for each in spinning(recorded))
+        return all(outside(each) <= 0.1 * each.seconds + (each.run_queue or 0.0) for each in spinning(recorded))
 
     recorded = record_until(label, programs.SPIN, complete, str(count))
     assert complete(recorded)
@@ -77,7 +84,7 @@ def test_all_time_of_cpu_threads_is_accounted_for(label, count, record_until):
     assert all(outside(each) >= 0 for each in threads)
     # One runs, so of N threads N - 1 wait, for the GIL, for it to be handed over, or for all to have begun.
     both = min(each.end for each in threads) - max(each.start for each in threads)
-    waited = sum(each.totals[kind].seconds for each in threads for kind in (Kind.WAIT, Kind.SWITCH, Kind.IDLE))
+    waited = sum(all_seconds(each) - each.totals[Kind.HOLD].seconds for each in threads)
     assert waited >= (count - 1) * both - sum(map(outside, threads))
     # And one of them for the switch interval at least, before each of the 40 turns.
     assert sum(each.totals[Kind.WAIT].seconds for each in threads) > 0.1
@@ -140,7 +147,7 @@ def test_waits_know_their_place_and_who_made_them_wait(label, record):
 
 @pytest.mark.parametrize("label", BUILDS)
 def test_names_that_are_not_ascii_are_read(label, record):
-    source = programs.LOCK.replace("asker", "frager\u00e9_\u4f60")
+    source = programs.REFUSED.replace("asker", "frager\u00e9_\u4f60")
     process = record(label, source, name="caf\u00e9/progr\u00e4mm_\U0001f40d.py").process
     if not process.sites_known:
         pytest.skip("frames of this version are not read")
@@ -150,13 +157,11 @@ def test_names_that_are_not_ascii_are_read(label, record):
 
 @pytest.mark.parametrize("label", BUILDS)
 def test_parked_time_on_a_lock_is_as_long_as_it_was_held(label, record_until):
-    def asking(recorded, *kinds):
-        begin, _, end = recorded.numbers
-        return sum(span.seconds for span in spans_between(recorded, recorded.thread("asker"), begin, end, *kinds))
-
     def parked_all_along(recorded):    # but for what a main thread that sleeps briefly takes of it
-        begin, released, _ = recorded.numbers
-        return 1e9 * asking(recorded, Kind.PARK, Kind.SPIN, Kind.WAIT, Kind.SWITCH) > 0.9 * (released - begin)
+        begin, released, end = recorded.numbers
+        spans = spans_between(
+            recorded, recorded.thread("asker"), begin, end, Kind.PARK, Kind.SPIN, Kind.WAIT, Kind.SWITCH)
+        return was_parked(spans) and 1e9 * sum(span.seconds for span in spans) > 0.9 * (released - begin)
 
     recorded = record_until(label, programs.LOCK, parked_all_along)
     assert parked_all_along(recorded)
@@ -175,29 +180,29 @@ def test_join_is_idle_not_contention(label, record_until):
         joining = spans_between(recorded, main, begin, end, Kind.IDLE)
         return max((span.seconds for span in joining), default=0.0)
 
-    recorded = record_until(label, programs.SLEEP, lambda recorded: idle(recorded) > 0.1)
-    assert idle(recorded) > 0.1
+    def joins_for_long(recorded):    # the main thread may get its core only when the others have slept
+        return idle(recorded) > 0.1
+
+    recorded = record_until(label, programs.SLEEP, joins_for_long)
+    assert joins_for_long(recorded)
     assert any(site.idle and site.parked.seconds > 0.1 for site in recorded.process.sites if site)
 
 
 @pytest.mark.parametrize("label", FREE)
 def test_critical_section_names_the_type_of_its_object(label, record_until):
-    def blocked(recorded):
-        appender = recorded.thread("appender")
-        return 1e9 * sum(span.seconds for span in spans_between(
-            recorded, appender, *recorded.numbers, Kind.PARK, Kind.SPIN))
-
     def asked(recorded):
         begin, end = recorded.numbers
         return end - begin
 
-    def met(recorded):    # the appender may get its core only after the sort
-        return asked(recorded) > 1e7 and blocked(recorded) > 0.9 * asked(recorded)
+    def blocked_all_along(recorded):    # the appender may get its core only after the sort
+        spans = spans_between(recorded, recorded.thread("appender"), *recorded.numbers, Kind.PARK, Kind.SPIN)
+        blocked = 1e9 * sum(span.seconds for span in spans)
+        return was_parked(spans) and asked(recorded) > 1e7 and blocked > 0.9 * asked(recorded)
 
-    recorded = record_until(label, programs.SORT, met)
+    recorded = record_until(label, programs.SORT, blocked_all_along)
     if asked(recorded) <= 1e7:
         pytest.skip("the threads never ran at the same time")
-    assert met(recorded)
+    assert blocked_all_along(recorded)
     (site,) = (each for each in recorded.process.sites
                if each and each.function == "appender" and each.reason is Reason.OBJECT)
     assert (site.reason, site.on, site.idle) == (Reason.OBJECT, "list", False)
@@ -257,13 +262,15 @@ def test_interpreter_with_its_own_gil_is_covered(label, record):
 
 @pytest.mark.parametrize("label", BUILDS)
 def test_memory_is_bounded_and_totals_stay_exact(label, record):
-    (main,) = record(label, programs.MANY, GILSCOPE_GIL_CHUNKS="2").process.threads
+    recorded = record(label, programs.MANY, GILSCOPE_GIL_CHUNKS="2")
+    (main,), (last,) = recorded.process.threads, recorded.numbers
     assert main.totals[Kind.PARK].count >= 1000
     assert len(main.spans) <= 2 * 255
     assert len(main.spans) + main.spans_lost == sum(total.count for total in main.totals.values())
     ends = [span.end for span in main.spans]
     assert ends == sorted(ends)
-    assert max(span.seconds for span in main.spans[-100:]) >= 0.05     # the latest are kept
+    latest = [span for span in main.spans if recorded.begun + 1e9 * span.begin >= last]    # the latest are kept
+    assert Kind.PARK in {span.kind for span in latest}
 
 
 @pytest.mark.parametrize("label", WITH_GIL)
@@ -310,5 +317,5 @@ def test_small_limit_on_files_is_no_end_of_the_program(tmp_path):
     code = ("import resource, os, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1000000, 1000000));"
             "os.execv(sys.executable, [sys.executable, '-c', 'print(1)'])")
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **preload.environment(str(tmp_path))},
-                          capture_output=True, text=True, check=False, timeout=60)
+                          capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stdout) == (0, "1\n")

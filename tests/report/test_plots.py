@@ -290,7 +290,7 @@ def test_pyplot_is_never_loaded_and_matplotlib_only_to_draw(tmp_path):
     code = ("import sys; from toolkit.report import plots; assert 'matplotlib' not in sys.modules\n"
             "from tests.report.figures import bars; plots.draw(bars(), __import__('pathlib').Path(sys.argv[1]))\n"
             "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules")
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=60, cwd=Path(__file__).parents[2])
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=600, cwd=Path(__file__).parents[2])
 
 
 def test_without_matplotlib_it_is_said_how_to_get_it(monkeypatch):
