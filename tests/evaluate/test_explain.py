@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.evaluate.made_up import ETREE, evaluation, finding, lxml, report
 from tests.fakes import make_build
 from toolkit.evaluate.evaluation import Place
@@ -41,6 +43,21 @@ def test_all_of_a_package_that_turns_the_gil_on():
                  "lxml.etree, seen by hook and import; the project's line is io.py:3 -> soup/__init__.py:8",
                  "TURNED THE GIL ON <- lxml.html:41", "does not support loading in subinterpreters"):
         assert told in text
+
+
+@pytest.mark.parametrize(("version", "status", "told"), [
+    ("7.0", Status.UNKNOWN, "the newest is 7.0: unknown "), ("6.1", Status.READY, "the newest is 6.1: ready "),
+    ("7.0", Status.GIL, "the newest is 7.0: turns the GIL on ")])
+def test_newest_version_that_is_not_known_to_run_mends_nothing(version, status, told):
+    text = shown([replace(report(culprit()), newest={"lxml": (version, status)})], "lxml")
+    assert told in text
+    assert "mends" not in text
+
+
+def test_other_packages_are_left_out():
+    text = shown([report(culprit(), replace(finding(), name="other"))], "other")
+    assert "other 6.1 on 3.14t: ready" in text
+    assert "lxml 6.1" not in text
 
 
 def test_file_is_found_by_its_path():

@@ -173,7 +173,9 @@ def _newer(report: BuildReport, finding: Finding) -> str:
     version, status = report.newest[finding.name]
     if version in {"", finding.version}:
         return "; no newer version is there"
-    return f"; version {version} {_clause(status)}, too" if status.blocks else f"; version {version} mends it"
+    if status.mends:
+        return f"; version {version} mends it"
+    return f"; version {version} {_clause(status)}, too" if status.blocks else f"; of version {version} it is not known"
 
 
 def _clause(status: Status) -> str:

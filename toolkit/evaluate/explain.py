@@ -120,7 +120,7 @@ def _versions(report: BuildReport, finding: Finding) -> Iterator[str]:
     if finding.name in report.newest:
         version, status = report.newest[finding.name]
         yield f"the newest is {version or finding.version}: {status.value}" + (
-            "" if status.blocks else ", which mends it")
+            ", which mends it" if status.mends and version not in {"", finding.version} else "")
 
 
 def _culprits(report: BuildReport, finding: Finding, beside: Beside) -> Iterator[str]:

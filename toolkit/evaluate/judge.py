@@ -42,6 +42,11 @@ class Status(StrEnum):
         """Whether a program that needs the distribution is held up by it."""
         return self in {Status.GIL, Status.LOST, Status.NO_WHEEL, Status.CRASH, Status.HANG, Status.FAILS}
 
+    @property
+    def mends(self) -> bool:
+        """Whether another version that is this is a way out; one of which that is not known is none."""
+        return self in {Status.READY, Status.PURE}
+
 
 class InterpreterStatus(StrEnum):
     """What a distribution does in interpreters that have their own GIL."""

@@ -63,17 +63,18 @@ def _packages(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
 
 def _advice(build: BuildEvaluation, finding: Finding) -> str:
     assert not isinstance(build.readiness, Missing)
-    newest, _ = build.readiness.newest.get(finding.name, ("", None))
-    if finding.verdict.status is Status.GIL and newest:   # not mended by it
-        return f"{finding.name} {newest}, the newest, still turns the GIL on: ask its owners, or do without it"
+    newest, status = build.readiness.newest.get(finding.name, ("", None))
+    if finding.verdict.status is Status.GIL and newest and status:   # not mended by it
+        does = "still turns the GIL on" if status is Status.GIL else f"is no way out ({status.value})"
+        return f"{finding.name} {newest}, the newest, {does}: ask its owners, or do without it"
     return ADVICE[finding.verdict.status].format(name=finding.name)
 
 
 def _mended(build: BuildEvaluation, finding: Finding) -> str:
-    """Return the newest version when nothing of it blocks on the build, "" otherwise."""
+    """Return the newest version when it is known to run on the build, "" otherwise."""
     assert not isinstance(build.readiness, Missing)
     version, status = build.readiness.newest.get(finding.name, ("", finding.verdict.status))
-    return "" if status.blocks or version == finding.version else version
+    return version if status.mends and version != finding.version else ""
 
 
 def _mending(builds: Sequence[BuildEvaluation]) -> Iterator[str]:

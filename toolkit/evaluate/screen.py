@@ -142,7 +142,8 @@ def _newest(report: BuildReport, finding: Finding) -> str:
     version, status = report.newest[finding.name]
     if version in {"", finding.version}:
         return f"; {finding.version} is the newest"
-    return f"; {version}, the newest, {'has the same' if status.blocks else 'mends it'}"
+    same = "has the same" if status is finding.verdict.status else f"is no way out ({status.value})"
+    return f"; {version}, the newest, {'mends it' if status.mends else same}"
 
 
 def _offers(found: BuildEvaluation) -> Iterator[str]:
