@@ -50,8 +50,23 @@ def test_what_nobody_used_in_a_week_goes_although_there_is_room(place):
 def test_use_makes_young(place):
     old = place("old", days_ago=8)
     hold(old)
-    make_room(100 * GIB)
-    assert old.exists()
+    assert time.time() - (old / STAMP).stat().st_mtime < 24 * 3600
+    hold(old)   # once more is no other lock
+
+
+def test_what_this_process_uses_stays(place):
+    used = place("used", days_ago=8)
+    hold(used)
+    assert clear() == (0, 0.0)
+    assert used.exists()
+
+
+def test_nothing_is_removed_for_a_folder_that_is_linked(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "large").write_bytes(b"x" * 4096)
+    (tmp_path / "outer").mkdir()
+    (tmp_path / "outer" / "link").symlink_to(tmp_path / "inner")
+    assert size_of(tmp_path / "outer") < 4096
 
 
 def test_what_another_process_uses_stays(place):

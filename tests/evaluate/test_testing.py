@@ -17,6 +17,7 @@ from toolkit.evaluate.project import PYTEST, find_project
 from toolkit.evaluate.testing import (
     Bench,
     Shown,
+    counts,
     ending_of,
     install_project,
     needed_by,
@@ -118,6 +119,22 @@ def test_unittests_summary_is_read(make_project, monkeypatch):
             def test_skipped(self): self.skipTest("not here")
         """, tests="python -m unittest discover -q"), monkeypatch)
     assert (found.passed, found.failed, found.errors, found.skipped, found.ending) == (1, 1, 1, 1, "1")
+
+
+JUNIT = """<testsuites><testsuite tests="9" failures="2" errors="1" skipped="3"/><testsuite tests="1"/></testsuites>"""
+
+
+@pytest.mark.parametrize(("junit", "output", "told"), [
+    (JUNIT, "", (4, 2, 1, 3)), (JUNIT[:-5], "1 failed, 3 passed, 2 skipped, 1 error in 0.1s", (3, 1, 1, 2)),
+    ("", "2 errors in 0.1s", (0, 0, 2, 0)), ("", "3 passed in 9s\n5 passed in 1s\nbye", (5, 0, 0, 0)),
+    ("", "Ran 2 tests in 1s\nOK\nRan 9 tests in 0.1s\n\nFAILED (failures=2, errors=1, skipped=3)", (3, 2, 1, 3)),
+    ("", "Ran 1 test in 0.1s\n\nOK", (1, 0, 0, 0)), ("", "done", (None, None, None, None)),
+])
+def test_counts_are_of_the_last_that_was_told(tmp_path, junit, output, told):
+    (tmp_path / "junit.xml").write_text(junit)
+    (tmp_path / "output").write_text(output)
+    found = counts(tmp_path)
+    assert tuple(map(found.get, ("passed", "failed", "errors", "skipped"))) == told
 
 
 def test_command_that_does_not_tell_has_its_exit_code_alone(make_project, monkeypatch):
