@@ -192,6 +192,19 @@ def test_witness_tells_who_turned_the_gil_on_and_where_it_was_asked_for(tmp_path
             Place(file="src/app.py", line=7, what="a._c", way=("/env/a/__init__.py:1",)),))
     path.write_text('{"gil": false}\n')
     assert testing._witnessed(path, shown) == (False, (), ())
+    path.write_text('{"gil": true}\n{"gil": false}\n')   # one of several processes
+    assert testing._witnessed(path, shown) == (True, (), ())
+    path.write_text('{"gil": false}\n{"flip": "a._c"}\n')   # one that did not come to its end
+    assert testing._witnessed(path, shown) == (True, ("a._c",), ())
+    path.write_text('{"load": "a._c", "chain": [["/env/a.py", 1]]}\n')
+    assert testing._witnessed(path, shown) == (None, (), ())
+    ours = [str(testing.WITNESS / "sitecustomize.py"), 1]
+    way = [["/env/a.py", 3], ["<frozen importlib>", 2], ours, ["/env/b.py", 4]]
+    again = [[str(tmp_path / "test_app.py"), 9]]
+    told = [{"load": "a._c", "chain": [*way, *again, *again]}, {"load": "a._c", "chain": again}]
+    path.write_text("\n".join(map(json.dumps, told)))
+    assert testing._witnessed(path, shown)[2] == (
+        Place(file="test_app.py", line=9, what="a._c", way=("/env/b.py:4", "/env/a.py:3")),)
     assert testing._witnessed(tmp_path / "none", shown) == (None, (), ())
 
 
