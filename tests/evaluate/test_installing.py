@@ -64,6 +64,22 @@ def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
         "half": f"no wheel for {free.label} (1 for others, none without a GIL); its source takes what its build needs"}
 
 
+def test_lock_is_installed_at_once_although_one_of_it_needs_what_has_no_wheel(index, tmp_path, monkeypatch):
+    gil = one_that_has_pip(index, free_threaded=False)
+    make_wheel(index, "needy", "1.0", gil, {"needy.py": ""}, needs=("sourced>=1", "beside"))
+    make_wheel(index, "plain", "1.0", gil, {"plain.py": ""})
+    for version in ("1.0", "2.0"):
+        make_wheel(index, "beside", version, gil, {"beside.py": ""})   # a need of a pin that is no pin itself
+        make_wheel(index, "free", version, gil, {"free.py": ""}, needs=("plain==1.0",))
+    (index / "sourced-1.0.tar.gz").write_bytes(b"")
+    monkeypatch.setattr(installing, "_install", None)   # one run of pip for each
+    wanted = ('needy==1.0 ; python_version >= "3"', "Sourced==1.0", "plain==1.0", "free",
+              'plain ==0.1; python_version < "3"')
+    assert fill(tmp_path / "gil", gil, wanted, None, sdists=False) == {
+        "sourced": "no wheel at all; its source takes what its build needs"}
+    assert versions(tmp_path / "gil", gil) == {"needy": "1.0", "plain": "1.0", "free": "2.0", "beside": "2.0"}
+
+
 def test_pip_is_there_for_the_project_and_the_unpacked_one_is_not_harmed(index, tmp_path):
     gil = one_that_has_pip(index, free_threaded=False)
     pip = pip_of(gil, tmp_path / "gil")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 # What an installer says of a requirement without a wheel: pip, then uv.
 _MISSING = re.compile(r"(?:No matching distribution found for|Because(?: only)?) ([A-Za-z0-9][\w.-]*)")
+_NEEDS = re.compile(r"requires ([\w.-]+), which is not installed")   # pip check
 # What they say when they gave up asking: pip goes on as if there were no such package.
 _UNREACHED = re.compile(r"Retry\(total=0|Failed to fetch|Request failed after", re.IGNORECASE)
 # What made a wheel tells what its source takes; of setuptools it does not tell which compilers.
@@ -94,12 +95,36 @@ def _is_source(requirement: str) -> bool:
 def _fetch(pip: Pip, build: Build, requirements: Sequence[str], chosen: Chosen | None) -> dict[str, str]:
     """Install with several downloads at once; where that is no use, one after another."""
     found = _choose(pip, build, requirements) if chosen is None else _same(pip, build, chosen)
+    if found is None and chosen is None:
+        found = _locked(pip, build, requirements)
     if found is None:
         return _install(pip.environment, requirements, chosen, sdists=False)
     if chosen is None:
         return found
     pinned = {text.partition("==")[0] for text in chosen.pins}
     return found | _with_limits(pip.environment, [text for text in requirements if name_of(text) not in pinned], chosen)
+
+
+def _locked(pip: Pip, build: Build, requirements: Sequence[str]) -> dict[str, str] | None:
+    """Install the versions that a lock pins, whatever one of them misses; None where it is no lock, or that fails.
+
+    A resolver gives up at a pinned package that needs another one without a wheel, and each alone takes a run of pip.
+    """
+    pins = tuple(filter(_is_pin, requirements))
+    if len(pins) * 2 <= len(requirements):
+        return None
+    limits = Chosen(pins=pins)
+    if (missing := _same(pip, build, limits)) is None:
+        return None
+    missing |= _with_limits(pip.environment, [text for text in requirements if text not in pins], limits)
+    # Pins that are no whole lock have needs beside them.
+    needed = dict.fromkeys(map(normalized, _NEEDS.findall(pip.run("check"))))
+    return missing | _with_limits(pip.environment, [name for name in needed if name not in missing], limits)
+
+
+def _is_pin(requirement: str) -> bool:
+    """Return whether a requirement is one version of a package without extras, as locks have it."""
+    return re.match(r"[A-Za-z0-9][\w.-]* *==[^*,]+(;|$)", requirement) is not None
 
 
 def _choose(pip: Pip, build: Build, requirements: Sequence[str]) -> dict[str, str] | None:
@@ -125,7 +150,7 @@ def _same(pip: Pip, build: Build, chosen: Chosen) -> dict[str, str] | None:
         if pip.install([*wheels.values(), *Path(name).glob("*.whl")]):
             return None
         store.keep(Path(name).glob("*.whl"))
-    return {pin.partition("==")[0]: _why(pin, each, build, dict(chosen.made_by))
+    return {name_of(pin): _why(pin, each, build, dict(chosen.made_by))
             for pin, each in told.items() if each.problem}
 
 
