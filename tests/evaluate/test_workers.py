@@ -2,15 +2,16 @@
 
 import pytest
 
-from tests.evaluate.made_up import PROJECT, finding, imports, inside, report, workers
+from tests.evaluate.made_up import PROJECT, finding, imports, inside, report, spread, workers
 from tests.evaluate.places import build_called, one_of_each, version
 from toolkit.evaluate import workers as measuring
-from toolkit.evaluate.evaluation import Broken, Missing
+from toolkit.evaluate.evaluation import Broken, Missing, Worker
 from toolkit.evaluate.judge import InterpreterStatus, Status, refusal_in
 from toolkit.evaluate.verdict_models import conclude_interpreters
 from toolkit.evaluate.workers import measure_workers, modules_inside
-from toolkit.evaluate.workers_text import lines, takes
+from toolkit.evaluate.workers_text import growth, lines, takes
 
+LIMIT = 600.0   # seconds for what ends by itself
 # In an interpreter, where no signal handler can be set, it takes the process along.
 DEADLY = """
 import os, signal
@@ -49,7 +50,7 @@ def place(site):
 
 @pytest.mark.parametrize("label", one_of_each())
 def test_every_kind_of_worker_is_measured_with_what_loads_in_interpreters(place, label):
-    found = measure_workers(place(label), ["good", "falls", "refuses", "above", "absent"])
+    found = measure_workers(place(label), ["good", "falls", "refuses", "above", "absent"], limit=LIMIT)
     assert found.modules == ("good", "falls")
     assert [name for name, _ in found.refused] == ["refuses", "above"]
     assert all("module old.single_plain does not support loading in subinterpreters" in why for _, why in found.refused)
@@ -66,10 +67,10 @@ NEWEST = max((label for label in one_of_each(free_threaded=(False,))), key=lambd
 @pytest.mark.skipif(NEWEST is None, reason="no build with a GIL")
 def test_crash_is_blamed_on_what_was_imported_when_the_standard_library_alone_does_not(place, monkeypatch):
     python = place(NEWEST)
-    found = measure_workers(python, ["deadly"])
+    found = measure_workers(python, ["deadly"], limit=LIMIT)
     assert found == Broken(reason="crashed with SIGSEGV")
     monkeypatch.setattr(measuring, "control_modules", lambda _: ("deadly",))   # as if that did it, too
-    found = measure_workers(python, ["deadly"])
+    found = measure_workers(python, ["deadly"], limit=LIMIT)
     assert found == Missing(reason="crashed with SIGSEGV; with the standard library alone, too")
 
 
@@ -101,6 +102,23 @@ def test_times_are_told_on_a_quiet_machine_only_and_memory_always():
     assert "they waited 40 % of their time for a core" in untold
     assert list(takes(busy)) == ["each takes 9.0 MiB (a process 11.0 MiB)"]
     assert "leaves 2.5 MiB behind: make them once" in list(takes(workers(kept=2.5 * 2**20)))[1]
+    assert len(list(takes(workers(kept=2**20)))) == 2
+    assert len(list(takes(workers(kept=2**20 - 1)))) == 1
+
+
+def test_what_is_not_known_of_a_worker_is_left_out():
+    empty = Worker(start=spread(0.01), memory=None)
+    unknown = workers(run_queue=None, kept=None, modules=(), interpreter=empty, process=empty, thread=empty, bare=empty)
+    assert list(lines([inside(workers=unknown), inside(workers=Broken(reason="crashed with SIGSEGV"))])) == [
+        "3.14, importing nothing: no word on times: the system does not tell who waited for a core",
+        "3.14: not known: crashed with SIGSEGV"]
+    assert list(takes(unknown)) == []
+    assert list(takes(workers(kept=None, process=empty))) == [
+        "each takes 9.0 MiB and 180 ms to start (a process 10.0 ms)"]
+    assert (growth(empty), growth(Worker(start=spread(0.01), memory=2**20))) == ("", "+1.0 MiB")
+    (told,) = lines([inside(workers=workers(modules=("a", "b", "c")))])
+    assert told.startswith("3.14, importing a, b, c: interpreter")
+    assert told.endswith("destroying an interpreter takes 30.0 ms and leaves 0 B")
 
 
 def test_the_projects_own_module_that_interpreters_refuse_blocks_them():
