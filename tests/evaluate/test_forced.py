@@ -150,10 +150,16 @@ def test_gain_that_is_not_known_is_no_reason(value):
     assert not [each for each in next_steps((blocked(value),), CLEAN, ()) if "forced off" in each]
 
 
+def test_failure_with_the_gil_forced_off_is_a_step():
+    (_, step) = next_steps((blocked(forced(failure=FAILED, measured=NOT_DONE)),), CLEAN, ())
+    assert step == ("3.14t: it takes more than packages that declare that they can do without the GIL: with it forced "
+                    "off, the workload fails: crashed with SIGABRT")
+
+
 @pytest.mark.parametrize(("value", "words"), [
-    (forced(), "one thread takes 1.25 [1.23, 1.28] times the CPU time of 3.14; measured against 3.14 1.80x [1.76,"),
+    (forced(), "one thread takes 1.25 [1.23, 1.28] times the CPU time of 3.14 (20 rounds); measured against 3.14 1.8"),
     (forced(failure=FAILED, measured=NOT_DONE), f"the workload fails, and does not with the GIL: {FAILED}; one thread"),
-    (forced(machine=BUSY), "no word on speed: something else is running"),
+    (forced(machine=BUSY), f"no word on speed: something else is running {RULE}"),
     (NO_TIME, "not measured: no time was left in the budget"),
     (forced(by="tests", failure="the tests do not pass", cost=NOT_DONE, measured=NOT_DONE), "the tests do not pass")])
 def test_screen_says_what_was_measured_and_that_it_is_not_safe(value, words):

@@ -44,13 +44,13 @@ def _parts(forced: Forced) -> Iterator[str]:
         yield f"no word on speed: {why}"
         return
     if not isinstance(forced.cost, Missing):
-        yield _cost(forced.cost)
+        yield f"{_cost(forced.cost)} ({forced.cost.cpu.rounds} rounds)"
     elif not forced.failure:
         yield f"cost not measured: {forced.cost.reason}"
     if measured:
         yield f"measured against {forced.against} " + ", ".join(
             ratio_text(each) + (f" with {threads} threads" if threads else "") for threads, each in measured.items())
-    if isinstance(forced.measured, Missing) and not forced.failure:
+    if isinstance(forced.measured, Missing) and not forced.failure and forced.by != "tests":   # those gain nothing
         yield f"gain not measured: {forced.measured.reason}"
 
 

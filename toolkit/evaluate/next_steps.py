@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import NO_TIME, Missing, Word
+from toolkit.evaluate.evaluation import NO_TIME, Forced, Missing, Word
 from toolkit.evaluate.judge import Status
 from toolkit.evaluate.testing import told_by
 from toolkit.evaluate.verdict import worth
@@ -78,11 +78,18 @@ def _mended(build: BuildEvaluation, finding: Finding) -> str:
 
 
 def _mending(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
-    """Yield what it could bring that nothing turns the GIL on any more."""
+    """Yield what it could bring that nothing turns the GIL on any more, or that it takes more than to say so."""
     for build in builds:
+        if isinstance(build.forced, Forced) and build.forced.failure:
+            yield (f"{build.build.label}: it takes more than packages that declare that they can do without the GIL: "
+                   f"with it forced off, {_broke(build.forced)}")
         if faster := worth(build.forced):
             yield (f"{build.build.label}: weigh what it takes to keep the GIL off against what that could bring: with "
                    f"the GIL forced off, which is not safe, the workload is {faster}")
+
+
+def _broke(forced: Forced) -> str:
+    return forced.failure if forced.by == "tests" else f"the workload fails: {forced.failure}"
 
 
 def _findings(build: BuildEvaluation) -> tuple[Finding, ...]:
