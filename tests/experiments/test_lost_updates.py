@@ -125,7 +125,19 @@ def test_share_is_none_only_when_nothing_was_lost(shares, text):
 
 def made_up(build="3.14", *, starved=0, **shares):
     """Return a quick run: variant -> (share lost at 5 ms, at 1 us, verdict)."""
-    maker, model = RunMaker(rounds=3), "free-threaded" if build.endswith("t") else "threads"
+    return made_up_of({build: shares}, starved=starved)
+
+
+def made_up_of(builds, *, starved=0, rounds=3):
+    """Return a quick run of several builds."""
+    maker = RunMaker(rounds=rounds)
+    for build, shares in builds.items():
+        measure(maker, build, shares, starved)
+    return Results(maker.run(tuple(builds), options={"experiment": "lost-updates", "effort": Effort.QUICK}))
+
+
+def measure(maker, build, shares, starved):
+    model = "free-threaded" if build.endswith("t") else "threads"
     for name, (usual, short, verdict) in shares.items():
         variant, _, loop = name.partition("_")
         for interval, share in (("5ms", usual), ("1us", short)):
@@ -136,7 +148,6 @@ def made_up(build="3.14", *, starved=0, **shares):
             cell = Cell(workload="lost-updates", runner=model, workers=2, build=build,
                         parameters=(*parameters.items(), *({"check": "1"} if told else {}).items()))
             maker.measure(cell, 1e-7, starved=starved, share=share, expected=1000, lost=1000 * share, **told)
-    return Results(maker.run((build,), options={"experiment": "lost-updates", "effort": Effort.QUICK}))
 
 
 def sentences(results):
@@ -172,6 +183,43 @@ def test_sentences_follow_the_numbers(build, shares, words):
 ])
 def test_reasons_are_given_only_where_the_numbers_bear_them_out(build, shares, absent):
     assert absent not in sentences(made_up(build, **shares))
+
+
+NONE, SOME = (0.0, 0.0, "race"), (0.3, 0.3, "race")
+USUAL = {"bare": NONE, "called": SOME}
+
+
+@pytest.mark.parametrize(("builds", "said", "absent"), [
+    ({"3.13": {"bare": SOME, "called": SOME}, "3.14": USUAL}, "as it did in 2021", "no longer"),
+    ({"3.13": {"bare": NONE, "called": NONE}, "3.14": USUAL}, "3.14:", "no longer loses"),
+    ({"3.13": USUAL, "3.14t": {"bare": SOME, "called": SOME}},
+     "no longer loses anything", "as it did"),
+    ({"3.13": USUAL, "3.14t": {"bare": SOME, "called": SOME}}, "run at the same time", ";;"),
+    ({"3.14t": {"bare": SOME, "called": SOME}, "3.15t": USUAL}, "3.15t:", "at the same time"),
+    ({"3.13": {"bare": NONE, "called": (0.3, 0.5, "race")}, "3.14": USUAL}, "3.14:", "No difference"),
+    ({"3.13": {"bare": NONE, "called": (0.5, 0.3, "race")}}, "at 1 us 30 % [30, 30]", "No difference"),
+    ({"3.13": {"bare": NONE, "called": (0.3, None, "race")}, "3.14": USUAL}, "3.14:", "No difference"),
+    ({"3.13": {"bare": NONE, "called": NONE}}, "3.13:", "No difference"),
+    ({"3.13": {"bare": NONE}, "3.14": USUAL}, "3.14: 2 threads", "3.13"),
+    ({"3.13": {"bare_short": (None, 0.0, "")}, "3.14": {"bare_short": (None, 0.2, "")}},
+     "loses none on 3.13 and 20 % [20, 20] on 3.14.", "any more"),
+    ({"3.14": {"called_short": (None, 0.5, ""), "bare_short": (0.4, 0.2, "")}}, "at 1 us, loses 20 %", "0.5"),
+    ({"3.14": {"bare": (0.3, 0.3, ""), "called": SOME, "locked": (0.0, None, "clean")}},
+     "in all 1 programs without a lock, and none", "said None"),
+])
+def test_what_is_said_of_several_builds_holds_for_each(builds, said, absent):
+    text = sentences(made_up_of(builds))
+    assert said in text
+    assert absent not in text
+
+
+def test_one_round_shows_no_sameness():
+    assert "No difference" not in sentences(made_up_of({"3.14": {"bare": NONE, "called": SOME}}, rounds=1))
+
+
+def test_starved_runs_tell_no_share_but_the_checkers_word():
+    text = sentences(made_up("3.14", starved=3, bare=NONE, locked=(0.0, None, "clean"), bare_short=(None, 0.2, "")))
+    assert text.startswith("The race checker reports the race in all 1 programs without a lock, and none in the 1")
 
 
 def test_checker_is_not_praised_when_it_was_wrong():
