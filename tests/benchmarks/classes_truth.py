@@ -60,7 +60,7 @@ def package_in(environment: Path, name: str) -> Package | None:
 def _package(environment: Path, site: Path, files: list[str]) -> Package:
     shown = "import json, importlib.machinery as m; print(json.dumps(m.EXTENSION_SUFFIXES))"
     suffixes = json.loads(subprocess.check_output([environment / "bin" / "python", "-I", "-c", shown]))
-    folders = {file.rpartition("/")[0] for file in files if file.endswith("/__init__.py")}
+    folders = {file.rpartition("/")[0] for file in files if re.search(r"/__init__\.([^/]*\.)?(py|so)$", file)}
     found = Package(compiled=any(file.endswith(".so") for file in files))
     for file in files:
         suffix = next((each for each in [*sorted(suffixes, key=len, reverse=True), ".py"] if file.endswith(each)), "")
@@ -73,7 +73,8 @@ def _package(environment: Path, site: Path, files: list[str]) -> Package:
         if suffix != ".py":
             symbols = subprocess.run(["nm", "-D", "--defined-only", site / file], capture_output=True, text=True,
                                      check=False).stdout
-            if not re.search(rf" (PyInit|PyModExport)_{last}$", symbols, re.MULTILINE):
+            # `apsw/__init__.so` has the hook of `apsw`.
+            if not re.search(rf" (PyInit|PyModExport)_{parts[-1]}$", symbols, re.MULTILINE):
                 continue
             found.extensions[name] = str(site / file)
         outermost = last == "__init__" and not any("/".join(parts[:depth]) in folders for depth in range(1, len(parts)))
