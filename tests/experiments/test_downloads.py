@@ -11,7 +11,7 @@ from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker
 from toolkit.experiments.base import Effort
 from toolkit.experiments.downloads import Downloads
-from toolkit.experiments.downloads_claims import knee, knee_text
+from toolkit.experiments.downloads_claims import knee, knee_text, rows_of
 from toolkit.experiments.programs import downloads as program
 from toolkit.experiments.results import Results
 from toolkit.measure.frame import StoppedError
@@ -132,21 +132,31 @@ def test_knee_at_the_end_is_none():
     assert knee_text({}) == "-"
 
 
-def made_up(threads, asyncio, *, build="3.14", cost=0.001, rounds=8):
+def made_up(threads, asyncio, *, build="3.14", **others):
     """Return a run with these seconds of 5, 20 and 100 threads, and of 100 requests at a time with asyncio."""
+    return made_up_of({build: (threads, asyncio)}, **others)
+
+
+def made_up_of(builds, *, rounds=8, **others):
     maker = RunMaker(rounds=rounds)
+    for build, (threads, asyncio) in builds.items():
+        measure(maker, build, threads, asyncio, **others)
+    return Results(maker.run(tuple(builds), options={"experiment": "downloads", "effort": Effort.QUICK}))
+
+
+def measure(maker, build, threads, asyncio, *, cost=0.001, starved=0, latency="20ms"):
     pool = "free-threaded" if build.endswith("t") else "threads"
 
     def cell(model, workers):
-        return Cell(workload="downloads", runner=model, workers=workers, build=build, parameters=(("latency", "20ms"),))
+        return Cell(workload="downloads", runner=model, workers=workers, build=build,
+                    parameters=(("latency", latency),))
 
     measured = {"pages": 200, "cpu_per_page": cost, "threads": 5, "pss": 2e7, "added": 1e6}
     for workers, seconds in zip((5, 20, 100), threads, strict=True):
-        maker.measure(cell(pool, workers), seconds, **measured)
+        maker.measure(cell(pool, workers), seconds, starved=starved, **measured)
     maker.twin(cell(pool, 5), threads[0])
-    maker.measure(cell("asyncio", 100), asyncio, **measured)
+    maker.measure(cell("asyncio", 100), asyncio, starved=starved, **measured)
     maker.skip(cell("loops", 100), "aiohttp cannot be installed: no wheel for this build")
-    return Results(maker.run((build,), options={"experiment": "downloads", "effort": Effort.QUICK}))
 
 
 @pytest.mark.parametrize(("asyncio", "words"), [
@@ -158,6 +168,27 @@ def test_sentences_follow_the_numbers(asyncio, words):
     assert "stops gaining at 20 threads" in pool
     assert "20 requests in flight keep it busy" in pool   # 20 ms of latency over 1 ms of CPU time
     assert words in loop
+
+
+def test_each_build_has_sentences_of_its_own():
+    results = made_up_of({"3.13": ((0.9, 0.3, 0.2), 0.1), "3.14": ((0.9, 0.21, 0.2), 0.25)})
+    first, first_loop, second, second_loop = Downloads().findings(results)
+    assert first.startswith("3.13, pages of 20 ms: the pool still gains at 100 threads")
+    assert second.startswith("3.14, pages of 20 ms: the pool stops gaining at 20 threads")
+    assert "as the source says" in first_loop
+    assert "not seen here" in second_loop
+
+
+def test_nothing_is_said_of_what_has_no_number():
+    assert list(Downloads().findings(made_up((0.9, 0.21, 0.2), 0.1, starved=8))) == []
+
+
+def test_rows_are_of_one_latency():
+    maker = RunMaker(rounds=3)
+    measure(maker, "3.14", (0.9, 0.3, 0.2), 0.1)
+    measure(maker, "3.14t", (0.9, 0.3, 0.2), 0.1, latency="200ms")
+    results = Results(maker.run(("3.14", "3.14t"), options={"experiment": "downloads", "effort": Effort.QUICK}))
+    assert {model for model, _ in rows_of(results, "200ms")} == {"free-threaded", "asyncio", "loops"}
 
 
 def test_free_threads_have_no_lock_to_keep_busy():
