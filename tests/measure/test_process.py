@@ -28,6 +28,12 @@ def run(function, folder, *, payload="0", runner="serial", workers=1, python=sys
     return measure(make_spec(folder, user, runner=runner, workers=workers, **changes), python)
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """What ends by itself has ended, however late the machine lets it."""
+    monkeypatch.setattr(process, "TEARDOWN_SECONDS", 300.0)
+
+
 @pytest.fixture(params=BUILDS)
 def python(request):
     return python_of(request.param)
