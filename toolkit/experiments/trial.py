@@ -19,7 +19,7 @@ from toolkit.units import parse_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-READY_SECONDS = 30.0  # for a helper to start beside a busy machine
+READY_SECONDS = 120.0  # for a helper to start beside a busy machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from toolkit.errors import BuildError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-READY_SECONDS = 30.0  # a loaded machine starts slowly; a server that never says its address must not hang the run
+READY_SECONDS = 120.0  # a loaded machine starts slowly; a server that never says its address must not hang the run
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CLIENT = "toolkit.experiments.load.echo_client"
 BURNERS = {"free-threaded": "threads"}   # by model where the names differ
 LOAD_SHARE = 0.5        # of one request after the other: at all of it, requests would only queue
-ANSWER_SECONDS = 15.0   # beyond a loop's bound: the client's patience, and the turns that this process waits for
+ANSWER_SECONDS = 35.0   # beyond a loop's bound: the client's patience, and the turns that this process waits for
 MODERATE = 5e-3         # the default switch interval, for what happens around the loops
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from toolkit.experiments.trial import Trial
 
-START_SECONDS = 30.0    # for the target to start and to be where it is to be interrupted, beside a busy machine
+START_SECONDS = 60.0    # for the target to start and to be where it is to be interrupted, beside a busy machine
 SETTLE_SECONDS = 0.02   # after the main thread said that it begins: several switch intervals
 BLIND_SECONDS = 0.25    # likewise, where the system does not tell whether it has blocked
 POLL_SECONDS = 0.001    # how often the page is read; the times in it are the target's own
