@@ -20,9 +20,11 @@ from tests.evaluate.made_up import (
     ratio,
     report,
     suite,
+    workers,
 )
 from tests.fakes import make_build
 from toolkit.evaluate.evaluation import (
+    NO_TIME,
     Contention,
     Cost,
     InterpretersEvaluation,
@@ -285,19 +287,27 @@ def test_only_what_is_faster_is_told_as_a_gain():
     ([InterpreterStatus.UNKNOWN, InterpreterStatus.LOST], Word.INCONCLUSIVE),
 ])
 def test_subinterpreters(statuses, word):
-    verdict = conclude_interpreters(inside(*(finding(Status.READY, status) for status in statuses)), QUIET)
+    findings = (finding(Status.READY, status) for status in statuses)
+    verdict = conclude_interpreters(inside(*findings, workers=workers()), QUIET)
     assert (verdict.target, verdict.word) == ("subinterpreters on 3.14", word)
 
 
-def test_subinterpreters_without_a_workload_show_that_packages_load_and_no_more():
-    verdict = conclude_interpreters(inside(finding()), QUIET)
-    assert (verdict.reasons, verdict.confidence) == (
-        ("1 package loads in interpreters with a GIL of their own",), "medium")
+def test_subinterpreters_without_a_workload_show_that_everything_loads_and_no_more():
+    verdict = conclude_interpreters(inside(finding(), workers=workers()), QUIET)
+    assert (verdict.reasons[0], verdict.confidence) == (
+        "1 package loads in interpreters with a GIL of their own", "medium")
     assert verdict.unexercised == ("the project's own code in subinterpreters: not asked for",)
-    assert conclude_interpreters(inside(finding(), finding()), QUIET).reasons[0].startswith("2 packages load")
-    assert conclude_interpreters(inside(), QUIET).reasons == ("no package is in the way",)
+    two, none = (conclude_interpreters(inside(*each, workers=workers()), QUIET) for each in ([finding()] * 2, []))
+    assert two.reasons[0].startswith("2 packages load")
+    assert none.reasons[0] == "no package is in the way"
     few = conclude_interpreters(inside(finding(), measured=ratio(1.02, rounds=2)), QUIET)
-    assert (few.word, few.reasons) == (Word.READY, verdict.reasons)
+    assert (few.word, few.reasons) == (Word.READY, verdict.reasons[:1])
+
+
+def test_subinterpreters_in_which_nothing_of_the_project_was_tried_are_not_ready():
+    verdict = conclude_interpreters(inside(finding(), workers=NO_TIME), QUIET)
+    assert (verdict.word, verdict.reasons) == (Word.INCONCLUSIVE, (
+        "nothing of the project itself was tried in them: no time was left in the budget",))
 
 
 def test_what_fails_in_subinterpreters_has_its_reason():
@@ -328,8 +338,8 @@ def test_subinterpreters_not_looked_at():
 def test_package_that_loses_its_c_code_is_charged_with_its_own_modules_alone():
     refused = (imports(*(load(name=name, file="", error=REFUSED) for name in ("yarl.quoting", "lxml.etree"))),)
     lost = replace(lxml(), interpreters=InterpreterStatus.LOST, seen=replace(lxml().seen, interpreters=refused))
-    reasons = conclude_interpreters(inside(lost), QUIET).reasons
-    assert reasons == ("lxml 6.1 loses its C code: lxml.etree refuses",)
+    reasons = conclude_interpreters(inside(lost, workers=workers()), QUIET).reasons
+    assert reasons[0] == "lxml 6.1 loses its C code: lxml.etree refuses"
 
 
 def test_subinterpreters_by_a_measured_workload_are_sure():

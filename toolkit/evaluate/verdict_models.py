@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import Broken, Conclusion, Missing, Word, Workers
+from toolkit.evaluate.evaluation import NO_TIME, Broken, Conclusion, Missing, Word, Workers
 from toolkit.evaluate.judge import REFUSED, InterpreterStatus
 from toolkit.evaluate.verdict import WORTH, may_tell_speed, named
 from toolkit.evaluate.workers_text import takes
@@ -38,6 +38,8 @@ def conclude_interpreters(found: InterpretersEvaluation, machine: MachineFacts |
         word, reasons = Word.INCONCLUSIVE, [_in_interpreters(each) for each in unknown]
     elif slow:
         word, reasons = Word.NOT_WORTH_IT, slow
+    elif found.workers == NO_TIME and isinstance(found.measured, Missing):
+        word, reasons = Word.INCONCLUSIVE, [f"nothing of the project itself was tried in them: {found.workers.reason}"]
     elif lost:
         word, reasons = Word.WITH_COST, [*(_in_interpreters(each) for each in lost), *gain, *price]
     else:
