@@ -17,6 +17,7 @@ from toolkit.errors import ToolkitError
 from toolkit.experiments.aggregator import THEN, Aggregator
 from toolkit.experiments.aggregator_claims import LOADS, POOL
 from toolkit.experiments.base import Effort, Setting
+from toolkit.experiments.libraries import SLOW_PARSER
 from toolkit.experiments.load.http_answers import merged
 from toolkit.experiments.programs import aggregator as program
 from toolkit.experiments.programs.web import allow_open_files
@@ -181,7 +182,7 @@ def _blocking():
     return aggregator_blocking
 
 
-def made_up(pool, loop, *, build="3.14", cost=0.004, rounds=8, **metrics):
+def made_up(pool, loop, *, build="3.14", cost=0.004, rounds=8, starved=0, **metrics):
     """Return a run in which a pool of threads and asyncio answer these shares of the requests of the heavy load."""
     maker = RunMaker(rounds=rounds)
     name = "free-threaded" if build.endswith("t") else "threads"
@@ -192,7 +193,7 @@ def made_up(pool, loop, *, build="3.14", cost=0.004, rounds=8, **metrics):
         answered = {"cpu_per_answer": cost} if success else {}
         usual = {"p50": 0.2, "p90": 0.3, "p99": 0.4, "max": 0.5, "growth": 1.0, "cores": 0.5, "threads": 3,
                  "helper_cores": 0.2, "success": success, **answered}
-        maker.measure(cells[model], 0.2, **usual | (metrics if model == name else {}))
+        maker.measure(cells[model], 0.2, starved=starved, **usual | (metrics if model == name else {}))
     maker.twin(cells[name], 0.2)
     maker.skip(cells["gevent"], "gevent cannot be installed: no wheel for this build")
     return Results(maker.run((build,), options={"experiment": "aggregator", "effort": Effort.QUICK}))
@@ -204,6 +205,8 @@ def made_up(pool, loop, *, build="3.14", cost=0.004, rounds=8, **metrics):
     (0.5, 1.0, "not as badly as the source says"),
     (0.5, 0.5, "neither is up to it"),
     (0.0, 0.0, "neither is up to it"),
+    (0.95, 0.95, "threads answer none is not seen here"), (0.94, 0.94, "neither is up to it"),
+    (0.05, 0.95, "as the source says"), (0.06, 0.95, "not as badly as the source says"),
 ])
 def test_sentence_follows_the_numbers(pool, loop, words):
     said = " ".join(Aggregator().findings(made_up(pool, loop)))
@@ -215,8 +218,26 @@ def test_cores_that_the_load_takes_are_said():
     _, cost, _ = Aggregator().findings(made_up(1.0, 1.0, cost=0.004))
     assert "192 a second take 0.77 and 0.77 cores" in cost   # 192 x 4 ms
     assert "the threads are near that" in cost
+    _, cost, _ = Aggregator().findings(made_up(1.0, 1.0, cost=0.0035))   # 0.67 cores
+    assert "both stay below that" in cost
     _, free, _ = Aggregator().findings(made_up(1.0, 1.0, build="3.14t"))
     assert "wherever there are some" in free
+
+
+@pytest.mark.parametrize(("pool", "growth", "falls"), [(0.06, 2.1, 1), (0.05, 2.1, 0), (0.06, 2.0, 0)])
+def test_latency_that_grows_is_said_where_something_is_answered(pool, growth, falls):
+    results = made_up(pool, 1.0, growth=growth)
+    assert " ".join(Aggregator().findings(results)).count("Their latency grew meanwhile") == falls
+    assert shown(results).count(f"latency grew {growth}x") == falls
+
+
+def test_slow_parser_is_a_doubt():
+    assert SLOW_PARSER[:40] in shown(made_up(1.0, 1.0, parser="Python"))
+    assert SLOW_PARSER[:40] not in shown(made_up(1.0, 1.0, parser="C"))
+
+
+def test_nothing_is_said_of_what_has_no_number():
+    assert list(Aggregator().findings(made_up(1.0, 1.0, starved=8))) == []
 
 
 def test_missing_library_is_skipped_with_a_way_to_get_it():
