@@ -1,5 +1,7 @@
 """Environments filled by the pip of a build from wheels made here: no registry, real installs."""
 
+import os
+import time
 from dataclasses import replace
 
 import pytest
@@ -124,8 +126,22 @@ def test_wheels_of_every_build_are_kept_apart_from_those_of_one(index, tmp_path)
     assert (list(Store(gil).find(["c==1"])), list(Store(free).find(["c==1"]))) == ([], ["c==1"])
 
 
+def test_wheels_of_yesterday_are_fetched_again(index, tmp_path):
+    gil = replace(one_that_has_pip(index, free_threaded=False), version="3.14.0")
+    store = Store(gil)
+    for name in ("old", "new"):
+        (index / f"{name}-1.0-py3-none-any.whl").touch()
+    store.keep(index.glob("*.whl"))
+    old = next(tmp_path.rglob("old-1.0*.whl"))
+    os.utime(old, (time.time() - 25 * 3600,) * 2)
+    assert list(store.find(("old==1.0", "new==1.0", "new==1!!"))) == ["new==1.0"]
+    store.remove_old()
+    assert [path.name for path in tmp_path.rglob("*.whl")] == ["new-1.0-py3-none-any.whl"]
+
+
 def test_files_of_a_version():
     files = ["Fast_JSON-1.0-py3-none-any.whl", "fast_json-1.0.0.tar.gz", "fast_json-1.1.tar.gz", "fast.whl", "x.zip"]
     assert of_version(files, "fast-json==1.0 ; os_name == 'posix'") == files[:2]
     assert of_version(files, "Fast.Json[extra]") == files[2:3]   # the newest
+    assert of_version(files, "fast-json==9") == of_version(files, "fast-json==old") == of_version((), "fast-json") == []
     assert of_version(files, "other==1.0") == of_version(files, "other") == []
