@@ -182,14 +182,14 @@ def _blocking():
     return aggregator_blocking
 
 
-def made_up(pool, loop, *, build="3.14", cost=0.004, rounds=8, starved=0, **metrics):
+def made_up(pool, loop, *, build="3.14", cost=0.004, rounds=8, starved=0, sync=0.0, **metrics):
     """Return a run in which a pool of threads and asyncio answer these shares of the requests of the heavy load."""
     maker = RunMaker(rounds=rounds)
     name = "free-threaded" if build.endswith("t") else "threads"
     load = (("users", LOADS[-1].users), ("rate", LOADS[-1].rate))
     cells = {model: Cell(workload="aggregator", runner=model, workers=workers, build=build, parameters=load)
              for model, workers in ((name, POOL), ("asyncio", 1), ("sync", 1), ("gevent", 1))}
-    for model, success in ((name, pool), ("asyncio", loop), ("sync", 0.0)):
+    for model, success in ((name, pool), ("asyncio", loop), ("sync", sync)):
         answered = {"cpu_per_answer": cost} if success else {}
         usual = {"p50": 0.2, "p90": 0.3, "p99": 0.4, "max": 0.5, "growth": 1.0, "cores": 0.5, "threads": 3,
                  "helper_cores": 0.2, "success": success, **answered}
@@ -238,6 +238,9 @@ def test_slow_parser_is_a_doubt():
 
 def test_nothing_is_said_of_what_has_no_number():
     assert list(Aggregator().findings(made_up(1.0, 1.0, starved=8))) == []
+    said = " ".join(Aggregator().findings(made_up(1.0, 0.0, sync=0.06)))   # what answers nothing costs nothing
+    assert "an answer takes" not in said
+    assert "one back end after the other" not in said
 
 
 def test_missing_library_is_skipped_with_a_way_to_get_it():
