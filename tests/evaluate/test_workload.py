@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluate.made_up import QUIET
+from tests.evaluate.made_up import PROJECT, QUIET
 from tests.evaluate.places import at_hand, build_called, one_of_each
+from tests.fakes import make_build
 from toolkit.evaluate import workload
 from toolkit.evaluate.doctor import reference_of
 from toolkit.evaluate.evaluation import NO_TIME, Missing, Pool
-from toolkit.evaluate.machine import Spin
+from toolkit.evaluate.machine import Calibration, Spin
 from toolkit.evaluate.programs.calls import NoWorkError, call_often, function_called, refuse_unawaited
 from toolkit.evaluate.project import find_project
 from toolkit.evaluate.speed import Speed
@@ -153,6 +154,88 @@ def test_function_that_fails_with_the_gil_is_not_tried_elsewhere(measurer, pair,
     asked.clear()
     measurer("exits.py")
     assert sorted(asked) == sorted(each.label for each in pair)
+
+
+METRICS = {"rss": 5e6, "import": 0.5, "queued": 0.25, "pools": "OpenBLAS=2 OpenMP=4"}
+
+
+def measured(**changes):
+    return Answer(kind="measured", reason="", output="", fields={
+        "seconds": 2.0, "cpu": [1.5], "starved": False, "gil_end": False, "metrics": METRICS} | changes)
+
+
+@pytest.fixture
+def answered(monkeypatch):
+    """Give a function that measures a function in a round of made-up answers, by build, and returns what was asked."""
+    monkeypatch.setattr(workload, "usable_cores", lambda: 2)
+    monkeypatch.setattr(workload, "MOST_ROUNDS", 1)
+
+    def measure(answer, *, kind="function", left=lambda: 100.0):
+        asked = []
+        monkeypatch.setattr(workload, "run_child", lambda _, spec, __: (asked.append(spec), answer(spec))[1])
+        benches = {label: Bench(build=label, python=Path("python"), folders=()) for label in ("3.14t", "3.14")}
+        made = WorkloadMeasurer(PROJECT, Workload(kind=kind, name="app:busy"), benches,
+                                {label: make_build(label) for label in benches}, left=left, say=lambda _: None)
+        made.calibration = Calibration(lambda cores: Spin(cores=cores, effective=cores, ran=2, waited=0, lasted=1))
+        made.measure()
+        return made, asked
+
+    return measure
+
+
+def test_what_a_process_tells_is_kept_by_round(answered):
+    made, _ = answered(lambda spec: measured(starved=spec.build == "3.14", gil_end=True, gil_culprit="a._b"))
+    found, twin = made.found[Cell("3.14t", 2)], made.found[Cell("3.14", 2)]
+    assert (found.wall, found.cpu, found.idle, found.rss, found.imports, found.pools) == (
+        {0: 2.0}, {0: 1.5}, {0: 0.25}, [5e6], [0.5], {"OpenBLAS": 2, "OpenMP": 4})
+    assert (twin.wall, twin.cpu) == ({}, {0: 1.5})   # starved: CPU time is known all the same
+    assert (found.flipped, twin.flipped) == ("the GIL was on at the end of the workload: a._b turned it on", "")
+    assert set(made.found) == {*(Cell(label, count) for label in ("3.14t", "3.14") for count in (1, 2)),
+                               Cell("3.14", 2, "subinterpreters"), Cell("3.14", 2, "processes")}
+
+
+def test_busy_threads_are_never_idle(answered):
+    made, _ = answered(lambda _: measured(cpu=[3.0]))
+    assert made.found[Cell("3.14t", 2)].idle == {0: 0.0}
+
+
+@pytest.mark.parametrize(("call", "queued", "import_", "calls", "patience"), [
+    (0.01, 0.0, 0.5, 50, 60.0),       # half a second of calls
+    (0.011, 0.0, 0.5, 46, 60.0),      # as many for each of two threads
+    (0.012, 0.5, 0.5, 84, 60.0),      # what it waited for a core is no time of a call, a tenth of it at least
+    (3.0, 0.0, 2.0, 2, 100.0),        # 20 times import and call
+    (30.0, 0.0, 2.0, 2, 300.0),
+])
+def test_calls_fill_a_pass_and_a_hang_is_known_by_them(answered, call, queued, import_, calls, patience):
+    def answer(spec):
+        return measured(seconds=call * spec.scales["calls"],
+                        metrics=METRICS | {"queued": queued, "import": import_})
+
+    _, asked = answered(answer)
+    assert asked[0].build == "3.14"   # with the GIL
+    assert (asked[0].scales["calls"], asked[-1].scales["calls"]) == (1, calls)
+    assert asked[-1].progress_timeout == pytest.approx(patience)
+
+
+@pytest.mark.parametrize(("left", "patience"), [(10.0, 60.0), (100.0, 100.0), (1000.0, 300.0)])
+def test_script_that_is_silent_costs_what_is_left_at_most(answered, left, patience):
+    _, asked = answered(lambda _: measured(), kind="script", left=lambda: left)
+    assert {(spec.progress_timeout, spec.scales["calls"]) for spec in asked} == {(patience, 1)}
+
+
+def test_model_that_a_build_does_not_have_is_no_failure_of_the_workload(answered):
+    def answer(spec):
+        lacking = Answer(kind="unavailable", reason="no interpreters; raise --timeout", fields={}, output="")
+        return lacking if spec.model == "subinterpreters" else measured()
+
+    found = answered(answer)[0].found[Cell("3.14", 2, "subinterpreters")]
+    assert (found.failure, found.unavailable) == ("no interpreters", True)
+
+
+def test_hang_of_several_threads_says_what_it_may_be():
+    hang = Answer(kind="hang", reason="no progress for 60 s; raise --timeout to wait longer", fields={}, output="")
+    assert workload._why(hang, Cell("3.14t", 1)) == "no progress for 60 s"
+    assert workload._why(hang, Cell("3.14t", 2)).endswith("; its threads are in each other's way, or wait for ever")
 
 
 def test_async_def_is_run_to_its_end(monkeypatch):
