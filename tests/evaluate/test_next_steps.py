@@ -70,6 +70,12 @@ def test_failing_tests_and_tests_not_run():
         "3.14t: evaluate once more, within a larger --budget: what was installed is kept",)
 
 
+def test_tests_that_were_not_done_in_time_ask_for_more_time():
+    late = suite(passed=None, failed=None, ending="unfinished: not done within 54 s")
+    assert steps(found(tests=late)) == (
+        "3.14t: evaluate once more, within a larger --budget: what was installed is kept",)
+
+
 def test_tests_that_do_not_start_are_one_step_with_what_they_said():
     broken = suite(passed=None, failed=None, ending="4", output="E   ModuleNotFoundError: No module named 'httpbin'")
     (step,) = steps(found(tests=broken, reference_tests=broken), found(tests=broken, reference_tests=broken))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.evaluate.evaluation import NO_TIME, Forced, Missing, Word
 from toolkit.evaluate.judge import Status
-from toolkit.evaluate.testing import told_by
+from toolkit.evaluate.testing import UNFINISHED, told_by
 from toolkit.evaluate.verdict import worth
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _races(races: Races | Missing) -> Iterator[str]:
 
 def _tests(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
     for build in builds:
-        if build.tests == NO_TIME:
+        if build.tests == NO_TIME or _unfinished(build.tests):
             yield f"{build.build.label}: evaluate once more, within a larger --budget: what was installed is kept"
             continue
         if isinstance(build.tests, Missing):
@@ -117,6 +117,10 @@ def _tests(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
             yield f"{build.build.label}: look at the failing tests"
         elif build.tests.ending not in {"0", "1"} and build.tests.ending.isdecimal() and not build.tests.passed:
             yield from _start(build.tests)
+
+
+def _unfinished(tests: TestRun | Missing) -> bool:
+    return not isinstance(tests, Missing) and tests.ending.startswith(UNFINISHED)
 
 
 def _start(tests: TestRun) -> Iterator[str]:
