@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import uuid
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +20,7 @@ from toolkit.experiments.programs import signals as program
 from toolkit.experiments.programs import signals_target
 from toolkit.experiments.results import Results
 from toolkit.experiments.signals import Signals
+from toolkit.experiments.signals_findings import _why_late
 from toolkit.measure.frame import StoppedError
 from toolkit.model import Cell
 from toolkit.report.document import Document
@@ -199,6 +201,9 @@ def test_table_counts_signals_that_were_not_handled():
     ({"lock_at_once_0": (5e-3, None, 1), "lock_at_once_2": (5e-3, 5e-3, 2), "join_2": (5e-3, None, 3)},
      ["3.14: 9 of 24 signals", "3.14t: 6 of 12 signals"], "of 36"),
     ({"calls_0": (0.05, 0.05, 2), "beside_calls_0": (0.05, 0.05, 0)}, [], "in a C call"),
+    ({"calls_0": (0.05, 0.05, 0), "beside_calls_0": (0.05, 0.05, 2)}, [], "in a C call"),
+    ({"calls_0": (None, 0.05, 0), "beside_calls_0": (0.05, 0.05, 0)}, ["3.14t: in a C call"], "3.14: in"),
+    ({"calls_0": (0.05, 0.05, 0), "beside_calls_0": (None, 0.05, 0)}, ["3.14t: in a C call"], "sorts"),
     ({"calls_0": (0.05, 0.05, 0), "beside_calls_0": (0.011, 0.009, 0)}, ["as it holds the GIL", "does not matter."],
      "unless"),
     ({"calls_0": (0.05, 0.05, 0), "beside_calls_0": (0.009, 0.011, 0)}, ["3.14: in a C call of about"], "does"),
@@ -214,6 +219,23 @@ def test_sentences_follow_the_numbers(cells, words, absent):
     for each in words:
         assert each in text
     assert absent not in text
+
+
+def why_late(*told):
+    """`told`: is the GIL off, what a call in another thread delays, and one that holds a list; one's own delays 1.0."""
+    return _why_late([
+        (SimpleNamespace(free_threaded=free), *(each and SimpleNamespace(typical=each) for each in (1.0, beside, same)))
+        for free, beside, same in told])
+
+
+@pytest.mark.parametrize(("told", "absent"), [
+    ([(False, 0.5, None), (False, 0.1, None)], "holds the GIL"), ([(True, 0.1, None), (True, 0.5, None)], "not matter"),
+    ([(True, 0.1, 0.5), (True, 0.1, 0.1)], "unless"), ([(True, 0.1, None), (False, 0.5, 0.5)], "unless"),
+    ([(True, 0.5, None)], "holds the GIL"),
+])
+def test_reason_is_given_only_where_all_builds_bear_it_out(told, absent):
+    assert absent not in why_late(*told)
+    assert "unless it holds a lock" in why_late((False, 0.5, 0.1), (True, 0.1, 0.5), (True, 0.1, None))
 
 
 def test_pictures_show_what_was_measured():
