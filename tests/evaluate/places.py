@@ -11,7 +11,9 @@ import pytest
 from toolkit.builds.find import find_builds
 from toolkit.builds.pairing import minor_of
 from toolkit.evaluate.distributions import installed, site_folders
+from toolkit.evaluate.machine import Calibration
 from toolkit.evaluate.scratch import Scratch
+from toolkit.evaluate.verdict import may_tell_speed
 
 SOURCE = Path(__file__).with_name("variants.c")
 COMPILER = shutil.which("gcc") or shutil.which("cc")
@@ -40,6 +42,12 @@ def build_called(label):
 
 def version(build):
     return tuple(int(part) for part in minor_of(build).split("."))
+
+
+def skip_when_busy(missed):
+    """Skip the test where the machine has no two cores to give now: then nobody can say that two threads meet."""
+    if not may_tell_speed(machine := Calibration().facts()):
+        pytest.skip(f"{missed}: {machine}")
 
 
 def compiled(build, folder):

@@ -207,7 +207,7 @@ def test_what_the_standard_library_does_to_an_interpreter_is_not_the_packages_fa
     place.add("dates", package("dates", DATES, "multi_best"))
     scratch = place.scratch()
     monkeypatch.setattr(doctor, "prepare", lambda *_: {label: scratch})
-    options = Options(interpreters=True)
+    options = Options(limit=LIMIT, interpreters=True)
     (found,) = diagnose(Request(requirements=("dates",)), [build_called(label)], at_hand(), options)
     (dates,) = found.findings
     assert (dates.verdict.status, dates.interpreters) == (Status.READY, InterpreterStatus.OK)

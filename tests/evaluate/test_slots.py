@@ -113,9 +113,10 @@ def test_interpreters_load_what_says_that_it_supports_their_own_gil(label, files
     assert all(run.imported == first.imported for run in runs)
 
 
+LIMITS = (2.0, 20.0, 120.0)     # seconds for one file: more where a busy machine has not let the others answer
 BREAKS = {
     "hook_crashes": "crashed: SIGSEGV",
-    "hook_hangs": "did not return within 2 s",
+    "hook_hangs": "did not return within",
     "hook_exits": "exit code 0",
     "hook_raises": "ImportError: no licence",
     "hook_returns_raw": "nothing that is initialised",
@@ -130,8 +131,12 @@ def test_a_hook_that_breaks_is_an_answer_and_costs_its_file_alone(label, files, 
     named = {**BREAKS, **({"export_no_abi": "no Py_mod_abi"} if version(build) >= (3, 15) else {})}
     (tmp_path / "empty.so").write_bytes(b"no library at all")
     asked = [*files(label, named), ("empty", str(tmp_path / "empty.so")), *files(label, ["multi_best"])]
-    found = {each.name: each for each in read_extensions(Path(build.executable), asked, limit=2.0)}
+    for limit in LIMITS:
+        found = {each.name: each for each in read_extensions(Path(build.executable), asked, limit=limit)}
+        if [name for name, each in found.items() if "did not return" in each.problem] == ["hook_hangs"]:
+            break
     assert {name: text for name, text in named.items() if text not in found[name].problem} == {}
+    assert f"within {limit:g} s" in found["hook_hangs"].problem
     assert found["empty"].problem.startswith("OSError")
     assert all(each.init is None for name, each in found.items() if name != "multi_best")
     assert found["multi_best"].init == MULTI
