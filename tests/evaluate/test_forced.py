@@ -1,12 +1,14 @@
 """The GIL forced off where something turned it on: real extension modules, and made-up numbers in words."""
 
 from dataclasses import replace
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
 
-from tests.evaluate.made_up import CLEAN, NOT_DONE, QUIET, evaluation, found, lxml, ratio, report, suite
+from tests.evaluate.made_up import CLEAN, NOT_DONE, PROJECT, QUIET, evaluation, found, lxml, ratio, report, suite
 from tests.evaluate.places import at_hand, build_called, compiled, one_of_each
+from tests.fakes import make_build
 from toolkit.evaluate import suite_cost, workload
 from toolkit.evaluate.doctor import reference_of
 from toolkit.evaluate.evaluation import NO_TIME, Cost, Forced, Missing, Word
@@ -20,6 +22,7 @@ from toolkit.evaluate.screen import document
 from toolkit.evaluate.speed import Sections, Speed
 from toolkit.evaluate.testing import Bench
 from toolkit.evaluate.verdict import conclude
+from toolkit.evaluate.workload import Workload, WorkloadMeasurer
 from toolkit.report.terminal import render
 
 APP = """
@@ -116,6 +119,17 @@ def test_tests_alone_are_run_with_the_gil_forced_off(compare):
 @pytest.mark.parametrize("name", ["app:work", None])
 def test_without_time_left_it_says_so(compare, name):
     assert compare(name, left=0.001 if name else 0.0).forced == NO_TIME
+
+
+def test_time_that_runs_out_meanwhile_ends_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(workload, "Calibration", lambda: Calibration(lambda _: SPIN))
+    builds = {label: make_build(label) for label in ("3.14t", "3.14")}
+    benches = {label: Bench(build=label, python=tmp_path / "none", folders=()) for label in builds}
+    left = chain([1.0], repeat(0.0))
+    made = WorkloadMeasurer(PROJECT, Workload(kind="script", name="load.py"), benches, builds,
+                            left=lambda: next(left), say=lambda _: None, forced=True)
+    made.measure()
+    assert Speed(made, QUIET).forced("3.14t", "3.14") == NO_TIME
 
 
 def test_nothing_is_forced_where_nothing_turned_the_gil_on():

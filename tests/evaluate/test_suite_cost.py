@@ -7,6 +7,7 @@ import pytest
 
 from tests.evaluate.made_up import NOT_DONE, PROJECT, suite
 from toolkit.evaluate import suite_cost
+from toolkit.evaluate.evaluation import Missing
 from toolkit.evaluate.machine import Spin
 from toolkit.evaluate.suite_cost import LEAST_CPU, LEAST_ROUNDS, METER, MOST_ROUNDS, SuiteCosts
 from toolkit.evaluate.testing import Bench, run_bounded
@@ -73,6 +74,13 @@ def test_crash_with_the_gil_forced_off_ends_the_rounds(runs):
     assert sorted(asked) == ["3.14", "3.14t"]
     assert costs.forced("3.14t", "3.14").failure == (
         "the tests do not pass on 3.14t with the GIL forced off (crash: SIGSEGV)")
+
+
+def test_tests_that_fail_with_the_gil_are_not_run_with_it_forced_off(runs):
+    there = suite(build="3.14", ending="1", failed=1)
+    _, asked, costs = runs(forced="0", **{"3.14t": suite(gil_end=True), "3.14": there})
+    assert asked == []
+    assert costs.forced("3.14t", "3.14") == Missing(reason="not all tests pass on 3.14")
 
 
 def test_tests_that_are_left_out_are_not_run(runs):

@@ -87,7 +87,7 @@ class Speed:
         """Return what was found with the GIL forced off on the build `label`, by a measurer that did so."""
         first = min(self._counts)
         here, there = self._found.get(Cell(label, first)), self._found.get(Cell(against, first))
-        if here is None or there is None:
+        if here is None or there is None or not (here.cpu or self._failure(label)):
             return NO_TIME
         if broken := there.failure or self._failure(against):
             return Missing(reason=f"the workload failed on {against}: {broken}")

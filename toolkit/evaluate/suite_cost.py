@@ -96,7 +96,8 @@ class SuiteCosts:
     def forced(self, label: str, against: str) -> Forced | Missing:
         """Return what the tests do with the GIL forced off on the build `label`."""
         if label not in self._tried:
-            return Missing(reason=self._reasons.get(label, f"the tests were not run on {label}"))
+            reasons = [self._reasons[each] for each in (label, against) if each in self._reasons]
+            return Missing(reason=next(iter(reasons), f"the tests were not run on {label}"))
         machine = self.calibration.facts() if self.calibration.spins else Missing(reason="no round was taken")
         return Forced(against=against, by="tests", cost=self.cost(label, against), measured=NO_GAIN,
                       failure=self._tried[label], machine=machine)

@@ -137,7 +137,7 @@ class WorkloadMeasurer:
                 for cell in self._random.sample([*cells, None], len(cells) + 1):
                     if cell is None:
                         self.calibration.take(number)
-                    else:
+                    elif self.has_time() or not self._forced:   # which comes last, and is no part of a verdict
                         self._take(cell, number, folder)
                 self.round_seconds = max(self.round_seconds, time.monotonic() - began)
                 # Without the GIL forced off, other models may be left to compare.
