@@ -103,7 +103,8 @@ def test_failures_that_the_other_build_has_too_do_not_block():
 
 
 @pytest.mark.parametrize("tests", [
-    suite(passed=None), suite(seconds=95.0), suite(lacking=("psutil",)), suite(ending="1", failed=1, errors=1)])
+    suite(passed=None, failed=None, errors=None), suite(seconds=95.0), suite(lacking=("psutil",)),
+    suite(ending="1", failed=1, errors=1)])
 def test_tests_that_pass_as_they_do_with_the_gil_are_evidence(tests):
     with_gil = replace(tests, build="3.14", gil_end=True, seconds=9.0)
     verdict = conclude(found(tests=tests, reference_tests=with_gil), QUIET, CLEAN)
