@@ -5,7 +5,8 @@ import pytest
 from tests.evaluate.made_up import PROJECT, finding, imports, inside, report, spread, workers
 from tests.evaluate.places import build_called, one_of_each, version
 from toolkit.evaluate import workers as measuring
-from toolkit.evaluate.evaluation import Broken, Missing, Worker
+from toolkit.evaluate.children import Ending, Told
+from toolkit.evaluate.evaluation import Broken, Missing, Spread, Worker
 from toolkit.evaluate.judge import InterpreterStatus, Status, refusal_in
 from toolkit.evaluate.verdict_models import conclude_interpreters
 from toolkit.evaluate.workers import measure_workers, modules_inside
@@ -72,6 +73,75 @@ def test_crash_is_blamed_on_what_was_imported_when_the_standard_library_alone_do
     monkeypatch.setattr(measuring, "control_modules", lambda _: ("deadly",))   # as if that did it, too
     found = measure_workers(python, ["deadly"], limit=LIMIT)
     assert found == Missing(reason="crashed with SIGSEGV; with the standard library alone, too")
+
+
+def told(*records, kind="done", reason=""):
+    return Told(records=records, ending=Ending(kind=kind, reason=reason, output=""))
+
+
+def worker(event, start, memory, **others):
+    return {"event": event, "start": start, "memory": memory, "ran": 6, "waited": 2} | others
+
+
+def inside_of(start, memory, create):
+    return worker("interpreter", start, memory, create=create, imports=0.5, destroy=0.25)
+
+
+IMPORTED = {"event": "imported", "missing": {"absent": "no"}, "stdlib": ["json"]}
+TRIED = {"event": "tried", "refused": {"refuses": "why"}}
+END = {"event": "end"}
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """Give a function that has the children answer these, one after the other; returns the modules that were asked."""
+    def answer(*all_told):
+        asked, ready = [], iter(all_told)
+        monkeypatch.setattr(measuring, "ask", lambda _python, _module, _name, job, **_: (
+            asked.append(job["modules"]), next(ready))[1])
+        return asked
+
+    return answer
+
+
+@pytest.mark.parametrize(("levels", "kept"), [
+    ((100, 160, 220), 60.0), ((160, 100), 0.0), ((100,), None), ((), None), ((100, None), None)])
+def test_numbers_of_workers_are_those_that_the_children_tell(answers, tmp_path, levels, kept):
+    bare = told(IMPORTED, TRIED, inside_of(0.125, 10, 0.125), worker("thread", 9.0, 9), worker("process", 9.0, 9), END)
+    full = told(
+        IMPORTED, TRIED, worker("thread", 1.0, None, ran=0, waited=0), worker("process", 2.0, 30),
+        inside_of(3.0, 50, 1.0), inside_of(5.0, 70, 2.0), inside_of(4.0, None, 6.0),
+        *({"event": "destroyed", "memory": level} for level in levels), END)
+    asked = answers(bare, full)
+    found = measure_workers(tmp_path, ["good", "absent", "refuses"])
+    assert asked == [[], ["good", "absent", "refuses"]]
+    assert (found.modules, found.missing, found.refused) == (("good",), (("absent", "no"),), (("refuses", "why"),))
+    assert (found.interpreter.start, found.interpreter.memory) == (Spread(median=4.0, lo=3.0, hi=5.0, count=3), 60)
+    assert (found.bare.start.median, found.bare.memory) == (0.125, 10)
+    assert (found.thread.start.median, found.thread.memory, found.process.start.median, found.process.memory) == (
+        1.0, None, 2.0, 30)
+    assert (found.create.median, found.imports.median, found.destroy.median) == (2.0, 0.5, 0.25)
+    assert (found.run_queue, found.kept) == (0.25, kept)
+
+
+@pytest.mark.parametrize(("answer", "reason"), [
+    ((told({"event": "unavailable"}),), "this Python cannot make interpreters"),
+    ((told({"event": "failed", "error": "ValueError: no"}),), "ValueError: no"), ((told(),), "it ended early"),
+    ((told(kind="hang", reason="hung"),), "it took more than the 60 s that there were for it"),
+    ((told(kind="crash", reason="crashed"),), "crashed"),   # before anything was imported
+    ((told(IMPORTED, kind="crash", reason="crashed"), told(kind="crash")),
+     "crashed; with the standard library alone, too"),
+])
+def test_why_nothing_was_measured(answers, tmp_path, answer, reason):
+    answers(*answer)
+    assert measure_workers(tmp_path, ["good"]) == Missing(reason=reason)
+
+
+def test_crash_that_the_standard_library_alone_survives_is_the_projects(answers, tmp_path):
+    whole, crash = told(IMPORTED, TRIED, END), told(IMPORTED, kind="crash", reason="crashed")
+    asked = answers(whole, crash, whole)
+    assert measure_workers(tmp_path, ["good"]) == Broken(reason="crashed")
+    assert "json" in asked[2]
 
 
 def test_python_that_cannot_be_started_is_a_reason(tmp_path):
