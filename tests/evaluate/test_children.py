@@ -48,6 +48,15 @@ def test_exceptions_up_to_exit_are_answers(tmp_path):
     assert (run.kind, run.failed) == ("done", (("thing", "SystemExit: not without a licence"),))
 
 
+@pytest.mark.parametrize(("ending", "kept"), [("SIGKILL", False), ("SIGTERM", False), ("SIGABRT", True)])
+def test_answer_of_a_process_that_was_ended_from_outside_is_not_kept(tmp_path, ending, kept):
+    # What a Ctrl-C ends must not be a crash of the package's in the next call.
+    memo = tmp_path / "memo"
+    run = imported(tmp_path, f"import os, signal; os.kill(os.getpid(), signal.{ending})", memo=memo)
+    assert run.reason == f"crashed with {ending}"
+    assert memo.exists() == kept
+
+
 def test_a_hang_says_where_and_leaves_nobody_behind(tmp_path):
     program = f"""
 import os, subprocess, sys, time

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 ENTRY = "import sys; sys.path.insert(0, {harness!r}); from {module} import {function}; del sys.path[0]; {function}()"
 LAST_WORDS_SECONDS = 2.0   # for a hanging process to say where it stands
 
+# What no program does to itself: a Ctrl-C of ours, of somebody else, a machine short of memory.
+FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+
 _RUNNING: set[subprocess.Popen[bytes]] = set()   # whatever thread waits for them
 
 Kind = Literal["done", "crash", "hang", "exit", "starting"]
@@ -39,6 +42,7 @@ class Ending:
     kind: Kind
     reason: str     # one line; "" when it came to its end
     output: str     # the last lines it printed
+    lasting: bool = True   # it would end so again; False: it hung, or somebody ended it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +67,13 @@ def ask(
         limit: Seconds, after which the process is ended.
         options: Of the interpreter, like `-X gil=0`.
         memo: A folder that keeps answers, as long as it and the interpreter's packages last; a hang is asked again,
-            since the machine may have been busy.
+            since the machine may have been busy, and so is what was ended from outside.
     """
     kept = memo / f"{_digest(str(python), module, function, job, limit, tuple(options))}.json" if memo else None
     if kept and (told := _remembered(kept)):
         return told
     told = _ask(python, module, function, job, limit, options)
-    if kept and told.ending.kind in {"done", "crash", "exit"}:
+    if kept and told.ending.lasting:
         _remember(kept, told)
     return told
 
@@ -126,7 +130,8 @@ def _run(command: Sequence[str], place: Path, limit: float) -> Ending:
                 command, cwd=place / "here", env=env, stdin=subprocess.PIPE, stdout=output, stderr=output,
                 start_new_session=True)
         except OSError as error:
-            return Ending(kind="starting", reason=f"cannot start {command[0]}: {error.strerror}", output="")
+            return Ending(kind="starting", reason=f"cannot start {command[0]}: {error.strerror}", output="",
+                          lasting=False)
     hung = False
     _RUNNING.add(process)
     try:
@@ -158,9 +163,10 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 def _ending(code: int, output: str, limit: float, *, hung: bool) -> Ending:
     if hung:
-        return Ending(kind="hang", reason=f"did not end within {limit:g} s", output=output)
+        return Ending(kind="hang", reason=f"did not end within {limit:g} s", output=output, lasting=False)
     if code < 0:
-        return Ending(kind="crash", reason=f"crashed with {signal.Signals(-code).name}", output=output)
+        return Ending(kind="crash", reason=f"crashed with {signal.Signals(-code).name}", output=output,
+                      lasting=-code not in FROM_OUTSIDE)
     if code:
         return Ending(kind="exit", reason=f"ended with exit code {code}", output=output)
     return Ending(kind="done", reason="", output=output)
