@@ -171,6 +171,31 @@ def test_flat_project_without_metadata(tmp_path):
     assert found.requirements == ()
 
 
+@pytest.mark.parametrize(("files", "fields", "said"), [
+    ({}, {"tests": None, "lock": None, "installable": False},
+     "tests: none found (no pytest configuration, no folder tests)"),
+    ({"pytest.ini": ""}, {"tests": PYTEST}, "tests: python -m pytest -q (pytest is configured)"),
+    ({"tests/x.py": ""}, {"tests": PYTEST}, "tests: python -m pytest -q (tests)"),
+    ({"test_app.py": ""}, {"tests": PYTEST, "modules": ("app",)}, "tests: python -m pytest -q (test_*.py)"),
+    ({"setup.py": ""}, {"installable": True}, "modules: app (the root)"),
+    ({"pyproject.toml": "[build-system]\nrequires = []"}, {"installable": True}, "modules: app (the root)"),
+    ({"pyproject.toml": '[tool.poetry]\nname = "shop"'}, {"name": "shop", "installable": False},
+     "modules: app (the root)"),
+    ({"requirements.txt": "# none\n"}, {"lock": None}, "lock: none found, so versions are chosen today"),
+    ({"pylock.b.toml": "", "pylock.a.toml": ""}, {}, "lock: pylock.a.toml"),
+    ({"pylock.b.toml": "", "requirements.txt": "six==1\n"}, {}, "lock: pylock.b.toml"),
+])
+def test_what_is_found_by_each_convention_is_said(tmp_path, files, fields, said):
+    found = find_project(write(tmp_path, **{"app.py": ""} | files))
+    assert {name: getattr(found, name) for name in fields} == fields
+    assert said in found.found
+
+
+def test_file_of_the_project_alone_is_enough(tmp_path):
+    found = find_project(write(tmp_path, **{"pyproject.toml": "[tool.x]\n"}))
+    assert (found.name, found.modules) == (tmp_path.name, ())
+
+
 def test_named_tests_and_lock_are_taken_as_they_are(tmp_path):
     write(tmp_path, **{"app.py": "", "other.lock": ""})
     found = find_project(tmp_path, lock=tmp_path / "other.lock", tests="python -m unittest 'a b'")
