@@ -20,9 +20,9 @@ RULE = ("not safe to use, and no part of the verdict: it shows what mending coul
 
 def lines(builds: Iterable[BuildEvaluation]) -> Iterator[str]:
     """Yield what was measured on each build on which something turns the GIL on, and what to think of it."""
-    told = [f"{each.build.label}: {said(each.forced)}" for each in builds if each.forced is not None]
-    if told:
-        yield from told
+    told = {each.build.label: each.forced for each in builds if each.forced is not None}
+    yield from (f"{label}: {said(forced)}" for label, forced in told.items())
+    if any(not isinstance(forced, Missing) for forced in told.values()):
         yield RULE
 
 
