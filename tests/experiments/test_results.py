@@ -46,6 +46,41 @@ def test_cells_are_found_by_their_parameters(maker):
     assert results.find(build="3.14", runner="threads", workers=2, interval="2ms") is None
 
 
+def test_cells_are_found_by_build_model_and_workers(maker):
+    there = [cell(), cell(2), cell(2, "threads"), cell(2, "threads", build="3.14t")]
+    for each in there:
+        maker.measure(each, 1.0)
+    results = results_of(maker)
+    assert results.cells() == there
+    assert results.cells(build="3.14t") == there[3:]
+    assert results.cells(runner="serial") == there[:2]
+    assert results.cells(workers=1) == there[:1]
+    assert results.find(build="3.14t", runner="threads", workers=2) == there[3]
+    assert results.find(build="3.14", runner="serial", workers=2) == there[1]
+
+
+def test_values_are_compared_by_the_rounds_that_both_have(maker):
+    maker.measure(cell(), 2.0, p50=0.5, kind=1)
+    maker.measure(cell(2), 1.0, starved=3)
+    maker.measure(cell(4), 1.0, starved=8)
+    results = results_of(maker)
+    assert results.value(cell()).center == pytest.approx(2.0, rel=0.2)
+    assert results.compare(cell(), cell(2)).rounds == 5
+    assert "3 of 8 rounds were starved" in results.notes(cell(2))[0]
+    assert results.notes(cell(4)) == ()
+    assert results.compare(cell(), cell(4)) is None
+    assert results.compare(cell(), None) is results.value(None) is results.value(cell(4)) is None
+    assert results.texts(cell(), "p50") == []
+    assert results.rate(cell(4)) is None
+
+
+def test_what_the_same_cell_differs_by_when_it_is_measured_twice_is_no_gain(maker):
+    maker.measure(cell(2), 1.0)
+    maker.twin(cell(2), 1.3)
+    maker.measure(cell(), 1.2)
+    assert results_of(maker).compare(cell(), cell(2)).verdict() == "same"
+
+
 def test_metrics_leave_starved_rounds_out_and_tell_texts_from_numbers(maker):
     maker.measure(cell(), 1.0, starved=3, p50=0.005, histogram="3:1")
     results = results_of(maker)
