@@ -157,6 +157,22 @@ def test_picture_has_a_point_per_interval_and_the_old_line():
     assert all(low <= y <= high for each in measured for low, y, high in zip(each.lo, each.y, each.hi, strict=True))
 
 
+def test_tables_are_of_one_build_and_model():
+    maker, experiment = RunMaker(rounds=3), SwitchInterval()
+    with_gil, without = maker.run(("3.14", "3.14t")).builds
+    for build, model, count in ((with_gil, "threads", 8), (with_gil, "threads", 2), (without, "free-threaded", 4)):
+        for interval in ("5ms", "1us"):
+            maker.measure(experiment.cell(build, model, count, interval=interval), 1.0)
+    maker.measure(experiment.cell(with_gil, "serial", 1), 1.0)
+    results = Results(maker.run(("3.14", "3.14t"), options={"experiment": "switch-interval", "effort": Effort.QUICK}))
+    arms = [(build.label, model) for build, model in switch_interval_shown.arms(results)]
+    assert arms == [("3.14", "threads"), ("3.14t", "free-threaded")]
+    assert switch_interval_shown.counts_of(results, with_gil, "threads") == [2, 8]
+    assert switch_interval_shown.counts_of(results, without, "free-threaded") == [4]
+    assert [len(switch_interval_shown.seconds_table(results, build, model).rows)
+            for build, model in switch_interval_shown.arms(results)] == [2, 2]
+
+
 def test_then_has_every_interval_of_the_grid():
     asked = {interval for each in switch_interval.INTERVALS.values() for interval in each}
     assert asked <= set(switch_interval_shown.THEN)
