@@ -1,5 +1,8 @@
 """What one more worker takes: measured on every build, and the words for it."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
 from tests.evaluate.made_up import PROJECT, finding, imports, inside, report, spread, workers
@@ -144,6 +147,17 @@ def test_crash_that_the_standard_library_alone_survives_is_the_projects(answers,
     assert "json" in asked[2]
 
 
+@pytest.mark.parametrize(("took", "left", "seconds"), [(10.0, 50.0, 4.5), (48.0, 12.0, 3.0), (70.0, 1.0, 0.25)])
+def test_second_process_has_the_time_that_is_left(tmp_path, monkeypatch, took, left, seconds):
+    asked = []
+    monkeypatch.setattr(measuring, "ask", lambda _python, _module, _name, job, *, limit: (
+        asked.append((limit, job["seconds"])), told(IMPORTED, TRIED, END) if len(asked) < 2 else told())[1])
+    monkeypatch.setattr(measuring, "SECONDS", 4.5)
+    monkeypatch.setattr(measuring, "time", SimpleNamespace(monotonic=iter((100.0, 100.0 + took)).__next__))
+    assert measure_workers(tmp_path, ["good"], limit=60.0).reason == "it ended early"
+    assert asked == [(60.0, 4.5), (left, seconds)]
+
+
 def test_python_that_cannot_be_started_is_a_reason(tmp_path):
     found = measure_workers(tmp_path / "python", ["json"])
     assert isinstance(found, Missing)
@@ -158,6 +172,15 @@ def test_what_loads_in_interpreters_of_the_projects_requirements_and_its_own_mod
         object.__setattr__(each.seen, "run", run)
         object.__setattr__(each.seen, "interpreters", (run,))
     assert modules_inside(PROJECT, report(loads)) == ("lxml", "myapp")
+    other = replace(loads, name="other", seen=replace(loads.seen, distribution=replace(
+        loads.seen.distribution, modules=("other", "nowhere"))))
+    both = replace(run, imported=("other", "lxml"))
+    other = replace(other, seen=replace(other.seen, run=both, interpreters=(both,)))
+    assert modules_inside(PROJECT, report(loads, other)) == ("lxml", "myapp")   # the other is needed by it only
+    assert modules_inside(PROJECT, report(other)) == ("other", "myapp")         # names that no requirement tells
+    for lacking in ({"distribution": None}, {"run": None}, {"interpreters": ()},
+                    {"run": replace(run, imported=())}, {"interpreters": (replace(run, imported=()),)}):
+        assert modules_inside(PROJECT, report(replace(loads, seen=replace(loads.seen, **lacking)))) == ("myapp",)
     assert modules_inside(PROJECT, report(refused)) == ("myapp",)
     assert modules_inside(PROJECT, Missing(reason="")) == ("myapp",)
 
