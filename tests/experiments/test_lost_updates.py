@@ -117,7 +117,8 @@ def test_checker_that_fails_is_said(tmp_path):
 
 @pytest.mark.parametrize(("shares", "text"), [
     ([0.0, 0.0], "none"), ([0.3, 0.4, 0.5], "40 % [30, 50]"), ([0.31], "31 %"), ([0.0, 0.00001, 0.2], "<0.1 % [0, 20]"),
-    ([0.025, 0.025], "2.5 % [2.5, 2.5]"),
+    ([0.025, 0.025], "2.5 % [2.5, 2.5]"), ([0.0009], "<0.1 %"), ([0.0011], "0.1 %"), ([0.0949], "9.5 %"),
+    ([0.104], "10 %"), ([0.98], "98 %"),
 ])
 def test_share_is_none_only_when_nothing_was_lost(shares, text):
     assert share_text(summarize(shares)) == text
@@ -204,6 +205,8 @@ USUAL = {"bare": NONE, "called": SOME}
     ({"3.13": {"bare_short": (None, 0.0, "")}, "3.14": {"bare_short": (None, 0.2, "")}},
      "loses none on 3.13 and 20 % [20, 20] on 3.14.", "any more"),
     ({"3.14": {"called_short": (None, 0.5, ""), "bare_short": (0.4, 0.2, "")}}, "at 1 us, loses 20 %", "0.5"),
+    ({"3.14": {"bare": SOME, "called": SOME, "bare_short": (None, 0.1, "")}}, "at 1 us, loses 10 %", ";;"),
+    ({"3.14": {"bare_short": (None, 0.1, ""), "bare": SOME, "called": SOME}}, "+= 1 lose 30 %", ";;"),
     ({"3.14": {"bare": (0.3, 0.3, ""), "called": SOME, "locked": (0.0, None, "clean")}},
      "in all 1 programs without a lock, and none", "said None"),
 ])
