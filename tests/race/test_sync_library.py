@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import threading
+import types
 from pathlib import Path
 
 import pytest
 
-from tests.race.sync_layer import LIMIT, installed, level_in
+from tests.race.sync_layer import LIMIT, Unseen, installed, level_in
 from tests.race.test_sync_primitives import in_turn
 from toolkit.race import sync
+from toolkit.race.pure import guard
 
 ROOT = Path(__file__).parents[2]
 
@@ -225,6 +227,27 @@ def test_child_of_a_fork_amid_busy_threads_goes_on(core, recwarn):
     stop.set()
     for thread in threads:
         thread.join(LIMIT)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_child_of_a_fork_waits_for_no_thread_that_is_gone(monkeypatch, recwarn):
+    monkeypatch.setattr(guard, "_PATIENCE", 3600.0)
+    held, over, ran = Unseen(), Unseen(), []
+    lock = guard.Guard()
+    hold = lambda: (held.set(), over.wait())
+    thread = threading.Thread(target=lock.run, args=(types.SimpleNamespace(inside=False), hold))
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(LIMIT)
+        lock.run(types.SimpleNamespace(inside=False), lambda: ran.append(1))
+        os._exit(len(ran))
+    over.set()
+    thread.join(LIMIT)
+    held.close()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+    over.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")

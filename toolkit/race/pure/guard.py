@@ -8,6 +8,7 @@ while: losing one is better than a hang.
 from __future__ import annotations
 
 from _thread import RLock
+from os import getpid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,10 +25,11 @@ _HASTE = 0.05       # seconds, while somebody is known to hang
 class Guard:
     """A lock that gives up in the end, and that an exception out of nowhere does not leave locked."""
 
-    __slots__ = ("_hangs", "_lock")
+    __slots__ = ("_hangs", "_lock", "_process")
 
     def __init__(self) -> None:
         self._lock = _Native()
+        self._process = getpid()
         self._hangs = False
 
     def run(self, state: ThreadState, action: Callable[[], None], *, must: bool = False) -> None:
@@ -51,6 +53,11 @@ class Guard:
     def _taken(self) -> bool:
         if self._lock.acquire(blocking=False):
             return True
+        if getpid() != self._process:
+            # In the child of a fork, before the core hears of it, other modules' locks come; who held this is no more.
+            self._process = getpid()
+            _made_anew(self._lock)
+            return self._lock.acquire(blocking=False)
         taken = self._lock.acquire(timeout=_HASTE if self._hangs else _PATIENCE)
         self._hangs = not taken
         return taken
@@ -59,3 +66,7 @@ class Guard:
 def _let_go(lock: Any) -> None:
     if lock._is_owned():  # noqa: SLF001  as Condition asks
         lock.release()
+
+
+def _made_anew(lock: Any) -> None:
+    lock._at_fork_reinit()  # noqa: SLF001  as the library's locks do
