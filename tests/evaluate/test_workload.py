@@ -414,7 +414,7 @@ def test_workload_that_fails_on_one_build_only_keeps_what_was_measured():
 
 def test_workload_that_turns_the_gil_on_shows_its_waits_on_the_other_build_alone():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
-    made.found[Cell("3.14t", 1)].flipped = "the GIL was on at the end of the workload: a._b turned it on"
+    made.found[Cell("3.14t", 2)].flipped = "the GIL was on at the end of the workload: a._b turned it on"
     made.watched = lambda cell: seen(Thread("a", 1.0, 0.5)) if cell.label == "3.14" else None
     found = Speed(made, QUIET).sections("3.14t", "3.14")
     assert found.failure == found.cost.reason == found.contention.reason
@@ -442,6 +442,16 @@ def test_script_has_no_prediction_and_one_cost():
     found = Speed(made, QUIET).sections("3.14t", "3.14")
     assert (found.cost.by, found.cost.cpu.ratio, list(found.gain.measured)) == ("script", 0.5, [0])
     assert "a script chooses its threads itself" in found.gain.predicted.reason
+
+
+def test_workload_that_fails_in_one_thread_has_no_cost():
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    made.found[Cell("3.14t", 1)].failure = "crashed with SIGSEGV"
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert found.cost.reason == found.contention.reason == "the workload failed on 3.14t: crashed with SIGSEGV"
+    made.found[Cell("3.14", 1)].failure = "RuntimeError: no"
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert (found.failure, found.cost.reason) == ("", "the workload failed on 3.14: RuntimeError: no")
 
 
 def test_what_turns_the_gil_on_elsewhere_is_not_charged_here():

@@ -66,7 +66,7 @@ class Speed:
         here, there = self._found.get(Cell(label, first)), self._found.get(Cell(against, first))
         if here is None or there is None:
             return Sections.missing(Missing(reason=f"no build like {label} with a GIL could run it"))
-        if broken := there.failure or self._failure(against):
+        if broken := self._failure(against):
             return Sections.missing(Missing(reason=f"the workload failed on {against}: {broken}"))
         if flipped := self.flipped(label):
             lacking = Missing(reason=flipped)
@@ -89,7 +89,7 @@ class Speed:
         here, there = self._found.get(Cell(label, first)), self._found.get(Cell(against, first))
         if here is None or there is None or not (here.cpu or self._failure(label)):
             return NO_TIME
-        if broken := there.failure or self._failure(against):
+        if broken := self._failure(against):
             return Missing(reason=f"the workload failed on {against}: {broken}")
         by: Measure = "workload" if first else "script"
         failure = self._failure(label)
