@@ -18,7 +18,7 @@ from toolkit.evaluate.project import find_project
 from toolkit.evaluate.speed import Speed
 from toolkit.evaluate.testing import Bench
 from toolkit.evaluate.watched import busiest, by_line, contended, parked_share, queued_share, wait_share
-from toolkit.evaluate.workload import Cell, Measured, Workload, WorkloadMeasurer
+from toolkit.evaluate.workload import LEAST_ROUNDS, Cell, Measured, Workload, WorkloadMeasurer
 from toolkit.gil import preload
 from toolkit.gil.summary import Place as WaitingPlace
 from toolkit.measure.process import Answer
@@ -168,10 +168,10 @@ def measured(**changes):
 def answered(monkeypatch):
     """Give a function that measures a function in a round of made-up answers, by build, and returns what was asked."""
     monkeypatch.setattr(workload, "usable_cores", lambda: 2)
-    monkeypatch.setattr(workload, "MOST_ROUNDS", 1)
 
-    def measure(answer, *, kind="function", left=lambda: 100.0):
+    def measure(answer, *, kind="function", left=lambda: 100.0, rounds=1):
         asked = []
+        monkeypatch.setattr(workload, "MOST_ROUNDS", rounds)
         monkeypatch.setattr(workload, "run_child", lambda _, spec, __: (asked.append(spec), answer(spec))[1])
         benches = {label: Bench(build=label, python=Path("python"), folders=()) for label in ("3.14t", "3.14")}
         made = WorkloadMeasurer(PROJECT, Workload(kind=kind, name="app:busy"), benches,
@@ -192,6 +192,21 @@ def test_what_a_process_tells_is_kept_by_round(answered):
     assert (found.flipped, twin.flipped) == ("the GIL was on at the end of the workload: a._b turned it on", "")
     assert set(made.found) == {*(Cell(label, count) for label in ("3.14t", "3.14") for count in (1, 2)),
                                Cell("3.14", 2, "subinterpreters"), Cell("3.14", 2, "processes")}
+
+
+@pytest.mark.parametrize(("left", "rounds"), [(1e-9, LEAST_ROUNDS), (600.0, 5), (0.0, 0)])
+def test_rounds_are_taken_while_there_is_time_and_a_few_in_any_case(answered, left, rounds):
+    made, _ = answered(lambda _: measured(), left=lambda: left, rounds=5)
+    assert {len(found.cpu) for found in made.found.values()} <= {rounds}
+    assert len(made.calibration.spins) == rounds
+
+
+def test_script_that_fails_with_the_gil_is_tried_once(answered):
+    failing = Answer(kind="exception", reason="no", fields={}, output="")
+    _, asked = answered(lambda spec: failing if spec.build == "3.14" else measured(), kind="script", rounds=5)
+    assert sorted(spec.build for spec in asked) == ["3.14", "3.14t"]
+    _, asked = answered(lambda spec: failing if spec.build == "3.14t" else measured(), kind="script", rounds=5)
+    assert sorted(spec.build for spec in asked) == [*["3.14"] * 5, "3.14t"]
 
 
 def test_busy_threads_are_never_idle(answered):
