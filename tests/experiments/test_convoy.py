@@ -61,13 +61,19 @@ def test_trials_tell_what_they_did(run_smoke, name):
 
 
 def test_a_request_waits_for_the_switch_interval_with_a_gil(smoke_in_which):
-    def longest(smoke):
-        cell = smoke.results.find(build=smoke.gil, runner="threads", workers=1)
+    def told(smoke, runner="threads"):
+        cell = smoke.results.find(build=smoke.gil, runner=runner, workers=1)
         (found,) = (dict(each.observations[0].metrics) for each in smoke.results.run.measurements if each.cell == cell)
-        return max(found["max"], found["closed_max"])
+        return found
 
-    # How many do depends on when the CPU thread gets a core; where it takes the GIL once, a request waits that long.
-    assert longest(smoke_in_which("convoy", lambda smoke: longest(smoke) >= SWITCH_INTERVAL))
+    def longest(smoke):
+        return max(told(smoke)["max"], told(smoke)["closed_max"])
+
+    # How many do depends on when the CPU thread gets a core.  One that counts half as fast as a process beside has held
+    # the GIL for half of the time, and does not give it away sooner.
+    smoke = smoke_in_which("convoy", lambda smoke: longest(smoke) >= SWITCH_INTERVAL or (
+        told(smoke)["burnt"] >= told(smoke, "processes")["burnt"] / 2))
+    assert longest(smoke) >= SWITCH_INTERVAL
 
 
 def test_models_are_where_the_cpu_work_is(run_smoke):
