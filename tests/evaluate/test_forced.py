@@ -157,8 +157,15 @@ def test_gain_with_the_gil_forced_off_is_a_reason_and_a_step_and_changes_no_word
     assert any(faster in step for step in next_steps((build,), CLEAN, ()))
 
 
+def test_no_gain_to_be_had_is_said():
+    little = blocked(forced(measured={0: ratio(1.01)}))
+    (*_, step) = next_steps((little,), CLEAN, ())
+    assert step.endswith("the workload is 1.01x [0.99, 1.03] as fast as on 3.14")
+
+
 @pytest.mark.parametrize("value", [
-    NO_TIME, None, forced(machine=BUSY), forced(measured={2: ratio(1.75, rounds=2)}), forced(measured=NOT_DONE)])
+    NO_TIME, None, forced(machine=BUSY), forced(measured={2: ratio(1.75, rounds=2)}),
+    forced(measured={2: ratio(1.22, width=0.3)}), forced(measured=NOT_DONE)])
 def test_gain_that_is_not_known_is_no_reason(value):
     assert not [each for each in conclude(blocked(value), QUIET, CLEAN).reasons if "forced off" in each]
     assert not [each for each in next_steps((blocked(value),), CLEAN, ()) if "forced off" in each]

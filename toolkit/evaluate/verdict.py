@@ -91,7 +91,9 @@ def worth(forced: Forced | Missing | None) -> str:
     """Return how fast threads are with the GIL forced off; "" where that is not known, or may not be told."""
     if forced is None or isinstance(forced, Missing) or isinstance(forced.measured, Missing):
         return ""
-    known = {threads: each for threads, each in forced.measured.items() if each.verdict() != "unknown"}
+    # That no difference was shown is worth a word where none that matters is left to be shown.
+    known = {threads: each for threads, each in forced.measured.items()
+             if each.verdict() in {"faster", "slower"} or (each.verdict() == "same" and each.hi < WORTH)}
     if not known or not may_tell_speed(forced.machine):
         return ""
     threads, best = max(known.items(), key=lambda item: item[1].ratio)
