@@ -8,6 +8,8 @@ from toolkit.experiments.base import Effort
 from toolkit.experiments.countdown import Countdown
 from toolkit.experiments.results import Results
 from toolkit.model import Cell
+from toolkit.report.document import Document
+from toolkit.report.terminal import render
 
 
 def test_every_cell_has_a_value_and_pyperf_reads_the_files(run_smoke):
@@ -57,3 +59,26 @@ def test_sentence_follows_the_numbers(build, seconds, words):
 
 def test_too_few_rounds_give_no_sentence():
     assert Countdown().findings(made_up(0.5, "3.14t", rounds=2)) == ()
+
+
+def test_each_build_is_compared_with_its_own_count_without_threads():
+    maker = RunMaker(rounds=8, noise=0.0)
+    for build, model, alone, seconds in (("3.14", "threads", 1.0, 1.25), ("3.14t", "free-threaded", 3.0, 1.5)):
+        serial = Cell(workload="countdown", runner="serial", workers=1, build=build)
+        maker.measure(serial, alone)
+        maker.twin(serial, alone)
+        for count in (2, 4):
+            maker.measure(Cell(workload="countdown", runner=model, workers=count, build=build), seconds * count / 2)
+    results = Results(maker.run(("3.14", "3.14t"), options={"experiment": "countdown", "effort": Effort.QUICK}))
+    text = render(Document(Countdown().sections(results)), width=140).partition("Speed-up")[2]
+    assert [line.split() for line in text.splitlines() if line.startswith(("threads", "free"))] == [
+        ["threads", "2", "0.800x", "[0.800,", "0.800]", "0.54x", "0.99x"],
+        ["threads", "4", "0.40x", "[0.40,", "0.40]", "-", "0.99x"],
+        ["free-threaded", "2", "2.00x", "[2.00,", "2.00]"], ["free-threaded", "4", "~", "(floor", "0.0", "%)"]]
+    (figure,) = Countdown().figures(results)
+    assert [(panel.title, panel.series[0].name, panel.series[0].x, panel.series[0].y) for panel in figure.panels] == [
+        ("3.14", "threads", (2.0, 4.0), pytest.approx((1.25, 2.5))),
+        ("3.14t", "free-threaded", (2.0, 4.0), pytest.approx((0.5, 1.0)))]
+    first, second = Countdown().findings(results)
+    assert "penalty (0.54x) is gone" in first
+    assert "no longer hold" in second
