@@ -58,7 +58,7 @@ class Steps:
         self.step("benches")
         return {build.label: Scratch(folder=Path("/scratch") / build.label, distributions=()) for build in builds}
 
-    def measure_workers(self, python, modules, *, path, limit):
+    def measure_workers(self, python, modules, *, path, limit, foreign):
         self.step("workers")
         return workers(modules=tuple(modules))
 

@@ -1,6 +1,8 @@
 """What one more worker takes: measured on every build, and the words for it."""
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -150,12 +152,18 @@ def test_crash_that_the_standard_library_alone_survives_is_the_projects(answers,
 @pytest.mark.parametrize(("took", "left", "seconds"), [(10.0, 50.0, 4.5), (48.0, 12.0, 3.0), (70.0, 1.0, 0.25)])
 def test_second_process_has_the_time_that_is_left(tmp_path, monkeypatch, took, left, seconds):
     asked = []
-    monkeypatch.setattr(measuring, "ask", lambda _python, _module, _name, job, *, limit: (
+    monkeypatch.setattr(measuring, "ask", lambda _python, _module, _name, job, *, limit, **_: (
         asked.append((limit, job["seconds"])), told(IMPORTED, TRIED, END) if len(asked) < 2 else told())[1])
     monkeypatch.setattr(measuring, "SECONDS", 4.5)
     monkeypatch.setattr(measuring, "time", SimpleNamespace(monotonic=iter((100.0, 100.0 + took)).__next__))
     assert measure_workers(tmp_path, ["good"], limit=60.0).reason == "it ended early"
     assert asked == [(60.0, 4.5), (left, seconds)]
+
+
+def test_nothing_is_written_into_the_users_folder(tmp_path):
+    (tmp_path / "thing.py").write_text("x = 1\n")
+    measure_workers(Path(sys.executable), ["thing"], path=[str(tmp_path)], limit=LIMIT, foreign=True)
+    assert [path.name for path in tmp_path.rglob("*")] == ["thing.py"]
 
 
 def test_python_that_cannot_be_started_is_a_reason(tmp_path):

@@ -219,8 +219,9 @@ class Evaluator:
         self._say(f"{twin.label}: what one more interpreter, thread and process take")
         path = self.project.sources if isinstance(bench, Missing) else bench.folders
         python = readiness.python or (Path(twin.executable) if isinstance(bench, Missing) else bench.python)
-        return measure_workers(python, modules_inside(self.project, readiness), path=[str(each) for each in path],
-                               limit=min(WORKERS_LIMIT, self._left() * SHARE_FOR_WORKERS))
+        return measure_workers(
+            python, modules_inside(self.project, readiness), path=[str(each) for each in path],
+            foreign=path == self.project.sources, limit=min(WORKERS_LIMIT, self._left() * SHARE_FOR_WORKERS))
 
     def _tests(self, benches: dict[str, Bench | Missing]) -> dict[str, TestRun | Missing]:
         """Run the tests on each build, the twins with a GIL last: without the others they tell nothing."""

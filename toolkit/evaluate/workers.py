@@ -6,6 +6,7 @@ takes that imports nothing is measured in another one: what interpreters leave b
 
 from __future__ import annotations
 
+import tempfile
 import time
 from statistics import median
 from typing import TYPE_CHECKING
@@ -44,7 +45,7 @@ def modules_inside(project: Project, report: BuildReport | Missing) -> tuple[str
 
 
 def measure_workers(
-    python: Path, modules: Sequence[str], *, path: Sequence[str] = (), limit: float = LIMIT,
+    python: Path, modules: Sequence[str], *, path: Sequence[str] = (), limit: float = LIMIT, foreign: bool = False,
 ) -> Workers | Broken | Missing:
     """Make workers of each kind, several times, and return what they took.
 
@@ -53,17 +54,22 @@ def measure_workers(
         modules: What each of them imports, as far as interpreters can.
         path: Folders to add to `sys.path`.
         limit: Seconds for all of it.
+        foreign: These folders are the user's: nothing is written there, no compiled module either.
     """
     began = time.monotonic()
     told = bare = _ask(python, (), (), limit)
     if _whole(bare) and modules:
-        told = _ask(python, modules, path, max(1.0, limit - (time.monotonic() - began)))
+        with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
+            options = ("-X", f"pycache_prefix={name}") if foreign else ()
+            told = _ask(python, modules, path, max(1.0, limit - (time.monotonic() - began)), options)
     return _workers(told, bare, modules) if _whole(told) else _why_not(python, told, limit)
 
 
-def _ask(python: Path, modules: Sequence[str], path: Sequence[str], limit: float) -> Told:
+def _ask(
+    python: Path, modules: Sequence[str], path: Sequence[str], limit: float, options: Sequence[str] = (),
+) -> Told:
     job = {"modules": list(modules), "path": list(path), "seconds": min(SECONDS, limit / 4)}
-    return ask(python, CHILD, "main", job, limit=limit)
+    return ask(python, CHILD, "main", job, limit=limit, options=options)
 
 
 def _whole(told: Told) -> bool:
