@@ -61,7 +61,7 @@ def test_what_this_process_uses_stays(place):
     assert used.exists()
 
 
-def test_nothing_is_removed_for_a_folder_that_is_linked(tmp_path):
+def test_size_leaves_out_what_is_linked(tmp_path):
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "large").write_bytes(b"x" * 4096)
     (tmp_path / "outer").mkdir()
