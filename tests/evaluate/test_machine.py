@@ -14,7 +14,8 @@ def look(effective, *, ran=18, waited=2, lasted=20):
 
 @pytest.mark.parametrize(("cores", "effective", "queued", "words"), [
     (2, 1.95, 0.02, []), (2, 1.5, 0.15, []), (2, 1.95, None, []),
-    (1, 1.0, 0.0, ["one core only"]),
+    (1, 1.0, 0.0, ["one core only"]), (2, 1.9, 0.16, ["processes wait 16 % of their time"]),
+    (2, 1.49, 0.0, ["2 cores do only 1.49 cores' work"]),
     (2, 1.2, 0.0, ["2 cores do only 1.20 cores' work"]),
     (2, 1.9, 0.4, ["processes wait 40 % of their time"]),
     (4, 1.1, 0.5, ["4 cores do only 1.10", "processes wait 50 %"]),
@@ -31,6 +32,16 @@ def test_spun_by_real_processes():
     assert found.ran > 0
     assert found.lasted > 0
     assert found.given > 0
+
+
+@pytest.mark.parametrize(("waits", "waited"), [((10, 5), 15), ((0, 0), 0), ((10, -1), None), ((-1, -1), None)])
+def test_effective_cores_are_what_each_does_against_one_alone(monkeypatch, waits, waited):
+    asked = []
+    many = [(700, 90, waits[0], 125), (700, 95, waits[1], 200)]
+    monkeypatch.setattr(machine, "_spun", lambda count, rounds: (
+        asked.append((count, rounds)), [(700, 99, 1, 100)] if count == 1 else many)[1])
+    assert spin(2) == Spin(cores=2, effective=100 / 125 + 100 / 200, ran=185, waited=waited, lasted=200)
+    assert asked == [(1, 0), (2, 700)]   # as often as one did alone
 
 
 def test_facts_are_of_all_looks():
