@@ -127,7 +127,7 @@ def _start(tests: TestRun) -> Iterator[str]:
     """Yield what keeps the tests from their start; the same for all builds, as a rule."""
     why = told_by(tests.output)
     if why:
-        yield f"have the tests start: {why}; what they need belongs into an extra, group or requirements file for tests"
+        yield f"have the tests start: {why}; if they lack a package, name it in an extra, group or file for tests"
 
 
 def _broken(tests: TestRun | Missing) -> int:
