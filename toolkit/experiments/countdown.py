@@ -157,10 +157,11 @@ def _findings(results: Results, build: Build) -> Iterator[str]:
     elif two.hi < PENALTY:
         yield f"{build.label}: two threads are {number} as fast as none: the penalty of 2009 is seen here."
     else:
+        gained = "That they are faster is no gain of theirs" if two.verdict() == "faster" else "They still gain nothing"
         yield (
             f"{build.label}: two threads do the work {number} as fast as none; 2009's penalty (0.54x) is gone since "
             "3.2, where a waiting thread asks for the GIL after the switch interval, instead of every thread "
-            "signalling the others every 100 ticks. They still gain nothing: one of them holds the GIL at any time."
+            f"signalling the others every 100 ticks. {gained}: one of them holds the GIL at any time."
         )
 
 
