@@ -3,7 +3,7 @@
 
 import threading
 
-counts = {"a": 0, "b": 0}
+names = ["a"]
 locks = {}
 
 
@@ -14,9 +14,10 @@ def lock_of(key):
 
 
 def count(key, times):
+    counted = 0     # its own: where each has made a lock, what they share is not guarded either
     for _ in range(times):
         with lock_of(key):
-            counts[key] += 1
+            counted += 1
 
 
 counters = [threading.Thread(target=count, args=("a", 5)) for _ in range(2)]
@@ -24,4 +25,4 @@ for counter in counters:
     counter.start()
 for counter in counters:
     counter.join()
-print(sorted(locks), counts["b"])
+print(sorted(locks) == names)
