@@ -145,3 +145,11 @@ def test_files_of_a_version():
     assert of_version(files, "Fast.Json[extra]") == files[2:3]   # the newest
     assert of_version(files, "fast-json==9") == of_version(files, "fast-json==old") == of_version((), "fast-json") == []
     assert of_version(files, "other==1.0") == of_version(files, "other") == []
+
+
+@pytest.mark.parametrize("said", ["no output", "ERROR: Operation cancelled by user", "pip ended with -15"])
+def test_installer_that_was_ended_from_outside_tells_nothing_of_packages(tmp_path, monkeypatch, said):
+    monkeypatch.setattr(installing, "run_installer", lambda _: said)
+    monkeypatch.setattr(installing, "installer", lambda _: ["pip"])
+    with pytest.raises(BuildError, match="ended from outside"):
+        installing._installed(tmp_path, ["colorama"])

@@ -34,6 +34,8 @@ _MISSING = re.compile(r"(?:No matching distribution found for|Because(?: only)?)
 _NEEDS = re.compile(r"requires ([\w.-]+), which is not installed")   # pip check
 # What they say when they gave up asking: pip goes on as if there were no such package.
 _UNREACHED = re.compile(r"Retry\(total=0|Failed to fetch|Request failed after", re.IGNORECASE)
+# A Ctrl-C that reached pip, or whoever ended it: no word on any package, so nothing to be kept.
+_ENDED = re.compile(r"Operation cancelled by user|pip ended with -\d+|^no output$")
 # What made a wheel tells what its source takes; of setuptools it does not tell which compilers.
 _SETUPTOOLS = "a compiler of C, C++ or Rust"
 _TOOLCHAINS = (("maturin", "rustc"), ("meson", "a C compiler and meson"), ("scikit-build", "a C++ compiler and CMake"),
@@ -247,6 +249,8 @@ def _installed(folder: Path, arguments: Sequence[str]) -> str:
 
 
 def _checked(reason: str) -> str:
+    if _ENDED.search(reason):
+        raise BuildError("the installer was ended from outside")
     if _UNREACHED.search(reason):
         told = next(line for line in reason.splitlines() if _UNREACHED.search(line)).rpartition("broken by ")[2].strip()
         raise BuildError(f"the package index does not answer ({textwrap.shorten(told, 200)}); --offline does without")
