@@ -6,7 +6,7 @@ import pytest
 
 from tests.evaluate.made_up import CACHE, CLEAN, NOT_DONE, evaluation, finding, found, report, suite
 from tests.fakes import make_build
-from toolkit.evaluate.evaluation import NO_TIME, Contention, Pool
+from toolkit.evaluate.evaluation import NO_TIME, Contention, Missing, Pool
 from toolkit.evaluate.judge import Status
 from toolkit.evaluate.next_steps import ADVICE, crowds, next_steps
 
@@ -49,6 +49,13 @@ def test_newest_version_that_blocks_too_is_not_advised():
     assert steps(found(readiness=lost))[0].startswith("3.14t: lxml runs without its C code")
     unjudged = replace(report(finding(Status.UNKNOWN)), newest={"lxml": ("6.1", Status.UNKNOWN)})
     assert steps(found(readiness=unjudged)) == ("3.14t: lxml could not be judged: --explain lxml says why",)
+
+
+def test_workload_that_fails_is_to_be_mended():
+    failed = Missing(reason="the workload failed on 3.14: TypeError: no")
+    one = found(cost=failed)
+    assert steps(one, replace(one, build=make_build("3.15t"))) == (
+        "have the workload run: it failed on 3.14: TypeError: no",)
 
 
 def test_failing_tests_and_tests_not_run():

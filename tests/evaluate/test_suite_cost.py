@@ -61,6 +61,7 @@ def test_cost_is_of_rounds_after_the_first(runs):
     ({"3.14t": suite(gil_end=True)}, "the GIL was on at the end of the tests"),
     ({"3.14": suite(build="3.14", ending="1", failed=2)}, "not all tests pass on 3.14"),
     ({"3.14": suite(build="3.14", passed=0, skipped=2)}, "not all tests pass on 3.14"),
+    ({"3.14": suite(build="3.14", ending="unfinished: not done within 9 s")}, "the tests were not done on 3.14"),
     ({"endings": ["0", "0", "1"]}, "every time (1)"),
 ])
 def test_cost_that_cannot_be_told_has_a_reason(runs, changes, reason):

@@ -61,7 +61,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
                         help="Add the interpreter at PATH under the name LABEL. For one that is not found.")
     parser.add_argument("--budget", metavar="TIME", type=duration, default=BUDGET,
-                        help="Leave out what does not fit into this time (default: 10m).")
+                        help="Leave out what does not fit into this time (default: 10m). Packages are installed to the "
+                             "end, however long that takes, and kept for the next call.")
     parser.add_argument("--offline", action="store_true",
                         help="Download nothing: what earlier calls installed, and the metadata of the lock.")
     parser.add_argument("--build-sdists", action="store_true",

@@ -27,6 +27,7 @@ class Missing:
 
 
 NO_TIME = Missing(reason="no time was left in the budget")
+WORKLOAD_FAILED = "the workload failed on"   # how a reason begins; the build comes next
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import NO_TIME, Forced, Missing, Word
+from toolkit.evaluate.evaluation import NO_TIME, WORKLOAD_FAILED, Forced, Missing, Word
 from toolkit.evaluate.judge import Status
 from toolkit.evaluate.testing import UNFINISHED, told_by
 from toolkit.evaluate.verdict import worth
@@ -38,8 +38,8 @@ def next_steps(
     builds: Sequence[BuildEvaluation], races: Races | Missing, conclusions: Sequence[Conclusion]
 ) -> tuple[str, ...]:
     """Return one sentence for each thing to do."""
-    steps = [*_packages(builds), *_mending(builds), *_races(races), *_tests(builds), *_contention(builds),
-             *_pools(builds)]
+    steps = [*_packages(builds), *_mending(builds), *_races(races), *_tests(builds), *_workload(builds),
+             *_contention(builds), *_pools(builds)]
     ready = [each.target for each in conclusions if each.word in {Word.READY, Word.WITH_COST}]
     if ready:
         steps.append(f"try {ready[0]} with your program's own load; gilscope gil shows where its threads wait")
@@ -132,6 +132,12 @@ def _start(tests: TestRun) -> Iterator[str]:
 
 def _broken(tests: TestRun | Missing) -> int:
     return 0 if isinstance(tests, Missing) else (tests.failed or 0) + (tests.errors or 0)
+
+
+def _workload(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+    for build in builds:
+        if isinstance(build.cost, Missing) and build.cost.reason.startswith(WORKLOAD_FAILED):
+            yield f"have the workload run: it{build.cost.reason.removeprefix('the workload')}"
 
 
 def _contention(builds: Sequence[BuildEvaluation]) -> Iterator[str]:

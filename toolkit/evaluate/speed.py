@@ -6,7 +6,18 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import NO_TIME, Contention, Cost, Forced, Gain, Interval, Missing, Place, Pool
+from toolkit.evaluate.evaluation import (
+    NO_TIME,
+    WORKLOAD_FAILED,
+    Contention,
+    Cost,
+    Forced,
+    Gain,
+    Interval,
+    Missing,
+    Place,
+    Pool,
+)
 from toolkit.evaluate.predict import Round, ceiling, predict
 from toolkit.evaluate.testing import Shown, short
 from toolkit.evaluate.watched import busiest, by_line, contended, parked_share, queued_share, wait_share, working
@@ -67,12 +78,12 @@ class Speed:
         if here is None or there is None:
             return Sections.missing(Missing(reason=f"no build like {label} with a GIL could run it"))
         if broken := self._failure(against):
-            return Sections.missing(Missing(reason=f"the workload failed on {against}: {broken}"))
+            return Sections.missing(Missing(reason=f"{WORKLOAD_FAILED} {against}: {broken}"))
         if flipped := self.flipped(label):
             lacking = Missing(reason=flipped)
             return replace(Sections.missing(lacking), gain=self._gain(label, against, lacking), failure=flipped)
         failure = self._failure(label)
-        lacking = Missing(reason=f"the workload failed on {label}: {failure}")
+        lacking = Missing(reason=f"{WORKLOAD_FAILED} {label}: {failure}")
         return Sections(
             cost=lacking if here.failure else _cost(here, there, against, "workload" if first else "script"),
             failure=f"the workload fails, and does not with the GIL: {failure}" if failure else "",
@@ -90,7 +101,7 @@ class Speed:
         if here is None or there is None or not (here.cpu or self._failure(label)):
             return NO_TIME
         if broken := self._failure(against):
-            return Missing(reason=f"the workload failed on {against}: {broken}")
+            return Missing(reason=f"{WORKLOAD_FAILED} {against}: {broken}")
         by: Measure = "workload" if first else "script"
         failure = self._failure(label)
         lacking = Missing(reason=f"the workload failed: {failure}")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from toolkit.evaluate.evaluation import Forced, Missing, TestRun
 from toolkit.evaluate.machine import Calibration
 from toolkit.evaluate.speed import cost_of
-from toolkit.evaluate.testing import QUIET_SECONDS, environment, own_command, run_bounded
+from toolkit.evaluate.testing import QUIET_SECONDS, UNFINISHED, environment, own_command, run_bounded
 from toolkit.evaluate.workload import FORCED_OFF, Measured
 
 if TYPE_CHECKING:
@@ -154,4 +154,8 @@ def _passed(run: TestRun) -> bool:
 
 
 def _reason(run: TestRun | Missing) -> str:
-    return run.reason if isinstance(run, Missing) else f"not all tests pass on {run.build}"
+    if isinstance(run, Missing):
+        return run.reason
+    if run.ending.startswith(UNFINISHED):
+        return f"the tests were not done on {run.build}"
+    return f"not all tests pass on {run.build}"
