@@ -66,16 +66,17 @@ def project(tmp_path):
 
 
 @pytest.fixture
-def measurer(project, pair, monkeypatch):
+def measurer(project, pair, monkeypatch, tmp_path_factory):
     """Give a function that measures a workload of the project, each cell as rarely as it goes."""
     monkeypatch.setattr(workload, "PASS_SECONDS", 0.05)
     monkeypatch.setattr(workload, "usable_cores", lambda: 2)
+    compiled = tmp_path_factory.mktemp("compiled")
 
     def measure(name, *, models=(), left=lambda: 0.01):
         monkeypatch.setattr(workload, "OTHER_MODELS", models)
         monkeypatch.setattr(workload, "LEAST_ROUNDS", 1)
-        benches = {each.label: Bench(build=each.label, python=Path(each.executable), folders=project.sources)
-                   for each in pair}
+        benches = {each.label: Bench(build=each.label, python=Path(each.executable), folders=project.sources,
+                                     compiled=compiled / each.label) for each in pair}
         said = []
         made = WorkloadMeasurer(project, Workload.of(name, project.root), benches, {each.label: each for each in pair},
                                 left=left, say=said.append)
@@ -113,6 +114,7 @@ def test_function_is_measured_in_threads_interpreters_and_processes(measurer, pa
     # Before 3.14 interpreters need a package that is not there.
     assert not [measured.failure for measured in made.found.values() if measured.failure and not measured.unavailable]
     assert all(measured.cpu and measured.rss for measured in made.found.values() if not measured.unavailable)
+    assert not list(made.project.root.rglob("__pycache__"))
     speed = Speed(made, QUIET)
     sections = speed.sections(build.label, twin.label)
     assert sections.cost.against == twin.label

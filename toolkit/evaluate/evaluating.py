@@ -198,9 +198,8 @@ class Evaluator:
         target = folder / build.label
         if reason := self._not_installed(made, target):
             self._say(f"{build.label}: the project itself is imported from its folder, not installed: {reason}")
-            return Bench(build=build.label, python=made.python, folders=self.project.sources,
-                         lacking=tuple(made.missing))
-        return Bench(build=build.label, python=made.python, folders=(target,), lacking=tuple(made.missing))
+        return Bench(build=build.label, python=made.python, folders=self.project.sources if reason else (target,),
+                     lacking=tuple(made.missing), compiled=folder / f"{build.label}-compiled")
 
     def _not_installed(self, made: scratch.Scratch, target: Path) -> str | None:
         """Install the project itself; return why not.  What builds it would be downloaded."""

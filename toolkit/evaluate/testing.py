@@ -58,6 +58,7 @@ class Bench:
     python: Path                # of the scratch environment
     folders: tuple[Path, ...]   # that the project's modules are imported from
     lacking: tuple[str, ...] = ()   # packages that could not be installed
+    compiled: Path | None = None    # where compiled modules go, so that none is left beside the user's files
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,6 +255,8 @@ class WorkloadMeasurer:
             suite=False,
         )
         environment = child_environment((*bench.folders, self.project.root)) | dict(extra)
+        if bench.compiled:
+            environment["PYTHONPYCACHEPREFIX"] = str(bench.compiled)
         if self._forced and build.free_threaded:
             environment |= FORCED_OFF
         return run_child(str(bench.python), spec, environment)
