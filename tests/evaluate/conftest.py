@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.evaluate.places import Site, build_called, compiled
+from tests.evaluate.places import Site, at_hand, build_called, compiled, one_of_each
+from toolkit.evaluate.doctor import reference_of
 
 
 @pytest.fixture(scope="session")
@@ -14,6 +15,16 @@ def libraries(tmp_path_factory):
 def variants(libraries):
     """Return the library of all variants for the build of a label."""
     return lambda label: compiled(build_called(label), libraries)
+
+
+@pytest.fixture(scope="session")
+def pair():
+    """Return a build without a GIL and its twin, the newest at hand."""
+    pairs = [(build, twin) for build in map(build_called, one_of_each(free_threaded=(True,)))
+             if (twin := reference_of(build, at_hand()))]
+    if not pairs:
+        pytest.skip("no free-threaded build with its twin")
+    return max(pairs, key=lambda pair: pair[0].version)
 
 
 @pytest.fixture

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluate.places import at_hand, build_called, compiled, one_of_each, skip_when_busy
+from tests.evaluate.places import compiled, skip_when_busy
 from tests.evaluate.wheels import make_wheel
 from toolkit.evaluate import evaluating, suite_cost, workload
-from toolkit.evaluate.doctor import reference_of
 from toolkit.evaluate.evaluating import Asked, Evaluator
 from toolkit.evaluate.evaluation import Missing, Word
 from toolkit.evaluate.machine import MOST_QUEUED
@@ -26,16 +25,6 @@ CONFIRMING_RUNS = 10
 ASLEEP = 0.3  # share of their time, which they sleep away, that such threads wait for the GIL only where that is wrong
 TESTS = "python -m unittest discover -s tests"
 LATE = {"lateflip/__init__.py": "", "lateflip/fast.py": "from lateflip import single_plain\nname = 'fast'\n"}
-
-
-@pytest.fixture(scope="session")
-def pair():
-    """Return a build without a GIL and its twin, the newest at hand."""
-    pairs = [(build, twin) for build in map(build_called, one_of_each(free_threaded=(True,)))
-             if (twin := reference_of(build, at_hand()))]
-    if not pairs:
-        pytest.skip("no free-threaded build with its twin")
-    return max(pairs, key=lambda pair: pair[0].version)
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.evaluate.made_up import CLEAN, NOT_DONE, PROJECT, QUIET, evaluation, found, lxml, ratio, report, suite
-from tests.evaluate.places import at_hand, build_called, compiled, one_of_each
+from tests.evaluate.places import compiled
 from tests.fakes import make_build
 from toolkit.evaluate import suite_cost, workload
-from toolkit.evaluate.doctor import reference_of
 from toolkit.evaluate.evaluation import NO_TIME, Cost, Forced, Missing, Word
 from toolkit.evaluate.explain import Beside, explain
 from toolkit.evaluate.forced_text import RULE, said
@@ -47,16 +46,6 @@ class Test(unittest.TestCase):
 SPIN = Spin(cores=2, effective=1.9, ran=39, waited=1, lasted=20)
 FAILED = "crashed with SIGABRT"
 BUSY = replace(QUIET, doubts=("something else is running",))
-
-
-@pytest.fixture(scope="module")
-def pair():
-    """Return a build without a GIL and its twin, the newest at hand."""
-    pairs = [(build, twin) for build in map(build_called, one_of_each(free_threaded=(True,)))
-             if (twin := reference_of(build, at_hand()))]
-    if not pairs:
-        pytest.skip("no free-threaded build with its twin")
-    return max(pairs, key=lambda pair: pair[0].version)
 
 
 @pytest.fixture

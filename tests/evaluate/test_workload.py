@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.evaluate.made_up import PROJECT, QUIET
-from tests.evaluate.places import at_hand, build_called, one_of_each
 from tests.fakes import make_build
 from toolkit.evaluate import workload
-from toolkit.evaluate.doctor import reference_of
 from toolkit.evaluate.evaluation import NO_TIME, Missing, Pool
 from toolkit.evaluate.machine import Calibration, Spin
 from toolkit.evaluate.programs.calls import NoWorkError, call_often, function_called, refuse_unawaited
@@ -44,15 +42,6 @@ def crash():
     os.abort()
 """
 NO_SHIM = preload.unavailable()
-
-
-@pytest.fixture(scope="session")
-def pair():
-    """Return a build without a GIL and its twin."""
-    for build in map(build_called, one_of_each(free_threaded=(True,))):
-        if twin := reference_of(build, at_hand()):
-            return build, twin
-    return pytest.skip("no free-threaded build with its twin")
 
 
 @pytest.fixture
