@@ -160,13 +160,14 @@ def answered(monkeypatch):
     """Give a function that measures a function in a round of made-up answers, by build, and returns what was asked."""
     monkeypatch.setattr(workload, "usable_cores", lambda: 2)
 
-    def measure(answer, *, kind="function", left=lambda: 100.0, rounds=1):
+    def measure(answer, *, kind="function", left=lambda: 100.0, rounds=1, forced=False):
         asked = []
         monkeypatch.setattr(workload, "MOST_ROUNDS", rounds)
         monkeypatch.setattr(workload, "run_child", lambda _, spec, __: (asked.append(spec), answer(spec))[1])
         benches = {label: Bench(build=label, python=Path("python"), folders=()) for label in ("3.14t", "3.14")}
-        made = WorkloadMeasurer(PROJECT, Workload(kind=kind, name="app:busy"), benches,
-                                {label: make_build(label) for label in benches}, left=left, say=lambda _: None)
+        made = WorkloadMeasurer(
+            PROJECT, Workload(kind=kind, name="app:busy"), benches, {label: make_build(label) for label in benches},
+            left=left, say=lambda _: None, forced=forced)
         made.calibration = Calibration(lambda cores: Spin(cores=cores, effective=cores, ran=2, waited=0, lasted=1))
         made.measure()
         return made, asked
@@ -183,6 +184,11 @@ def test_what_a_process_tells_is_kept_by_round(answered):
     assert (found.flipped, twin.flipped) == ("the GIL was on at the end of the workload: a._b turned it on", "")
     assert set(made.found) == {*(Cell(label, count) for label in ("3.14t", "3.14") for count in (1, 2)),
                                Cell("3.14", 2, "subinterpreters"), Cell("3.14", 2, "processes")}
+
+
+def test_with_the_gil_forced_off_there_are_threads_only(answered):
+    made, _ = answered(lambda _: measured(), forced=True)
+    assert set(made.found) == {Cell(label, count) for label in ("3.14t", "3.14") for count in (1, 2)}
 
 
 @pytest.mark.parametrize(("left", "rounds"), [(1e-9, LEAST_ROUNDS), (600.0, 5), (0.0, 0)])
