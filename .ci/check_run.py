@@ -18,7 +18,7 @@ def main() -> None:
         command = [
             sys.executable,
             "-m",
-            "toolkit",
+            "gilscope",
             "run",
             "countdown",
             "tcp_echo",
@@ -57,7 +57,7 @@ def main() -> None:
             ).stdout
             assert "countdown/runner=subinterpreters/workers=2/phase=steady" in shown, shown
         again = subprocess.run(
-            [sys.executable, "-m", "toolkit", "report", "ci"], cwd=folder, capture_output=True, text=True, check=True
+            [sys.executable, "-m", "gilscope", "report", "ci"], cwd=folder, capture_output=True, text=True, check=True
         )
         assert again.stdout == done.stdout, "the report of the kept values is not what the run printed"
     print("the main job printed and wrote what it must")

@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runners.base import Shared
+    from gilscope.runners.base import Shared
 
 IN_PROCESS: frozenset[Shared] = frozenset({"counter", "dict", "list", "object"})
 

@@ -6,7 +6,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from runners.errors import TeardownError
+from gilscope.runners.errors import TeardownError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

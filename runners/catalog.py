@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runners.asyncio_ import AsyncioRunner
-from runners.interpreter_pool import InterpreterPoolRunner
-from runners.processes import FORK, FORKSERVER, SPAWN
-from runners.serial import SerialRunner
-from runners.subinterpreters import SubinterpretersRunner
-from runners.threads import FREE_THREADED, THREADS
+from gilscope.runners.asyncio_ import AsyncioRunner
+from gilscope.runners.interpreter_pool import InterpreterPoolRunner
+from gilscope.runners.processes import FORK, FORKSERVER, SPAWN
+from gilscope.runners.serial import SerialRunner
+from gilscope.runners.subinterpreters import SubinterpretersRunner
+from gilscope.runners.threads import FREE_THREADED, THREADS
 
 if TYPE_CHECKING:
-    from runners.base import Runner
+    from gilscope.runners.base import Runner
 
 RUNNERS: tuple[Runner, ...] = (
     SerialRunner(), THREADS, FREE_THREADED, SubinterpretersRunner(), InterpreterPoolRunner(),

@@ -12,14 +12,14 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from runners import _worker
-from runners._teardown import close_threads, closing
-from runners.errors import WorkerError
+from gilscope.runners import _worker
+from gilscope.runners._teardown import close_threads, closing
+from gilscope.runners.errors import WorkerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from runners.base import Payload, Result, Shared, Task
+    from gilscope.runners.base import Payload, Result, Shared, Task
 
 START_SECONDS = 120.0  # an interpreter takes 10 ms; far more beside busy processes
 CHECK_SECONDS = 0.05   # how late a failed start is noticed

@@ -15,16 +15,16 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from runners import _worker
-from runners._teardown import closing, shut_down
-from runners.errors import TeardownError
+from gilscope.runners import _worker
+from gilscope.runners._teardown import closing, shut_down
+from gilscope.runners.errors import TeardownError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from multiprocessing.context import BaseContext
     from multiprocessing.process import BaseProcess
 
-    from runners.base import Payload, Result, Shared, Task
+    from gilscope.runners.base import Payload, Result, Shared, Task
 
 KILLED_SECONDS = 5.0  # for the executor to notice that its workers were killed
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from runners._shared import IN_PROCESS, make_shared
+from gilscope.runners._shared import IN_PROCESS, make_shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from runners.base import Payload, Result, Shared, Task
+    from gilscope.runners.base import Payload, Result, Shared, Task
 
 
 class SerialPool:

@@ -16,14 +16,14 @@ from pickle import dumps, loads
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from runners import _interpreters, _worker
-from runners._teardown import closing
-from runners.errors import RemoteTraceback, TeardownError, WorkerError
+from gilscope.runners import _interpreters, _worker
+from gilscope.runners._teardown import closing
+from gilscope.runners.errors import RemoteTraceback, TeardownError, WorkerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from runners.base import Payload, Result, Shared, Task
+    from gilscope.runners.base import Payload, Result, Shared, Task
 
 START_SECONDS = 120.0            # an interpreter takes 10 ms; 3.13t beside busy processes takes seconds
 STACK_BYTES = 16 * 1024 * 1024   # 3.12 and 3.13 run off a small stack before their recursion limit: SIGSEGV
@@ -247,7 +247,7 @@ def _bootstrap(requests: int, replies: int) -> str:
     # A fresh interpreter has the default path only, without what the script or its caller added.
     path = [entry for entry in sys.path if isinstance(entry, str)]
     return (f"import sys\nsys.path[:] = {path!r}\n{_interpreters.PRELUDE}"
-            f"from runners import _worker\n_worker.loop({requests}, {replies})\n")
+            f"from gilscope.runners import _worker\n_worker.loop({requests}, {replies})\n")
 
 
 def _wait_until_ready(workers: list[SubinterpreterWorker], selector: selectors.BaseSelector) -> None:

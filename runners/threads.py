@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from runners._shared import IN_PROCESS, make_shared
-from runners._teardown import close_threads, closing
+from gilscope.runners._shared import IN_PROCESS, make_shared
+from gilscope.runners._teardown import close_threads, closing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from runners.base import Payload, Result, Shared, Task
+    from gilscope.runners.base import Payload, Result, Shared, Task
 
 
 class ThreadPool:

@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass, field, replace
 
-from toolkit.model import (
+from gilscope.toolkit.model import (
     Build,
     Cell,
     Evidence,

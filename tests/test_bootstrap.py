@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from toolkit import bootstrap
-from toolkit.errors import BuildError
+from gilscope.toolkit import bootstrap
+from gilscope.toolkit.errors import BuildError
 
 ROOT = Path(__file__).parents[1]
 PYTHON39_FILES = ("bootstrap.py", "errors.py", "builds/places.py", "builds/process.py", "builds/compile.py",
@@ -21,8 +21,8 @@ PYTHON39_FILES = ("bootstrap.py", "errors.py", "builds/places.py", "builds/proce
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     folder = tmp_path / "checkout"
-    for name in ("toolkit", "workloads", "runners"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    for name in ("toolkit", "workloads", "runners", "gilscope", ".editable"):
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     for name in ("pyproject.toml", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
     (folder / "README.md").write_text("# a copy\n")
@@ -43,9 +43,10 @@ def test_a_checkout_is_set_up_once(checkout):
     command = [sys.executable, str(checkout / "toolkit" / "bootstrap.py"), "--groups", ""]
     first = subprocess.run(command, capture_output=True, text=True, check=True, cwd=checkout.parent)
     assert "making .venv with CPython" in first.stderr
-    shown = subprocess.run([checkout / ".venv/bin/python", "-c", "import toolkit; print(toolkit.__file__)"],
+    code = "import gilscope.toolkit as ours; print(ours.__file__)"
+    shown = subprocess.run([checkout / ".venv/bin/python", "-c", code],
                            capture_output=True, text=True, check=True, cwd=checkout.parent)
-    assert shown.stdout.strip() == str(checkout / "toolkit" / "__init__.py")
+    assert Path(shown.stdout.strip()).resolve() == checkout / "toolkit" / "__init__.py"
     second = subprocess.run(command, capture_output=True, text=True, check=True, cwd=checkout.parent)
     assert second.stderr == ""
     with (checkout / "pyproject.toml").open("a") as pyproject:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.builds import environment
-from toolkit.builds.environment import build_environment, harness_path
-from toolkit.errors import BuildError
-from toolkit.model import Build
+from gilscope.toolkit.builds import environment
+from gilscope.toolkit.builds.environment import build_environment, harness_path
+from gilscope.toolkit.errors import BuildError
+from gilscope.toolkit.model import Build
 
 REAL = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 
@@ -187,22 +187,22 @@ def test_a_tox_environment_is_used_as_it_is(build, installer, tmp_path):
     assert installer.commands == []
 
 
-def test_only_our_packages_are_on_the_measured_process_path(cache):
+def test_only_our_package_is_on_the_measured_process_path(cache):
     folder = harness_path()
-    assert sorted(path.name for path in folder.iterdir()) == ["runners", "toolkit", "workloads"]
-    assert (folder / "toolkit" / "builds" / "environment.py").samefile(environment.__file__)
+    assert [path.name for path in folder.iterdir()] == ["gilscope"]
+    assert (folder / "gilscope" / "toolkit" / "builds" / "environment.py").samefile(environment.__file__)
     assert harness_path() == folder
 
 
 @pytest.mark.parametrize("damage", ["missing", "elsewhere", "file"])
 def test_a_damaged_harness_path_is_made_again(cache, damage):
     folder = harness_path()
-    (folder / "runners").unlink()
+    (folder / "gilscope").unlink()
     if damage == "elsewhere":
-        (folder / "runners").symlink_to(cache)
+        (folder / "gilscope").symlink_to(cache)
     elif damage == "file":
-        (folder / "runners").write_text("")
-    assert (harness_path() / "runners" / "base.py").exists()
+        (folder / "gilscope").write_text("")
+    assert (harness_path() / "gilscope" / "runners" / "base.py").exists()
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
@@ -216,6 +216,6 @@ def test_a_real_environment_has_the_package_and_none_of_the_hosts(build, monkeyp
     real = replace(build, executable=REAL, base_executable=REAL)
     found = build_environment(real, ["pyperf>=2.10"], ["no-such-package-of-gilscope==0"])
     assert list(found.missing) == ["no-such-package-of-gilscope==0"]
-    outcome = subprocess.run([found.python, "-c", "import pyperf, toolkit.model\nimport pytest"], check=False,
+    outcome = subprocess.run([found.python, "-c", "import pyperf, gilscope.toolkit.model\nimport pytest"], check=False,
                              capture_output=True, text=True, env={"PYTHONPATH": str(harness_path())})
     assert outcome.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'pytest'"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.builds import inspection
-from toolkit.builds.find import default_pair, find_builds, select_builds
-from toolkit.builds.inspection import opt_level, version_key
-from toolkit.errors import BuildError, UnknownNameError
+from gilscope.toolkit.builds import inspection
+from gilscope.toolkit.builds.find import default_pair, find_builds, select_builds
+from gilscope.toolkit.builds.inspection import opt_level, version_key
+from gilscope.toolkit.errors import BuildError, UnknownNameError
 
 REAL = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from toolkit.builds.pairing import best_pair, compare_builds
-from toolkit.model import Build
+from gilscope.toolkit.builds.pairing import best_pair, compare_builds
+from gilscope.toolkit.model import Build
 
 GIL = Build(
     label="3.13", version="3.13.0", executable="/a", base_executable="/a", free_threaded=False, source="uv",

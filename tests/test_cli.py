@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
+from gilscope.toolkit import cli
+from gilscope.toolkit.commands.options import counts, durations, positive, share
+from gilscope.toolkit.errors import BuildError, ToolkitError
 from tests.conformance.builds import ROOT
-from toolkit import cli
-from toolkit.commands.options import counts, durations, positive, share
-from toolkit.errors import BuildError, ToolkitError
 
 HOST = f"host={sys.executable}"
 
@@ -141,7 +141,7 @@ def test_errors_become_exit_codes(error, code, shown, monkeypatch, capsys):
     def fail(_args):
         raise error
 
-    monkeypatch.setattr("toolkit.commands.report.run", fail)
+    monkeypatch.setattr("gilscope.toolkit.commands.report.run", fail)
     assert call("report") == code
     assert capsys.readouterr().err == shown
 
@@ -150,14 +150,14 @@ def test_our_own_mistakes_are_loud(monkeypatch):
     def fail(_args):
         raise AssertionError("ours")
 
-    monkeypatch.setattr("toolkit.commands.report.run", fail)
+    monkeypatch.setattr("gilscope.toolkit.commands.report.run", fail)
     with pytest.raises(AssertionError, match="ours"):
         call("report")
 
 
 @pytest.mark.parametrize("argv", [["list"], ["list", "--json"], ["report"], ["builds", "--help"]])
 def test_reader_that_has_gone_is_no_error(argv):
-    command = [sys.executable, "-m", "toolkit", *argv]
+    command = [sys.executable, "-m", "gilscope", *argv]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, text=True) as started:
         started.stdout.close()
         errors = started.stderr.read()

@@ -10,25 +10,32 @@ OURS = ("toolkit", "workloads", "runners")
 
 # From the top down; a part imports from lines below its own.  Parts of one line do not know each other.
 LAYERS = (
-    ("toolkit.__main__",),
-    ("toolkit.cli",),
-    ("toolkit.commands",),
-    ("toolkit.evaluate",),
-    ("toolkit.experiments",),
-    ("toolkit.measure", "toolkit.gil", "toolkit.race", "toolkit.report", "toolkit.publish"),
-    ("toolkit.store", "toolkit.table", "toolkit.builds"),
-    ("toolkit.stats",),
-    ("toolkit.model", "toolkit.units"),
-    ("toolkit.errors",),
-    ("toolkit",),   # its version
+    ("gilscope.toolkit.__main__",),
+    ("gilscope.toolkit.cli",),
+    ("gilscope.toolkit.commands",),
+    ("gilscope.toolkit.evaluate",),
+    ("gilscope.toolkit.experiments",),
+    ("gilscope.toolkit.measure", "gilscope.toolkit.gil", "gilscope.toolkit.race", "gilscope.toolkit.report",
+     "gilscope.toolkit.publish"),
+    ("gilscope.toolkit.store", "gilscope.toolkit.table", "gilscope.toolkit.builds"),
+    ("gilscope.toolkit.stats",),
+    ("gilscope.toolkit.model", "gilscope.toolkit.units"),
+    ("gilscope.toolkit.errors",),
+    ("gilscope.toolkit",),
+    ("gilscope",),   # its version; imports the public names when they are asked for
 )
 # What runs before anything is installed stands beside the layers and knows only what needs no package.
-BESIDE = {"toolkit.bootstrap": ("toolkit.builds", "toolkit.errors")}
+BESIDE = {"gilscope.toolkit.bootstrap": ("gilscope.toolkit.builds", "gilscope.toolkit.errors")}
 ONLY_IMPORTERS = dict.fromkeys(
-    ("workloads", "runners"), ("toolkit.measure", "toolkit.experiments", "toolkit.evaluate", "toolkit.commands"))
-ONLY_PLACES = {"pyperf": ("toolkit.measure.frame", "toolkit.store"), "rich": ("toolkit.report", "toolkit.commands"),
-               "shtab": ("toolkit.cli",), "matplotlib": ("toolkit.report.plots",),
-               "psutil": ("toolkit.experiments.programs.pinning",)}
+    ("gilscope.workloads", "gilscope.runners"),
+    tuple(f"gilscope.toolkit.{part}" for part in ("measure", "experiments", "evaluate", "commands")))
+ONLY_PLACES = {
+    "pyperf": ("gilscope.toolkit.measure.frame", "gilscope.toolkit.store"),
+    "rich": ("gilscope.toolkit.report", "gilscope.toolkit.commands"),
+    "shtab": ("gilscope.toolkit.cli",),
+    "matplotlib": ("gilscope.toolkit.report.plots",),
+    "psutil": ("gilscope.toolkit.experiments.programs.pinning",),
+}
 
 
 def module_name(path):
@@ -36,7 +43,8 @@ def module_name(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-SOURCES = {module_name(path): path for folder in OURS for path in sorted((ROOT / folder).rglob("*.py"))}
+SOURCES = {module_name(path): path for folder in OURS for path in sorted((ROOT / "gilscope" / folder).rglob("*.py"))}
+SOURCES |= {module_name(path): path for path in sorted((ROOT / "gilscope").glob("*.py"))}
 
 
 def imports(path):
@@ -63,7 +71,7 @@ def imports_of(source):
 
 def resolved(name):
     """Return the module of "module.name": the longest part of it that is a module of ours."""
-    while name.partition(".")[0] in OURS and name not in SOURCES and "." in name:
+    while within(name, "gilscope") and name not in SOURCES and "." in name:
         name = name.rpartition(".")[0]
     return name
 
@@ -82,25 +90,25 @@ def level_of(part):
     return next(level for level, layer in enumerate(LAYERS) if part in layer)
 
 
-TOOLKIT = [module for module in SOURCES if within(module, "toolkit") and module not in BESIDE]
+TOOLKIT = [module for module in SOURCES if within(module, "gilscope.toolkit") and module not in BESIDE]
 
 
 def test_every_module_of_the_toolkit_has_a_layer():
-    assert {module for module in TOOLKIT if part_of(module) == "toolkit"} == {"toolkit"}
+    assert {module for module in TOOLKIT if part_of(module) == "gilscope.toolkit"} == {"gilscope.toolkit"}
 
 
 @pytest.mark.parametrize("module", TOOLKIT)
 def test_imports_come_from_layers_below(module):
     own = part_of(module)
     for name in imports(SOURCES[module]):
-        if within(name, "toolkit") and part_of(name) != own:
+        if within(name, "gilscope.toolkit") and part_of(name) != own:
             assert level_of(part_of(name)) > level_of(own), f"{module} imports {name}"
 
 
 @pytest.mark.parametrize("module", BESIDE)
 def test_what_stands_beside_the_layers_knows_little(module):
     for name in imports(SOURCES[module]):
-        if within(name, "toolkit") and name not in {"toolkit", module}:
+        if within(name, "gilscope.toolkit") and name not in {"gilscope.toolkit", module}:
             assert any(within(name, part) for part in BESIDE[module]), f"{module} imports {name}"
 
 
@@ -112,11 +120,12 @@ def test_workloads_and_runners_are_imported_by_measure_and_commands_alone(module
                 assert any(within(module, part) for part in allowed), f"{module} imports {name}"
 
 
-@pytest.mark.parametrize("module", [module for module in SOURCES if not within(module, "toolkit")])
+@pytest.mark.parametrize("module", [
+    module for module in SOURCES if within(module, "gilscope.workloads") or within(module, "gilscope.runners")])
 def test_workloads_and_runners_know_neither_each_other_nor_the_toolkit(module):
-    own = module.partition(".")[0]
+    own = ".".join(module.split(".")[:2])
     for name in imports(SOURCES[module]):
-        assert name.partition(".")[0] not in {*OURS} - {own}, f"{module} imports {name}"
+        assert not within(name, "gilscope") or within(name, own), f"{module} imports {name}"
 
 
 @pytest.mark.parametrize("module", SOURCES)
@@ -129,24 +138,34 @@ def test_packages_are_imported_in_their_places_alone(module):
 
 def test_statistics_know_the_nouns_alone():
     for module, path in SOURCES.items():
-        if within(module, "toolkit.stats"):
-            ours = {name for name in imports(path) if name.partition(".")[0] in OURS}
-            assert all(within(name, "toolkit.stats") or name == "toolkit.model" for name in ours), module
+        if within(module, "gilscope.toolkit.stats"):
+            ours = {name for name in imports(path) if within(name, "gilscope")}
+            assert all(within(name, "gilscope.toolkit.stats") or name == "gilscope.toolkit.model"
+                       for name in ours), module
+
+
+@pytest.mark.parametrize("path", [
+    path for folder in (*OURS, "gilscope", "tests") for path in sorted((ROOT / folder).rglob("*.py"))])
+def test_folders_are_never_imported_by_their_own_names(path):
+    # Only `gilscope` is installed: a module of a user's may have any other name.
+    if path.is_relative_to(ROOT / "tests" / "corpus"):
+        return   # what is checked there is other people's code
+    assert not {name.partition(".")[0] for name in imports(path)} & {*OURS}
 
 
 def test_package_of_a_task_or_runner_imports_nothing():
     # Each worker imports it: what stands here, every worker pays for.
-    assert [imports(SOURCES[package]) for package in ("workloads", "runners")] == [set(), set()]
+    assert [imports(SOURCES[package]) for package in ("gilscope.workloads", "gilscope.runners")] == [set(), set()]
 
 
 @pytest.mark.parametrize(("source", "expected"), [
-    ("import toolkit.store", {"toolkit.store"}),
-    ("from toolkit import store", {"toolkit.store"}),
-    ("from toolkit import __version__", {"toolkit"}),
-    ("from toolkit.store import Store", {"toolkit.store"}),
-    ("def f():\n    import toolkit.store", {"toolkit.store"}),
-    ("if TYPE_CHECKING:\n    import toolkit.store\nelse:\n    import json", {"json"}),
-    ("if typing.TYPE_CHECKING:\n    from toolkit.store import Store", set()),
+    ("import gilscope.toolkit.store", {"gilscope.toolkit.store"}),
+    ("from gilscope.toolkit import store", {"gilscope.toolkit.store"}),
+    ("from gilscope import __version__", {"gilscope"}),
+    ("from gilscope.toolkit.store import Store", {"gilscope.toolkit.store"}),
+    ("def f():\n    import gilscope.toolkit.store", {"gilscope.toolkit.store"}),
+    ("if TYPE_CHECKING:\n    import gilscope.toolkit.store\nelse:\n    import json", {"json"}),
+    ("if typing.TYPE_CHECKING:\n    from gilscope.toolkit.store import Store", set()),
 ])
 def test_imports_are_found(source, expected):
     assert imports_of(source) == expected

@@ -2,9 +2,9 @@
 
 import dataclasses
 
+from gilscope.toolkit.model import Cell, Failure
+from gilscope.toolkit.publish import _scrubbed, without_traces
 from tests.fakes import make_run
-from toolkit.model import Cell, Failure
-from toolkit.publish import _scrubbed, without_traces
 
 CONFIG = ("'--prefix=/home/me/.pyenv/versions/3.12.1' '--enable-shared' '--with-lto' 'CFLAGS=-O3 -g' "
           "'LDFLAGS=-L/home/me/.pyenv/versions/3.12.1/lib -Wl,-rpath,/home/me/.pyenv/versions/3.12.1/lib'")

@@ -39,7 +39,7 @@ EXITS = {re.sub(r"\s+#.*", "", line): int(found[1]) for line in console_lines()
 
 
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    found = {"gilscope": [sys.executable, "-m", "toolkit"], "python": [sys.executable],
+    found = {"gilscope": [sys.executable, "-m", "gilscope"], "python": [sys.executable],
              "pytest": [sys.executable, "-m", "pytest"]}
     return subprocess.run([*found[command[0]], *command[1:]], cwd=folder, capture_output=True, text=True, timeout=900,
                           check=False)

@@ -11,10 +11,10 @@ import uuid
 
 import pytest
 
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.measure.children import MARK, USERCODE, still_alive
-from toolkit.model import Cell
-from toolkit.store import load_run
 
 LIMIT = 600.0   # seconds for a command that takes about five, on a machine that may be very busy
 
@@ -28,7 +28,7 @@ class Folder:
         self.mark = uuid.uuid4().hex
 
     def start(self, *argv, **environment):
-        command = [sys.executable, "-m", "toolkit", *argv]
+        command = [sys.executable, "-m", "gilscope", *argv]
         inherited = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
         return subprocess.Popen(
             command, cwd=self.path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from runners import base
-from runners.catalog import RUNNERS, find
+from gilscope.runners import base
+from gilscope.runners.catalog import RUNNERS, find
 from tests.conformance.builds import ROOT, builds, environment, run_child
 
 HERE = Path("tests/conformance")

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError, UnknownNameError
+from gilscope.toolkit.model import Cell, Evidence, Observation, Phase
+from gilscope.toolkit.store import Store, find_label, label_path, labels, load_run
 from tests.conformance.builds import ROOT
 from tests.fakes import make_run
-from toolkit.errors import BadFileError, LabelTakenError, ToolkitError, UnknownNameError
-from toolkit.model import Cell, Evidence, Observation, Phase
-from toolkit.store import Store, find_label, label_path, labels, load_run
 
 
 def details(observation):
@@ -286,9 +286,9 @@ def test_labels_come_oldest_first(run, tmp_path):
 
 def test_run_is_written_by_one_process_at_a_time(path):
     store, _ = Store.reopen(path)
-    code = f"from pathlib import Path; from toolkit.store import Store; Store.reopen(Path({str(path)!r}))"
+    code = f"from pathlib import Path; from gilscope.toolkit.store import Store; Store.reopen(Path({str(path)!r}))"
     done = python("-c", code)
-    assert f"LabelTakenError: another gilscope is writing {path}" in done.stderr.replace("toolkit.errors.", "")
+    assert f"LabelTakenError: another gilscope is writing {path}" in done.stderr.replace("gilscope.toolkit.errors.", "")
     store.close()
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=300)
 
@@ -363,7 +363,7 @@ def test_reader_beside_a_writer_sees_whole_files(path):
     code = textwrap.dedent(f"""
         import sys
         from pathlib import Path
-        from toolkit.store import Store
+        from gilscope.toolkit.store import Store
         store, run = Store.reopen(Path({str(path)!r}))
         print("ready", flush=True)
         while not sys.stdin.closed and Path({str(path / "go on")!r}).exists():

@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.errors import UnknownNameError
+from gilscope.toolkit.model import Cell, Measurement, Phase
+from gilscope.toolkit.table import build_tables, compare_builds, compare_models, compare_runs
+from gilscope.toolkit.table.matrix import build_pairs
 from tests.fakes import MACHINE, RunMaker, make_build, make_run
-from toolkit.errors import UnknownNameError
-from toolkit.model import Cell, Measurement, Phase
-from toolkit.table import build_tables, compare_builds, compare_models, compare_runs
-from toolkit.table.matrix import build_pairs
 
 
 def cell(runner="serial", workers=1, build="3.14", **changes):

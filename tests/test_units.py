@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.units import format_bytes, format_seconds, parse_seconds
+from gilscope.toolkit.units import format_bytes, format_seconds, parse_seconds
 
 
 @pytest.mark.parametrize(("seconds", "text"), [

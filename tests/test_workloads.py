@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from workloads import checks, contention, cpu, pages, servers
-from workloads.base import SIZES, Workload, WrongResult
-from workloads.catalog import REPRESENTATIVE, WORKLOADS, find
-from workloads.io import file_write_read, tcp_echo
+from gilscope.workloads import checks, contention, cpu, pages, servers
+from gilscope.workloads.base import SIZES, Workload, WrongResult
+from gilscope.workloads.catalog import REPRESENTATIVE, WORKLOADS, find
+from gilscope.workloads.io import file_write_read, tcp_echo
 
 ROOT = Path(__file__).parent.parent
 DEADLINE = 120  # seconds until a process that hangs is a failure
@@ -32,7 +32,7 @@ each_workload = pytest.mark.parametrize("workload", WORKLOADS, ids=[workload.nam
 @contextmanager
 def server(*arguments: str):
     """Start a service and yield its process and address; leave no process."""
-    with subprocess.Popen([sys.executable, "-m", "workloads.servers", *arguments], cwd=ROOT, text=True,
+    with subprocess.Popen([sys.executable, "-m", "gilscope.workloads.servers", *arguments], cwd=ROOT, text=True,
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
             yield process, process.stdout.readline().strip()
@@ -112,14 +112,14 @@ def test_workers_can_import_the_task_by_name(workload):
 
 
 def test_importing_the_catalog_leaves_what_tasks_import_alone():
-    loaded = modules_after("import workloads.catalog")
+    loaded = modules_after("import gilscope.workloads.catalog")
     assert loaded.isdisjoint({"numpy", "urllib3", "aiohttp", "asyncio", "json", "hashlib", "tempfile", "socket"})
 
 
 @pytest.mark.parametrize("module", TASK_MODULES)
 def test_importing_a_task_module_imports_nothing_else(module):
-    added = modules_after(f"import workloads.{module}") - modules_after("pass")
-    assert added == {"workloads", f"workloads.{module}"}
+    added = modules_after(f"import gilscope.workloads.{module}") - modules_after("pass")
+    assert added == {"gilscope", "gilscope.workloads", f"gilscope.workloads.{module}"}
 
 
 def modules_after(statement: str) -> set[str]:
@@ -316,8 +316,8 @@ def test_service_ends_when_told_even_with_a_client_connected(service, number):
 
 def test_service_dies_with_the_process_that_started_it():
     code = ("import subprocess, sys, time\n"
-            "child = subprocess.Popen([sys.executable, '-m', 'workloads.servers', 'echo'], stdin=subprocess.PIPE,\n"
-            "                         stdout=subprocess.PIPE, text=True)\n"
+            "child = subprocess.Popen([sys.executable, '-m', 'gilscope.workloads.servers', 'echo'], text=True,\n"
+            "                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
             "print(child.stdout.readline(), end='', flush=True)\n"
             "time.sleep(600)\n")
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, text=True, stdout=subprocess.PIPE) as parent:
@@ -391,7 +391,7 @@ def read_response(stream) -> tuple[int, bytes]:
 
 def test_unset_address_says_how_to_get_one(monkeypatch):
     monkeypatch.delenv("GILSCOPE_ECHO")
-    with pytest.raises(RuntimeError, match=r"python -m workloads\.servers echo"):
+    with pytest.raises(RuntimeError, match=r"python -m gilscope\.workloads\.servers echo"):
         tcp_echo(1)
 
 

@@ -1,8 +1,8 @@
-"""`python -m toolkit` is the `gilscope` command."""
+"""`python -m toolkit`, in a checkout, is the `gilscope` command."""
 
 import sys
 
-from toolkit.cli import main
+from gilscope.toolkit.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

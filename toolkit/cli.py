@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
-from toolkit import __version__
-from toolkit.errors import ToolkitError
+from gilscope import __version__
+from gilscope.toolkit.errors import ToolkitError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def make_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     import argparse
     import importlib
 
-    from toolkit.commands.options import CommandParser
+    from gilscope.toolkit.commands.options import CommandParser
 
     parser = argparse.ArgumentParser(
         prog="gilscope",
@@ -50,7 +50,7 @@ def make_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
         _add_completion(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=CommandParser)
     for name in names:
-        module = importlib.import_module(f"toolkit.commands.{'list_' if name == 'list' else name}")
+        module = importlib.import_module(f"gilscope.toolkit.commands.{'list_' if name == 'list' else name}")
         module.add_parser(commands)
     return parser
 
@@ -83,7 +83,7 @@ def _parse(words: list[str]) -> argparse.Namespace:
     """Return the options of the command that `words` ask for; leave where argparse does."""
     command = words[0] if words else ""
     if command == "race":
-        from toolkit.commands.race import plain_options
+        from gilscope.toolkit.commands.race import plain_options
 
         if options := plain_options(words[1:]):
             return options   # type: ignore[return-value]  # the same names; argparse alone would take longer than a start

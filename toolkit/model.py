@@ -10,7 +10,7 @@ from enum import StrEnum
 from statistics import median
 from typing import Any
 
-from toolkit.errors import BadFileError
+from gilscope.toolkit.errors import BadFileError
 
 
 class Phase(StrEnum):

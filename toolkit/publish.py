@@ -12,11 +12,11 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import ToolkitError
-from toolkit.store import header, load_run, read_json
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.store import header, load_run, read_json
 
 if TYPE_CHECKING:
-    from toolkit.model import Build, Run
+    from gilscope.toolkit.model import Build, Run
 
 _PRIVATE = frozenset({"hostname", "python_executable", "boot_time", "command"})  # names of pyperf's metadata
 

@@ -19,8 +19,20 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pyperf
 
-from toolkit.errors import BadFileError, LabelTakenError, ToolkitError, UnknownNameError
-from toolkit.model import Build, Cell, Evidence, Failure, Machine, Measurement, Note, Observation, Phase, Run, Skip
+from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError, UnknownNameError
+from gilscope.toolkit.model import (
+    Build,
+    Cell,
+    Evidence,
+    Failure,
+    Machine,
+    Measurement,
+    Note,
+    Observation,
+    Phase,
+    Run,
+    Skip,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

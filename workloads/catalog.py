@@ -9,10 +9,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from workloads import checks, contention, cpu, io, mixed, native, payloads, transfer
-from workloads.base import Payload, Shared, Size, Task, Workload
-from workloads.checks import numbered, same_for_all
-from workloads.payloads import amount_for, equal_tasks, multiples, numbered_tasks
+from gilscope.workloads import checks, contention, cpu, io, mixed, native, payloads, transfer
+from gilscope.workloads.base import Payload, Shared, Size, Task, Workload
+from gilscope.workloads.checks import numbered, same_for_all
+from gilscope.workloads.payloads import amount_for, equal_tasks, multiples, numbered_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from math import isqrt
 
-from workloads import pages, payloads
-from workloads.base import Result, Size, WrongResult
-from workloads.payloads import TASKS, amount_for
+from gilscope.workloads import pages, payloads
+from gilscope.workloads.base import Result, Size, WrongResult
+from gilscope.workloads.payloads import TASKS, amount_for
 
 Check = Callable[[Size, Sequence[Result]], None]
 

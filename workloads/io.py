@@ -176,6 +176,7 @@ def _address(variable: str) -> tuple[str, int]:
     address = os.environ.get(variable)
     if not address:
         service = variable.removeprefix("GILSCOPE_").lower()
-        raise RuntimeError(f"{variable} is not set; `python -m workloads.servers {service}` prints what it must be")
+        raise RuntimeError(
+            f"{variable} is not set; `python -m gilscope.workloads.servers {service}` prints what it must be")
     host, _, port = address.rpartition(":")
     return host, int(port)

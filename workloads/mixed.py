@@ -7,7 +7,7 @@ def fetch_parse(paths: tuple[str, ...]) -> dict[str, int]:
     Raises:
         RuntimeError: GILSCOPE_HTTP does not say where the service is, or it refused a page.
     """
-    from workloads.io import fetch  # noqa: PLC0415 - paid by the first call, not by every import of this module
+    from gilscope.workloads.io import fetch  # noqa: PLC0415 - paid by the first call, not by every import of this module
 
     counts: dict[str, int] = {}
     for body in fetch(paths):
@@ -17,7 +17,7 @@ def fetch_parse(paths: tuple[str, ...]) -> dict[str, int]:
 
 async def fetch_parse_async(paths: tuple[str, ...]) -> dict[str, int]:
     """Do what `fetch_parse` does, awaiting each page; the parsing keeps the event loop."""
-    from workloads.io import fetch_async  # noqa: PLC0415 - paid by the first call
+    from gilscope.workloads.io import fetch_async  # noqa: PLC0415 - paid by the first call
 
     counts: dict[str, int] = {}
     for body in await fetch_async(paths):

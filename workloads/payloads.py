@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from workloads import pages
-from workloads.base import Payload, Size
+from gilscope.workloads import pages
+from gilscope.workloads.base import Payload, Size
 
 TASKS: dict[Size, int] = {"small": 4, "medium": 16, "large": 64}
 MANY_TASKS: dict[Size, int] = {"small": 1000, "medium": 4000, "large": 16000}

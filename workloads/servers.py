@@ -1,4 +1,4 @@
-"""The loopback services that I/O workloads talk to, as a process: `python -m workloads.servers echo|http`.
+"""The loopback services that I/O workloads talk to, as a process: `python -m gilscope.workloads.servers echo|http`.
 
 Prints "host:port" when it accepts connections and serves until its standard input ends, so that it cannot
 outlive whoever started it, or until it is told to stop (SIGTERM, SIGINT).  Answers come after a fixed
@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, override
 from urllib.parse import parse_qs, urlsplit
 
-from workloads import pages
+from gilscope.workloads import pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,7 +163,7 @@ def _latency(text: str) -> float:
 
 def main() -> None:
     """Serve as the command line says."""
-    parser = argparse.ArgumentParser(prog="python -m workloads.servers", description="Serve on loopback.")
+    parser = argparse.ArgumentParser(prog="python -m gilscope.workloads.servers", description="Serve on loopback.")
     parser.add_argument("service", choices=sorted(LATENCY))
     parser.add_argument("--latency", type=_latency, metavar="TIME",
                         help="Answer after TIME (default: 0ms for echo, 5ms for http).")

@@ -17,11 +17,11 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from gilscope.toolkit.builds.environment import normalized
+from gilscope.toolkit.builds.find import find_builds, select_builds
+from gilscope.toolkit.evaluate.doctor import BuildReport, Options, diagnose, reference_of
+from gilscope.toolkit.evaluate.scratch import Request, Scratch, prepare
 from tests.benchmarks import classes_truth as truth
-from toolkit.builds.environment import normalized
-from toolkit.builds.find import find_builds, select_builds
-from toolkit.evaluate.doctor import BuildReport, Options, diagnose, reference_of
-from toolkit.evaluate.scratch import Request, Scratch, prepare
 
 NAMES = Path(__file__).with_name("classes.txt")
 

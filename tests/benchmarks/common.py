@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from toolkit.builds.environment import build_environment
-from toolkit.builds.find import find_builds, select_builds
-from toolkit.measure.prepare import child_environment, needed_packages, question_spec
-from toolkit.measure.process import run_child
+from gilscope.toolkit.builds.environment import build_environment
+from gilscope.toolkit.builds.find import find_builds, select_builds
+from gilscope.toolkit.measure.prepare import child_environment, needed_packages, question_spec
+from gilscope.toolkit.measure.process import run_child
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from toolkit.model import Build
+    from gilscope.toolkit.model import Build
 
 
 def build_of(named: str, label: str | None = None) -> Build:

@@ -8,9 +8,9 @@ import os
 import subprocess
 import tempfile
 
+from gilscope.toolkit.gil import preload
+from gilscope.toolkit.stats.paired import compare_paired
 from tests.benchmarks.common import build_of
-from toolkit.gil import preload
-from toolkit.stats.paired import compare_paired
 
 # Every program does a fixed amount of work and prints its wall and CPU seconds.
 PROGRAM = """

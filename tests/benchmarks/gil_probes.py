@@ -20,8 +20,8 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from toolkit.gil import preload
-from toolkit.gil.records import Kind, read_folder
+from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.records import Kind, read_folder
 
 PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
 SAMPLE_TID_TIME = 0x2 | 0x4

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from toolkit.cli import main as gilscope
+from gilscope.toolkit.cli import main as gilscope
 
 
 def main() -> None:

@@ -21,15 +21,15 @@ from pathlib import Path
 from tests.benchmarks.common import build_of, prepared
 
 MODULES = (
-    "workloads.cpu",
-    "workloads.native",
-    "workloads.io",
-    "workloads.mixed",
-    "workloads.contention",
-    "workloads.transfer",
+    "gilscope.workloads.cpu",
+    "gilscope.workloads.native",
+    "gilscope.workloads.io",
+    "gilscope.workloads.mixed",
+    "gilscope.workloads.contention",
+    "gilscope.workloads.transfer",
 )
 INSIDE = """
-from runners.catalog import find
+from gilscope.runners.catalog import find
 from tests_import_clock import clock
 import sys
 with find("subinterpreters").pool(1) as pool:

@@ -11,11 +11,11 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from gilscope.toolkit.measure.prepare import question_spec
+from gilscope.toolkit.measure.process import run_child
+from gilscope.toolkit.measure.spec import UserTarget
+from gilscope.toolkit.units import format_bytes
 from tests.benchmarks.common import build_of, prepared
-from toolkit.measure.prepare import question_spec
-from toolkit.measure.process import run_child
-from toolkit.measure.spec import UserTarget
-from toolkit.units import format_bytes
 
 HOLDER = """
 held = []

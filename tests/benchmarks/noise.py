@@ -19,14 +19,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.measure.machine import this_machine
+from gilscope.toolkit.measure.schedule import Arms, Scheduler, Settings
+from gilscope.toolkit.model import Cell, Run
+from gilscope.toolkit.report.progress import ProgressReporter
+from gilscope.toolkit.stats.floor import noise_floor
+from gilscope.toolkit.stats.paired import compare_paired
+from gilscope.toolkit.store import Store
 from tests.benchmarks.common import build_of, prepared
-from toolkit.measure.machine import this_machine
-from toolkit.measure.schedule import Arms, Scheduler, Settings
-from toolkit.model import Cell, Run
-from toolkit.report.progress import ProgressReporter
-from toolkit.stats.floor import noise_floor
-from toolkit.stats.paired import compare_paired
-from toolkit.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,16 +14,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.evaluate.evaluation import Missing
+from gilscope.toolkit.evaluate.project import find_project
+from gilscope.toolkit.evaluate.speed import Speed
+from gilscope.toolkit.evaluate.testing import Bench
+from gilscope.toolkit.evaluate.workload import Workload, WorkloadMeasurer
 from tests.benchmarks.common import build_of
 from tests.benchmarks.predict_programs import threaded
-from toolkit.evaluate.evaluation import Missing
-from toolkit.evaluate.project import find_project
-from toolkit.evaluate.speed import Speed
-from toolkit.evaluate.testing import Bench
-from toolkit.evaluate.workload import Workload, WorkloadMeasurer
 
 if TYPE_CHECKING:
-    from toolkit.model import Build
+    from gilscope.toolkit.model import Build
 
 PROGRAMS = ("arithmetic", "own_dict", "sorting", "text", "parsing", "shared_dict", "shared_list", "shared_attribute",
             "shared_slots", "hashing")

@@ -15,10 +15,10 @@ import os
 import tempfile
 from pathlib import Path
 
-from toolkit.cli import main as gilscope
-from toolkit.model import Cell
-from toolkit.stats.paired import compare_paired
-from toolkit.store import load_run
+from gilscope.toolkit.cli import main as gilscope
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.stats.paired import compare_paired
+from gilscope.toolkit.store import load_run
 
 MODELS = "subinterpreters,processes-forkserver,processes-spawn,free-threaded"
 

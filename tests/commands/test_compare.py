@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.commands import compare
+from gilscope.toolkit.errors import ToolkitError, UnknownNameError
+from gilscope.toolkit.model import Cell
 from tests.fakes import MACHINE, RunMaker, make_run
-from toolkit.commands import compare
-from toolkit.errors import ToolkitError, UnknownNameError
-from toolkit.model import Cell
 
 
 def cell(runner, workers=1, build="3.14"):

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from gilscope.toolkit.builds.find import FoundBuilds
+from gilscope.toolkit.cli import main
+from gilscope.toolkit.commands import evaluate as command
 from tests.evaluate.made_up import evaluation
 from tests.fakes import make_build
-from toolkit.builds.find import FoundBuilds
-from toolkit.cli import main
-from toolkit.commands import evaluate as command
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ import uuid
 
 import pytest
 
+from gilscope.toolkit import cli
+from gilscope.toolkit.experiments import catalog
+from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.report import plots
+from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.measure.children import MARK, still_alive
-from toolkit import cli
-from toolkit.experiments import catalog
-from toolkit.experiments.base import Effort
-from toolkit.report import plots
-from toolkit.store import load_run
 
 LIMIT = 600.0
 HOST = ("--build", f"host={sys.executable}")
@@ -82,7 +82,7 @@ def start(folder, *words, **environment):
     """Start the command in `folder`, as a user does."""
     inherited = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
     return subprocess.Popen(
-        [sys.executable, "-m", "toolkit", "experiment", *words], cwd=folder, text=True, stdout=subprocess.PIPE,
+        [sys.executable, "-m", "gilscope", "experiment", *words], cwd=folder, text=True, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, start_new_session=True,
         env={**inherited, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder), **environment})
 
@@ -153,7 +153,7 @@ def test_what_its_budget_ended_goes_on_with_another_budget(folder):
 
 def test_published_run_has_its_figures_and_none_of_its_paths(folder):
     call(folder, "run", "countdown", "--smoke", "--label", "mine", "--no-figures", *HOST)
-    subprocess.run([sys.executable, "-m", "toolkit", "report", "mine/countdown", "--publish", "site"], cwd=folder,
+    subprocess.run([sys.executable, "-m", "gilscope", "report", "mine/countdown", "--publish", "site"], cwd=folder,
                    check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=LIMIT)
     site = folder / "site"
     assert "Wall time of the whole count" in (site / "report.md").read_text()

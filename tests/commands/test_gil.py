@@ -7,15 +7,15 @@ import sys
 
 import pytest
 
+from gilscope.toolkit.commands import gil
+from gilscope.toolkit.commands.gil_report import document
+from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.recording import Recording, inflation
+from gilscope.toolkit.gil.summary import summarize
+from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT, builds
 from tests.gil.recorded import make_process, make_thread
 from tests.gil.traces import checked
-from toolkit.commands import gil
-from toolkit.commands.gil_report import document
-from toolkit.gil import preload
-from toolkit.gil.recording import Recording, inflation
-from toolkit.gil.summary import summarize
-from toolkit.report.terminal import render
 
 REASON = preload.unavailable()
 needs_shim = pytest.mark.skipif(REASON is not None, reason=str(REASON))
@@ -41,8 +41,8 @@ sys.exit(7)
 
 def run(folder, *words, **variables):
     return subprocess.run(
-        [sys.executable, "-P", "-m", "toolkit", "gil", *words], cwd=folder, capture_output=True, text=True, check=False,
-        timeout=300, input="typed", env={**os.environ, "PYTHONPATH": str(ROOT), **variables})
+        [sys.executable, "-P", "-m", "gilscope", "gil", *words], cwd=folder, capture_output=True, text=True,
+        check=False, timeout=300, input="typed", env={**os.environ, "PYTHONPATH": str(ROOT), **variables})
 
 
 @pytest.fixture

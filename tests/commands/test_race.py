@@ -6,12 +6,12 @@ import zipfile
 
 import pytest
 
+from gilscope.toolkit import cli
+from gilscope.toolkit.commands import race
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.race import spec_target
+from gilscope.toolkit.race.spec import COMMAND, SCRIPT, STDIN, Spec, read
 from tests.conformance.builds import ROOT
-from toolkit import cli
-from toolkit.commands import race
-from toolkit.errors import ToolkitError
-from toolkit.race import spec_target
-from toolkit.race.spec import COMMAND, SCRIPT, STDIN, Spec, read
 
 
 @pytest.fixture(autouse=True)
@@ -205,7 +205,7 @@ def test_race_command_imports_little():
     code = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-import toolkit.cli, toolkit.commands.race
+import gilscope.toolkit.cli, gilscope.toolkit.commands.race
 print(sorted({heavy} & set(sys.modules)))
 """
     shown = subprocess.run([sys.executable, "-ISc", code], capture_output=True, text=True, check=True, timeout=300)

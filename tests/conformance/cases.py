@@ -14,9 +14,9 @@ import traceback
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from runners import _teardown, _worker, processes
-from runners.catalog import find
-from runners.errors import TeardownError, WorkerError
+from gilscope.runners import _teardown, _worker, processes
+from gilscope.runners.catalog import find
+from gilscope.runners.errors import TeardownError, WorkerError
 from tests.conformance import tasks
 
 WORKERS = 2

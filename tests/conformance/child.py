@@ -9,8 +9,8 @@ import traceback
 from importlib.util import find_spec
 from itertools import groupby
 
-from runners.catalog import find
-from workloads.catalog import WORKLOADS
+from gilscope.runners.catalog import find
+from gilscope.workloads.catalog import WORKLOADS
 
 INTERPRETERS = {"subinterpreters", "interpreter-pool"}
 REFUSED = "does not support loading in subinterpreters"  # CPython's words; packages wrap them in more

@@ -6,7 +6,7 @@ python interrupted.py RUNNER MARKER: every worker creates a file MARKER.<n> when
 import os
 import sys
 
-from runners.catalog import find
+from gilscope.runners.catalog import find
 from tests.conformance import tasks
 
 

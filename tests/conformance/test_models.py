@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from runners.catalog import RUNNERS
+from gilscope.runners.catalog import RUNNERS
+from gilscope.workloads.catalog import WORKLOADS
 from tests.conformance.builds import ROOT, builds, environment, run_child
-from workloads.catalog import WORKLOADS
 
 BUILDS = builds()
 WORDS = ("cannot share a", "is not installed", "does not support loading in subinterpreters")
@@ -19,7 +19,7 @@ WORDS = ("cannot share a", "is not installed", "does not support loading in subi
 def service(name):
     """Run a loopback server and yield its address."""
     with subprocess.Popen(
-        [sys.executable, "-m", "workloads.servers", name], cwd=ROOT, env=environment(), text=True,
+        [sys.executable, "-m", "gilscope.workloads.servers", name], cwd=ROOT, env=environment(), text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as server:
         yield server.stdout.readline().strip()

@@ -2,7 +2,7 @@
 
 import sys
 
-from runners.catalog import find
+from gilscope.runners.catalog import find
 from tests.conformance import tasks
 
 print("top level", flush=True)

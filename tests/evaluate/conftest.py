@@ -2,8 +2,8 @@
 
 import pytest
 
+from gilscope.toolkit.evaluate.doctor import reference_of
 from tests.evaluate.places import Site, at_hand, build_called, compiled, one_of_each
-from toolkit.evaluate.doctor import reference_of
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from tests.fakes import make_build
-from toolkit.evaluate.doctor import BuildReport, Finding
-from toolkit.evaluate.evaluation import (
+from gilscope.toolkit.evaluate.doctor import BuildReport, Finding
+from gilscope.toolkit.evaluate.evaluation import (
     BuildEvaluation,
     Contention,
     Cost,
@@ -25,14 +24,15 @@ from toolkit.evaluate.evaluation import (
     Worker,
     Workers,
 )
-from toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load, Step
-from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
-from toolkit.evaluate.next_steps import next_steps
-from toolkit.evaluate.project import Project
-from toolkit.evaluate.tags import Offered
-from toolkit.evaluate.verdict import conclude
-from toolkit.evaluate.verdict_models import conclude_interpreters, conclude_processes
-from toolkit.stats.paired import Comparison
+from gilscope.toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load, Step
+from gilscope.toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
+from gilscope.toolkit.evaluate.next_steps import next_steps
+from gilscope.toolkit.evaluate.project import Project
+from gilscope.toolkit.evaluate.tags import Offered
+from gilscope.toolkit.evaluate.verdict import conclude
+from gilscope.toolkit.evaluate.verdict_models import conclude_interpreters, conclude_processes
+from gilscope.toolkit.stats.paired import Comparison
+from tests.fakes import make_build
 
 NOT_DONE = Missing(reason="not asked for")
 QUIET = MachineFacts(cores=2, effective=1.95, run_queue=0.02, governor=None, libc="glibc 2.36", doubts=())

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.builds.find import find_builds
-from toolkit.builds.pairing import minor_of
-from toolkit.evaluate.distributions import installed, site_folders
-from toolkit.evaluate.machine import Calibration
-from toolkit.evaluate.scratch import Scratch
-from toolkit.evaluate.verdict import may_tell_speed
+from gilscope.toolkit.builds.find import find_builds
+from gilscope.toolkit.builds.pairing import minor_of
+from gilscope.toolkit.evaluate.distributions import installed, site_folders
+from gilscope.toolkit.evaluate.machine import Calibration
+from gilscope.toolkit.evaluate.scratch import Scratch
+from gilscope.toolkit.evaluate.verdict import may_tell_speed
 
 SOURCE = Path(__file__).with_name("variants.c")
 COMPILER = shutil.which("gcc") or shutil.which("cc")

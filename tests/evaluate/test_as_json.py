@@ -3,9 +3,9 @@
 import dataclasses
 import json
 
+from gilscope.toolkit.evaluate.as_json import SCHEMA, plain
+from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
 from tests.evaluate.made_up import evaluation
-from toolkit.evaluate.as_json import SCHEMA, plain
-from toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
 
 
 def told():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.evaluate.imports import Wanted, import_run
+from gilscope.toolkit.evaluate.imports import Wanted, import_run
 
 HERE = Path(sys.executable)
 
@@ -80,7 +80,7 @@ def test_settings_of_the_users_shell_do_not_reach_it(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONWARNINGS", "error")
     run = imported(tmp_path, "import sys, os\nassert '/nowhere' not in sys.path\n"
                              "assert not [name for name in os.environ if name.startswith('PYTHON')]\n"
-                             "assert 'toolkit' not in sys.modules\nassert sys.argv[1:] == []\n")
+                             "assert 'gilscope' not in sys.modules\nassert sys.argv[1:] == []\n")
     assert run.imported == ("thing",), run.failed
 
 
@@ -91,8 +91,8 @@ def test_stopping_ends_what_runs(tmp_path):
     program = f"""
 from pathlib import Path
 import sys
-from toolkit.evaluate.doctor_imports import all_at_once
-from toolkit.evaluate.imports import Wanted, import_run
+from gilscope.toolkit.evaluate.doctor_imports import all_at_once
+from gilscope.toolkit.evaluate.imports import Wanted, import_run
 all_at_once(lambda _: import_run(Path(sys.executable), Wanted(roots=("thing",)), path=[{str(tmp_path)!r}]), ["a"])
 """
     process = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parents[2], stderr=subprocess.PIPE)

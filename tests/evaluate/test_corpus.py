@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.evaluate import evaluating, suite_cost, workload
+from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
+from gilscope.toolkit.evaluate.evaluation import Missing, Word
+from gilscope.toolkit.evaluate.machine import MOST_QUEUED
+from gilscope.toolkit.evaluate.racing import check_races
+from gilscope.toolkit.evaluate.screen import document, exit_code
+from gilscope.toolkit.evaluate.verdict import may_tell_speed
+from gilscope.toolkit.report.terminal import render
 from tests.evaluate.places import compiled, skip_when_busy
 from tests.evaluate.wheels import make_wheel
-from toolkit.evaluate import evaluating, suite_cost, workload
-from toolkit.evaluate.evaluating import Asked, Evaluator
-from toolkit.evaluate.evaluation import Missing, Word
-from toolkit.evaluate.machine import MOST_QUEUED
-from toolkit.evaluate.racing import check_races
-from toolkit.evaluate.screen import document, exit_code
-from toolkit.evaluate.verdict import may_tell_speed
-from toolkit.report.terminal import render
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "evaluate"
 TRIES = 3     # of what depends on when threads get their cores

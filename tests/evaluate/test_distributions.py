@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.evaluate.distributions import installed
 from tests.evaluate.places import at_hand
-from toolkit.evaluate.distributions import installed
 
 
 @pytest.fixture

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.evaluate import doctor
+from gilscope.toolkit.evaluate.doctor import Options, diagnose, reference_of
+from gilscope.toolkit.evaluate.doctor_document import document, plain
+from gilscope.toolkit.evaluate.explain import explain
+from gilscope.toolkit.evaluate.imports import Wanted, import_run
+from gilscope.toolkit.evaluate.judge import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.scratch import Request
+from gilscope.toolkit.report.terminal import render
 from tests.evaluate.places import Site, at_hand, build_called, one_of_each
-from toolkit.evaluate import doctor
-from toolkit.evaluate.doctor import Options, diagnose, reference_of
-from toolkit.evaluate.doctor_document import document, plain
-from toolkit.evaluate.explain import explain
-from toolkit.evaluate.imports import Wanted, import_run
-from toolkit.evaluate.judge import InterpreterStatus, Status
-from toolkit.evaluate.scratch import Request
-from toolkit.report.terminal import render
 
 FREE_THREADED = one_of_each(free_threaded=(True,))
 LIMIT = 300.0                # seconds for what ends by itself

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.cli import main
+from gilscope.toolkit.commands import doctor as command
+from gilscope.toolkit.evaluate import current, doctor
+from gilscope.toolkit.evaluate.current import current_requirements
 from tests.evaluate.places import at_hand, build_called, one_of_each
-from toolkit.cli import main
-from toolkit.commands import doctor as command
-from toolkit.evaluate import current, doctor
-from toolkit.evaluate.current import current_requirements
 
 FREE_THREADED = one_of_each(free_threaded=(True,))
 LOCK = """

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.evaluate.doctor import BuildReport, Finding
+from gilscope.toolkit.evaluate.doctor_document import document
+from gilscope.toolkit.evaluate.judge import Seen, Status, judge
+from gilscope.toolkit.evaluate.judge_interpreters import judge_interpreters
+from gilscope.toolkit.report.terminal import render
 from tests.evaluate.places import at_hand
 from tests.evaluate.test_judge import CRASH, THING, extension, load, run
-from toolkit.evaluate.doctor import BuildReport, Finding
-from toolkit.evaluate.doctor_document import document
-from toolkit.evaluate.judge import Seen, Status, judge
-from toolkit.evaluate.judge_interpreters import judge_interpreters
-from toolkit.report.terminal import render
 
 BUILD = replace(at_hand()[0], label="3.99t", free_threaded=True)
 TWIN = replace(BUILD, label="3.99", free_threaded=False)

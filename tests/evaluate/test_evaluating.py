@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
+from gilscope.toolkit.evaluate import evaluating
+from gilscope.toolkit.evaluate.doctor import BuildReport
+from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
+from gilscope.toolkit.evaluate.evaluation import Missing, Word
+from gilscope.toolkit.evaluate.judge import Status
+from gilscope.toolkit.evaluate.scratch import Scratch
 from tests.evaluate.made_up import CLEAN, finding, report, suite, workers
 from tests.fakes import make_build
-from toolkit.errors import BadFileError, BuildError, ToolkitError
-from toolkit.evaluate import evaluating
-from toolkit.evaluate.doctor import BuildReport
-from toolkit.evaluate.evaluating import Asked, Evaluator
-from toolkit.evaluate.evaluation import Missing, Word
-from toolkit.evaluate.judge import Status
-from toolkit.evaluate.scratch import Scratch
 
 FREE, TWIN = make_build("3.14t"), make_build("3.14")
 NO_TIME = "no time was left in the budget"

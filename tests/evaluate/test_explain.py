@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.evaluate.evaluation import Place
+from gilscope.toolkit.evaluate.explain import Beside, explain
+from gilscope.toolkit.evaluate.facts import Distribution
+from gilscope.toolkit.evaluate.judge import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.locks import Locked
+from gilscope.toolkit.report.terminal import render
 from tests.evaluate.made_up import ETREE, evaluation, finding, lxml, report
 from tests.fakes import make_build
-from toolkit.evaluate.evaluation import Place
-from toolkit.evaluate.explain import Beside, explain
-from toolkit.evaluate.facts import Distribution
-from toolkit.evaluate.judge import InterpreterStatus, Status
-from toolkit.evaluate.locks import Locked
-from toolkit.report.terminal import render
 
 LOCK = (
     Locked(name="soup", version="4.1", wheels=("soup-4.1-py3-none-any.whl",), sdist=True, needs=("lxml",)),

@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.evaluate import suite_cost, workload
+from gilscope.toolkit.evaluate.evaluation import NO_TIME, Cost, Forced, Missing, Word
+from gilscope.toolkit.evaluate.explain import Beside, explain
+from gilscope.toolkit.evaluate.forced_text import RULE, said
+from gilscope.toolkit.evaluate.machine import Calibration, Spin
+from gilscope.toolkit.evaluate.measuring import Comparing
+from gilscope.toolkit.evaluate.next_steps import next_steps
+from gilscope.toolkit.evaluate.project import find_project
+from gilscope.toolkit.evaluate.screen import document
+from gilscope.toolkit.evaluate.speed import Sections, Speed
+from gilscope.toolkit.evaluate.testing import Bench
+from gilscope.toolkit.evaluate.verdict import conclude
+from gilscope.toolkit.evaluate.workload import Workload, WorkloadMeasurer
+from gilscope.toolkit.report.terminal import render
 from tests.evaluate.made_up import CLEAN, NOT_DONE, PROJECT, QUIET, evaluation, found, lxml, ratio, report, suite
 from tests.evaluate.places import compiled
 from tests.fakes import make_build
-from toolkit.evaluate import suite_cost, workload
-from toolkit.evaluate.evaluation import NO_TIME, Cost, Forced, Missing, Word
-from toolkit.evaluate.explain import Beside, explain
-from toolkit.evaluate.forced_text import RULE, said
-from toolkit.evaluate.machine import Calibration, Spin
-from toolkit.evaluate.measuring import Comparing
-from toolkit.evaluate.next_steps import next_steps
-from toolkit.evaluate.project import find_project
-from toolkit.evaluate.screen import document
-from toolkit.evaluate.speed import Sections, Speed
-from toolkit.evaluate.testing import Bench
-from toolkit.evaluate.verdict import conclude
-from toolkit.evaluate.workload import Workload, WorkloadMeasurer
-from toolkit.report.terminal import render
 
 APP = """
 import os, sys

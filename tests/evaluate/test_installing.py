@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.builds.environment import NO_WHEEL, python_of, run_installer
+from gilscope.toolkit.errors import BuildError
+from gilscope.toolkit.evaluate import installing
+from gilscope.toolkit.evaluate.distributions import installed, site_folders
+from gilscope.toolkit.evaluate.installing import Chosen, chosen_in, fill
+from gilscope.toolkit.evaluate.wheels import Store, make, of_version, pip_of
 from tests.evaluate.places import build_called, one_of_each
 from tests.evaluate.wheels import make_wheel
-from toolkit.builds.environment import NO_WHEEL, python_of, run_installer
-from toolkit.errors import BuildError
-from toolkit.evaluate import installing
-from toolkit.evaluate.distributions import installed, site_folders
-from toolkit.evaluate.installing import Chosen, chosen_in, fill
-from toolkit.evaluate.wheels import Store, make, of_version, pip_of
 
 
 @pytest.fixture

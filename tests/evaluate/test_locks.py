@@ -4,10 +4,10 @@ import platform
 
 import pytest
 
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.evaluate.locks import read_lock
+from gilscope.toolkit.evaluate.tags import offered
 from tests.fakes import make_build
-from toolkit.errors import BadFileError
-from toolkit.evaluate.locks import read_lock
-from toolkit.evaluate.tags import offered
 
 MACHINE = platform.machine()
 OLD = f"manylinux_2_17_{MACHINE}.manylinux2014_{MACHINE}"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from toolkit.evaluate import machine
-from toolkit.evaluate.evaluation import Missing
-from toolkit.evaluate.machine import LEAST_SPINS, Calibration, Spin, doubts, facts, spin
-from toolkit.measure.noise import usable_cores
+from gilscope.toolkit.evaluate import machine
+from gilscope.toolkit.evaluate.evaluation import Missing
+from gilscope.toolkit.evaluate.machine import LEAST_SPINS, Calibration, Spin, doubts, facts, spin
+from gilscope.toolkit.measure.noise import usable_cores
 
 
 def look(effective, *, ran=18, waited=2, lasted=20):

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.evaluate.evaluation import NO_TIME, Contention, Missing, Pool
+from gilscope.toolkit.evaluate.judge import Status
+from gilscope.toolkit.evaluate.next_steps import ADVICE, crowds, next_steps
 from tests.evaluate.made_up import CACHE, CLEAN, NOT_DONE, evaluation, finding, found, report, suite
 from tests.fakes import make_build
-from toolkit.evaluate.evaluation import NO_TIME, Contention, Missing, Pool
-from toolkit.evaluate.judge import Status
-from toolkit.evaluate.next_steps import ADVICE, crowds, next_steps
 
 
 def steps(*builds, races=CLEAN):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from toolkit.errors import BadFileError, ToolkitError
-from toolkit.evaluate.project import PYTEST, find_project
-from toolkit.evaluate.requirements import requirement_lines
+from gilscope.toolkit.errors import BadFileError, ToolkitError
+from gilscope.toolkit.evaluate.project import PYTEST, find_project
+from gilscope.toolkit.evaluate.requirements import requirement_lines
 
 PEP_621 = """
 [project]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from toolkit.errors import BadFileError
-from toolkit.evaluate.locks import read_lock
-from toolkit.evaluate.requirements_file import listed
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.evaluate.locks import read_lock
+from gilscope.toolkit.evaluate.requirements_file import listed
 
 TEXT = """
 --index-url https://example.org/simple   # an option

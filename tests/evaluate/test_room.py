@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from toolkit.cli import main
-from toolkit.errors import ToolkitError
-from toolkit.evaluate import room
-from toolkit.evaluate.room import STAMP, clear, hold, make_room, size_of
+from gilscope.toolkit.cli import main
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.evaluate import room
+from gilscope.toolkit.evaluate.room import STAMP, clear, hold, make_room, size_of
 
 GIB = 2**30
 

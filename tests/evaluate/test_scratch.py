@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.errors import BuildError
+from gilscope.toolkit.evaluate import installing, scratch
+from gilscope.toolkit.evaluate.installing import name_of
+from gilscope.toolkit.evaluate.scratch import Request, prepare
 from tests.evaluate.places import at_hand
-from toolkit.errors import BuildError
-from toolkit.evaluate import installing, scratch
-from toolkit.evaluate.installing import name_of
-from toolkit.evaluate.scratch import Request, prepare
 
 
 class Installer:

@@ -4,6 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.evaluate.evaluation import Contention, Missing, Word
+from gilscope.toolkit.evaluate.judge import Status
+from gilscope.toolkit.evaluate.screen import document, exit_code
+from gilscope.toolkit.evaluate.screen_table import table
+from gilscope.toolkit.evaluate.tags import Offered
+from gilscope.toolkit.report import markdown, terminal
 from tests.evaluate.made_up import (
     CACHE,
     CLEAN,
@@ -21,12 +27,6 @@ from tests.evaluate.made_up import (
 )
 from tests.fakes import make_build
 from tests.report.test_golden import check
-from toolkit.evaluate.evaluation import Contention, Missing, Word
-from toolkit.evaluate.judge import Status
-from toolkit.evaluate.screen import document, exit_code
-from toolkit.evaluate.screen_table import table
-from toolkit.evaluate.tags import Offered
-from toolkit.report import markdown, terminal
 
 BUSY = replace(QUIET, effective=1.1, run_queue=0.4, doubts=("2 cores do only 1.10 cores' work at once",))
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.evaluate.imports import Wanted, import_run, interpreter_runs
+from gilscope.toolkit.evaluate.slots import read_extensions
 from tests.evaluate.places import build_called, one_of_each, version
-from toolkit.evaluate.imports import Wanted, import_run, interpreter_runs
-from toolkit.evaluate.slots import read_extensions
 
 BUILDS = one_of_each()
 

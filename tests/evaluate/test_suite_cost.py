@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.evaluate import suite_cost
+from gilscope.toolkit.evaluate.evaluation import Missing
+from gilscope.toolkit.evaluate.machine import Spin
+from gilscope.toolkit.evaluate.suite_cost import LEAST_CPU, LEAST_ROUNDS, METER, MOST_ROUNDS, SuiteCosts
+from gilscope.toolkit.evaluate.testing import Bench, run_bounded
 from tests.evaluate.made_up import NOT_DONE, PROJECT, suite
-from toolkit.evaluate import suite_cost
-from toolkit.evaluate.evaluation import Missing
-from toolkit.evaluate.machine import Spin
-from toolkit.evaluate.suite_cost import LEAST_CPU, LEAST_ROUNDS, METER, MOST_ROUNDS, SuiteCosts
-from toolkit.evaluate.testing import Bench, run_bounded
 
 TWINS = {"3.14t": "3.14"}
 BENCHES = {label: Bench(build=label, python=Path(f"/{label}/bin/python"), folders=()) for label in ("3.14t", "3.14")}

@@ -4,10 +4,10 @@ import platform
 
 import pytest
 
+from gilscope.toolkit.evaluate import tags
+from gilscope.toolkit.evaluate.locks import Locked
+from gilscope.toolkit.evaluate.tags import libc_floor, offered, supported, why_no_wheel
 from tests.fakes import make_build
-from toolkit.evaluate import tags
-from toolkit.evaluate.locks import Locked
-from toolkit.evaluate.tags import libc_floor, offered, supported, why_no_wheel
 
 MACHINE = platform.machine()
 OLD = f"manylinux_2_17_{MACHINE}.manylinux2014_{MACHINE}"

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.measure.children import MARK, still_alive
-from toolkit.evaluate import testing
-from toolkit.evaluate.evaluation import Missing, Place
-from toolkit.evaluate.project import PYTEST, find_project
-from toolkit.evaluate.testing import (
+from gilscope.toolkit.evaluate import testing
+from gilscope.toolkit.evaluate.evaluation import Missing, Place
+from gilscope.toolkit.evaluate.project import PYTEST, find_project
+from gilscope.toolkit.evaluate.testing import (
     Bench,
     Shown,
     counts,
@@ -26,6 +25,7 @@ from toolkit.evaluate.testing import (
     short,
     told_by,
 )
+from tests.measure.children import MARK, still_alive
 
 BENCH = Bench(build="host", python=Path(sys.executable), folders=())
 

@@ -4,6 +4,20 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.evaluate.evaluation import (
+    NO_TIME,
+    Contention,
+    Cost,
+    InterpretersEvaluation,
+    Interval,
+    Missing,
+    ProcessesEvaluation,
+    RaceFact,
+    Word,
+)
+from gilscope.toolkit.evaluate.judge import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.verdict import conclude
+from gilscope.toolkit.evaluate.verdict_models import conclude_interpreters, conclude_processes
 from tests.evaluate.made_up import (
     CACHE,
     CLEAN,
@@ -23,20 +37,6 @@ from tests.evaluate.made_up import (
     workers,
 )
 from tests.fakes import make_build
-from toolkit.evaluate.evaluation import (
-    NO_TIME,
-    Contention,
-    Cost,
-    InterpretersEvaluation,
-    Interval,
-    Missing,
-    ProcessesEvaluation,
-    RaceFact,
-    Word,
-)
-from toolkit.evaluate.judge import InterpreterStatus, Status
-from toolkit.evaluate.verdict import conclude
-from toolkit.evaluate.verdict_models import conclude_interpreters, conclude_processes
 
 
 def cost(factor=1.0, **changes):

@@ -7,15 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from gilscope.toolkit.evaluate import workers as measuring
+from gilscope.toolkit.evaluate.children import Ending, Told
+from gilscope.toolkit.evaluate.evaluation import Broken, Missing, Spread, Worker
+from gilscope.toolkit.evaluate.judge import InterpreterStatus, Status, refusal_in
+from gilscope.toolkit.evaluate.verdict_models import conclude_interpreters
+from gilscope.toolkit.evaluate.workers import measure_workers, modules_inside
+from gilscope.toolkit.evaluate.workers_text import growth, lines, takes
 from tests.evaluate.made_up import PROJECT, finding, imports, inside, report, spread, workers
 from tests.evaluate.places import build_called, one_of_each, version
-from toolkit.evaluate import workers as measuring
-from toolkit.evaluate.children import Ending, Told
-from toolkit.evaluate.evaluation import Broken, Missing, Spread, Worker
-from toolkit.evaluate.judge import InterpreterStatus, Status, refusal_in
-from toolkit.evaluate.verdict_models import conclude_interpreters
-from toolkit.evaluate.workers import measure_workers, modules_inside
-from toolkit.evaluate.workers_text import growth, lines, takes
 
 LIMIT = 600.0   # seconds for what ends by itself
 # In an interpreter, where no signal handler can be set, it takes the process along.

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.evaluate import workload
+from gilscope.toolkit.evaluate.evaluation import NO_TIME, Missing, Pool
+from gilscope.toolkit.evaluate.machine import Calibration, Spin
+from gilscope.toolkit.evaluate.programs.calls import NoWorkError, call_often, function_called, refuse_unawaited
+from gilscope.toolkit.evaluate.project import find_project
+from gilscope.toolkit.evaluate.speed import Speed
+from gilscope.toolkit.evaluate.testing import Bench
+from gilscope.toolkit.evaluate.watched import busiest, by_line, contended, parked_share, queued_share, wait_share
+from gilscope.toolkit.evaluate.workload import LEAST_ROUNDS, Cell, Measured, Workload, WorkloadMeasurer
+from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.summary import Place as WaitingPlace
+from gilscope.toolkit.measure.process import Answer
 from tests.evaluate.made_up import PROJECT, QUIET
 from tests.fakes import make_build
-from toolkit.evaluate import workload
-from toolkit.evaluate.evaluation import NO_TIME, Missing, Pool
-from toolkit.evaluate.machine import Calibration, Spin
-from toolkit.evaluate.programs.calls import NoWorkError, call_often, function_called, refuse_unawaited
-from toolkit.evaluate.project import find_project
-from toolkit.evaluate.speed import Speed
-from toolkit.evaluate.testing import Bench
-from toolkit.evaluate.watched import busiest, by_line, contended, parked_share, queued_share, wait_share
-from toolkit.evaluate.workload import LEAST_ROUNDS, Cell, Measured, Workload, WorkloadMeasurer
-from toolkit.gil import preload
-from toolkit.gil.summary import Place as WaitingPlace
-from toolkit.measure.process import Answer
 
 APP = """
 SHARED = {}
@@ -89,7 +89,7 @@ def test_script_has_its_arguments(project):
 
 @pytest.mark.parametrize(("text", "reason"), [
     ("missing.py", "there is no such script"), ("app", "no module:function is named"),
-    ("toolkit.cli:main", "gilscope itself has a package 'toolkit'")])
+    ("gilscope.toolkit.cli:main", "'gilscope' is gilscope itself")])
 def test_workload_that_is_none_has_a_reason(project, text, reason):
     assert reason in Workload.of(text, project.root).reason
 
@@ -306,7 +306,7 @@ def test_places_of_contention_are_the_projects(measurer, pair, monkeypatch):
         assert "they are in each other's way" in contention.reason
         pytest.skip(contention.reason)
     places = contention.places
-    assert not [place for place in places if "gilscope" in place.file or "toolkit" in place.file]
+    assert not [place for place in places if "gilscope" in place.file]
     # Two threads on a machine with other things to do may never have met there; where they did is in the function.
     assert {place.line for place in places if place.file == "app.py"} <= {10, 11, 12}
 
@@ -316,10 +316,10 @@ def waiting(file, *, idle=False):
 
 
 def test_neither_our_own_code_nor_what_the_program_wants_is_contention(tmp_path):
-    from toolkit.builds.environment import harness_path
+    from gilscope.toolkit.builds.environment import harness_path
 
     theirs = waiting("/src/toolkit/app.py")   # a project's folder of that name is not ours
-    ours = [waiting(str(harness_path() / "toolkit" / "measure" / "frame.py")), waiting(workload.__file__)]
+    ours = [waiting(str(harness_path() / "gilscope" / "toolkit" / "measure" / "frame.py")), waiting(workload.__file__)]
     importing = waiting("<frozen importlib._bootstrap>")
     assert contended([*ours, theirs, waiting("/src/app.py", idle=True), waiting(""), importing]) == [theirs]
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from toolkit.errors import ToolkitError
-from toolkit.evaluate.project import find_project
-from toolkit.evaluate.workload_name import refuse_misnamed
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.evaluate.project import find_project
+from gilscope.toolkit.evaluate.workload_name import refuse_misnamed
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import zipfile
 
-from toolkit.builds.pairing import minor_of
+from gilscope.toolkit.builds.pairing import minor_of
 
 
 def tag(build):

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT, builds
 from tests.measure.children import MARK, still_alive
-from toolkit.experiments.results import Results
-from toolkit.store import load_run
 
 LIMIT = 900.0   # seconds for what takes some ten on a quiet machine
 ATTEMPTS = 4    # runs in which something that is the scheduler's to allow is looked for
@@ -80,7 +80,7 @@ def _run(name, folder):
     mark = uuid.uuid4().hex
     inherited = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
     done = subprocess.run(
-        [sys.executable, "-m", "toolkit", "experiment", "run", name, "--smoke", "--label", "smoke", *words],
+        [sys.executable, "-m", "gilscope", "experiment", "run", name, "--smoke", "--label", "smoke", *words],
         cwd=folder, text=True, capture_output=True, timeout=LIMIT, check=False,
         env={**inherited, "PYTHONPATH": str(ROOT), MARK: mark})
     assert done.returncode in {0, 3}, done.stderr

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from toolkit.report.document import Document, Lines
-from toolkit.report.terminal import render
+from gilscope.toolkit.report.document import Document, Lines
+from gilscope.toolkit.report.terminal import render
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -6,15 +6,15 @@ from textwrap import dedent
 
 import pytest
 
+from gilscope.toolkit.experiments.affinity import Affinity
+from gilscope.toolkit.experiments.affinity_countdown import APART, FREE, PATCHED, PINNED, SEQUENTIAL, cell_of
+from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.report import document
+from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import builds, run_child
 from tests.fakes import RunMaker
-from toolkit.experiments.affinity import Affinity
-from toolkit.experiments.affinity_countdown import APART, FREE, PATCHED, PINNED, SEQUENTIAL, cell_of
-from toolkit.experiments.base import Effort
-from toolkit.experiments.report import document
-from toolkit.experiments.results import Results
-from toolkit.model import Cell
-from toolkit.report.terminal import render
 
 CPUS = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 needs_two = pytest.mark.skipif(len(CPUS) < 2, reason="one CPU: nothing to pin away from")
@@ -22,8 +22,8 @@ every_build = pytest.mark.parametrize(("label", "python"), builds().items(), ids
 
 TRIAL = dedent("""
     import os, sys, tempfile, threading
-    from toolkit.experiments.programs import affinity, countdown, pinning
-    from toolkit.experiments.trial import Helper, Trial, TrialSpec
+    from gilscope.toolkit.experiments.programs import affinity, countdown, pinning
+    from gilscope.toolkit.experiments.trial import Helper, Trial, TrialSpec
 
     def trial(model, workers, **parameters):
         return Trial(TrialSpec(
@@ -100,7 +100,7 @@ GEVENT = dedent("""
 """)
 
 ONE_CORE = dedent("""
-    from toolkit.measure.frame import StoppedError
+    from gilscope.toolkit.measure.frame import StoppedError
     with pinning.pinned(sorted(usual)[:1]):
         try:
             affinity.measure(trial(model, 1, work="echo", client="other"))

@@ -6,36 +6,36 @@ from functools import cache
 
 import pytest
 
-from runners.catalog import RUNNERS
+from gilscope.runners.catalog import RUNNERS
+from gilscope.toolkit.builds.environment import build_environment
+from gilscope.toolkit.builds.find import find_builds
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.experiments.aggregator import THEN, Aggregator
+from gilscope.toolkit.experiments.aggregator_claims import LOADS, POOL
+from gilscope.toolkit.experiments.base import Effort, Setting
+from gilscope.toolkit.experiments.libraries import SLOW_PARSER
+from gilscope.toolkit.experiments.load.http_answers import merged
+from gilscope.toolkit.experiments.programs import aggregator as program
+from gilscope.toolkit.experiments.programs.web import allow_open_files
+from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.measure.frame import StoppedError
+from gilscope.toolkit.measure.probe import Abilities
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report import plots
+from gilscope.toolkit.report.document import Document
+from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import builds, run_child
 from tests.experiments.golden import check_golden
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker, make_build
-from toolkit.builds.environment import build_environment
-from toolkit.builds.find import find_builds
-from toolkit.errors import ToolkitError
-from toolkit.experiments.aggregator import THEN, Aggregator
-from toolkit.experiments.aggregator_claims import LOADS, POOL
-from toolkit.experiments.base import Effort, Setting
-from toolkit.experiments.libraries import SLOW_PARSER
-from toolkit.experiments.load.http_answers import merged
-from toolkit.experiments.programs import aggregator as program
-from toolkit.experiments.programs.web import allow_open_files
-from toolkit.experiments.results import Results
-from toolkit.measure.frame import StoppedError
-from toolkit.measure.probe import Abilities
-from toolkit.model import Cell
-from toolkit.report import plots
-from toolkit.report.document import Document
-from toolkit.report.terminal import render
 
 # What a service is asked in a process of its own: gevent patches the one it is in, for good.
 SERVICE = """
 import asyncio, json, os, socket, sys, threading
-from toolkit.experiments.load.http_backends import Backend, Counts
-from toolkit.experiments.load.http_answers import BACKENDS
-from toolkit.experiments.programs.aggregator import SERVICES, service
-from toolkit.experiments.programs.web import in_thread
+from gilscope.toolkit.experiments.load.http_backends import Backend, Counts
+from gilscope.toolkit.experiments.load.http_answers import BACKENDS
+from gilscope.toolkit.experiments.programs.aggregator import SERVICES, service
+from gilscope.toolkit.experiments.programs.web import in_thread
 
 model, workers, broken = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 try:
@@ -170,14 +170,15 @@ def test_service_that_is_wrong_ends_the_trial(tmp_path, monkeypatch):
     scales = {"latency": 0.0, "seconds": 0.1, "limit": 60.0}
     trial = make_trial(tmp_path, workers=1, scales=scales, users="1", rate="10")
     trial.model = "sync"
-    monkeypatch.setattr(sys.modules.get("toolkit.experiments.programs.aggregator_blocking") or _blocking(), "merge",
+    blocking = sys.modules.get("gilscope.toolkit.experiments.programs.aggregator_blocking") or _blocking()
+    monkeypatch.setattr(blocking, "merge",
                         lambda number, parts: {"product": number, "parts": len(parts)})
     with pytest.raises(StoppedError, match="wrong body"):
         program.measure(trial)
 
 
 def _blocking():
-    from toolkit.experiments.programs import aggregator_blocking
+    from gilscope.toolkit.experiments.programs import aggregator_blocking
 
     return aggregator_blocking
 

@@ -10,22 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.experiments import channels_cells as cells
+from gilscope.toolkit.experiments.base import Effort, Setting
+from gilscope.toolkit.experiments.channels import Channels
+from gilscope.toolkit.experiments.channels_cells import CONTROLS, CROSSING, FAN_IN, PING_PONG, PIPE, SIMPLE, VIEW, Shape
+from gilscope.toolkit.experiments.programs import channels as program
+from gilscope.toolkit.experiments.programs import channels_ends as ends
+from gilscope.toolkit.experiments.programs import channels_workers as workers
+from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.experiments.trial import Clock
+from gilscope.toolkit.measure.frame import StoppedError
+from gilscope.toolkit.measure.probe import Abilities
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report.document import Document, Lines
+from gilscope.toolkit.report.figure import BarFigure, LineFigure
+from gilscope.toolkit.report.terminal import render
 from tests.fakes import RunMaker, make_build
-from toolkit.experiments import channels_cells as cells
-from toolkit.experiments.base import Effort, Setting
-from toolkit.experiments.channels import Channels
-from toolkit.experiments.channels_cells import CONTROLS, CROSSING, FAN_IN, PING_PONG, PIPE, SIMPLE, VIEW, Shape
-from toolkit.experiments.programs import channels as program
-from toolkit.experiments.programs import channels_ends as ends
-from toolkit.experiments.programs import channels_workers as workers
-from toolkit.experiments.results import Results
-from toolkit.experiments.trial import Clock
-from toolkit.measure.frame import StoppedError
-from toolkit.measure.probe import Abilities
-from toolkit.model import Cell
-from toolkit.report.document import Document, Lines
-from toolkit.report.figure import BarFigure, LineFigure
-from toolkit.report.terminal import render
 
 MODELS = ("threads", "free-threaded", "subinterpreters", "processes-forkserver")
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.experiments import convoy_cells
+from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.convoy import Convoy
+from gilscope.toolkit.experiments.convoy_interval import GRID, THEN, ConvoyInterval
+from gilscope.toolkit.experiments.intervals import SECONDS as SWITCH_INTERVAL
+from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report.document import Document, Lines
+from gilscope.toolkit.report.terminal import render
+from gilscope.toolkit.stats.latency import LogHistogram
 from tests.fakes import RunMaker
-from toolkit.experiments import convoy_cells
-from toolkit.experiments.base import Effort
-from toolkit.experiments.convoy import Convoy
-from toolkit.experiments.convoy_interval import GRID, THEN, ConvoyInterval
-from toolkit.experiments.intervals import SECONDS as SWITCH_INTERVAL
-from toolkit.experiments.results import Results
-from toolkit.model import Cell
-from toolkit.report.document import Document, Lines
-from toolkit.report.terminal import render
-from toolkit.stats.latency import LogHistogram
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 EXPERIMENTS = {"convoy": Convoy, "convoy-interval": ConvoyInterval}

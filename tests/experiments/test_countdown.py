@@ -3,13 +3,13 @@
 import pyperf
 import pytest
 
+from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.countdown import Countdown
+from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report.document import Document
+from gilscope.toolkit.report.terminal import render
 from tests.fakes import RunMaker
-from toolkit.experiments.base import Effort
-from toolkit.experiments.countdown import Countdown
-from toolkit.experiments.results import Results
-from toolkit.model import Cell
-from toolkit.report.document import Document
-from toolkit.report.terminal import render
 
 
 def test_every_cell_has_a_value_and_pyperf_reads_the_files(run_smoke):

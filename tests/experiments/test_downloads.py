@@ -6,20 +6,20 @@ import threading
 
 import pytest
 
+from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.downloads import Downloads
+from gilscope.toolkit.experiments.downloads_claims import knee, knee_text, rows_of
+from gilscope.toolkit.experiments.programs import downloads as program
+from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.measure.frame import StoppedError
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report import plots
+from gilscope.toolkit.report.document import Document
+from gilscope.toolkit.report.terminal import render
+from gilscope.workloads import pages
 from tests.experiments.golden import check_golden
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker
-from toolkit.experiments.base import Effort
-from toolkit.experiments.downloads import Downloads
-from toolkit.experiments.downloads_claims import knee, knee_text, rows_of
-from toolkit.experiments.programs import downloads as program
-from toolkit.experiments.results import Results
-from toolkit.measure.frame import StoppedError
-from toolkit.model import Cell
-from toolkit.report import plots
-from toolkit.report.document import Document
-from toolkit.report.terminal import render
-from workloads import pages
 
 PAGES = 20
 LATENCY = 0.02

@@ -9,12 +9,12 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from gilscope.toolkit.experiments.load import echo_client
+from gilscope.toolkit.experiments.load.echo_client import closed_loop, open_loop, typical
+from gilscope.toolkit.experiments.load.open_loop import Tally, schedule
+from gilscope.toolkit.experiments.programs.echo import EchoServer, serving
+from gilscope.toolkit.stats.latency import LogHistogram
 from tests.conformance.builds import ROOT, builds, environment, run_child
-from toolkit.experiments.load import echo_client
-from toolkit.experiments.load.echo_client import closed_loop, open_loop, typical
-from toolkit.experiments.load.open_loop import Tally, schedule
-from toolkit.experiments.programs.echo import EchoServer, serving
-from toolkit.stats.latency import LogHistogram
 
 LIMIT = 60   # seconds; nothing here takes as long, however busy the machine is
 
@@ -95,8 +95,8 @@ def test_server_closed_twice_is_closed():
 
 BURN = """
 import os, sys, threading
-from runners import _interpreters
-from toolkit.experiments.programs.burners import burning
+from gilscope.runners import _interpreters
+from gilscope.toolkit.experiments.programs.burners import burning
 kind = sys.argv[1]
 if kind == "subinterpreters" and (reason := _interpreters.unavailable()):
     sys.exit(f"skip: {reason}")
@@ -135,7 +135,7 @@ def test_burners_burn_and_are_gone(build, kind):
 
 
 REFUSE = """
-from toolkit.experiments.programs import burners, burners_apart
+from gilscope.toolkit.experiments.programs import burners, burners_apart
 burners_apart.ELSEWHERE = "def burn(told, tell):\\n    raise ValueError('not today')\\n"
 try:
     with burners.burning("{kind}", 1):
@@ -154,7 +154,7 @@ def test_what_cannot_start_to_burn_is_told(kind):
 
 DEAF = """
 import subprocess, sys
-from toolkit.experiments.programs import burners, burners_apart
+from gilscope.toolkit.experiments.programs import burners, burners_apart
 burners_apart.ELSEWHERE = "import os, time\\ndef burn(told, tell):\\n    os.write(tell, b'r')\\n    time.sleep(1000)\\n"
 with burners.burning("processes", 1) as started:
     pass
@@ -350,7 +350,7 @@ def test_typical_request_is_the_one_that_is_going_on():
 @contextmanager
 def client_process():
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "toolkit.experiments.load.echo_client"], stdin=subprocess.PIPE,
+        [sys.executable, "-P", "-m", "gilscope.toolkit.experiments.load.echo_client"], stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, text=True, bufsize=1, cwd=ROOT, env=environment())
 
     def ask(**command):

@@ -6,20 +6,20 @@ import sys
 
 import pytest
 
+from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.gil_trace import GilTrace
+from gilscope.toolkit.experiments.programs import gil_trace as program
+from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.chrome import write_trace
+from gilscope.toolkit.gil.summary import summarize
+from gilscope.toolkit.measure.frame import StoppedError
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.store import file_path
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker
 from tests.gil.recorded import make_process
 from tests.gil.traces import checked
-from toolkit.experiments.base import Effort
-from toolkit.experiments.gil_trace import GilTrace
-from toolkit.experiments.programs import gil_trace as program
-from toolkit.experiments.results import Results
-from toolkit.gil import preload
-from toolkit.gil.chrome import write_trace
-from toolkit.gil.summary import summarize
-from toolkit.measure.frame import StoppedError
-from toolkit.model import Cell
-from toolkit.store import file_path
 
 needs_shim = pytest.mark.skipif(preload.unavailable() is not None, reason=str(preload.unavailable()))
 

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.experiments.base import Effort, Setting
+from gilscope.toolkit.experiments.hashing import Hashing
+from gilscope.toolkit.experiments.hashing_cells import size_text
+from gilscope.toolkit.experiments.programs import hashing as program
+from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.experiments.trial import Clock
+from gilscope.toolkit.measure.frame import StoppedError
+from gilscope.toolkit.measure.probe import Abilities
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report.document import Banner, Document, Lines
+from gilscope.toolkit.report.terminal import render
 from tests.fakes import RunMaker, make_build
-from toolkit.experiments.base import Effort, Setting
-from toolkit.experiments.hashing import Hashing
-from toolkit.experiments.hashing_cells import size_text
-from toolkit.experiments.programs import hashing as program
-from toolkit.experiments.results import Results
-from toolkit.experiments.trial import Clock
-from toolkit.measure.frame import StoppedError
-from toolkit.measure.probe import Abilities
-from toolkit.model import Cell
-from toolkit.report.document import Banner, Document, Lines
-from toolkit.report.terminal import render
 
 KIB, MIB = 1024, 1024 * 1024
 

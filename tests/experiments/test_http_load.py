@@ -12,14 +12,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from gilscope.toolkit.experiments.load import http_load
+from gilscope.toolkit.experiments.load.http_answers import BACKENDS, merge, merged, part
+from gilscope.toolkit.experiments.load.http_load import Generator, Load, growth, judge, parse
+from gilscope.toolkit.experiments.load.open_loop import Tally
+from gilscope.toolkit.stats.latency import LogHistogram
+from gilscope.toolkit.units import format_seconds
+from gilscope.workloads import pages
 from tests.conformance.builds import ROOT, environment
-from toolkit.experiments.load import http_load
-from toolkit.experiments.load.http_answers import BACKENDS, merge, merged, part
-from toolkit.experiments.load.http_load import Generator, Load, growth, judge, parse
-from toolkit.experiments.load.open_loop import Tally
-from toolkit.stats.latency import LogHistogram
-from toolkit.units import format_seconds
-from workloads import pages
 
 WAIT = 60   # seconds; nothing here takes as long, however busy the machine is
 
@@ -201,8 +201,9 @@ def test_parts_of_another_product_or_back_end_are_not_merged():
 def helper(module, *words):
     """Start a helper as trials do; afterwards it has ended by itself, as its standard input has, and said nothing."""
     with subprocess.Popen(
-        [sys.executable, "-W", "error", "-P", "-m", f"toolkit.experiments.load.{module}", *words], cwd=ROOT, text=True,
-        env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=1,
+        [sys.executable, "-W", "error", "-P", "-m", f"gilscope.toolkit.experiments.load.{module}", *words],
+        cwd=ROOT, text=True, env=environment(),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=1,
     ) as process:
         try:
             def ask(**fields):

@@ -4,19 +4,19 @@ import sys
 
 import pytest
 
+from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.lost_updates import LostUpdates
+from gilscope.toolkit.experiments.lost_updates_shares import WORDS, share_text
+from gilscope.toolkit.experiments.programs import lost_updates as program
+from gilscope.toolkit.experiments.programs import updates
+from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.measure.frame import StoppedError
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report.document import Document
+from gilscope.toolkit.report.terminal import render
+from gilscope.toolkit.stats.sample import summarize
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker
-from toolkit.experiments.base import Effort
-from toolkit.experiments.lost_updates import LostUpdates
-from toolkit.experiments.lost_updates_shares import WORDS, share_text
-from toolkit.experiments.programs import lost_updates as program
-from toolkit.experiments.programs import updates
-from toolkit.experiments.results import Results
-from toolkit.measure.frame import StoppedError
-from toolkit.model import Cell
-from toolkit.report.document import Document
-from toolkit.report.terminal import render
-from toolkit.stats.sample import summarize
 
 SCALES = {"count": 2000, "locked": 2000, "starts": 10}
 

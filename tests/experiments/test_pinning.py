@@ -11,8 +11,8 @@ from textwrap import dedent
 
 import pytest
 
+from gilscope.toolkit.experiments.programs import pinning
 from tests.conformance.builds import builds, run_child
-from toolkit.experiments.programs import pinning
 
 CPUS = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 needs_affinity = pytest.mark.skipif(not CPUS, reason="this system has no affinity to compare with")
@@ -32,7 +32,7 @@ WITHOUT = "import sys; sys.modules['psutil'] = None"   # the import fails as it 
 THREADS = dedent("""
     import os, sys, threading
     sys.setswitchinterval(1e-4)
-    from toolkit.experiments.programs import pinning
+    from gilscope.toolkit.experiments.programs import pinning
 
     def cpus_of_work(seen, ran):
         # Field 39 of proc_pid_stat(5): the CPU that the thread runs on.

@@ -5,22 +5,22 @@ import sys
 
 import pytest
 
-from runners.catalog import RUNNERS
+from gilscope.runners.catalog import RUNNERS
+from gilscope.toolkit.errors import ToolkitError, UnknownNameError
+from gilscope.toolkit.experiments import catalog
+from gilscope.toolkit.experiments.base import Effort, Setting, sorted_out
+from gilscope.toolkit.experiments.report import document, experiment_of
+from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.experiments.running import Asked, wanted_gil
+from gilscope.toolkit.experiments.trial import Trial, TrialSpec
+from gilscope.toolkit.measure.frame import StoppedError
+from gilscope.toolkit.measure.probe import Abilities
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report.document import Duration, Quantity
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.terminal import render
+from gilscope.toolkit.report.wording import entry_text, value_text
 from tests.fakes import RunMaker, make_build
-from toolkit.errors import ToolkitError, UnknownNameError
-from toolkit.experiments import catalog
-from toolkit.experiments.base import Effort, Setting, sorted_out
-from toolkit.experiments.report import document, experiment_of
-from toolkit.experiments.results import Results
-from toolkit.experiments.running import Asked, wanted_gil
-from toolkit.experiments.trial import Trial, TrialSpec
-from toolkit.measure.frame import StoppedError
-from toolkit.measure.probe import Abilities
-from toolkit.model import Cell
-from toolkit.report.document import Duration, Quantity
-from toolkit.report.footnotes import Footnotes
-from toolkit.report.terminal import render
-from toolkit.report.wording import entry_text, value_text
 
 
 def cell(workers=1, runner="serial", build="3.14", **parameters):
@@ -219,7 +219,7 @@ def test_unknown_experiment_is_named():
 
 def make_trial(folder):
     return Trial(TrialSpec(
-        name="t", progress_timeout=60.0, folder=str(folder), program="toolkit.experiments.programs.countdown",
+        name="t", progress_timeout=60.0, folder=str(folder), program="gilscope.toolkit.experiments.programs.countdown",
         build="current", model="serial",
         workers=1, gil=None, parameters={"interval": "5ms", "depth": "3"}, scales={"count": 7}, host=sys.executable))
 
@@ -232,7 +232,8 @@ def test_numbers_come_from_parameters_and_scales(tmp_path):
 
 
 @pytest.mark.parametrize(("module", "said"), [
-    ("toolkit.no_such_module", "the helper process toolkit.no_such_module ended"), ("this", "said 'The Zen of Python"),
+    ("gilscope.toolkit.no_such_module", "the helper process gilscope.toolkit.no_such_module ended"),
+    ("this", "said 'The Zen of Python"),
 ])
 def test_helper_that_does_not_get_ready_is_an_error_with_its_words(module, said, tmp_path):
     with pytest.raises(StoppedError, match=said), make_trial(tmp_path).helper(module):
@@ -240,7 +241,7 @@ def test_helper_that_does_not_get_ready_is_an_error_with_its_words(module, said,
 
 
 def test_helper_is_gone_when_the_block_is_left(tmp_path):
-    with make_trial(tmp_path).helper("toolkit.experiments.load.echo_client") as helper:
+    with make_trial(tmp_path).helper("gilscope.toolkit.experiments.load.echo_client") as helper:
         assert helper.ready
         process = helper._process
     assert process.returncode is not None

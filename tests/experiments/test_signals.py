@@ -11,27 +11,27 @@ from types import SimpleNamespace
 
 import pytest
 
+from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.programs import signals as program
+from gilscope.toolkit.experiments.programs import signals_target
+from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.experiments.signals import Signals
+from gilscope.toolkit.experiments.signals_findings import _why_late
+from gilscope.toolkit.measure.frame import StoppedError
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report.document import Document
+from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT, builds
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker
 from tests.measure.children import MARK, still_alive
-from toolkit.experiments.base import Effort
-from toolkit.experiments.programs import signals as program
-from toolkit.experiments.programs import signals_target
-from toolkit.experiments.results import Results
-from toolkit.experiments.signals import Signals
-from toolkit.experiments.signals_findings import _why_late
-from toolkit.measure.frame import StoppedError
-from toolkit.model import Cell
-from toolkit.report.document import Document
-from toolkit.report.terminal import render
 
 BUILDS = builds()
 SCALES = {"attempts": 2, "limit": 60, "call": 0.05}
 WAITS_TO_INTERRUPT = """
 import sys
 from tests.experiments.trials import make_trial
-from toolkit.experiments.programs import signals
+from gilscope.toolkit.experiments.programs import signals
 signals._delays = lambda trial: [3600.0]
 signals.measure(make_trial(sys.argv[1], scales={"attempts": 1, "limit": 9, "call": 1}, main=sys.argv[2], cpu="1"))
 """

@@ -5,24 +5,24 @@ from textwrap import dedent
 
 import pytest
 
+from gilscope.toolkit.experiments import switch_interval, switch_interval_shown
+from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.intervals import FINE
+from gilscope.toolkit.experiments.report import document
+from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.experiments.switch_interval import SwitchInterval
+from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import builds, run_child
 from tests.fakes import RunMaker
-from toolkit.experiments import switch_interval, switch_interval_shown
-from toolkit.experiments.base import Effort
-from toolkit.experiments.intervals import FINE
-from toolkit.experiments.report import document
-from toolkit.experiments.results import Results
-from toolkit.experiments.switch_interval import SwitchInterval
-from toolkit.report.terminal import render
 
 every_build = pytest.mark.parametrize(("label", "python"), builds().items(), ids=list(builds()))
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a timer slack")
 
 TRIAL = dedent("""
     import sys, tempfile, threading
-    from toolkit.experiments.programs import countdown, switch_interval
-    from toolkit.experiments.trial import Trial, TrialSpec
-    from toolkit.measure.frame import StoppedError
+    from gilscope.toolkit.experiments.programs import countdown, switch_interval
+    from gilscope.toolkit.experiments.trial import Trial, TrialSpec
+    from gilscope.toolkit.measure.frame import StoppedError
 
     def trial(**parameters):
         return Trial(TrialSpec(

@@ -7,8 +7,8 @@ from functools import cache, cached_property
 
 import pytest
 
+from gilscope.toolkit.gil import preload, records
 from tests.conformance.builds import builds
-from toolkit.gil import preload, records
 
 BUILDS = builds()
 LIMIT = 600.0   # seconds for what takes one

@@ -1,6 +1,6 @@
 """Made-up records: two threads that take turns, one that is parked."""
 
-from toolkit.gil.records import HISTOGRAM, Kind, Process, Reason, Site, Span, Thread, Total
+from gilscope.toolkit.gil.records import HISTOGRAM, Kind, Process, Reason, Site, Span, Thread, Total
 
 NONE = Total(0, 0.0, 0.0, 0.0)
 

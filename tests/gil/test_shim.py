@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.chrome import trace
+from gilscope.toolkit.gil.records import Kind, Reason
 from tests.gil import programs
 from tests.gil.conftest import BUILDS, is_free_threaded
 from tests.gil.traces import checked
-from toolkit.gil import preload
-from toolkit.gil.chrome import trace
-from toolkit.gil.records import Kind, Reason
 
 FREE = [label for label, python in BUILDS.items() if is_free_threaded(python)]
 WITH_GIL = [label for label in BUILDS if label not in FREE]

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from gilscope.toolkit.gil.chrome import trace, write_trace
+from gilscope.toolkit.gil.records import BadRecordError, Kind, Reason, Span, Total, read, read_folder
+from gilscope.toolkit.gil.summary import summarize, thread_names
 from tests.gil.recorded import make_process, make_site, make_thread
 from tests.gil.traces import checked
-from toolkit.gil.chrome import trace, write_trace
-from toolkit.gil.records import BadRecordError, Kind, Reason, Span, Total, read, read_folder
-from toolkit.gil.summary import summarize, thread_names
 
 
 def test_shares_are_of_thread_time_and_of_the_time_threads_wanted_to_run():

@@ -2,8 +2,8 @@
 
 import pytest
 
+from gilscope.toolkit.gil.records import Kind
 from tests.gil.conftest import BUILDS
-from toolkit.gil.records import Kind
 
 PROGRAM = """
 import faulthandler, os

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.builds.environment import build_environment
+from gilscope.toolkit.builds.find import find_builds
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.measure.prepare import child_environment, needed_packages
+from gilscope.toolkit.measure.process import run_child
+from gilscope.toolkit.measure.spec import ChildSpec, UserTarget
 from tests.conformance.builds import builds
-from toolkit.builds.environment import build_environment
-from toolkit.builds.find import find_builds
-from toolkit.errors import ToolkitError
-from toolkit.measure.prepare import child_environment, needed_packages
-from toolkit.measure.process import run_child
-from toolkit.measure.spec import ChildSpec, UserTarget
 
 USERCODE = Path(__file__).with_name("usercode")
 MARK = "GILSCOPE_TEST_MARK"   # every process of one measurement inherits it, whatever session it is in

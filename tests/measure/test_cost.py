@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.measure import noise
+from gilscope.toolkit.measure.child import wanted_cores
+from gilscope.toolkit.measure.noise import Window, is_starved, usable_cores
+from gilscope.toolkit.measure.tree import cpu_seconds, descendants, memory
 from tests.measure.children import BUILDS, make_spec, measure, python_of, target
-from toolkit.measure import noise
-from toolkit.measure.child import wanted_cores
-from toolkit.measure.noise import Window, is_starved, usable_cores
-from toolkit.measure.tree import cpu_seconds, descendants, memory
 
 HOARD = 60 * 2**20   # bytes that each worker holds
 METHODS = ["processes-spawn", "processes-forkserver", "processes-fork"]
@@ -22,7 +22,7 @@ TICK = 0.01   # the clock of /proc counts in 10 ms
 # In the measured process: what its window tells, and how long it was open by then.
 TELLING = """
 import json, os, time
-from toolkit.measure import noise
+from gilscope.toolkit.measure import noise
 usual = noise.Window.close
 
 def close(self):
@@ -213,7 +213,7 @@ def test_under_a_quota_others_may_use_the_cpus_that_it_leaves_idle():
 def test_usable_cores_follow_affinity():
     first = min(os.sched_getaffinity(0))
     code = ("import os, sys; os.sched_setaffinity(0, [int(sys.argv[1])]); "
-            "from toolkit.measure.noise import usable_cores; print(usable_cores())")
+            "from gilscope.toolkit.measure.noise import usable_cores; print(usable_cores())")
     done = subprocess.run([sys.executable, "-c", code, str(first)], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
     assert 1 <= usable_cores() <= os.cpu_count()

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gilscope.toolkit.errors import UnknownNameError
+from gilscope.toolkit.measure.plan import BASELINE, Selection, Subject, choose_runners, expand
+from gilscope.toolkit.measure.probe import Abilities
+from gilscope.toolkit.model import Phase
+from gilscope.workloads.catalog import WORKLOADS
 from tests.fakes import make_build
-from toolkit.errors import UnknownNameError
-from toolkit.measure.plan import BASELINE, Selection, Subject, choose_runners, expand
-from toolkit.measure.probe import Abilities
-from toolkit.model import Phase
-from workloads.catalog import WORKLOADS
 
 
 def runner(name, *, awaits=False, shares=()):

@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from runners.catalog import RUNNERS
+from gilscope.runners.catalog import RUNNERS
+from gilscope.toolkit.measure import probe
+from gilscope.toolkit.measure.prepare import child_environment
 from tests.measure.children import BUILDS, USERCODE, python_of
-from toolkit.measure import probe
-from toolkit.measure.prepare import child_environment
 
 NAMES = [runner.name for runner in RUNNERS]
 

@@ -8,6 +8,8 @@ import uuid
 
 import pytest
 
+from gilscope.toolkit.measure import process
+from gilscope.toolkit.measure.prepare import child_environment
 from tests.measure.children import (
     BUILDS,
     MARK,
@@ -19,8 +21,6 @@ from tests.measure.children import (
     still_alive,
     target,
 )
-from toolkit.measure import process
-from toolkit.measure.prepare import child_environment
 
 
 def run(function, folder, *, payload="0", runner="serial", workers=1, python=sys.executable, check=None, **changes):
@@ -139,7 +139,7 @@ def test_refused_result_is_a_wrong_result(check, reason, tmp_path, python):
 
 def test_wrong_result_of_the_catalog_is_named(tmp_path):
     # No workload of ours returns a wrong result, so one is told to: its task is replaced where the child imports it.
-    (tmp_path / "sitecustomize.py").write_text("import workloads.cpu as cpu\ncpu.countdown = lambda n: -1\n")
+    (tmp_path / "sitecustomize.py").write_text("import gilscope.workloads.cpu as cpu\ncpu.countdown = lambda n: -1\n")
     spec = make_spec(tmp_path, None, workload="countdown")
     answer = measure(spec, paths=[tmp_path])
     assert answer.kind == "wrong-result"
@@ -207,8 +207,8 @@ def test_nothing_outlives_a_killed_scheduler(runner, workers, tmp_path, python):
     mark = uuid.uuid4().hex
     code = f"""
 import os
-from toolkit.measure.process import run_child
-from toolkit.measure.spec import ChildSpec
+from gilscope.toolkit.measure.process import run_child
+from gilscope.toolkit.measure.spec import ChildSpec
 run_child({python!r}, ChildSpec.from_json({spec.to_json()!r}), os.environ)
 """
     scheduler = subprocess.Popen([sys.executable, "-c", code], env={**child_environment([USERCODE]), MARK: mark})

@@ -7,11 +7,11 @@ from pathlib import Path
 import pyperf
 import pytest
 
+from gilscope.toolkit.measure.process import Answer
+from gilscope.toolkit.measure.schedule import FUTILE_RETAKES, Arms, Scheduler, Settings
+from gilscope.toolkit.model import Cell, Phase, Run
+from gilscope.toolkit.store import Store, load_run
 from tests.fakes import MACHINE, make_build
-from toolkit.measure.process import Answer
-from toolkit.measure.schedule import FUTILE_RETAKES, Arms, Scheduler, Settings
-from toolkit.model import Cell, Phase, Run
-from toolkit.store import Store, load_run
 
 BUILDS = ("3.14", "3.14t")
 

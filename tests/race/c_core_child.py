@@ -17,9 +17,9 @@ import time
 import warnings
 from pathlib import Path
 
+from gilscope.toolkit.race._core.build import load
+from gilscope.toolkit.race.site import Flag
 from tests.race.core_cases_world import Pipe, Thing, World
-from toolkit.race._core.build import load
-from toolkit.race.site import Flag
 
 THREADS = 4
 STRETCHES = 6    # what leaks, leaks in each of them; what the allocator takes once, it takes in one or two
@@ -413,7 +413,7 @@ def subinterpreters(world):
     code = f"""if True:
         import sys, threading
         sys.path.insert(0, {str(Path.cwd())!r})
-        from toolkit.race._core.build import load, UnavailableError
+        from gilscope.toolkit.race._core.build import load, UnavailableError
         try:
             load()
         except UnavailableError as error:

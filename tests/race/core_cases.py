@@ -9,8 +9,8 @@ import os
 import threading
 import warnings
 
+from gilscope.toolkit.race.site import Flag, Kind
 from tests.race.core_cases_world import Actor, Pipe, Thing
-from toolkit.race.site import Flag, Kind
 
 
 def case_store_and_load(w):

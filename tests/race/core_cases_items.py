@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 
+from gilscope.toolkit.race.site import Flag
 from tests.race.core_cases_world import call, kit
-from toolkit.race.site import Flag
 
 
 class Key:

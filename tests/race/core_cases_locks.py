@@ -7,8 +7,8 @@ from __future__ import annotations
 import _thread
 import threading
 
+from gilscope.toolkit.race.site import Flag
 from tests.race.core_cases_world import Pipe, Thing
-from toolkit.race.site import Flag
 
 
 def adding(w, lock):

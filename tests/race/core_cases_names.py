@@ -8,9 +8,9 @@ import sys
 import threading
 import types
 
+from gilscope.toolkit.race.core import NO_VALUE
+from gilscope.toolkit.race.site import Flag
 from tests.race.core_cases_world import Thing
-from toolkit.race.core import NO_VALUE
-from toolkit.race.site import Flag
 
 
 def sites(w, key, flags=Flag.NONE):

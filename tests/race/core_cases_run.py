@@ -31,12 +31,12 @@ mistakes = []     # exceptions of the Python core's own, which a program would n
 def load(name):
     """Return the core of that name."""
     if name == "Python":
-        from toolkit.race.pure import load as load_pure
-        from toolkit.race.pure import monitor
+        from gilscope.toolkit.race.pure import load as load_pure
+        from gilscope.toolkit.race.pure import monitor
 
         monitor.complain = lambda: mistakes.append(traceback.format_exc())
         return load_pure()
-    from toolkit.race._core.build import load as load_c
+    from gilscope.toolkit.race._core.build import load as load_c
 
     return load_c()
 

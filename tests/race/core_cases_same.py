@@ -13,8 +13,8 @@ import threading
 import time
 import weakref
 
+from gilscope.toolkit.race.site import Flag
 from tests.race.core_cases_world import Pipe, Thing
-from toolkit.race.site import Flag
 
 
 def failure(act):

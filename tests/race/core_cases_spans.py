@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import queue
 
+from gilscope.toolkit.race.site import Flag
 from tests.race.core_cases_world import Thing
-from toolkit.race.site import Flag
 
 ADD, CHECK = Flag.SPAN_READ, Flag.SPAN_READ | Flag.TEST
 

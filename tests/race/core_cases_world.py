@@ -11,8 +11,8 @@ import os
 import select
 import threading
 
-from toolkit.race import registry
-from toolkit.race.site import Flag, Kind, SiteInfo
+from gilscope.toolkit.race import registry
+from gilscope.toolkit.race.site import Flag, Kind, SiteInfo
 
 TURN_SECONDS = 20.0
 

@@ -11,9 +11,9 @@ import random
 import sys
 from collections import deque
 
+from gilscope.toolkit.race.site import Flag, Kind
 from tests.race.core_cases_run import load
 from tests.race.core_cases_world import Thing, World
-from toolkit.race.site import Flag, Kind
 
 THREADS = 3
 STEPS = 40

@@ -65,7 +65,7 @@ def run_checked(python: str, program: Path, core: str = "", timeout: float = TIM
     """Run a program under the checker, with the core named or the one at hand."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
-        command = [sys.executable, "-m", "toolkit", "race", "--build", f"tested={python}", f"--json={report}",
+        command = [sys.executable, "-m", "gilscope", "race", "--build", f"tested={python}", f"--json={report}",
                    *(["--core", core] if core else []), *options, str(program)]
         try:
             ended = subprocess.run(command, env=environment(), cwd=program.parent, timeout=timeout,

@@ -3,10 +3,10 @@
 import ast
 from contextlib import contextmanager
 
-from toolkit.race import registry
-from toolkit.race.core import NO_VALUE
-from toolkit.race.engine import Engine
-from toolkit.race.site import Flag, Kind, SiteInfo
+from gilscope.toolkit.race import registry
+from gilscope.toolkit.race.core import NO_VALUE
+from gilscope.toolkit.race.engine import Engine
+from gilscope.toolkit.race.site import Flag, Kind, SiteInfo
 
 
 class FakeCore:
@@ -108,5 +108,5 @@ class Program:
         return self.engine.on_conflict((sort, owner, part, key, first, second, value))
 
     def report(self, **options):
-        from toolkit.race.report import load
+        from gilscope.toolkit.race.report import load
         return load(str(self.spool), **options)

@@ -3,9 +3,9 @@
 import builtins
 import contextlib
 
-from toolkit.race.link import link
-from toolkit.race.rewrite import compile_rewritten
-from toolkit.race.site import OP_PREFIX
+from gilscope.toolkit.race.link import link
+from gilscope.toolkit.race.rewrite import compile_rewritten
+from gilscope.toolkit.race.site import OP_PREFIX
 
 
 class Proxy:

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from gilscope.toolkit.race import registry, sync
+from gilscope.toolkit.race.site import Flag, SiteInfo
 from tests.race.fake_core import FakeCore
-from toolkit.race import registry, sync
-from toolkit.race.site import Flag, SiteInfo
 
 LIMIT = 120    # seconds; only a hang comes near
 
@@ -60,13 +60,13 @@ class Probe:
 
 
 def pure_core():
-    from toolkit.race.pure import load
+    from gilscope.toolkit.race.pure import load
     return Probe(load())
 
 
 def native_core():
     try:
-        from toolkit.race._core.build import UnavailableError, load
+        from gilscope.toolkit.race._core.build import UnavailableError, load
     except ImportError:
         pytest.skip("no C core here")
     try:

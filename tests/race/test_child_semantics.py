@@ -13,8 +13,8 @@ import zipfile
 
 import pytest
 
+from gilscope.toolkit.race.session import load_core
 from tests.conformance.builds import ROOT, builds
-from toolkit.race.session import load_core
 
 pytestmark = pytest.mark.parametrize("python", builds().values(), ids=builds())
 TIMEOUT = 300
@@ -273,10 +273,14 @@ PROGRAMS = {
             print(list(pool.map(str, range(3))), pool.submit(len, "four").result())
         """,
     "stdin": "import sys\nprint(repr(sys.stdin.read()), input if False else '')\n",
-    "own_package_of_our_name": """
+    "own_packages_with_names_of_our_folders": """
         import os
-        os.mkdir("toolkit")
-        open("toolkit/__init__.py", "w").write("mine = True")
+        for name in ("toolkit", "workloads", "runners", "race", "model", "store", "units", "gilscope_x"):
+            os.mkdir(name)   # without a file of its own: any package of that name elsewhere would win
+            with open(name + "/own.py", "w") as file:
+                file.write("mine = True")
+        import toolkit.own, workloads.own, runners.own, race.own, model.own, store.own, units.own, gilscope_x.own
+        print(*(module.own.__file__ for module in (toolkit, workloads, runners, race, model, store, units)), sep="\\n")
         """,
     "future_annotations": """
         from __future__ import annotations
@@ -305,7 +309,7 @@ PROGRAMS = {
 
 
 CORE = ("--core", os.environ["GILSCOPE_TEST_CORE"]) if "GILSCOPE_TEST_CORE" in os.environ else ()
-GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from toolkit.cli import main; sys.exit(main())"
+GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gilscope.toolkit.cli import main; sys.exit(main())"
 
 
 def write(folder, source):

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
+from gilscope.toolkit.race.core import NO_VALUE
+from gilscope.toolkit.race.site import Flag, Kind
 from tests.race.engine_fakes import Program
-from toolkit.race.core import NO_VALUE
-from toolkit.race.site import Flag, Kind
 
 F, K = Flag, Kind
 

@@ -17,7 +17,7 @@ from tests.conformance.builds import ROOT, builds
 
 TIMEOUT = 300
 CORE = ("--core", os.environ["GILSCOPE_TEST_CORE"]) if "GILSCOPE_TEST_CORE" in os.environ else ()
-GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from toolkit.cli import main; sys.exit(main())"
+GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gilscope.toolkit.cli import main; sys.exit(main())"
 RACY = """
     import sys, threading
     class Account:
@@ -242,10 +242,11 @@ def test_flags_of_the_interpreter_reach_it(tmp_path):
     assert done.stdout == "1 ['error'] False\n"
 
 
-def test_program_with_a_package_of_our_name_gets_its_own(python, tmp_path):
-    (tmp_path / "toolkit").mkdir()
-    (tmp_path / "toolkit" / "__init__.py").write_text("mine = True\n")
-    done = race(tmp_path, "import toolkit\nassert toolkit.mine\n" + textwrap.dedent(RACY), python=python)
+@pytest.mark.parametrize("name", ["toolkit", "race"])
+def test_program_with_a_package_like_a_folder_of_ours_gets_its_own(python, name, tmp_path):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").write_text("mine = True\n")
+    done = race(tmp_path, f"import {name}\nassert {name}.mine\n" + textwrap.dedent(RACY), python=python)
     assert (done.stdout, done.returncode) == ("2\n", 66)
     assert "Account.balance" in done.stderr
 

@@ -9,13 +9,25 @@ import threading
 
 import pytest
 
+from gilscope.toolkit.race.confirm_plan import (
+    CHANGED,
+    FIRST,
+    ITERATES,
+    LOST,
+    MET,
+    PASSED,
+    READS,
+    SECOND,
+    WRITES,
+    in_words,
+    plan,
+)
+from gilscope.toolkit.race.confirm_watch import ANY, Watcher, same
+from gilscope.toolkit.race.report import Access, Frame, Race, Spot
 from tests.conformance.builds import ROOT, builds
-from toolkit.race.confirm_plan import CHANGED, FIRST, ITERATES, LOST, MET, PASSED, READS, SECOND, WRITES, in_words, plan
-from toolkit.race.confirm_watch import ANY, Watcher, same
-from toolkit.race.report import Access, Frame, Race, Spot
 
 CORE = ("--core", os.environ["GILSCOPE_TEST_CORE"]) if "GILSCOPE_TEST_CORE" in os.environ else ()
-GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from toolkit.cli import main; sys.exit(main())"
+GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gilscope.toolkit.cli import main; sys.exit(main())"
 TIMEOUT = 300
 MANY = "30"   # tries: two threads meet when the system gives both a core within some milliseconds
 BOTH = """

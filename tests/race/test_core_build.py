@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.race._core import build, compiling
 from tests.conformance.builds import builds, run_child
-from toolkit.race._core import build, compiling
 
-LOAD = "from toolkit.race._core.build import load; print(load(lambda: print('compiling')).name)"
+LOAD = "from gilscope.toolkit.race._core.build import load; print(load(lambda: print('compiling')).name)"
 TELL = """
-from toolkit.race._core.build import load, UnavailableError
+from gilscope.toolkit.race._core.build import load, UnavailableError
 try:
     load()
 except UnavailableError as error:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.race import engine_record, spool
+from gilscope.toolkit.race.engine import Engine
+from gilscope.toolkit.race.site import Flag, Kind
 from tests.race.engine_fakes import FakeCore, Program
-from toolkit.race import engine_record, spool
-from toolkit.race.engine import Engine
-from toolkit.race.site import Flag, Kind
 
 SOURCE = """
 class Account:
@@ -251,7 +251,7 @@ import os, sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tests.race.engine_fakes import FakeCore, Program
-from toolkit.race.site import Flag, Kind
+from gilscope.toolkit.race.site import Flag, Kind
 program = Program(Path(sys.argv[1]), "total += 1\\nother += 1\\n")
 program.site("one", "total", "total", "global_update", "total", Flag.AUGMENTED)
 program.site("two", "other", "other", "global_update", "other", Flag.AUGMENTED)
@@ -270,7 +270,7 @@ os.kill(os.getpid(), 9)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_fork_exit_and_kill_lose_nothing(tmp_path):
-    from toolkit.race.report import load
+    from gilscope.toolkit.race.report import load
 
     ended = subprocess.run([sys.executable, "-W", "ignore", "-c", CHILD, str(tmp_path)], check=False, timeout=300,
                            cwd=Path(__file__).parents[2])
@@ -288,11 +288,12 @@ def test_a_line_that_was_cut_short_costs_no_other(program):
 
 
 def test_the_engine_imports_little():
-    code = ("import sys; before = set(sys.modules); import toolkit.race.engine; "
+    code = ("import sys; before = set(sys.modules); import gilscope.toolkit.race.engine; "
             "print(' '.join(sorted(set(sys.modules) - before)))")
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                            cwd=Path(__file__).parents[2]).stdout.split()
-    assert set(found) <= {"toolkit", "toolkit.race", "toolkit.race.engine", "toolkit.race.registry", "__future__"}
+    assert set(found) <= {"gilscope", "gilscope.toolkit", "gilscope.toolkit.race", "gilscope.toolkit.race.engine",
+                          "gilscope.toolkit.race.registry", "__future__"}
 
 
 @pytest.mark.parametrize("value", [

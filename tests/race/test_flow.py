@@ -4,8 +4,8 @@ import textwrap
 
 import pytest
 
+from gilscope.toolkit.race.site import Flag
 from tests.race.stub import sites
-from toolkit.race.site import Flag
 
 WRITES = ("attr_write", "attr_store", "attr_update", "attr_proxy", "item_write", "item_proxy", "item_delete",
           "global_write", "global_update", "cell_write", "method", "writes", "dynamic", "size")

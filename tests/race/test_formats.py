@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.race import formats_github, formats_json, formats_sarif, text
 from tests.race.report_fakes import CHECK, FLAG, HIDDEN, make_access, make_race, make_report
-from toolkit.errors import BadFileError
-from toolkit.race import formats_github, formats_json, formats_sarif, text
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -6,13 +6,13 @@ import types
 
 import pytest
 
+from gilscope.toolkit.race import naming_raw as raw
+from gilscope.toolkit.race.classify_source import Sources
+from gilscope.toolkit.race.naming import Naming, container_text, enclosing_class
+from gilscope.toolkit.race.naming_locks import LockNames
+from gilscope.toolkit.race.naming_referrers import Referrers
+from gilscope.toolkit.race.site import SiteInfo
 from tests.race.engine_fakes import FakeCore, Program
-from toolkit.race import naming_raw as raw
-from toolkit.race.classify_source import Sources
-from toolkit.race.naming import Naming, container_text, enclosing_class
-from toolkit.race.naming_locks import LockNames
-from toolkit.race.naming_referrers import Referrers
-from toolkit.race.site import SiteInfo
 
 
 def site(text, op="attr_read", key="", function="<module>", path="/src/jobs.py"):

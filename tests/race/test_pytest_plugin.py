@@ -32,7 +32,7 @@ COMMON = """
     """
 
 
-def run(folder, tests, *options, plugin=("-p", "toolkit.race.pytest_plugin"), race=("--race",), **files):
+def run(folder, tests, *options, plugin=("-p", "gilscope.toolkit.race.pytest_plugin"), race=("--race",), **files):
     for name, text in {"test_it": textwrap.dedent(COMMON) + textwrap.dedent(tests), **files}.items():
         (folder / f"{name}.py").write_text(textwrap.dedent(text))
     # The plugin is named: whether gilscope is installed here, and when, does not matter.
@@ -66,10 +66,10 @@ def test_nothing_is_checked_without_the_option(tmp_path):
 
 def test_plugin_costs_next_to_nothing_without_the_option(tmp_path):
     (tmp_path / "test_it.py").write_text(
-        "import sys\ndef test_it():\n    assert [n for n in sys.modules if n.startswith('toolkit')] == "
-        "['toolkit', 'toolkit.race', 'toolkit.race.pytest_plugin']\n")
+        "import sys\ndef test_it():\n    assert [n for n in sys.modules if n.startswith('gilscope')] == "
+        "['gilscope', 'gilscope.toolkit', 'gilscope.toolkit.race', 'gilscope.toolkit.race.pytest_plugin']\n")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "toolkit.race.pytest_plugin", "test_it.py"], cwd=tmp_path,
+        [sys.executable, "-m", "pytest", "-q", "-p", "gilscope.toolkit.race.pytest_plugin", "test_it.py"], cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, capture_output=True,
         text=True, timeout=TIMEOUT, check=False)
     assert done.returncode == 0, done.stdout
@@ -213,8 +213,9 @@ def test_notes_are_shown_when_asked_for(tmp_path):
 def test_run_that_is_checked_already_is_told(tmp_path):
     (tmp_path / "test_it.py").write_text("def test_it(): pass\n")
     done = subprocess.run(
-        [sys.executable, "-m", "toolkit", "race", "-m", "pytest", "-p", "toolkit.race.pytest_plugin", "--race", *CORE],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        [sys.executable, "-m", "gilscope", "race", "-m", "pytest", "-p", "gilscope.toolkit.race.pytest_plugin",
+         "--race", *CORE], cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert done.returncode == 4
     assert "is being checked for races already" in done.stderr
@@ -227,7 +228,7 @@ def test_whole_run_is_checked_from_outside(tmp_path):
         """))
     core = ("--core", os.environ["GILSCOPE_TEST_CORE"]) if CORE else ()
     done = subprocess.run(
-        [sys.executable, "-m", "toolkit", "race", *core, "--", "pytest", "-q", "-p", "no:cacheprovider"], cwd=tmp_path,
+        [sys.executable, "-m", "gilscope", "race", *core, "--", "pytest", "-q", "-p", "no:cacheprovider"], cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
              "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True, text=True, timeout=TIMEOUT, check=False)
@@ -242,11 +243,11 @@ def test_pytest_says_nothing_of_an_installed_gilscope(tmp_path):
     installed = tmp_path / "site" / "gilscope-0.dist-info"
     installed.mkdir(parents=True)
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: gilscope\nVersion: 0\n")
-    (installed / "RECORD").write_text("toolkit/__init__.py,,\n")
-    (installed / "entry_points.txt").write_text("[pytest11]\ngilscope_race = toolkit.race.pytest_plugin\n")
+    (installed / "RECORD").write_text("gilscope/__init__.py,,\n")
+    (installed / "entry_points.txt").write_text("[pytest11]\ngilscope_race = gilscope.toolkit.race.pytest_plugin\n")
     (tmp_path / "test_it.py").write_text("def test():\n    pass\n")
     done = subprocess.run(
-        [sys.executable, "-m", "toolkit", "race", "-m", "pytest", "-q", "-p", "no:cacheprovider",
+        [sys.executable, "-m", "gilscope", "race", "-m", "pytest", "-q", "-p", "no:cacheprovider",
          "-W", "error::pytest.PytestAssertRewriteWarning"], cwd=tmp_path, capture_output=True, text=True,
         timeout=TIMEOUT, check=False, env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path / 'site'}"})
     assert done.returncode == 0, done.stdout + done.stderr
@@ -255,19 +256,18 @@ def test_pytest_says_nothing_of_an_installed_gilscope(tmp_path):
 def test_workers_of_xdist_check_each_their_own(tmp_path):
     pytest.importorskip("xdist")
     shown, code = run(tmp_path, RACY + "\n    def test_clean(): pass\n", "-n2",
-                      plugin=("-p", "toolkit.race.pytest_plugin", "-p", "xdist"))
+                      plugin=("-p", "gilscope.toolkit.race.pytest_plugin", "-p", "xdist"))
     assert (code, "1 failed, 1 passed" in shown) == (1, True)
     assert "DATA RACE on Account.balance" in shown
 
 
 def test_test_modules_are_checked_by_a_gilscope_from_elsewhere(tmp_path):
-    # Ours goes by another name then, with builtins of its own, which must not become those of test modules.
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "toolkit").symlink_to(ROOT / "toolkit")
-    (tmp_path / "toolkit.py").write_text("MINE = True\n")
+    (tmp_path / "elsewhere" / "gilscope").symlink_to(ROOT / "gilscope")
     (tmp_path / "test_it.py").write_text(textwrap.dedent(COMMON) + textwrap.dedent(RACY))
     place = str(tmp_path / "elsewhere")
-    code = f"import sys; sys.path.insert(0, {place!r}); from toolkit.cli import main; del sys.path[0]; sys.exit(main())"
+    code = (f"import sys; sys.path.insert(0, {place!r}); from gilscope.toolkit.cli import main; del sys.path[0]; "
+            "sys.exit(main())")
     done = subprocess.run(
         [sys.executable, "-P", "-c", code, "race", "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=tmp_path,
         capture_output=True, text=True, timeout=TIMEOUT, check=False,

@@ -92,7 +92,7 @@ def test_suite_has_the_same_outcomes_under_the_checker(project):
     report = source / "races.json"
     plain, code, _ = run(project, source, python)
     checked, checked_code, told = run(
-        project, source, python, "-m", "toolkit", "race", f"--json={report}", "-m", "pytest")
+        project, source, python, "-m", "gilscope", "race", f"--json={report}", "-m", "pytest")
     assert len(plain) > 100
     assert checked == plain
     assert checked_code in (code, RACE), told

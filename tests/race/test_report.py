@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from gilscope.toolkit.race import report_sentences
+from gilscope.toolkit.race.report import Held, load
+from gilscope.toolkit.race.site import Flag, Kind
+from gilscope.toolkit.race.suppress import Suppression
 from tests.race.engine_fakes import Program
 from tests.race.report_fakes import frame, make_access
-from toolkit.race import report_sentences
-from toolkit.race.report import Held, load
-from toolkit.race.site import Flag, Kind
-from toolkit.race.suppress import Suppression
 
 SOURCE = """
 class Ledger:

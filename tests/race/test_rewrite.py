@@ -11,10 +11,10 @@ import warnings
 
 import pytest
 
+from gilscope.toolkit.race.link import link
+from gilscope.toolkit.race.rewrite import compile_rewritten
+from gilscope.toolkit.race.site import Flag
 from tests.race.stub import StubCore, in_builtins, run, shown, sites
-from toolkit.race.link import link
-from toolkit.race.rewrite import compile_rewritten
-from toolkit.race.site import Flag
 
 
 def flags_of(source, op):

@@ -12,7 +12,7 @@ TIMEOUT = 300
 CORES = ("python", "c")
 PRELUDE = """
     import builtins, sys, threading, _thread, queue, os, tempfile
-    from toolkit.race.session import Session, load_core
+    from gilscope.toolkit.race.session import Session, load_core
     spool = tempfile.mkdtemp()
     def look():
         return (sorted(vars(builtins)), list(sys.meta_path), threading.Lock, threading.RLock, _thread.allocate_lock,
@@ -69,10 +69,10 @@ def test_second_checking_is_refused(python):
 
 def test_beginning_that_fails_is_taken_back(python):
     shown = run(python, """
-        import toolkit.race.session
+        import gilscope.toolkit.race.session
         def fail(*arguments):
             raise OSError("no")
-        toolkit.race.session.Engine = fail
+        gilscope.toolkit.race.session.Engine = fail
         before = look()
         try:
             Session(spool=spool, core="python").start()
@@ -103,10 +103,10 @@ def test_both_cores_can_be_asked_for(python):
 
 def test_names_of_the_package_come_when_asked_for(python):
     assert run(python, """
-        import toolkit.race
-        print("toolkit.race.watching" in sys.modules)
+        import gilscope.toolkit.race
+        print("gilscope.toolkit.race.watching" in sys.modules)
         try:
-            toolkit.race.nothing
+            gilscope.toolkit.race.nothing
         except AttributeError as error:
             print(error)
-        """) == "False\nmodule 'toolkit.race' has no attribute 'nothing'\n"
+        """) == "False\nmodule 'gilscope.toolkit.race' has no attribute 'nothing'\n"

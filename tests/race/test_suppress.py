@@ -2,9 +2,9 @@
 
 import pytest
 
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.race.suppress import Settings, Suppression, relative, settings
 from tests.race.report_fakes import make_access, make_race, make_report
-from toolkit.errors import BadFileError
-from toolkit.race.suppress import Settings, Suppression, relative, settings
 
 
 def read(tmp_path, text):

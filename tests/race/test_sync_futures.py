@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from gilscope.toolkit.race import sync
 from tests.race.fake_core import FakeCore
 from tests.race.sync_layer import LIMIT, Unseen, level_in, run
 from tests.race.test_sync_primitives import in_turn
-from toolkit.race import sync
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_worker_counts_as_the_librarys_code_between_tasks(fake):
 
 def test_short_tasks_leave_some_for_other_workers(monkeypatch):
     pauses = []
-    monkeypatch.setattr("toolkit.race.sync.layer.sleep", lambda seconds: pauses.append(threading.get_ident()))
+    monkeypatch.setattr("gilscope.toolkit.race.sync.layer.sleep", lambda seconds: pauses.append(threading.get_ident()))
     undo = sync.install(FakeCore(), overlap=0.5)
     try:
         with ThreadPoolExecutor(2) as pool:

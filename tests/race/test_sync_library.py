@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.race import sync
+from gilscope.toolkit.race.pure import guard
 from tests.race.sync_layer import LIMIT, Unseen, installed, level_in
 from tests.race.test_sync_primitives import in_turn
-from toolkit.race import sync
-from toolkit.race.pure import guard
 
 ROOT = Path(__file__).parents[2]
 
@@ -102,13 +102,13 @@ def test_print_orders_nothing(core, capsys):
 
 # -- modules imported later ----------------------------------------------------------------------------------------
 
-START = "from tests.race.fake_core import FakeCore; import toolkit.race.sync as sync, sys\n"
+START = "from tests.race.fake_core import FakeCore; import gilscope.toolkit.race.sync as sync, sys\n"
 
 
 def test_nothing_is_imported_for_the_program():
     wanted = "{'queue', 'concurrent.futures', 'asyncio', 'logging', 'multiprocessing', 'signal', 'typing', 'threading'}"
     assert run_python(
-        "import sys, toolkit.race.sync as sync\n"
+        "import sys, gilscope.toolkit.race.sync as sync\n"
         "class Core:\n"
         "  def __getattr__(self, name): return lambda *a, **k: (lambda *a: None)\n"
         f"sync.install(Core()); print(sorted({wanted} & set(sys.modules)))") == "[]\n"

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from gilscope.toolkit.race import sync
 from tests.race.sync_layer import LIMIT, installed, level_in, run
-from toolkit.race import sync
 
 
 def described(uid):
@@ -240,7 +240,7 @@ def test_muted_inside_start_alone(core):
 
 def test_overlap_lets_threads_run_beside_each_other(monkeypatch):
     pauses = []
-    monkeypatch.setattr("toolkit.race.sync.layer.sleep", pauses.append)
+    monkeypatch.setattr("gilscope.toolkit.race.sync.layer.sleep", pauses.append)
     from tests.race.fake_core import FakeCore
     undo = sync.install(FakeCore(), overlap=0.5)
     try:

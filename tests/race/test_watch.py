@@ -1,4 +1,4 @@
-"""`toolkit.race.watch` and `checked`: a piece of a program is checked, and nothing before or after it."""
+"""`gilscope.toolkit.race.watch` and `checked`: a piece of a program is checked, and nothing before or after it."""
 
 import os
 import subprocess
@@ -57,10 +57,10 @@ BANK = """
     """
 HEAD = f"""
     import sys, threading
-    import bank, toolkit.race
+    import bank, gilscope.toolkit.race
     from bank import Account, both
-    watch = lambda **options: toolkit.race.watch(core={CORE!r}, **options)
-    checked = lambda function=None, **options: toolkit.race.checked(function, core={CORE!r}, **options)
+    watch = lambda **options: gilscope.toolkit.race.watch(core={CORE!r}, **options)
+    checked = lambda function=None, **options: gilscope.toolkit.race.checked(function, core={CORE!r}, **options)
     """
 
 
@@ -213,7 +213,7 @@ def test_nothing_is_raised_unless_asked_for(run):
         try:
             with watch(raises=True):
                 both(Account().deposit)
-        except toolkit.race.RaceError as error:
+        except gilscope.toolkit.race.RaceError as error:
             print("Account.balance" in str(error), len(error.report.races), isinstance(error, AssertionError))
         """) == "True 1 True\n"
 
@@ -262,7 +262,7 @@ def test_decorated_function_may_raise(run):
             both(Account().deposit)
         try:
             pay()
-        except toolkit.race.RaceError as error:
+        except gilscope.toolkit.race.RaceError as error:
             print("raised")
         """) == "raised\n"
 
@@ -291,8 +291,8 @@ def test_generator_is_refused(run):
 
 
 def test_suite_of_this_project_leaves_the_package_alone():
-    # `toolkit.race.watch` is a function whatever was imported before.
-    code = "import toolkit.race.watching, toolkit.race; print(callable(toolkit.race.watch))"
+    # `gilscope.toolkit.race.watch` is a function whatever was imported before.
+    code = "import gilscope.toolkit.race.watching, gilscope.toolkit.race; print(callable(gilscope.toolkit.race.watch))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=TIMEOUT,
                            env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert shown.stdout == "True\n"

@@ -3,7 +3,7 @@
 import math
 import random
 
-from toolkit.report.figure import (
+from gilscope.toolkit.report.figure import (
     Axis,
     BarFigure,
     BarPanel,

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.report import markdown, terminal
+from gilscope.toolkit.report.build import comparison_document, run_document
+from gilscope.toolkit.table import compare_builds, compare_models
 from tests.fakes import make_run
-from toolkit.report import markdown, terminal
-from toolkit.report.build import comparison_document, run_document
-from toolkit.table import compare_builds, compare_models
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

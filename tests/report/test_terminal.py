@@ -3,14 +3,14 @@ import re
 
 import pytest
 
+from gilscope.toolkit.model import Cell, Note
+from gilscope.toolkit.report import RENDERERS, terminal
+from gilscope.toolkit.report.build import run_document
+from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
+from gilscope.toolkit.report.layout import split_columns
+from gilscope.toolkit.report.markdown import render as render_markdown
+from gilscope.toolkit.report.wording import entry_text
 from tests.fakes import RunMaker, make_run
-from toolkit.model import Cell, Note
-from toolkit.report import RENDERERS, terminal
-from toolkit.report.build import run_document
-from toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
-from toolkit.report.layout import split_columns
-from toolkit.report.markdown import render as render_markdown
-from toolkit.report.wording import entry_text
 
 KEYS = (Column(title="model", key=True), Column(title="N", key=True))
 

@@ -1,7 +1,7 @@
 import pytest
 
-from toolkit.report.document import Duration, Entry
-from toolkit.report.wording import (
+from gilscope.toolkit.report.document import Duration, Entry
+from gilscope.toolkit.report.wording import (
     ascii_text,
     cost_text,
     duration_text,
@@ -12,8 +12,8 @@ from toolkit.report.wording import (
     ratio_number,
     ratio_text,
 )
-from toolkit.stats.paired import Comparison
-from toolkit.stats.scaling import Estimate
+from gilscope.toolkit.stats.paired import Comparison
+from gilscope.toolkit.stats.scaling import Estimate
 
 
 def comparison(ratio, lo, hi, floor=0.013):

@@ -1,8 +1,8 @@
 import pytest
 
+from gilscope.toolkit.stats.floor import noise_floor
+from gilscope.toolkit.stats.paired import compare_paired
 from tests.stats.synthetic import pairs
-from toolkit.stats.floor import noise_floor
-from toolkit.stats.paired import compare_paired
 
 ROUNDS = range(6)
 

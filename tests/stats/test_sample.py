@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from toolkit.stats.sample import needed, order_confidence, order_rank, summarize
+from gilscope.toolkit.stats.sample import needed, order_confidence, order_rank, summarize
 
 
 @pytest.mark.parametrize(("confidence", "count"), [

@@ -2,8 +2,8 @@ import random
 
 import pytest
 
+from gilscope.toolkit.stats.scaling import efficiency, fit_scaling
 from tests.stats.synthetic import drift
-from toolkit.stats.scaling import efficiency, fit_scaling
 
 COUNTS = (1, 2, 3, 4, 6, 8)
 

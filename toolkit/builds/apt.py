@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.builds.compile import Source, Step
-from toolkit.errors import BuildError
+from gilscope.toolkit.builds.compile import Source, Step
+from gilscope.toolkit.errors import BuildError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from toolkit.builds.compile import Report
+    from gilscope.toolkit.builds.compile import Report
 
 # Aliases that every mirror of the distribution carries, so that no list of release names can grow old here.
 NEWER_SUITES = {"debian": ("stable", "testing", "unstable"), "ubuntu": ("devel",)}

@@ -21,9 +21,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.builds.places import data_dir, locked, pythons_dir
-from toolkit.builds.process import run_logged
-from toolkit.errors import BuildError
+from gilscope.toolkit.builds.places import data_dir, locked, pythons_dir
+from gilscope.toolkit.builds.process import run_logged
+from gilscope.toolkit.errors import BuildError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -20,16 +20,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.builds.places import cache_dir, locked, uv_command
-from toolkit.errors import BuildError
+import gilscope
+from gilscope.toolkit.builds.places import cache_dir, locked, uv_command
+from gilscope.toolkit.errors import BuildError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from toolkit.model import Build
+    from gilscope.toolkit.model import Build
 
 STAMP = "gilscope-environment.json"
-OWN_PACKAGES = ("toolkit", "workloads", "runners")
+PACKAGE = Path(gilscope.__path__[0]).resolve()   # where we are: a checkout's folder of that name, or the installed one
+_FOLDERS = tuple((PACKAGE / name).resolve() for name in ("toolkit", "workloads", "runners"))   # links, in a checkout
 # pyperf asks for psutil, which has no wheels for several builds; pyperf does without it.
 WITHOUT_DEPENDENCIES = {"pyperf"}
 # Compiling these takes minutes and depends on what the machine has: only their wheels count.
@@ -89,36 +91,40 @@ def build_environment(
 
 
 def harness_path() -> Path:
-    """Return a folder that holds exactly our packages, to be put on a measured process's PYTHONPATH.
+    """Return a folder that holds exactly our package, to be put on a measured process's PYTHONPATH.
 
-    They are links to where they are installed, so that nothing else of that place can be imported.
+    It is a link to where it is installed, so that nothing else of that place can be imported.
     """
-    place = Path(__file__).resolve().parents[2]
-    folder = cache_dir() / "harness" / hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
-    if not _links(folder, place):
-        _make_links(folder, place)
+    folder = cache_dir() / "harness" / hashlib.sha256(os.fsencode(PACKAGE)).hexdigest()[:12]
+    if not _links(folder):
+        _make_link(folder)
     return folder
 
 
-def _links(folder: Path, place: Path) -> bool:
+def is_ours(file: str) -> bool:
+    """Return whether `file` is a source of ours, by whatever links it was found."""
+    place = Path(file).resolve()
+    return any(place.is_relative_to(folder) for folder in (PACKAGE, *_FOLDERS))
+
+
+def _links(folder: Path) -> bool:
     try:
-        return all((folder / name).readlink() == place / name for name in OWN_PACKAGES)
+        return (folder / PACKAGE.name).readlink() == PACKAGE
     except OSError:
         return False
 
 
-def _make_links(folder: Path, place: Path) -> None:
+def _make_link(folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(dir=folder.parent))
-    for name in OWN_PACKAGES:
-        (fresh / name).symlink_to(place / name)
+    (fresh / PACKAGE.name).symlink_to(PACKAGE)
     if folder.exists():  # damaged: out of the way first, a folder can only replace an empty one
         folder.rename(fresh / "damaged")
     try:
         fresh.rename(folder)
     except OSError:
         # Somebody else made it in between; theirs is as good if it is whole.
-        if not _links(folder, place):
+        if not _links(folder):
             raise
     shutil.rmtree((folder if not fresh.exists() else fresh) / "damaged", ignore_errors=True)
     shutil.rmtree(fresh, ignore_errors=True)

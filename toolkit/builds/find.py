@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.builds import compile as compiled
-from toolkit.builds.inspection import Facts, has_lto, has_pgo, inspect_all, opt_level, version_key
-from toolkit.builds.pairing import best_pair, minor_of
-from toolkit.errors import BuildError, UnknownNameError
-from toolkit.model import Build, Note
+from gilscope.toolkit.builds import compile as compiled
+from gilscope.toolkit.builds.inspection import Facts, has_lto, has_pgo, inspect_all, opt_level, version_key
+from gilscope.toolkit.builds.pairing import best_pair, minor_of
+from gilscope.toolkit.errors import BuildError, UnknownNameError
+from gilscope.toolkit.model import Build, Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -10,8 +10,8 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.builds.inspection import version_key
-from toolkit.model import Build, Note
+from gilscope.toolkit.builds.inspection import version_key
+from gilscope.toolkit.model import Build, Note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

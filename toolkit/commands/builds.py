@@ -15,16 +15,16 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 from rich.text import Text
 
-from toolkit.builds.find import FoundBuilds, find_builds
-from toolkit.builds.install import Request, install, usable_cores
-from toolkit.builds.pairing import best_pair
-from toolkit.commands.options import positive
-from toolkit.commands.printing import printed
+from gilscope.toolkit.builds.find import FoundBuilds, find_builds
+from gilscope.toolkit.builds.install import Request, install, usable_cores
+from gilscope.toolkit.builds.pairing import best_pair
+from gilscope.toolkit.commands.options import positive
+from gilscope.toolkit.commands.printing import printed
 
 if TYPE_CHECKING:
-    from toolkit.builds.compile import Step
-    from toolkit.builds.pairing import Pair
-    from toolkit.model import Build
+    from gilscope.toolkit.builds.compile import Step
+    from gilscope.toolkit.builds.pairing import Pair
+    from gilscope.toolkit.model import Build
 
 HEARTBEAT_SECONDS = 30.0   # between lines that tell a log's reader that something still happens
 COLUMNS = ("build", "version", "GIL", "compiler", "built with", "allocator", "found by")

@@ -6,20 +6,20 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from toolkit.builds.pairing import compare_builds as unfair
-from toolkit.errors import ToolkitError, UnknownNameError
-from toolkit.model import Note
-from toolkit.report import RENDERERS
-from toolkit.report.build import comparison_document
-from toolkit.store import find_label, load_run
-from toolkit.table import compare_builds, compare_models, compare_runs
+from gilscope.toolkit.builds.pairing import compare_builds as unfair
+from gilscope.toolkit.errors import ToolkitError, UnknownNameError
+from gilscope.toolkit.model import Note
+from gilscope.toolkit.report import RENDERERS
+from gilscope.toolkit.report.build import comparison_document
+from gilscope.toolkit.store import find_label, load_run
+from gilscope.toolkit.table import compare_builds, compare_models, compare_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.model import Run
-    from toolkit.report.document import Document
-    from toolkit.table import Choice, Contrast
+    from gilscope.toolkit.model import Run
+    from gilscope.toolkit.report.document import Document
+    from gilscope.toolkit.table import Choice, Contrast
 
 SLOWER = 1      # exit code: a cell is slower than --fail-on allows
 UNFINISHED = 3  # exit code: --fail-on was asked, and there was nothing to judge

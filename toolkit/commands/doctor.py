@@ -11,32 +11,32 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from toolkit.builds.find import find_builds, select_builds
-from toolkit.commands.options import duration
-from toolkit.errors import BuildError, ToolkitError, UnknownNameError
-from toolkit.evaluate import doctor_document as documents
-from toolkit.evaluate.chains import asked_for
-from toolkit.evaluate.current import current_requirements
-from toolkit.evaluate.doctor import Options, diagnose, with_newest
-from toolkit.evaluate.explain import Beside, explain
-from toolkit.evaluate.imports import LIMIT
-from toolkit.evaluate.installing import name_of
-from toolkit.evaluate.locks import read_lock
-from toolkit.evaluate.project import find_project
-from toolkit.evaluate.room import USUAL_GIB, VARIABLE, clear
-from toolkit.evaluate.scratch import Request
-from toolkit.evaluate.tags import offered
-from toolkit.report import RENDERERS
-from toolkit.units import format_bytes
+from gilscope.toolkit.builds.find import find_builds, select_builds
+from gilscope.toolkit.commands.options import duration
+from gilscope.toolkit.errors import BuildError, ToolkitError, UnknownNameError
+from gilscope.toolkit.evaluate import doctor_document as documents
+from gilscope.toolkit.evaluate.chains import asked_for
+from gilscope.toolkit.evaluate.current import current_requirements
+from gilscope.toolkit.evaluate.doctor import Options, diagnose, with_newest
+from gilscope.toolkit.evaluate.explain import Beside, explain
+from gilscope.toolkit.evaluate.imports import LIMIT
+from gilscope.toolkit.evaluate.installing import name_of
+from gilscope.toolkit.evaluate.locks import read_lock
+from gilscope.toolkit.evaluate.project import find_project
+from gilscope.toolkit.evaluate.room import USUAL_GIB, VARIABLE, clear
+from gilscope.toolkit.evaluate.scratch import Request
+from gilscope.toolkit.evaluate.tags import offered
+from gilscope.toolkit.report import RENDERERS
+from gilscope.toolkit.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.builds.find import FoundBuilds
-    from toolkit.evaluate.doctor import BuildReport
-    from toolkit.evaluate.locks import Locked
-    from toolkit.model import Build
-    from toolkit.report.document import Document
+    from gilscope.toolkit.builds.find import FoundBuilds
+    from gilscope.toolkit.evaluate.doctor import BuildReport
+    from gilscope.toolkit.evaluate.locks import Locked
+    from gilscope.toolkit.model import Build
+    from gilscope.toolkit.report.document import Document
 
 
 def add_parser(commands: Any) -> None:

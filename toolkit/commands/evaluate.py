@@ -7,24 +7,24 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.builds.find import find_builds, select_builds
-from toolkit.builds.inspection import version_key
-from toolkit.commands.options import duration
-from toolkit.commands.printing import say
-from toolkit.errors import BuildError, UnknownNameError
-from toolkit.evaluate import forced_text, screen
-from toolkit.evaluate.as_json import plain
-from toolkit.evaluate.evaluating import Asked, Evaluator
-from toolkit.evaluate.evaluation import Missing
-from toolkit.evaluate.explain import Beside, explain
-from toolkit.evaluate.locks import read_lock
-from toolkit.report import RENDERERS
+from gilscope.toolkit.builds.find import find_builds, select_builds
+from gilscope.toolkit.builds.inspection import version_key
+from gilscope.toolkit.commands.options import duration
+from gilscope.toolkit.commands.printing import say
+from gilscope.toolkit.errors import BuildError, UnknownNameError
+from gilscope.toolkit.evaluate import forced_text, screen
+from gilscope.toolkit.evaluate.as_json import plain
+from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
+from gilscope.toolkit.evaluate.evaluation import Missing
+from gilscope.toolkit.evaluate.explain import Beside, explain
+from gilscope.toolkit.evaluate.locks import read_lock
+from gilscope.toolkit.report import RENDERERS
 
 if TYPE_CHECKING:
-    from toolkit.builds.find import FoundBuilds
-    from toolkit.evaluate.evaluation import Evaluation
-    from toolkit.model import Build
-    from toolkit.report.document import Document
+    from gilscope.toolkit.builds.find import FoundBuilds
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
+    from gilscope.toolkit.model import Build
+    from gilscope.toolkit.report.document import Document
 
 NEWEST = 2               # free-threaded builds that are looked at when none are named
 BUDGET = 600.0           # seconds

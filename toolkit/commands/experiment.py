@@ -7,16 +7,16 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
-from toolkit.commands import experiment_run
-from toolkit.commands.options import duration, positive
-from toolkit.experiments import catalog
-from toolkit.experiments.base import Effort
-from toolkit.report import RENDERERS
-from toolkit.report.document import Column, Document, Entry, Lines, Table
-from toolkit.units import format_minutes
+from gilscope.toolkit.commands import experiment_run
+from gilscope.toolkit.commands.options import duration, positive
+from gilscope.toolkit.experiments import catalog
+from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.report import RENDERERS
+from gilscope.toolkit.report.document import Column, Document, Entry, Lines, Table
+from gilscope.toolkit.units import format_minutes
 
 if TYPE_CHECKING:
-    from toolkit.experiments.base import Experiment
+    from gilscope.toolkit.experiments.base import Experiment
 
 
 def add_parser(commands: Any) -> None:

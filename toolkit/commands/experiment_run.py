@@ -10,25 +10,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.builds.find import default_pair, find_builds, select_builds
-from toolkit.builds.pairing import compare_builds
-from toolkit.commands.printing import say
-from toolkit.errors import BadFileError, BuildError, LabelTakenError, ToolkitError, UnknownNameError
-from toolkit.experiments import catalog
-from toolkit.experiments.base import Effort
-from toolkit.experiments.report import beside, document, draw, experiment_of
-from toolkit.experiments.running import Asked, Prepared, begin, measure, plan, prepare
-from toolkit.model import Build
-from toolkit.report import RENDERERS, plots
-from toolkit.report.progress import ProgressReporter
-from toolkit.store import RESULTS, Store, default_label, label_path, load_run, read_json
+from gilscope.toolkit.builds.find import default_pair, find_builds, select_builds
+from gilscope.toolkit.builds.pairing import compare_builds
+from gilscope.toolkit.commands.printing import say
+from gilscope.toolkit.errors import BadFileError, BuildError, LabelTakenError, ToolkitError, UnknownNameError
+from gilscope.toolkit.experiments import catalog
+from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.report import beside, document, draw, experiment_of
+from gilscope.toolkit.experiments.running import Asked, Prepared, begin, measure, plan, prepare
+from gilscope.toolkit.model import Build
+from gilscope.toolkit.report import RENDERERS, plots
+from gilscope.toolkit.report.progress import ProgressReporter
+from gilscope.toolkit.store import RESULTS, Store, default_label, label_path, load_run, read_json
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from toolkit.model import Run
-    from toolkit.report.document import Picture
+    from gilscope.toolkit.model import Run
+    from gilscope.toolkit.report.document import Picture
 
 ALL = "all"
 REQUEST = "experiments.json"  # in results/LABEL: what was asked for together

@@ -11,23 +11,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.commands.gil_report import document
-from toolkit.commands.options import positive
-from toolkit.commands.race import SIGNALLED, build_python
-from toolkit.errors import ToolkitError
-from toolkit.gil import preload
-from toolkit.gil.chrome import write_trace
-from toolkit.gil.recording import Recording, inflation, record
-from toolkit.gil.summary import summarize
-from toolkit.race.child_process import run_words
-from toolkit.race.spec_target import default_python
-from toolkit.report.terminal import render
+from gilscope.toolkit.commands.gil_report import document
+from gilscope.toolkit.commands.options import positive
+from gilscope.toolkit.commands.race import SIGNALLED, build_python
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.chrome import write_trace
+from gilscope.toolkit.gil.recording import Recording, inflation, record
+from gilscope.toolkit.gil.summary import summarize
+from gilscope.toolkit.race.child_process import run_words
+from gilscope.toolkit.race.spec_target import default_python
+from gilscope.toolkit.report.terminal import render
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from toolkit.gil.summary import Summary
+    from gilscope.toolkit.gil.summary import Summary
 
 UNMEASURED = 3   # the exit code when the program ended well and nothing was recorded
 PLACES = 10

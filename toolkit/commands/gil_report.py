@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from toolkit.gil.recording import BUSY, queued_share
-from toolkit.report.document import Column, Document, Duration, Entry, Heading, Lines, Quantity, Share, Table
-from toolkit.units import format_seconds
+from gilscope.toolkit.gil.recording import BUSY, queued_share
+from gilscope.toolkit.report.document import Column, Document, Duration, Entry, Heading, Lines, Quantity, Share, Table
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.gil.recording import Recording
-    from toolkit.gil.summary import Place, Summary, ThreadSummary
-    from toolkit.report.document import Section, Value
+    from gilscope.toolkit.gil.recording import Recording
+    from gilscope.toolkit.gil.summary import Place, Summary, ThreadSummary
+    from gilscope.toolkit.report.document import Section, Value
 
 MOST_THREADS = 20
 LEAST = 0.0001

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-import runners.catalog
-import workloads.catalog
-from toolkit.builds.environment import build_environment
-from toolkit.builds.find import find_builds, select_builds
-from toolkit.commands.printing import printed
-from toolkit.measure.prepare import child_environment, needed_packages, workload_packages
-from toolkit.measure.probe import Abilities, ask_build
+from gilscope.runners.catalog import RUNNERS
+from gilscope.toolkit.builds.environment import build_environment
+from gilscope.toolkit.builds.find import find_builds, select_builds
+from gilscope.toolkit.commands.printing import printed
+from gilscope.toolkit.measure.prepare import child_environment, needed_packages, workload_packages
+from gilscope.toolkit.measure.probe import Abilities, ask_build
+from gilscope.workloads import catalog
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from toolkit.model import Build
+    from gilscope.toolkit.model import Build
 
 
 def add_parser(commands: Any) -> None:
@@ -69,13 +69,13 @@ def _ask(builds: Sequence[Build]) -> dict[str, Abilities]:
     modules = sorted(
         {
             module
-            for workload in workloads.catalog.WORKLOADS
+            for workload in catalog.WORKLOADS
             for module in (*workload.requires, *workload.async_requires)
         }
     )
     found = {}
     for build in builds:
-        environment = build_environment(build, needed_packages(build), workload_packages(workloads.catalog.WORKLOADS))
+        environment = build_environment(build, needed_packages(build), workload_packages(catalog.WORKLOADS))
         found[build.label] = ask_build(
             str(environment.python), child_environment(()), free_threaded=build.free_threaded, modules=modules
         )
@@ -94,9 +94,9 @@ def _plain(abilities: dict[str, Abilities]) -> dict[str, Any]:
                 "requires": each.requires,
                 "twin": each.twin,
             }
-            for each in workloads.catalog.WORKLOADS
+            for each in catalog.WORKLOADS
         ],
-        "models": [{"name": each.name, "summary": each.summary} for each in runners.catalog.RUNNERS],
+        "models": [{"name": each.name, "summary": each.summary} for each in RUNNERS],
         "builds": {
             label: {"models": each.runners, "modules": each.modules, "isolated": each.isolated}
             for label, each in abilities.items()
@@ -108,7 +108,7 @@ def _workload_table() -> Table:
     table = Table(
         "workload", "kind", "what it does", "forms", box=None, title="Workloads", title_justify="left", pad_edge=False
     )
-    for each in workloads.catalog.WORKLOADS:
+    for each in catalog.WORKLOADS:
         forms = [name for name, there in (("async", each.async_task), ("task-length", each.units)) if there]
         table.add_row(each.name, each.kind, each.summary, " ".join(forms))
     return table
@@ -116,7 +116,7 @@ def _workload_table() -> Table:
 
 def _model_table() -> Table:
     table = Table("model", "what it is", box=None, title="\nModels", title_justify="left", pad_edge=False)
-    for each in runners.catalog.RUNNERS:
+    for each in RUNNERS:
         table.add_row(each.name, each.summary)
     return table
 

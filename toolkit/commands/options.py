@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from toolkit.units import parse_seconds
+from gilscope.toolkit.units import parse_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,17 +9,17 @@ from __future__ import annotations
 import os
 import time
 
-from toolkit.errors import ToolkitError
-from toolkit.race import child_process
-from toolkit.race.spec import COMMAND, STDIN, Spec
-from toolkit.race.spec_target import Target, default_python, find
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.race import child_process
+from gilscope.toolkit.race.spec import COMMAND, STDIN, Spec
+from gilscope.toolkit.race.spec_target import Target, default_python, find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from toolkit.race.suppress import Settings, Suppression
+    from gilscope.toolkit.race.suppress import Settings, Suppression
 
 RACE_FOUND = 66        # the exit code of the sanitizers
 SIGNALLED = 128        # plus the signal's number, as shells say it
@@ -46,7 +46,7 @@ def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope race`."""
     from argparse import RawDescriptionHelpFormatter
 
-    from toolkit.commands.options import duration, positive
+    from gilscope.toolkit.commands.options import duration, positive
 
     parser = commands.add_parser(
         "race", help="run a program and report its data races", usage=USAGE, description=DESCRIPTION, epilog=EPILOG,
@@ -189,7 +189,7 @@ def _project() -> tuple[str, Settings | Options]:
             return folder, Options([])   # spares the parser
     from pathlib import Path
 
-    from toolkit.race.suppress import settings
+    from gilscope.toolkit.race.suppress import settings
     return folder, settings(Path(path))
 
 
@@ -201,7 +201,7 @@ def _tell(args: Options, settings: Settings | Options, first: FirstRun) -> bool:
         if os.isatty(2):   # a script wants the program's own words alone, a person wants to know that it was checked
             os.write(2, b"gilscope race: no race in what this run did\n")
         return False
-    from toolkit.commands.race_report import tell
+    from gilscope.toolkit.commands.race_report import tell
 
     args.notes = args.notes or settings.notes
     return tell(args, settings.suppressions, first)
@@ -223,7 +223,7 @@ def build_python(label: str) -> str:
     """Return the interpreter of the build `label`, or of LABEL=PATH."""
     from pathlib import Path
 
-    from toolkit.builds.find import find_builds, select_builds
+    from gilscope.toolkit.builds.find import find_builds, select_builds
 
     name, equals, path = label.partition("=")
     if equals:   # nothing to search for

@@ -7,19 +7,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.errors import ToolkitError
-from toolkit.race import formats_github, formats_json, formats_sarif, text
-from toolkit.race.child_process import INTERRUPTED
-from toolkit.race.confirm import confirm, limit_after
-from toolkit.race.pytest_frames import without_pytest
-from toolkit.race.report import load
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.race import formats_github, formats_json, formats_sarif, text
+from gilscope.toolkit.race.child_process import INTERRUPTED
+from gilscope.toolkit.race.confirm import confirm, limit_after
+from gilscope.toolkit.race.pytest_frames import without_pytest
+from gilscope.toolkit.race.report import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.commands.race import FirstRun, Options
-    from toolkit.race.report import RaceReport
-    from toolkit.race.suppress import Suppression
+    from gilscope.toolkit.commands.race import FirstRun, Options
+    from gilscope.toolkit.race.report import RaceReport
+    from gilscope.toolkit.race.suppress import Suppression
 
 
 def tell(args: Options, suppressions: Sequence[Suppression], first: FirstRun) -> bool:

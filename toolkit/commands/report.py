@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.experiments.report import beside, document, draw, experiment_of
-from toolkit.publish import publish
-from toolkit.report import RENDERERS, plots
-from toolkit.report.build import run_document
-from toolkit.store import find_label, labels, load_run
+from gilscope.toolkit.experiments.report import beside, document, draw, experiment_of
+from gilscope.toolkit.publish import publish
+from gilscope.toolkit.report import RENDERERS, plots
+from gilscope.toolkit.report.build import run_document
+from gilscope.toolkit.store import find_label, labels, load_run
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from toolkit.model import Run
-    from toolkit.report.document import Document, Picture
+    from gilscope.toolkit.model import Run
+    from gilscope.toolkit.report.document import Document, Picture
 
 
 def add_parser(commands: Any) -> None:

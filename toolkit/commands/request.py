@@ -9,15 +9,15 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import runners.catalog
-import workloads.catalog
-from toolkit.builds.find import FoundBuilds, default_pair, select_builds
-from toolkit.errors import ToolkitError, UnknownNameError
-from toolkit.measure.noise import usable_cores
-from toolkit.measure.plan import Selection, choose_runners
-from toolkit.measure.schedule import Settings
-from toolkit.measure.spec import UserTarget
-from toolkit.model import Build, Phase
+from gilscope.runners.catalog import RUNNERS
+from gilscope.toolkit.builds.find import FoundBuilds, default_pair, select_builds
+from gilscope.toolkit.errors import ToolkitError, UnknownNameError
+from gilscope.toolkit.measure.noise import usable_cores
+from gilscope.toolkit.measure.plan import Selection, choose_runners
+from gilscope.toolkit.measure.schedule import Settings
+from gilscope.toolkit.measure.spec import UserTarget
+from gilscope.toolkit.model import Build, Phase
+from gilscope.workloads import catalog
 
 if TYPE_CHECKING:
     import argparse
@@ -87,7 +87,7 @@ def make_selection(args: argparse.Namespace) -> Selection:
     """
     user = user_target(args)
     chosen = () if user else tuple(args.workload) or _default_workloads(args.preset)
-    known = [workload.name for workload in workloads.catalog.WORKLOADS]
+    known = [workload.name for workload in catalog.WORKLOADS]
     for name in chosen:
         if name not in known:
             raise UnknownNameError(
@@ -95,14 +95,14 @@ def make_selection(args: argparse.Namespace) -> Selection:
                 "A function of yours is named package.module:function"
             )
     models = args.models or (
-        QUICK_MODELS if args.preset == "quick" else [each.name for each in runners.catalog.RUNNERS]
+        QUICK_MODELS if args.preset == "quick" else [each.name for each in RUNNERS]
     )
     cores = usable_cores()
     workers = args.workers or ((1, cores) if args.preset == "quick" else _powers_of_two(cores))
     return Selection(
         workloads=chosen,
         user=user,
-        models=choose_runners(models, runners.catalog.RUNNERS),
+        models=choose_runners(models, RUNNERS),
         workers=tuple(sorted(set(workers))),
         phases=PHASES[args.phases or "steady"],
         size=args.size or PRESETS[args.preset or "default"].size,
@@ -111,9 +111,9 @@ def make_selection(args: argparse.Namespace) -> Selection:
 
 
 def _default_workloads(preset: str | None) -> tuple[str, ...]:
-    chosen = workloads.catalog.REPRESENTATIVE
+    chosen = catalog.REPRESENTATIVE
     if preset == "quick":
-        return tuple(name for name in chosen if workloads.catalog.find(name).kind in QUICK_KINDS)
+        return tuple(name for name in chosen if catalog.find(name).kind in QUICK_KINDS)
     return tuple(chosen)
 
 

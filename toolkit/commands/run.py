@@ -8,14 +8,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import runners.catalog
-import workloads.base
-import workloads.catalog
-from toolkit.builds.find import find_builds
-from toolkit.builds.pairing import compare_builds
-from toolkit.commands.options import counts, duration, durations, names, positive, share
-from toolkit.commands.printing import say
-from toolkit.commands.request import (
+from gilscope.runners.catalog import RUNNERS
+from gilscope.toolkit.builds.find import find_builds
+from gilscope.toolkit.builds.pairing import compare_builds
+from gilscope.toolkit.commands.options import counts, duration, durations, names, positive, share
+from gilscope.toolkit.commands.printing import say
+from gilscope.toolkit.commands.request import (
     PHASES,
     choose_builds,
     make_selection,
@@ -23,19 +21,21 @@ from toolkit.commands.request import (
     module_paths,
     refuse_beside_resume,
 )
-from toolkit.errors import BuildError, ToolkitError
-from toolkit.measure.machine import now, this_machine
-from toolkit.measure.noise import usable_cores
-from toolkit.measure.plan import BASELINE, Plan, expand
-from toolkit.measure.prepare import Prepared, child_environment, prepare, sized_tasks
-from toolkit.measure.record import Request
-from toolkit.measure.schedule import Arms, Scheduler, Settings
-from toolkit.measure.services import services
-from toolkit.model import Note, Run
-from toolkit.report import RENDERERS
-from toolkit.report.build import run_document
-from toolkit.report.progress import ProgressReporter
-from toolkit.store import Store, default_label, find_label
+from gilscope.toolkit.errors import BuildError, ToolkitError
+from gilscope.toolkit.measure.machine import now, this_machine
+from gilscope.toolkit.measure.noise import usable_cores
+from gilscope.toolkit.measure.plan import BASELINE, Plan, expand
+from gilscope.toolkit.measure.prepare import Prepared, child_environment, prepare, sized_tasks
+from gilscope.toolkit.measure.record import Request
+from gilscope.toolkit.measure.schedule import Arms, Scheduler, Settings
+from gilscope.toolkit.measure.services import services
+from gilscope.toolkit.model import Note, Run
+from gilscope.toolkit.report import RENDERERS
+from gilscope.toolkit.report.build import run_document
+from gilscope.toolkit.report.progress import ProgressReporter
+from gilscope.toolkit.store import Store, default_label, find_label
+from gilscope.workloads import catalog
+from gilscope.workloads.base import SIZES
 
 FAILED_CELLS = 3
 
@@ -99,7 +99,7 @@ def _add_matrix(group: Any) -> None:
     )
     group.add_argument(
         "--size",
-        choices=workloads.base.SIZES,
+        choices=SIZES,
         help="Amount of work (default: small; --rigorous: medium). Larger "
         "sizes have more tasks: choose medium with more than 4 workers.",
     )
@@ -132,7 +132,7 @@ def _add_user(group: Any) -> None:
     group.add_argument(
         "--check",
         metavar="MODULE:FUNCTION",
-        help="Called with the list of results; raise workloads.base.WrongResult, or anything, to refuse them.",
+        help="Called with the list of results; raise gilscope.workloads.base.WrongResult, or anything, to refuse them.",
     )
     group.add_argument(
         "--async-form", metavar="MODULE:FUNCTION", help="The coroutine function that asyncio awaits instead."
@@ -232,7 +232,7 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
         raise BuildError("the builds were not built alike: " + "; ".join(note.text for note in mismatches))
     paths = module_paths(args)
     prepared = prepare(selection, builds, paths=paths, packages=args.packages, folder=folder, say=say)
-    plan = expand(selection, prepared.subjects, builds, runners.catalog.RUNNERS, prepared.abilities)
+    plan = expand(selection, prepared.subjects, builds, RUNNERS, prepared.abilities)
     if args.dry_run:
         return _show_plan(plan, settings)
     _refuse_empty(plan)
@@ -307,7 +307,7 @@ def _refuse_to_resume(so_far: Run, rounds: int) -> None:
 
 
 def _measure(new: Run, request: Request, store: Store, prepared: Prepared, folder: Path, *, markdown: bool) -> int:
-    chosen = [workloads.catalog.find(name) for name in request.selection.workloads]
+    chosen = [catalog.find(name) for name in request.selection.workloads]
     needed = dict.fromkeys(workload.service for workload in chosen if workload.service)
     try:
         with services(needed, child_environment(())) as running, ProgressReporter() as reporter:

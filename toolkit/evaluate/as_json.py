@@ -6,14 +6,14 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.evaluate import doctor_document
-from toolkit.evaluate.doctor import BuildReport
-from toolkit.evaluate.evaluation import Missing
-from toolkit.model import Build
-from toolkit.stats.paired import Comparison
+from gilscope.toolkit.evaluate import doctor_document
+from gilscope.toolkit.evaluate.doctor import BuildReport
+from gilscope.toolkit.evaluate.evaluation import Missing
+from gilscope.toolkit.model import Build
+from gilscope.toolkit.stats.paired import Comparison
 
 if TYPE_CHECKING:
-    from toolkit.evaluate.evaluation import Evaluation
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
 
 SCHEMA = 1
 

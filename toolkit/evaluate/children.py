@@ -18,8 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from toolkit.builds.environment import harness_path
-from toolkit.measure.process import last_lines
+from gilscope.toolkit.builds.environment import harness_path
+from gilscope.toolkit.measure.process import last_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,8 @@ import sys
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
-from toolkit.errors import ToolkitError
-from toolkit.evaluate.distributions import TOOLS, own_name, site_folders
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.evaluate.distributions import TOOLS, own_name, site_folders
 
 OURS = "gilscope"
 

@@ -12,14 +12,14 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.builds.environment import normalized
-from toolkit.builds.pairing import minor_of
-from toolkit.evaluate.facts import Distribution
+from gilscope.toolkit.builds.environment import normalized
+from gilscope.toolkit.builds.pairing import minor_of
+from gilscope.toolkit.evaluate.facts import Distribution
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolkit.model import Build
+    from gilscope.toolkit.model import Build
 
 TOOLS = {"pip", "setuptools", "wheel"}   # what an environment comes with is not what was asked about
 NOT_THE_PACKAGE = re.compile(r"(tests?|testing|docs?|examples?|benchmarks?|scripts)")

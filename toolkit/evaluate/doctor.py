@@ -9,24 +9,24 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from toolkit.builds.pairing import minor_of
-from toolkit.evaluate import judge as judging
-from toolkit.evaluate.chains import chains
-from toolkit.evaluate.doctor_imports import Import, all_at_once, import_each
-from toolkit.evaluate.imports import LIMIT, Wanted, import_run, interpreter_runs
-from toolkit.evaluate.installing import name_of
-from toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
-from toolkit.evaluate.judge_interpreters import judge_interpreters
-from toolkit.evaluate.scratch import Request, chooser, chooses_well, newest_versions, prepare
-from toolkit.evaluate.slots import read_extensions
+from gilscope.toolkit.builds.pairing import minor_of
+from gilscope.toolkit.evaluate import judge as judging
+from gilscope.toolkit.evaluate.chains import chains
+from gilscope.toolkit.evaluate.doctor_imports import Import, all_at_once, import_each
+from gilscope.toolkit.evaluate.imports import LIMIT, Wanted, import_run, interpreter_runs
+from gilscope.toolkit.evaluate.installing import name_of
+from gilscope.toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
+from gilscope.toolkit.evaluate.judge_interpreters import judge_interpreters
+from gilscope.toolkit.evaluate.scratch import Request, chooser, chooses_well, newest_versions, prepare
+from gilscope.toolkit.evaluate.slots import read_extensions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from toolkit.evaluate.facts import Distribution, ImportRun
-    from toolkit.evaluate.scratch import Scratch
-    from toolkit.model import Build
+    from gilscope.toolkit.evaluate.facts import Distribution, ImportRun
+    from gilscope.toolkit.evaluate.scratch import Scratch
+    from gilscope.toolkit.model import Build
 
 # What packages import most, for a control run after a crash that left no list of its own.
 USUAL_STDLIB = ("asyncio", "collections", "ctypes", "datetime", "decimal", "hashlib", "json", "logging", "pickle",

@@ -5,19 +5,26 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from toolkit.builds.environment import NO_WHEEL
-from toolkit.evaluate.doctor import version_of
-from toolkit.evaluate.judge import REFUSED, InterpreterStatus, Status, gil_users, loadable_nowhere, lost_modules
-from toolkit.evaluate.tags import libc_floor, platforms_of
-from toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
+from gilscope.toolkit.builds.environment import NO_WHEEL
+from gilscope.toolkit.evaluate.doctor import version_of
+from gilscope.toolkit.evaluate.judge import (
+    REFUSED,
+    InterpreterStatus,
+    Status,
+    gil_users,
+    loadable_nowhere,
+    lost_modules,
+)
+from gilscope.toolkit.evaluate.tags import libc_floor, platforms_of
+from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from toolkit.evaluate.doctor import BuildReport, Finding
-    from toolkit.evaluate.facts import ImportRun, Step
-    from toolkit.evaluate.tags import Offered
-    from toolkit.report.document import Section
+    from gilscope.toolkit.evaluate.doctor import BuildReport, Finding
+    from gilscope.toolkit.evaluate.facts import ImportRun, Step
+    from gilscope.toolkit.evaluate.tags import Offered
+    from gilscope.toolkit.report.document import Section
 
 MOST_NAMED = 3   # modules in one sentence; --explain shows all
 

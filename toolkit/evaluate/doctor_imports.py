@@ -6,15 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolkit.builds.install import usable_cores
-from toolkit.evaluate.children import end_all
-from toolkit.evaluate.imports import Wanted, import_run
+from gilscope.toolkit.builds.install import usable_cores
+from gilscope.toolkit.evaluate.children import end_all
+from gilscope.toolkit.evaluate.imports import Wanted, import_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from toolkit.evaluate.facts import Distribution, ImportRun
-    from toolkit.evaluate.scratch import Scratch
+    from gilscope.toolkit.evaluate.facts import Distribution, ImportRun
+    from gilscope.toolkit.evaluate.scratch import Scratch
 
 MOST_SWEPT = 150   # modules of a package; the first ones show what the others would
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.errors import BuildError, ToolkitError
-from toolkit.evaluate import scratch
-from toolkit.evaluate.doctor import BuildReport, Options, diagnose, reference_of, with_newest
-from toolkit.evaluate.evaluation import (
+from gilscope.toolkit.errors import BuildError, ToolkitError
+from gilscope.toolkit.evaluate import scratch
+from gilscope.toolkit.evaluate.doctor import BuildReport, Options, diagnose, reference_of, with_newest
+from gilscope.toolkit.evaluate.evaluation import (
     NO_TIME,
     Broken,
     BuildEvaluation,
@@ -23,27 +23,27 @@ from toolkit.evaluate.evaluation import (
     TestRun,
     Workers,
 )
-from toolkit.evaluate.installing import name_of
-from toolkit.evaluate.locks import Locked, read_lock
-from toolkit.evaluate.measuring import Compared, Comparing
-from toolkit.evaluate.next_steps import next_steps
-from toolkit.evaluate.project import find_project
-from toolkit.evaluate.racing import check_races
-from toolkit.evaluate.tags import offered
-from toolkit.evaluate.testing import Bench, install_project, needed_by, run_tests
-from toolkit.evaluate.verdict import conclude
-from toolkit.evaluate.verdict_models import conclude_interpreters, conclude_processes
-from toolkit.evaluate.workers import LIMIT as WORKERS_LIMIT
-from toolkit.evaluate.workers import measure_workers, modules_inside
-from toolkit.evaluate.workload_name import refuse_misnamed
+from gilscope.toolkit.evaluate.installing import name_of
+from gilscope.toolkit.evaluate.locks import Locked, read_lock
+from gilscope.toolkit.evaluate.measuring import Compared, Comparing
+from gilscope.toolkit.evaluate.next_steps import next_steps
+from gilscope.toolkit.evaluate.project import find_project
+from gilscope.toolkit.evaluate.racing import check_races
+from gilscope.toolkit.evaluate.tags import offered
+from gilscope.toolkit.evaluate.testing import Bench, install_project, needed_by, run_tests
+from gilscope.toolkit.evaluate.verdict import conclude
+from gilscope.toolkit.evaluate.verdict_models import conclude_interpreters, conclude_processes
+from gilscope.toolkit.evaluate.workers import LIMIT as WORKERS_LIMIT
+from gilscope.toolkit.evaluate.workers import measure_workers, modules_inside
+from gilscope.toolkit.evaluate.workload_name import refuse_misnamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from toolkit.evaluate.project import Project
-    from toolkit.evaluate.speed import Sections, Speed
-    from toolkit.evaluate.tags import Offered
-    from toolkit.model import Build
+    from gilscope.toolkit.evaluate.project import Project
+    from gilscope.toolkit.evaluate.speed import Sections, Speed
+    from gilscope.toolkit.evaluate.tags import Offered
+    from gilscope.toolkit.model import Build
 
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
 SHARE_FOR_WORKERS = 0.15  # of what is left, for what one more interpreter takes, on each build

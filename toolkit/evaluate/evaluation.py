@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolkit.evaluate.doctor import BuildReport
-    from toolkit.evaluate.project import Project
-    from toolkit.evaluate.tags import Offered
-    from toolkit.model import Build
-    from toolkit.stats.paired import Comparison
+    from gilscope.toolkit.evaluate.doctor import BuildReport
+    from gilscope.toolkit.evaluate.project import Project
+    from gilscope.toolkit.evaluate.tags import Offered
+    from gilscope.toolkit.model import Build
+    from gilscope.toolkit.stats.paired import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,24 +6,24 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from toolkit.builds.environment import normalized
-from toolkit.evaluate import forced_text
-from toolkit.evaluate.doctor import version_of
-from toolkit.evaluate.judge import InterpreterStatus, Status, gil_users, lost_modules
-from toolkit.evaluate.tags import libc_floor, offered, platforms_of
-from toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
+from gilscope.toolkit.builds.environment import normalized
+from gilscope.toolkit.evaluate import forced_text
+from gilscope.toolkit.evaluate.doctor import version_of
+from gilscope.toolkit.evaluate.judge import InterpreterStatus, Status, gil_users, lost_modules
+from gilscope.toolkit.evaluate.tags import libc_floor, offered, platforms_of
+from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolkit.evaluate.doctor import BuildReport, Finding
-    from toolkit.evaluate.evaluation import Place
-    from toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load
-    from toolkit.evaluate.judge import Seen
-    from toolkit.evaluate.locks import Locked
-    from toolkit.evaluate.tags import Offered
-    from toolkit.model import Build
-    from toolkit.report.document import Section
+    from gilscope.toolkit.evaluate.doctor import BuildReport, Finding
+    from gilscope.toolkit.evaluate.evaluation import Place
+    from gilscope.toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load
+    from gilscope.toolkit.evaluate.judge import Seen
+    from gilscope.toolkit.evaluate.locks import Locked
+    from gilscope.toolkit.evaluate.tags import Offered
+    from gilscope.toolkit.model import Build
+    from gilscope.toolkit.report.document import Section
 
 _KINDS = {"binary": "takes", "pure": "takes the pure Python", "sdist": "has its source only", "nothing": "has no file",
           "not known": "not known"}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from packaging.specifiers import SpecifierSet
 
-    from toolkit.evaluate.facts import Distribution
+    from gilscope.toolkit.evaluate.facts import Distribution
 
 SECONDS = 30.0   # for one question to the index
 AT_ONCE = 4

@@ -15,8 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from toolkit.evaluate.watch import Journal
-from toolkit.measure import lifeline
+from gilscope.toolkit.evaluate.watch import Journal
+from gilscope.toolkit.measure import lifeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import faulthandler
 import json
 import sys
 
-from toolkit.evaluate import watch
-from toolkit.measure import lifeline
+from gilscope.toolkit.evaluate import watch
+from gilscope.toolkit.measure import lifeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SCRIPT = """import json, sys
 sys.path.insert(0, {harness!r})
-from toolkit.evaluate.watch import import_all
+from gilscope.toolkit.evaluate.watch import import_all
 del sys.path[0]
 with open({job!r}, encoding='utf-8') as source: job = json.load(source)
 sys.path.extend(path for path in job['path'] if path not in sys.path)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolkit.evaluate.children import ask
-from toolkit.evaluate.facts import ImportRun, Load, Step
+from gilscope.toolkit.evaluate.children import ask
+from gilscope.toolkit.evaluate.facts import ImportRun, Load, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from toolkit.evaluate.children import Told
+    from gilscope.toolkit.evaluate.children import Told
 
 LIMIT = 60.0         # seconds for one import; what takes longer hangs for everybody who uses it
 TURNS = 3            # create, import, destroy: what an interpreter leaves behind breaks the next one
-CHILD = "toolkit.evaluate.import_child"
+CHILD = "gilscope.toolkit.evaluate.import_child"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

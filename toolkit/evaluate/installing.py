@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from toolkit.builds.environment import NO_WHEEL, create, installer, normalized, run_installer, shortened
-from toolkit.builds.places import uv_command
-from toolkit.errors import BuildError
-from toolkit.evaluate.distributions import own_name, site_folders
-from toolkit.evaluate.tags import why_no_wheel
-from toolkit.evaluate.wheels import Store, make, pip_of
+from gilscope.toolkit.builds.environment import NO_WHEEL, create, installer, normalized, run_installer, shortened
+from gilscope.toolkit.builds.places import uv_command
+from gilscope.toolkit.errors import BuildError
+from gilscope.toolkit.evaluate.distributions import own_name, site_folders
+from gilscope.toolkit.evaluate.tags import why_no_wheel
+from gilscope.toolkit.evaluate.wheels import Store, make, pip_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from toolkit.evaluate.wheels import Fetched, Pip
-    from toolkit.model import Build
+    from gilscope.toolkit.evaluate.wheels import Fetched, Pip
+    from gilscope.toolkit.model import Build
 
 # What an installer says of a requirement without a wheel: pip, then uv.
 _MISSING = re.compile(r"(?:No matching distribution found for|Because(?: only)?) ([A-Za-z0-9][\w.-]*)")

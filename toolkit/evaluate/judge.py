@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
 
-    from toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load
+    from gilscope.toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load
 
 # mypyc names the module of a whole package after a hash of its sources.
 _MYPYC = re.compile(r"\b[0-9a-f]{20}__mypyc$")

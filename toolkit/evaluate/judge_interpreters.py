@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.judge import InterpreterStatus, Seen, only_by_name, owns, place_of
+from gilscope.toolkit.evaluate.judge import InterpreterStatus, Seen, only_by_name, owns, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.evaluate.facts import ImportRun
+    from gilscope.toolkit.evaluate.facts import ImportRun
 
 
 def judge_interpreters(seen: Seen) -> tuple[InterpreterStatus, tuple[str, ...]]:

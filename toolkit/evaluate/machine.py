@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import MachineFacts, Missing
-from toolkit.measure.noise import usable_cores
+from gilscope.toolkit.evaluate.evaluation import MachineFacts, Missing
+from gilscope.toolkit.measure.noise import usable_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

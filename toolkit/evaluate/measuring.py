@@ -8,18 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import NO_TIME, Missing, TestRun
-from toolkit.evaluate.speed import Sections, Speed
-from toolkit.evaluate.suite_cost import SuiteCosts
-from toolkit.evaluate.testing import Bench
-from toolkit.evaluate.workload import LEAST_ROUNDS, Workload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.evaluation import NO_TIME, Missing, TestRun
+from gilscope.toolkit.evaluate.speed import Sections, Speed
+from gilscope.toolkit.evaluate.suite_cost import SuiteCosts
+from gilscope.toolkit.evaluate.testing import Bench
+from gilscope.toolkit.evaluate.workload import LEAST_ROUNDS, Workload, WorkloadMeasurer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from toolkit.evaluate.evaluation import Forced, MachineFacts
-    from toolkit.evaluate.project import Project
-    from toolkit.model import Build
+    from gilscope.toolkit.evaluate.evaluation import Forced, MachineFacts
+    from gilscope.toolkit.evaluate.project import Project
+    from gilscope.toolkit.model import Build
 
 SHARE_FOR_COST = 0.2     # of what is left after the races, to run the tests again for their CPU time
 MOST_FOR_COST = 60.0     # seconds, likewise; and once more with the GIL forced off

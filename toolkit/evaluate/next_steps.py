@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import NO_TIME, WORKLOAD_FAILED, Forced, Missing, Word
-from toolkit.evaluate.judge import Status
-from toolkit.evaluate.testing import UNFINISHED, told_by
-from toolkit.evaluate.verdict import worth
+from gilscope.toolkit.evaluate.evaluation import NO_TIME, WORKLOAD_FAILED, Forced, Missing, Word
+from gilscope.toolkit.evaluate.judge import Status
+from gilscope.toolkit.evaluate.testing import UNFINISHED, told_by
+from gilscope.toolkit.evaluate.verdict import worth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from toolkit.evaluate.doctor import Finding
-    from toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Contention, Pool, Races, TestRun
+    from gilscope.toolkit.evaluate.doctor import Finding
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Contention, Pool, Races, TestRun
 
 # What can be done about each status; the package and the build stand before it.
 ADVICE = {

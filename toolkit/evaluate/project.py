@@ -10,9 +10,9 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import BadFileError, ToolkitError
-from toolkit.evaluate.requirements import find_requirements, table_below
-from toolkit.evaluate.requirements_file import requirement_lines
+from gilscope.toolkit.errors import BadFileError, ToolkitError
+from gilscope.toolkit.evaluate.requirements import find_requirements, table_below
+from gilscope.toolkit.evaluate.requirements_file import requirement_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

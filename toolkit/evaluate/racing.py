@@ -10,20 +10,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.evaluate.evaluation import NO_TIME, Missing, RaceFact, Races
-from toolkit.evaluate.testing import QUIET_SECONDS, Bench, Shown, counts, environment, run_bounded
-from toolkit.measure.process import last_lines
+from gilscope.toolkit.builds.environment import PACKAGE
+from gilscope.toolkit.evaluate.evaluation import NO_TIME, Missing, RaceFact, Races
+from gilscope.toolkit.evaluate.testing import QUIET_SECONDS, Bench, Shown, counts, environment, run_bounded
+from gilscope.toolkit.measure.process import last_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from toolkit.evaluate.project import Project
+    from gilscope.toolkit.evaluate.project import Project
 
 FOUND = "66"                     # the exit code of `gilscope race`
 CONFIRMED = "confirmed"
 CONFIRM_SECONDS = 30.0           # of one confirming run; the tests are run again for each race
-OURS = Path(__file__).resolve().parents[2]  # not the harness: the checker tells its own code by its real place
-BOOT = "import sys; sys.path.insert(0, {place!r}); from toolkit.cli import main; del sys.path[0]; sys.exit(main())"
+# Not the harness: the checker tells its own code by its real place.
+BOOT = ("import sys; sys.path.insert(0, {place!r}); from gilscope.toolkit.cli import main; del sys.path[0]; "
+        "sys.exit(main())")
 
 
 def check_races(
@@ -63,7 +65,7 @@ def _checked(
         place = Path(name)
         told = place / "races.json"
         words = ["race", f"--build={bench.build}={bench.python}", f"--json={told}", "--no-color", *options]
-        command = [sys.executable, "-P", "-c", BOOT.format(place=str(OURS)), *words, *program]
+        command = [sys.executable, "-P", "-c", BOOT.format(place=str(PACKAGE.parent)), *words, *program]
         ending = run_bounded(command, project.root, environment(bench, place), place / "output", limit=limit,
                              quiet=quiet)
         report = _report(told)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from toolkit.errors import BadFileError
-from toolkit.evaluate.requirements_file import listed, requirement_lines
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.evaluate.requirements_file import listed, requirement_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

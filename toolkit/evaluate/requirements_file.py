@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from toolkit.errors import BadFileError
+from gilscope.toolkit.errors import BadFileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

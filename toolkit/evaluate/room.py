@@ -10,8 +10,8 @@ import shutil
 import time
 from typing import TYPE_CHECKING
 
-from toolkit.builds.places import cache_dir
-from toolkit.errors import ToolkitError
+from gilscope.toolkit.builds.places import cache_dir
+from gilscope.toolkit.errors import ToolkitError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,21 +18,21 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.builds.environment import identity, python_of
-from toolkit.builds.inspection import version_key
-from toolkit.builds.places import cache_dir, locked, uv_command
-from toolkit.errors import BuildError
-from toolkit.evaluate.distributions import installed, site_folders
-from toolkit.evaluate.fallbacks import went_back
-from toolkit.evaluate.installing import Chosen, chosen_in, fill
-from toolkit.evaluate.room import STAMP, hold, make_room, size_of
-from toolkit.evaluate.wheels import Store, make, pip_of
+from gilscope.toolkit.builds.environment import identity, python_of
+from gilscope.toolkit.builds.inspection import version_key
+from gilscope.toolkit.builds.places import cache_dir, locked, uv_command
+from gilscope.toolkit.errors import BuildError
+from gilscope.toolkit.evaluate.distributions import installed, site_folders
+from gilscope.toolkit.evaluate.fallbacks import went_back
+from gilscope.toolkit.evaluate.installing import Chosen, chosen_in, fill
+from gilscope.toolkit.evaluate.room import STAMP, hold, make_room, size_of
+from gilscope.toolkit.evaluate.wheels import Store, make, pip_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from toolkit.evaluate.facts import Distribution
-    from toolkit.model import Build
+    from gilscope.toolkit.evaluate.facts import Distribution
+    from gilscope.toolkit.model import Build
 
 AT_ONCE = 2                     # installers; each is busy with one core, the disk and the network
 FRESH_SECONDS = 24 * 3600.0     # a new wheel may be out tomorrow

@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate import forced_text, workers_text
-from toolkit.evaluate.doctor_document import way_to
-from toolkit.evaluate.evaluation import Missing, Word
-from toolkit.evaluate.judge import Status, gil_users
-from toolkit.evaluate.machine import MOST_QUEUED
-from toolkit.evaluate.next_steps import crowds
-from toolkit.evaluate.screen_table import NOT_QUIET, table
-from toolkit.evaluate.verdict import may_tell_speed
-from toolkit.report.document import Document, Heading, Lines
-from toolkit.report.wording import ratio_number, ratio_text
-from toolkit.units import format_minutes, format_seconds
+from gilscope.toolkit.evaluate import forced_text, workers_text
+from gilscope.toolkit.evaluate.doctor_document import way_to
+from gilscope.toolkit.evaluate.evaluation import Missing, Word
+from gilscope.toolkit.evaluate.judge import Status, gil_users
+from gilscope.toolkit.evaluate.machine import MOST_QUEUED
+from gilscope.toolkit.evaluate.next_steps import crowds
+from gilscope.toolkit.evaluate.screen_table import NOT_QUIET, table
+from gilscope.toolkit.evaluate.verdict import may_tell_speed
+from gilscope.toolkit.report.document import Document, Heading, Lines
+from gilscope.toolkit.report.wording import ratio_number, ratio_text
+from gilscope.toolkit.units import format_minutes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from toolkit.evaluate.doctor import BuildReport, Finding
-    from toolkit.evaluate.evaluation import (
+    from gilscope.toolkit.evaluate.doctor import BuildReport, Finding
+    from gilscope.toolkit.evaluate.evaluation import (
         BuildEvaluation,
         Conclusion,
         Cost,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         MachineFacts,
         Place,
     )
-    from toolkit.report.document import Section
+    from gilscope.toolkit.report.document import Section
 
 UNEVEN = 1.6       # times an even share of the CPU time, from which on it is worth a word
 MOST_NAMED = 4     # of anything in one line; --explain and --json have all

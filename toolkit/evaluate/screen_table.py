@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from toolkit.evaluate.evaluation import Missing, Workers
-from toolkit.evaluate.judge import InterpreterStatus, Status
-from toolkit.evaluate.verdict import may_tell_speed
-from toolkit.evaluate.workers_text import growth
-from toolkit.report.document import Column, Entry, Inflation, Table
-from toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.evaluate.evaluation import Missing, Workers
+from gilscope.toolkit.evaluate.judge import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.verdict import may_tell_speed
+from gilscope.toolkit.evaluate.workers_text import growth
+from gilscope.toolkit.report.document import Column, Entry, Inflation, Table
+from gilscope.toolkit.report.footnotes import Footnotes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.evaluate.doctor import BuildReport
-    from toolkit.evaluate.evaluation import (
+    from gilscope.toolkit.evaluate.doctor import BuildReport
+    from gilscope.toolkit.evaluate.evaluation import (
         BuildEvaluation,
         Conclusion,
         Cost,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         MachineFacts,
         TestRun,
     )
-    from toolkit.model import Build
+    from gilscope.toolkit.model import Build
 
 TITLES = ("target", "verdict", "packages", "C files", "GIL off", "C lost", "tests", "1 thread", "memory")
 IN_PLACE = {"workload": [], "script": ["CPU time of the script with all of its threads"],

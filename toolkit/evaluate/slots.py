@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.children import ask
-from toolkit.evaluate.facts import Extension
+from gilscope.toolkit.evaluate.children import ask
+from gilscope.toolkit.evaluate.facts import Extension
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ def read_extensions(
     if not files:
         return ()
     job = {"files": list(files), "limit": limit, "path": list(path)}
-    told = ask(python, "toolkit.evaluate.slots_child", "main", job, limit=30 + limit * len(files), memo=memo)
+    told = ask(python, "gilscope.toolkit.evaluate.slots_child", "main", job, limit=30 + limit * len(files), memo=memo)
     answers = {int(record["number"]): record for record in told.records}
     silent = {"problem": f"the process that reads it {told.ending.reason or 'gave no answer'}"}
     return tuple(_extension(name, file, answers.get(number, silent)) for number, (name, file) in enumerate(files))

@@ -35,8 +35,8 @@ INTERPRETER_WORDS = {0: "none", 1: "shared-gil", 2: "own-gil"}
 
 def main() -> None:
     """Answer for every file of the job that standard arguments name: one JSON object a line, in order."""
-    from toolkit.evaluate.watch import bound_files
-    from toolkit.measure import lifeline
+    from gilscope.toolkit.evaluate.watch import bound_files
+    from gilscope.toolkit.measure import lifeline
 
     lifeline.hold()
     with open(sys.argv[1], encoding="utf-8") as source:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import (
+from gilscope.toolkit.evaluate.evaluation import (
     NO_TIME,
     WORKLOAD_FAILED,
     Contention,
@@ -18,21 +18,29 @@ from toolkit.evaluate.evaluation import (
     Place,
     Pool,
 )
-from toolkit.evaluate.predict import Round, ceiling, predict
-from toolkit.evaluate.testing import Shown, short
-from toolkit.evaluate.watched import busiest, by_line, contended, parked_share, queued_share, wait_share, working
-from toolkit.evaluate.workload import Cell
-from toolkit.gil.recording import BUSY
-from toolkit.measure.noise import usable_cores
-from toolkit.stats.paired import compare_paired
+from gilscope.toolkit.evaluate.predict import Round, ceiling, predict
+from gilscope.toolkit.evaluate.testing import Shown, short
+from gilscope.toolkit.evaluate.watched import (
+    busiest,
+    by_line,
+    contended,
+    parked_share,
+    queued_share,
+    wait_share,
+    working,
+)
+from gilscope.toolkit.evaluate.workload import Cell
+from gilscope.toolkit.gil.recording import BUSY
+from gilscope.toolkit.measure.noise import usable_cores
+from gilscope.toolkit.stats.paired import compare_paired
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.evaluate.evaluation import MachineFacts, Measure
-    from toolkit.evaluate.workload import Measured, WorkloadMeasurer
-    from toolkit.gil.summary import Summary
-    from toolkit.stats.paired import Comparison
+    from gilscope.toolkit.evaluate.evaluation import MachineFacts, Measure
+    from gilscope.toolkit.evaluate.workload import Measured, WorkloadMeasurer
+    from gilscope.toolkit.gil.summary import Summary
+    from gilscope.toolkit.stats.paired import Comparison
 
 MOST_PLACES = 10
 WATCHED = 3     # runs, while there is time

@@ -12,18 +12,18 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import Forced, Missing, TestRun
-from toolkit.evaluate.machine import Calibration
-from toolkit.evaluate.speed import cost_of
-from toolkit.evaluate.testing import QUIET_SECONDS, UNFINISHED, environment, own_command, run_bounded
-from toolkit.evaluate.workload import FORCED_OFF, Measured
+from gilscope.toolkit.evaluate.evaluation import Forced, Missing, TestRun
+from gilscope.toolkit.evaluate.machine import Calibration
+from gilscope.toolkit.evaluate.speed import cost_of
+from gilscope.toolkit.evaluate.testing import QUIET_SECONDS, UNFINISHED, environment, own_command, run_bounded
+from gilscope.toolkit.evaluate.workload import FORCED_OFF, Measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from toolkit.evaluate.evaluation import Cost
-    from toolkit.evaluate.project import Project
-    from toolkit.evaluate.testing import Bench
+    from gilscope.toolkit.evaluate.evaluation import Cost
+    from gilscope.toolkit.evaluate.project import Project
+    from gilscope.toolkit.evaluate.testing import Bench
 
 MOST_ROUNDS = 6       # the fewest that a 95 % interval takes
 LEAST_ROUNDS = 3

@@ -16,15 +16,15 @@ from packaging import tags
 from packaging.markers import InvalidMarker, Marker
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
-from toolkit.builds.inspection import version_key
+from gilscope.toolkit.builds.inspection import version_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from packaging.tags import Tag
 
-    from toolkit.evaluate.locks import Locked
-    from toolkit.model import Build
+    from gilscope.toolkit.evaluate.locks import Locked
+    from gilscope.toolkit.model import Build
 
 Kind = Literal["binary", "pure", "sdist", "nothing", "not known"]
 # The names from before manylinux tags told the version, and what they stand for.

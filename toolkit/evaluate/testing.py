@@ -22,20 +22,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from toolkit.builds.environment import NO_COMPILERS, harness_path, installer, run_installer, shortened
-from toolkit.evaluate.evaluation import NO_TIME, Missing, Place, TestRun
-from toolkit.evaluate.project import PYTEST
-from toolkit.measure.process import last_lines
+from gilscope.toolkit.builds.environment import NO_COMPILERS, harness_path, installer, run_installer, shortened
+from gilscope.toolkit.evaluate.evaluation import NO_TIME, Missing, Place, TestRun
+from gilscope.toolkit.evaluate.project import PYTEST
+from gilscope.toolkit.measure.process import last_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from toolkit.evaluate.project import Project
+    from gilscope.toolkit.evaluate.project import Project
 
 WITNESS = Path(__file__).parent / "witness"
 # Ends with us however we end, with all that it started: see measure.lifeline.
 SUPERVISOR = """import subprocess, sys
-from toolkit.measure.lifeline import hold
+from gilscope.toolkit.measure.lifeline import hold
 hold()
 sys.exit(subprocess.call(sys.argv[1:]) % 256)"""
 SIGNALLED = 256 - signal.NSIG   # a status from there on is a signal's: subprocess says it as a negative number

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.doctor import version_of
-from toolkit.evaluate.doctor_document import needed
-from toolkit.evaluate.evaluation import Conclusion, Missing, Word
-from toolkit.evaluate.judge import Status
-from toolkit.evaluate.machine import MOST_QUEUED
-from toolkit.evaluate.testing import UNFINISHED, told_by
+from gilscope.toolkit.evaluate.doctor import version_of
+from gilscope.toolkit.evaluate.doctor_document import needed
+from gilscope.toolkit.evaluate.evaluation import Conclusion, Missing, Word
+from gilscope.toolkit.evaluate.judge import Status
+from gilscope.toolkit.evaluate.machine import MOST_QUEUED
+from gilscope.toolkit.evaluate.testing import UNFINISHED, told_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.evaluate.doctor import BuildReport, Finding
-    from toolkit.evaluate.evaluation import (
+    from gilscope.toolkit.evaluate.doctor import BuildReport, Finding
+    from gilscope.toolkit.evaluate.evaluation import (
         BuildEvaluation,
         Confidence,
         Forced,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import NO_TIME, Broken, Conclusion, Missing, Word, Workers
-from toolkit.evaluate.judge import REFUSED, InterpreterStatus
-from toolkit.evaluate.verdict import WORTH, may_tell_speed, named
-from toolkit.evaluate.workers_text import takes
+from gilscope.toolkit.evaluate.evaluation import NO_TIME, Broken, Conclusion, Missing, Word, Workers
+from gilscope.toolkit.evaluate.judge import REFUSED, InterpreterStatus
+from gilscope.toolkit.evaluate.verdict import WORTH, may_tell_speed, named
+from gilscope.toolkit.evaluate.workers_text import takes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from toolkit.evaluate.doctor import Finding
-    from toolkit.evaluate.evaluation import InterpretersEvaluation, MachineFacts, ProcessesEvaluation
-    from toolkit.stats.paired import Comparison
+    from gilscope.toolkit.evaluate.doctor import Finding
+    from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation, MachineFacts, ProcessesEvaluation
+    from gilscope.toolkit.stats.paired import Comparison
 
 
 def conclude_interpreters(found: InterpretersEvaluation, machine: MachineFacts | Missing) -> Conclusion:

@@ -50,7 +50,7 @@ def bound_files() -> None:
 
 def forget_toolkit() -> None:
     """Take our own modules out of `sys.modules`: a package under test may have one of that name."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "toolkit"]:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "gilscope"]:
         del sys.modules[name]
 
 
@@ -142,7 +142,7 @@ def _gil_reader() -> Callable[[object], str | None]:
         return _no_gil_flag
     import ctypes  # noqa: F401  now: later it would itself be a load that is watched
 
-    from toolkit.evaluate.slots_child import module_gil
+    from gilscope.toolkit.evaluate.slots_child import module_gil
 
     return module_gil
 

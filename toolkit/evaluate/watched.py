@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.builds.environment import OWN_PACKAGES
-from toolkit.evaluate.evaluation import Place
+from gilscope.toolkit.builds.environment import is_ours
+from gilscope.toolkit.evaluate.evaluation import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from toolkit.gil.summary import Place as WaitingPlace
-    from toolkit.gil.summary import Summary, ThreadSummary
+    from gilscope.toolkit.gil.summary import Place as WaitingPlace
+    from gilscope.toolkit.gil.summary import Summary, ThreadSummary
 
 MAIN = "main"          # the summary's name of it
 SPINNING = "spinning"   # in the summary's words for it
 HARDLY = 0.2           # of what the thread that wants to run most does
-OURS = Path(__file__).resolve().parents[2]
 
 
 def by_line(places: Iterable[WaitingPlace]) -> list[Place]:
@@ -95,10 +93,4 @@ def contended(places: Iterable[WaitingPlace]) -> list[WaitingPlace]:
     What is frozen into the interpreter imports modules, before there are any threads.
     """
     return [each for each in places
-            if not each.idle and each.file and not each.file.startswith("<frozen") and not _is_ours(each.file)]
-
-
-def _is_ours(file: str) -> bool:
-    # Measured processes import us by links.
-    place = Path(file).resolve()
-    return any(place.is_relative_to(OURS / name) for name in OWN_PACKAGES)
+            if not each.idle and each.file and not each.file.startswith("<frozen") and not is_ours(each.file)]

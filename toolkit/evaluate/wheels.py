@@ -26,15 +26,15 @@ from packaging.utils import (
 )
 from packaging.version import InvalidVersion, Version
 
-from toolkit.builds.environment import INSTALL_SECONDS, python_of, run_installer
-from toolkit.builds.pairing import minor_of
-from toolkit.builds.places import cache_dir
-from toolkit.evaluate.children import ask
+from gilscope.toolkit.builds.environment import INSTALL_SECONDS, python_of, run_installer
+from gilscope.toolkit.builds.pairing import minor_of
+from gilscope.toolkit.builds.places import cache_dir
+from gilscope.toolkit.evaluate.children import ask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolkit.model import Build
+    from gilscope.toolkit.model import Build
 
 AT_ONCE = 4                    # downloads of one environment: most of their time they wait for the index
 KEPT_SECONDS = 24 * 3600.0     # a wheel may be withdrawn, and they take space
@@ -96,7 +96,8 @@ class Pip:
         if not runs:
             return []
         job = {"runs": runs, "pip": str(self.folder), "at_once": AT_ONCE}
-        told = ask(python_of(self.environment), "toolkit.evaluate.fetch_child", "main", job, limit=INSTALL_SECONDS)
+        told = ask(python_of(self.environment), "gilscope.toolkit.evaluate.fetch_child", "main", job,
+                   limit=INSTALL_SECONDS)
         silent = {"code": 1, "output": told.ending.reason or "no answer", "files": []}
         answers = {int(record["number"]): record for record in told.records}
         ended = [answers.get(number, silent) for number in range(len(runs))]

@@ -11,22 +11,22 @@ import time
 from statistics import median
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.children import ask
-from toolkit.evaluate.doctor import control_modules
-from toolkit.evaluate.evaluation import Broken, Missing, Spread, Worker, Workers
-from toolkit.evaluate.installing import name_of
-from toolkit.evaluate.judge import InterpreterStatus
+from gilscope.toolkit.evaluate.children import ask
+from gilscope.toolkit.evaluate.doctor import control_modules
+from gilscope.toolkit.evaluate.evaluation import Broken, Missing, Spread, Worker, Workers
+from gilscope.toolkit.evaluate.installing import name_of
+from gilscope.toolkit.evaluate.judge import InterpreterStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
     from typing import Any
 
-    from toolkit.evaluate.children import Told
-    from toolkit.evaluate.doctor import BuildReport
-    from toolkit.evaluate.project import Project
+    from gilscope.toolkit.evaluate.children import Told
+    from gilscope.toolkit.evaluate.doctor import BuildReport
+    from gilscope.toolkit.evaluate.project import Project
 
-CHILD = "toolkit.evaluate.workers_child"
+CHILD = "gilscope.toolkit.evaluate.workers_child"
 SECONDS = 4.5          # that the rounds of all kinds may take together, where that is enough for the fewest
 LIMIT = 60.0           # seconds for all of it
 NO_INTERPRETERS = "this Python cannot make interpreters"

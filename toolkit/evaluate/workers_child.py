@@ -14,8 +14,8 @@ import sys
 import threading
 import time
 
-from toolkit.evaluate import watch
-from toolkit.evaluate.import_child import begin, interpreters_module, run_in
+from gilscope.toolkit.evaluate import watch
+from gilscope.toolkit.evaluate.import_child import begin, interpreters_module, run_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

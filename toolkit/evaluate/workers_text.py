@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.evaluation import Broken, Missing
-from toolkit.evaluate.machine import MOST_QUEUED
-from toolkit.units import format_bytes, format_seconds
+from gilscope.toolkit.evaluate.evaluation import Broken, Missing
+from gilscope.toolkit.evaluate.machine import MOST_QUEUED
+from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from toolkit.evaluate.evaluation import InterpretersEvaluation, Spread, Worker, Workers
+    from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation, Spread, Worker, Workers
 
 MOST_NAMED = 3
 KEPT_MUCH = 2**20   # bytes that a destroyed interpreter leaves behind; 3.12, 3.13 and builds without a GIL: millions

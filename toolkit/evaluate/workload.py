@@ -15,26 +15,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolkit.evaluate.evaluation import Missing
-from toolkit.evaluate.judge import refusal_in
-from toolkit.evaluate.machine import Calibration
-from toolkit.evaluate.workload_name import is_function, script_of
-from toolkit.experiments.trial import TrialSpec
-from toolkit.gil import preload
-from toolkit.gil.records import read_folder
-from toolkit.gil.summary import Summary, summarize
-from toolkit.measure.noise import usable_cores
-from toolkit.measure.prepare import OUR_PACKAGES, child_environment
-from toolkit.measure.process import Answer, run_child
+from gilscope.toolkit.evaluate.evaluation import Missing
+from gilscope.toolkit.evaluate.judge import refusal_in
+from gilscope.toolkit.evaluate.machine import Calibration
+from gilscope.toolkit.evaluate.workload_name import is_function, script_of
+from gilscope.toolkit.experiments.trial import TrialSpec
+from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.records import read_folder
+from gilscope.toolkit.gil.summary import Summary, summarize
+from gilscope.toolkit.measure.noise import usable_cores
+from gilscope.toolkit.measure.prepare import OUR_NAME, child_environment
+from gilscope.toolkit.measure.process import Answer, run_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from toolkit.evaluate.project import Project
-    from toolkit.evaluate.testing import Bench
-    from toolkit.model import Build
+    from gilscope.toolkit.evaluate.project import Project
+    from gilscope.toolkit.evaluate.testing import Bench
+    from gilscope.toolkit.model import Build
 
-PROGRAM = "toolkit.evaluate.programs.workload"
+PROGRAM = "gilscope.toolkit.evaluate.programs.workload"
 MOST_ROUNDS = 10
 LEAST_ROUNDS = 3
 PASS_SECONDS = 0.5        # that all calls of a function take together
@@ -68,8 +68,8 @@ class Workload:
         """Return what the user named."""
         if is_function(text):
             top = text.partition(":")[0].partition(".")[0]
-            if top in OUR_PACKAGES:
-                return Missing(reason=f"gilscope itself has a package {top!r}: rename yours to measure it")
+            if top == OUR_NAME:
+                return Missing(reason=f"{top!r} is gilscope itself: rename a module of yours to measure it")
             return cls(kind="function", name=text)
         found = script_of(text, root)
         if found is None:

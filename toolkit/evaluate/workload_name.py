@@ -8,10 +8,10 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.errors import ToolkitError
+from gilscope.toolkit.errors import ToolkitError
 
 if TYPE_CHECKING:
-    from toolkit.evaluate.project import Project
+    from gilscope.toolkit.evaluate.project import Project
 
 DOTTED = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
-from toolkit.experiments import affinity_countdown as counted
-from toolkit.experiments import affinity_echo as served
-from toolkit.experiments.affinity_echo import BURNERS, PLACES
-from toolkit.experiments.base import Effort, Experiment, Level, Package, Source, sorted_out
-from toolkit.experiments.libraries import GEVENT, missing
-from toolkit.experiments.sources import SKVORTSOV
+from gilscope.toolkit.experiments import affinity_countdown as counted
+from gilscope.toolkit.experiments import affinity_echo as served
+from gilscope.toolkit.experiments.affinity_echo import BURNERS, PLACES
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Package, Source, sorted_out
+from gilscope.toolkit.experiments.libraries import GEVENT, missing
+from gilscope.toolkit.experiments.sources import SKVORTSOV
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.base import Setting
-    from toolkit.experiments.results import Results
-    from toolkit.measure.plan import Plan
-    from toolkit.model import Build, Cell
-    from toolkit.report.document import Section
-    from toolkit.report.figure import Figure
+    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.measure.plan import Plan
+    from gilscope.toolkit.model import Build, Cell
+    from gilscope.toolkit.report.document import Section
+    from gilscope.toolkit.report.figure import Figure
 
 HABR = Source(
     title="GIL is hardly a hindrance", author="Habr", year=2012,

@@ -5,19 +5,19 @@ from __future__ import annotations
 from math import nan
 from typing import TYPE_CHECKING
 
-from toolkit.model import Cell
-from toolkit.report.document import Column, Entry, Ratio, Table
-from toolkit.report.figure import Axis, BarFigure, BarPanel, Rule, Series
-from toolkit.report.footnotes import Footnotes
-from toolkit.report.wording import ratio_number
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
+from gilscope.toolkit.report.figure import Axis, BarFigure, BarPanel, Rule, Series
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.wording import ratio_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.results import Results
-    from toolkit.model import Build
-    from toolkit.report.document import Value
-    from toolkit.stats.paired import Comparison
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.model import Build
+    from gilscope.toolkit.report.document import Value
+    from gilscope.toolkit.stats.paired import Comparison
 
 PROCESSES = "processes-spawn"
 CROSSES = "Crosses: skipped, failed or starved; the table says which and why."

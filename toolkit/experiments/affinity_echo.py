@@ -5,20 +5,20 @@ from __future__ import annotations
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
-from toolkit.experiments.affinity_countdown import CROSSES, threads_of
-from toolkit.report.document import Column, Entry, Table
-from toolkit.report.figure import Axis, LineFigure, LinePanel, Series
-from toolkit.report.footnotes import Footnotes
-from toolkit.report.wording import number_text
-from toolkit.stats.paired import MIN_ROUNDS
-from toolkit.units import format_seconds
+from gilscope.toolkit.experiments.affinity_countdown import CROSSES, threads_of
+from gilscope.toolkit.report.document import Column, Entry, Table
+from gilscope.toolkit.report.figure import Axis, LineFigure, LinePanel, Series
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.wording import number_text
+from gilscope.toolkit.stats.paired import MIN_ROUNDS
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.results import Results
-    from toolkit.model import Build, Cell
-    from toolkit.report.document import Value
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.model import Build, Cell
+    from gilscope.toolkit.report.document import Value
 
 PLACES = {"same": "client on the same core", "other": "client on another core", "free": "nothing pinned"}
 BURNERS = (0, 1, 2, 4, 8)

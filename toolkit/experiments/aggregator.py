@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, override
 
-from toolkit.experiments.aggregator_claims import (
+from gilscope.toolkit.experiments.aggregator_claims import (
     LOADS,
     POOL,
     Load,
@@ -14,26 +14,26 @@ from toolkit.experiments.aggregator_claims import (
     rows_of,
     warnings_of,
 )
-from toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
-from toolkit.experiments.libraries import AIOHTTP, CONTROL, GEVENT, REQUESTS, TORNADO, missing
-from toolkit.experiments.load.http_answers import BACKENDS
-from toolkit.experiments.results import shown_duration
-from toolkit.report.document import Column, Entry, Lines, Quantity, Size, Table
-from toolkit.report.figure import Axis, BarFigure, BarPanel, LineFigure, LinePanel, Rule, Series, seconds_axis
-from toolkit.report.footnotes import Footnotes
-from toolkit.report.plots.ticks import seconds_text
-from toolkit.report.wording import list_text
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
+from gilscope.toolkit.experiments.libraries import AIOHTTP, CONTROL, GEVENT, REQUESTS, TORNADO, missing
+from gilscope.toolkit.experiments.load.http_answers import BACKENDS
+from gilscope.toolkit.experiments.results import shown_duration
+from gilscope.toolkit.report.document import Column, Entry, Lines, Quantity, Size, Table
+from gilscope.toolkit.report.figure import Axis, BarFigure, BarPanel, LineFigure, LinePanel, Rule, Series, seconds_axis
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.plots.ticks import seconds_text
+from gilscope.toolkit.report.wording import list_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from toolkit.experiments.base import Package, Setting
-    from toolkit.experiments.results import Results
-    from toolkit.measure.plan import Plan
-    from toolkit.model import Build, Cell
-    from toolkit.report.document import Section, Value
-    from toolkit.report.figure import Figure
-    from toolkit.stats.sample import Summary
+    from gilscope.toolkit.experiments.base import Package, Setting
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.measure.plan import Plan
+    from gilscope.toolkit.model import Build, Cell
+    from gilscope.toolkit.report.document import Section, Value
+    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.stats.sample import Summary
 
 BULLDOGJOB = Source(
     title="GIL - weź asyncio", author="Bulldogjob", year=0,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.experiments.libraries import SLOW_PARSER
-from toolkit.experiments.load.http_answers import BACKENDS
-from toolkit.report.wording import percent_text
-from toolkit.units import format_seconds
+from gilscope.toolkit.experiments.libraries import SLOW_PARSER
+from gilscope.toolkit.experiments.load.http_answers import BACKENDS
+from gilscope.toolkit.report.wording import percent_text
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.results import Results
-    from toolkit.model import Build, Cell
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.model import Build, Cell
 
 POOL = 32          # requests at a time of the pool of threads that every effort but the smallest measures
 FALLING = 2.0      # times the latency of the first third of the requests in the last third: a service that falls behind

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolkit.experiments.results import Results
-    from toolkit.model import Build
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.model import Build
 
 
 @dataclass(frozen=True, slots=True)

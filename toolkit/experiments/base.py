@@ -10,17 +10,17 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
-from toolkit.measure.plan import Plan
-from toolkit.model import Cell, Skip
+from gilscope.toolkit.measure.plan import Plan
+from gilscope.toolkit.model import Cell, Skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from toolkit.experiments.results import Results
-    from toolkit.measure.probe import Abilities
-    from toolkit.model import Build
-    from toolkit.report.document import Section
-    from toolkit.report.figure import Figure
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.measure.probe import Abilities
+    from gilscope.toolkit.model import Build
+    from gilscope.toolkit.report.document import Section
+    from gilscope.toolkit.report.figure import Figure
 
 
 class Effort(StrEnum):
@@ -96,14 +96,14 @@ class Setting:
 
 
 class Experiment(ABC):
-    """One classic measurement; its classes are listed in `toolkit.experiments.catalog`."""
+    """One classic measurement; its classes are listed in `gilscope.toolkit.experiments.catalog`."""
 
     name: ClassVar[str]                     # "switch-interval"
     title: ClassVar[str]                    # the heading of its report
     summary: ClassVar[str]                  # one line for `gilscope experiment list`
     sources: ClassVar[tuple[Source, ...]]
     claim: ClassVar[str]                    # what the source said then, two sentences at most
-    program: ClassVar[str]                  # module below toolkit.experiments.programs
+    program: ClassVar[str]                  # module below gilscope.toolkit.experiments.programs
     levels: ClassVar[Mapping[Effort, Level]]
     packages: ClassVar[tuple[Package, ...]] = ()
     timeout: ClassVar[float] = 60.0         # seconds a measured process may be silent

@@ -6,25 +6,25 @@ import importlib
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from toolkit.errors import UnknownNameError
+from gilscope.toolkit.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from toolkit.experiments.base import Experiment
+    from gilscope.toolkit.experiments.base import Experiment
 
 # By name: where its class is.  Imported when asked for.
 EXPERIMENTS = {
-    "countdown": "toolkit.experiments.countdown:Countdown",
-    "switch-interval": "toolkit.experiments.switch_interval:SwitchInterval",
-    "hashing": "toolkit.experiments.hashing:Hashing",
-    "convoy": "toolkit.experiments.convoy:Convoy",
-    "convoy-interval": "toolkit.experiments.convoy_interval:ConvoyInterval",
-    "affinity": "toolkit.experiments.affinity:Affinity",
-    "gil-trace": "toolkit.experiments.gil_trace:GilTrace",
-    "signals": "toolkit.experiments.signals:Signals",
-    "lost-updates": "toolkit.experiments.lost_updates:LostUpdates",
-    "downloads": "toolkit.experiments.downloads:Downloads",
-    "aggregator": "toolkit.experiments.aggregator:Aggregator",
-    "channels": "toolkit.experiments.channels:Channels",
+    "countdown": "gilscope.toolkit.experiments.countdown:Countdown",
+    "switch-interval": "gilscope.toolkit.experiments.switch_interval:SwitchInterval",
+    "hashing": "gilscope.toolkit.experiments.hashing:Hashing",
+    "convoy": "gilscope.toolkit.experiments.convoy:Convoy",
+    "convoy-interval": "gilscope.toolkit.experiments.convoy_interval:ConvoyInterval",
+    "affinity": "gilscope.toolkit.experiments.affinity:Affinity",
+    "gil-trace": "gilscope.toolkit.experiments.gil_trace:GilTrace",
+    "signals": "gilscope.toolkit.experiments.signals:Signals",
+    "lost-updates": "gilscope.toolkit.experiments.lost_updates:LostUpdates",
+    "downloads": "gilscope.toolkit.experiments.downloads:Downloads",
+    "aggregator": "gilscope.toolkit.experiments.aggregator:Aggregator",
+    "channels": "gilscope.toolkit.experiments.channels:Channels",
 }
 
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
-from toolkit.experiments import channels_cells as cells
-from toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
-from toolkit.experiments.channels_cells import FAN_IN, LARGEST, PING_PONG, SMALLEST
-from toolkit.experiments.channels_report import figures, tables
-from toolkit.experiments.sources import SKVORTSOV
-from toolkit.report.wording import number_text, ratio_number
-from toolkit.units import format_seconds
+from gilscope.toolkit.experiments import channels_cells as cells
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
+from gilscope.toolkit.experiments.channels_cells import FAN_IN, LARGEST, PING_PONG, SMALLEST
+from gilscope.toolkit.experiments.channels_report import figures, tables
+from gilscope.toolkit.experiments.sources import SKVORTSOV
+from gilscope.toolkit.report.wording import number_text, ratio_number
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.base import Setting
-    from toolkit.experiments.results import Results
-    from toolkit.measure.plan import Plan
-    from toolkit.model import Cell
-    from toolkit.report.document import Section
-    from toolkit.report.figure import Figure
+    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.measure.plan import Plan
+    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.report.document import Section
+    from gilscope.toolkit.report.figure import Figure
 
 POLL_SHARE = 0.25   # of the time between two looks: a message that takes longer than this waited for a look
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.base import Effort
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.base import Setting
-    from toolkit.experiments.results import Results
-    from toolkit.model import Build, Cell
+    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.model import Build, Cell
 
 THREADS, CONTROL = "threads", "threads, GIL on"   # of a build as it is; of a free-threaded one with its GIL
 INTERPRETERS, PROCESSES = "subinterpreters", "processes-forkserver"

@@ -6,12 +6,12 @@ from dataclasses import replace
 from math import floor, log10
 from typing import TYPE_CHECKING
 
-from toolkit.experiments import channels_cells as cells
-from toolkit.experiments.base import Effort
-from toolkit.experiments.channels_cells import PING_PONG, POLLED, SMALLEST
-from toolkit.experiments.results import shown_duration, shown_quantity
-from toolkit.report.document import Column, Duration, Entry, Table
-from toolkit.report.figure import (
+from gilscope.toolkit.experiments import channels_cells as cells
+from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.channels_cells import PING_PONG, POLLED, SMALLEST
+from gilscope.toolkit.experiments.results import shown_duration, shown_quantity
+from gilscope.toolkit.report.document import Column, Duration, Entry, Table
+from gilscope.toolkit.report.figure import (
     Axis,
     BarFigure,
     BarPanel,
@@ -21,19 +21,19 @@ from toolkit.report.figure import (
     Series,
     seconds_axis,
 )
-from toolkit.report.footnotes import Footnotes
-from toolkit.stats.sample import summarize
-from toolkit.units import format_bytes
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.stats.sample import summarize
+from gilscope.toolkit.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.experiments.channels_cells import Shape, Way
-    from toolkit.experiments.results import Results
-    from toolkit.model import Build, Cell
-    from toolkit.report.document import Value
-    from toolkit.report.figure import Figure
-    from toolkit.stats.sample import Summary
+    from gilscope.toolkit.experiments.channels_cells import Shape, Way
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.model import Build, Cell
+    from gilscope.toolkit.report.document import Value
+    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.stats.sample import Summary
 
 MIB = 1 << 20
 LAPS = ("lap_p50", "lap_p99", "lap_max")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, override
 
-from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
-from toolkit.experiments.convoy_cells import (
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.convoy_cells import (
     ARTICLE,
     doubted,
     histogram,
@@ -22,24 +22,33 @@ from toolkit.experiments.convoy_cells import (
     rate_modes,
     thread_arms,
 )
-from toolkit.experiments.intervals import SECONDS as INTERVAL
-from toolkit.experiments.results import middle
-from toolkit.report.document import Column, Entry, Table
-from toolkit.report.figure import Axis, BarFigure, BarPanel, HistogramFigure, HistogramPanel, Rule, Series, seconds_axis
-from toolkit.report.footnotes import Footnotes
-from toolkit.report.wording import number_text
-from toolkit.stats.latency import BUCKETS, edge
-from toolkit.units import format_seconds
+from gilscope.toolkit.experiments.intervals import SECONDS as INTERVAL
+from gilscope.toolkit.experiments.results import middle
+from gilscope.toolkit.report.document import Column, Entry, Table
+from gilscope.toolkit.report.figure import (
+    Axis,
+    BarFigure,
+    BarPanel,
+    HistogramFigure,
+    HistogramPanel,
+    Rule,
+    Series,
+    seconds_axis,
+)
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.wording import number_text
+from gilscope.toolkit.stats.latency import BUCKETS, edge
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.base import Setting
-    from toolkit.experiments.results import Results
-    from toolkit.measure.plan import Plan
-    from toolkit.model import Build, Cell
-    from toolkit.report.document import Section
-    from toolkit.report.figure import Figure
+    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.measure.plan import Plan
+    from gilscope.toolkit.model import Build, Cell
+    from gilscope.toolkit.report.document import Section
+    from gilscope.toolkit.report.figure import Figure
 
 COUNTS = {                      # CPU workers: in threads, elsewhere
     Effort.SMOKE: ((1,), (1,)),

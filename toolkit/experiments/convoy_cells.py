@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from toolkit.experiments.arms import Arm, arms_of
-from toolkit.experiments.load.open_loop import LATE_BEGINS
-from toolkit.experiments.results import middle, shown_duration
-from toolkit.experiments.sources import SKVORTSOV
-from toolkit.report.document import Entry
-from toolkit.report.wording import number_text
-from toolkit.stats.latency import APART, LogHistogram, Mode, modes
-from toolkit.units import format_seconds
+from gilscope.toolkit.experiments.arms import Arm, arms_of
+from gilscope.toolkit.experiments.load.open_loop import LATE_BEGINS
+from gilscope.toolkit.experiments.results import middle, shown_duration
+from gilscope.toolkit.experiments.sources import SKVORTSOV
+from gilscope.toolkit.report.document import Entry
+from gilscope.toolkit.report.wording import number_text
+from gilscope.toolkit.stats.latency import APART, LogHistogram, Mode, modes
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from toolkit.experiments.results import Results
-    from toolkit.model import Build, Cell
-    from toolkit.report.document import Duration
-    from toolkit.report.footnotes import Footnotes
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.model import Build, Cell
+    from gilscope.toolkit.report.document import Duration
+    from gilscope.toolkit.report.footnotes import Footnotes
 
 ARTICLE = replace(
     SKVORTSOV, headline="30,000 requests/s, 100 beside one CPU thread, 20,000 beside a CPU process (CPython 3.9, macOS)"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, override
 
-from toolkit.experiments.arms import Arm
-from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
-from toolkit.experiments.convoy_cells import (
+from gilscope.toolkit.experiments.arms import Arm
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.convoy_cells import (
     ARTICLE,
     doubted,
     latency,
@@ -16,23 +16,23 @@ from toolkit.experiments.convoy_cells import (
     rate_entry,
     thread_arms,
 )
-from toolkit.experiments.intervals import DEFAULT, FINE, USUAL_SLACK
-from toolkit.experiments.results import middle
-from toolkit.report.document import Column, Entry, Table
-from toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
-from toolkit.report.footnotes import Footnotes
-from toolkit.report.wording import number_text
-from toolkit.units import parse_seconds
+from gilscope.toolkit.experiments.intervals import DEFAULT, FINE, USUAL_SLACK
+from gilscope.toolkit.experiments.results import middle
+from gilscope.toolkit.report.document import Column, Entry, Table
+from gilscope.toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.wording import number_text
+from gilscope.toolkit.units import parse_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.base import Setting
-    from toolkit.experiments.results import Results
-    from toolkit.measure.plan import Plan
-    from toolkit.model import Build, Cell
-    from toolkit.report.document import Section
-    from toolkit.report.figure import Figure
+    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.measure.plan import Plan
+    from gilscope.toolkit.model import Build, Cell
+    from gilscope.toolkit.report.document import Section
+    from gilscope.toolkit.report.figure import Figure
 
 ROSE = 2.0              # a rate that changes less between two intervals is called the same
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, override
 
-from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
-from toolkit.experiments.sources import BEAZLEY, SKVORTSOV
-from toolkit.report.document import Column, Entry, Ratio, Table
-from toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series
-from toolkit.report.footnotes import Footnotes
-from toolkit.report.wording import ratio_number
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.sources import BEAZLEY, SKVORTSOV
+from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
+from gilscope.toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.wording import ratio_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.base import Setting
-    from toolkit.experiments.results import Results
-    from toolkit.measure.plan import Plan
-    from toolkit.model import Build, Cell
-    from toolkit.report.document import Section, Value
-    from toolkit.report.figure import Figure
+    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.measure.plan import Plan
+    from gilscope.toolkit.model import Build, Cell
+    from gilscope.toolkit.report.document import Section, Value
+    from gilscope.toolkit.report.figure import Figure
 
 THREADS = (1, 2, 4, 8)
 PENALTY = 0.7  # speed-up of two threads below which 2009's 0.54x is said to be back

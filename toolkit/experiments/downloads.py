@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, override
 
-from toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
-from toolkit.experiments.downloads_claims import (
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
+from gilscope.toolkit.experiments.downloads_claims import (
     best_cell,
     find,
     findings,
@@ -19,23 +19,23 @@ from toolkit.experiments.downloads_claims import (
     warnings_of,
     widest_cell,
 )
-from toolkit.experiments.libraries import AIOHTTP, CONTROL, REQUESTS, missing
-from toolkit.experiments.results import shown_duration
-from toolkit.report.document import Column, Duration, Entry, Lines, Quantity, Ratio, Size, Table
-from toolkit.report.figure import Axis, LineFigure, LinePanel, Series, seconds_axis
-from toolkit.report.footnotes import Footnotes
-from toolkit.units import parse_seconds
+from gilscope.toolkit.experiments.libraries import AIOHTTP, CONTROL, REQUESTS, missing
+from gilscope.toolkit.experiments.results import shown_duration
+from gilscope.toolkit.report.document import Column, Duration, Entry, Lines, Quantity, Ratio, Size, Table
+from gilscope.toolkit.report.figure import Axis, LineFigure, LinePanel, Series, seconds_axis
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.units import parse_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.experiments.base import Setting
-    from toolkit.experiments.results import Results
-    from toolkit.measure.plan import Plan
-    from toolkit.model import Build, Cell
-    from toolkit.report.document import Section, Value
-    from toolkit.report.figure import Figure
-    from toolkit.stats.sample import Summary
+    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.measure.plan import Plan
+    from gilscope.toolkit.model import Build, Cell
+    from gilscope.toolkit.report.document import Section, Value
+    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.stats.sample import Summary
 
 BULLDOGJOB = Source(
     title="GIL - weź asyncio", author="Bulldogjob", year=0,

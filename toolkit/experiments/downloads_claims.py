@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.experiments.libraries import SLOW_PARSER
-from toolkit.report.plots.ticks import seconds_text
-from toolkit.report.wording import ratio_number
-from toolkit.units import format_seconds, parse_seconds
+from gilscope.toolkit.experiments.libraries import SLOW_PARSER
+from gilscope.toolkit.report.plots.ticks import seconds_text
+from gilscope.toolkit.report.wording import ratio_number
+from gilscope.toolkit.units import format_seconds, parse_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from toolkit.experiments.results import Results
-    from toolkit.model import Build, Cell
-    from toolkit.stats.paired import Comparison
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.model import Build, Cell
+    from gilscope.toolkit.stats.paired import Comparison
 
 NEAR_BEST = 1.1   # a pool that takes at most this times its best has nothing to gain from more workers
 LATE_SHARE = 0.5  # of the latency: what the server may add by being late, at its 99th percentile

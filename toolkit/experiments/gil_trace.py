@@ -6,29 +6,29 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
-from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
-from toolkit.experiments.intervals import SECONDS as INTERVAL
-from toolkit.experiments.results import shown_duration, shown_quantity
-from toolkit.experiments.sources import BEAZLEY
-from toolkit.gil import preload
-from toolkit.gil.chrome import NAMES
-from toolkit.gil.records import Kind
-from toolkit.report.document import Column, Entry, Lines, Share, Table
-from toolkit.report.figure import Lane, TimelineFigure, TimelinePanel, seconds_axis
-from toolkit.report.footnotes import Footnotes
-from toolkit.report.wording import quantity_text
-from toolkit.units import format_seconds
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.intervals import SECONDS as INTERVAL
+from gilscope.toolkit.experiments.results import shown_duration, shown_quantity
+from gilscope.toolkit.experiments.sources import BEAZLEY
+from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.chrome import NAMES
+from gilscope.toolkit.gil.records import Kind
+from gilscope.toolkit.report.document import Column, Entry, Lines, Share, Table
+from gilscope.toolkit.report.figure import Lane, TimelineFigure, TimelinePanel, seconds_axis
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.wording import quantity_text
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from toolkit.experiments.base import Setting
-    from toolkit.experiments.results import Results
-    from toolkit.measure.plan import Plan
-    from toolkit.model import Build, Cell
-    from toolkit.report.document import Section, Value
-    from toolkit.report.figure import Figure
+    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.measure.plan import Plan
+    from gilscope.toolkit.model import Build, Cell
+    from gilscope.toolkit.report.document import Section, Value
+    from gilscope.toolkit.report.figure import Figure
 
     Show = Callable[[Cell], Value | None]
 

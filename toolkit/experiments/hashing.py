@@ -5,24 +5,34 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
-from toolkit.experiments import hashing_cells as cells
-from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
-from toolkit.experiments.hashing_cells import HUGE, KEPT, LARGE, OBJECTS, QUICK_SIZES, SIZES, SMALL, THREADS, THRESHOLD
-from toolkit.experiments.hashing_report import over_sizes, over_threads, seconds_table, speedup_table
-from toolkit.experiments.sources import SKVORTSOV
-from toolkit.report.document import Banner
-from toolkit.report.wording import ratio_number
+from gilscope.toolkit.experiments import hashing_cells as cells
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.hashing_cells import (
+    HUGE,
+    KEPT,
+    LARGE,
+    OBJECTS,
+    QUICK_SIZES,
+    SIZES,
+    SMALL,
+    THREADS,
+    THRESHOLD,
+)
+from gilscope.toolkit.experiments.hashing_report import over_sizes, over_threads, seconds_table, speedup_table
+from gilscope.toolkit.experiments.sources import SKVORTSOV
+from gilscope.toolkit.report.document import Banner
+from gilscope.toolkit.report.wording import ratio_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.base import Setting
-    from toolkit.experiments.results import Results
-    from toolkit.measure.plan import Plan
-    from toolkit.model import Cell
-    from toolkit.report.document import Section
-    from toolkit.report.figure import Figure
-    from toolkit.stats.paired import Comparison
+    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.measure.plan import Plan
+    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.report.document import Section
+    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.stats.paired import Comparison
 
 SOURCE = replace(
     SKVORTSOV,

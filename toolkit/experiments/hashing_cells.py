@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.experiments.arms import arms_of
-from toolkit.units import format_bytes
+from gilscope.toolkit.experiments.arms import arms_of
+from gilscope.toolkit.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.arms import Arm
-    from toolkit.experiments.base import Setting
-    from toolkit.experiments.results import Results
-    from toolkit.model import Cell
-    from toolkit.stats.paired import Comparison
+    from gilscope.toolkit.experiments.arms import Arm
+    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.stats.paired import Comparison
 
 THREADS = (1, 2, 4, 8)
 SMALL, KEPT, THRESHOLD, LARGE, HUGE = 64, 2047, 2048, 64 << 10, 128 << 20

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.experiments import hashing_cells as cells
-from toolkit.experiments.hashing_cells import (
+from gilscope.toolkit.experiments import hashing_cells as cells
+from gilscope.toolkit.experiments.hashing_cells import (
     HUGE,
     OBJECTS,
     SHORTEST_TASK,
@@ -13,20 +13,20 @@ from toolkit.experiments.hashing_cells import (
     THEN_LABEL,
     THREADS,
 )
-from toolkit.report.document import Column, Entry, Ratio, Table
-from toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series
-from toolkit.report.footnotes import Footnotes
-from toolkit.report.wording import ratio_number
-from toolkit.units import format_seconds
+from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
+from gilscope.toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.wording import ratio_number
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.experiments.arms import Arm
-    from toolkit.experiments.results import Results
-    from toolkit.model import Cell
-    from toolkit.report.document import Value
-    from toolkit.stats.paired import Comparison
+    from gilscope.toolkit.experiments.arms import Arm
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.report.document import Value
+    from gilscope.toolkit.stats.paired import Comparison
 
 
 CROSS = "A cross: no number, see the table."

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.experiments.base import Package
+from gilscope.toolkit.experiments.base import Package
 
 if TYPE_CHECKING:
-    from toolkit.experiments.base import Setting
-    from toolkit.model import Build
+    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.model import Build
 
 REQUESTS = Package(requirement="requests>=2.32", module="requests")
 AIOHTTP = Package(requirement="aiohttp>=3.13", module="aiohttp")

@@ -6,10 +6,10 @@ from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING, override
 
-from toolkit.experiments.arms import arms_of
-from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
-from toolkit.experiments.lost_updates_findings import on_article, on_checker, on_shares
-from toolkit.experiments.lost_updates_shares import (
+from gilscope.toolkit.experiments.arms import arms_of
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.lost_updates_findings import on_article, on_checker, on_shares
+from gilscope.toolkit.experiments.lost_updates_shares import (
     CHECKED,
     DEFAULT,
     LOCKED,
@@ -22,23 +22,23 @@ from toolkit.experiments.lost_updates_shares import (
     share_text,
     verdict_of,
 )
-from toolkit.experiments.sources import SKVORTSOV
-from toolkit.report.document import Column, Entry, Table
-from toolkit.report.figure import Axis, BarFigure, BarPanel, LineFigure, LinePanel, Series, seconds_axis
-from toolkit.report.footnotes import Footnotes
-from toolkit.units import format_seconds, parse_seconds
+from gilscope.toolkit.experiments.sources import SKVORTSOV
+from gilscope.toolkit.report.document import Column, Entry, Table
+from gilscope.toolkit.report.figure import Axis, BarFigure, BarPanel, LineFigure, LinePanel, Series, seconds_axis
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.units import format_seconds, parse_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.arms import Arm
-    from toolkit.experiments.base import Setting
-    from toolkit.experiments.lost_updates_shares import Row
-    from toolkit.experiments.results import Results
-    from toolkit.measure.plan import Plan
-    from toolkit.model import Cell
-    from toolkit.report.document import Section, Value
-    from toolkit.report.figure import Figure
+    from gilscope.toolkit.experiments.arms import Arm
+    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.lost_updates_shares import Row
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.measure.plan import Plan
+    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.report.document import Section, Value
+    from gilscope.toolkit.report.figure import Figure
 
 SOURCE = replace(SKVORTSOV, headline="set the switch interval to 1e-6 and run 100 times sum += 1 in multiple threads")
 THEN = "2021: Python 3.9"

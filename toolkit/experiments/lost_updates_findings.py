@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.experiments.lost_updates_shares import (
+from gilscope.toolkit.experiments.lost_updates_shares import (
     CHECKED,
     DEFAULT,
     LOCKED,
@@ -18,14 +18,14 @@ from toolkit.experiments.lost_updates_shares import (
     share_text,
     verdict_of,
 )
-from toolkit.report.wording import list_text
+from gilscope.toolkit.report.wording import list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from toolkit.experiments.arms import Arm
-    from toolkit.experiments.results import Results
-    from toolkit.stats.sample import Summary
+    from gilscope.toolkit.experiments.arms import Arm
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.stats.sample import Summary
 
 
 def on_shares(results: Results, arms: Sequence[Arm]) -> Iterator[str]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolkit.experiments.arms import Arm
-    from toolkit.experiments.results import Results
-    from toolkit.model import Cell
-    from toolkit.stats.sample import Summary
+    from gilscope.toolkit.experiments.arms import Arm
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.stats.sample import Summary
 
 DEFAULT, SHORTEST = "5ms", "1us"
 CHECKED = 2   # threads of the cells whose code the race checker is given, too

@@ -6,21 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.errors import ToolkitError
-from toolkit.experiments import catalog
-from toolkit.experiments.base import Effort
-from toolkit.experiments.results import Results
-from toolkit.report import plots
-from toolkit.report.build import about, builds_table
-from toolkit.report.document import Banner, Document, Heading, Lines, Picture
-from toolkit.report.sentences import floor_line
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.experiments import catalog
+from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.report import plots
+from gilscope.toolkit.report.build import about, builds_table
+from gilscope.toolkit.report.document import Banner, Document, Heading, Lines, Picture
+from gilscope.toolkit.report.sentences import floor_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.experiments.base import Experiment, Source
-    from toolkit.model import Run
-    from toolkit.report.document import Section
+    from gilscope.toolkit.experiments.base import Experiment, Source
+    from gilscope.toolkit.model import Run
+    from gilscope.toolkit.report.document import Section
 
 SMOKE = "--smoke: everything is tiny and was done once; the numbers say that it works here and nothing else"
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from toolkit.report.document import Duration, Entry, Quantity
-from toolkit.stats.paired import Comparison, compare_paired
-from toolkit.stats.sample import Summary, summarize
-from toolkit.store import file_path
-from toolkit.table.cells import Absence, Index, group_of
-from toolkit.table.floors import find_floors
+from gilscope.toolkit.report.document import Duration, Entry, Quantity
+from gilscope.toolkit.stats.paired import Comparison, compare_paired
+from gilscope.toolkit.stats.sample import Summary, summarize
+from gilscope.toolkit.store import file_path
+from gilscope.toolkit.table.cells import Absence, Index, group_of
+from gilscope.toolkit.table.floors import find_floors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from toolkit.model import Build, Cell, Observation, Run
-    from toolkit.report.document import Value
-    from toolkit.report.footnotes import Footnotes
-    from toolkit.table.floors import Floors
+    from gilscope.toolkit.model import Build, Cell, Observation, Run
+    from gilscope.toolkit.report.document import Value
+    from gilscope.toolkit.report.footnotes import Footnotes
+    from gilscope.toolkit.table.floors import Floors
 
 
 class Results:

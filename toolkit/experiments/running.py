@@ -7,31 +7,31 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolkit.builds.environment import build_environment
-from toolkit.errors import BadFileError, BuildError, ToolkitError
-from toolkit.experiments.base import Effort, Setting
-from toolkit.experiments.trial import TrialSpec
-from toolkit.measure.machine import now, this_machine
-from toolkit.measure.noise import usable_cores
-from toolkit.measure.prepare import PYPERF, child_environment, needed_packages, with_installer_reasons
-from toolkit.measure.probe import ask_build, version_mismatches
-from toolkit.measure.schedule import Scheduler, Settings, Start, gil_control
-from toolkit.model import Note, Run
-from toolkit.store import Store
+from gilscope.toolkit.builds.environment import build_environment
+from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
+from gilscope.toolkit.experiments.base import Effort, Setting
+from gilscope.toolkit.experiments.trial import TrialSpec
+from gilscope.toolkit.measure.machine import now, this_machine
+from gilscope.toolkit.measure.noise import usable_cores
+from gilscope.toolkit.measure.prepare import PYPERF, child_environment, needed_packages, with_installer_reasons
+from gilscope.toolkit.measure.probe import ask_build, version_mismatches
+from gilscope.toolkit.measure.schedule import Scheduler, Settings, Start, gil_control
+from gilscope.toolkit.model import Note, Run
+from gilscope.toolkit.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from toolkit.experiments.base import Experiment
-    from toolkit.measure.plan import Plan
-    from toolkit.measure.prepare import Say
-    from toolkit.measure.probe import Abilities
-    from toolkit.measure.schedule import Reporter
-    from toolkit.model import Build, Cell
+    from gilscope.toolkit.experiments.base import Experiment
+    from gilscope.toolkit.measure.plan import Plan
+    from gilscope.toolkit.measure.prepare import Say
+    from gilscope.toolkit.measure.probe import Abilities
+    from gilscope.toolkit.measure.schedule import Reporter
+    from gilscope.toolkit.model import Build, Cell
 
 BASELINE = "serial"
-PROGRAMS = "toolkit.experiments.programs"
+PROGRAMS = "gilscope.toolkit.experiments.programs"
 RETAKES = 2
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING, override
 
-from toolkit.experiments.arms import arms_of
-from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
-from toolkit.experiments.intervals import SECONDS as SWITCH_INTERVAL
-from toolkit.experiments.signals_findings import on_blocked, on_calls, on_missed
-from toolkit.experiments.signals_times import (
+from gilscope.toolkit.experiments.arms import arms_of
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.intervals import SECONDS as SWITCH_INTERVAL
+from gilscope.toolkit.experiments.signals_findings import on_blocked, on_calls, on_missed
+from gilscope.toolkit.experiments.signals_times import (
     AT_ONCE,
     CALLING,
     NEVER,
@@ -20,21 +20,21 @@ from toolkit.experiments.signals_times import (
     rows_of,
     times_of,
 )
-from toolkit.experiments.sources import BEAZLEY
-from toolkit.report.document import Column, Entry, Table
-from toolkit.report.figure import Axis, BarFigure, BarPanel, LineFigure, LinePanel, Rule, Series, seconds_axis
-from toolkit.report.footnotes import Footnotes
-from toolkit.units import format_seconds
+from gilscope.toolkit.experiments.sources import BEAZLEY
+from gilscope.toolkit.report.document import Column, Entry, Table
+from gilscope.toolkit.report.figure import Axis, BarFigure, BarPanel, LineFigure, LinePanel, Rule, Series, seconds_axis
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
-    from toolkit.experiments.arms import Arm
-    from toolkit.experiments.base import Setting
-    from toolkit.experiments.results import Results
-    from toolkit.experiments.signals_times import Times
-    from toolkit.measure.plan import Plan
-    from toolkit.model import Cell
-    from toolkit.report.document import Section, Value
-    from toolkit.report.figure import Figure
+    from gilscope.toolkit.experiments.arms import Arm
+    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.experiments.signals_times import Times
+    from gilscope.toolkit.measure.plan import Plan
+    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.report.document import Section, Value
+    from gilscope.toolkit.report.figure import Figure
 
 SOURCE = replace(
     BEAZLEY,

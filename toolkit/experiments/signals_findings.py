@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.experiments.intervals import SECONDS as SWITCH_INTERVAL
-from toolkit.experiments.signals_times import AT_ONCE, WAITING, call_text, find_cell, rows_of, times_of
-from toolkit.units import format_seconds
+from gilscope.toolkit.experiments.intervals import SECONDS as SWITCH_INTERVAL
+from gilscope.toolkit.experiments.signals_times import AT_ONCE, WAITING, call_text, find_cell, rows_of, times_of
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from toolkit.experiments.arms import Arm
-    from toolkit.experiments.results import Results
-    from toolkit.experiments.signals_times import Times
+    from gilscope.toolkit.experiments.arms import Arm
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.experiments.signals_times import Times
 
 SHORT = 0.2               # below this share of another wait, one is not of its kind
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.units import format_seconds
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from toolkit.experiments.arms import Arm
-    from toolkit.experiments.results import Results
-    from toolkit.model import Cell
+    from gilscope.toolkit.experiments.arms import Arm
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.model import Cell
 
 AT_ONCE = "lock-at-once"
 # What the main thread does, as the tables say it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolkit.experiments.base import Source
+from gilscope.toolkit.experiments.base import Source
 
 BEAZLEY = Source(
     title="Inside the Python GIL", author="David Beazley", year=2009, url="http://www.dabeaz.com/python/GIL.pdf",

@@ -6,23 +6,23 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
-from toolkit.experiments import switch_interval_shown as shown
-from toolkit.experiments.base import Effort, Experiment, Level, sorted_out
-from toolkit.experiments.intervals import DEFAULT, FINE, USUAL_SLACK
-from toolkit.experiments.sources import SKVORTSOV
-from toolkit.experiments.switch_interval_shown import THEN
-from toolkit.report.wording import ratio_number
+from gilscope.toolkit.experiments import switch_interval_shown as shown
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.intervals import DEFAULT, FINE, USUAL_SLACK
+from gilscope.toolkit.experiments.sources import SKVORTSOV
+from gilscope.toolkit.experiments.switch_interval_shown import THEN
+from gilscope.toolkit.report.wording import ratio_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.base import Setting
-    from toolkit.experiments.results import Results
-    from toolkit.measure.plan import Plan
-    from toolkit.model import Build, Cell
-    from toolkit.report.document import Section
-    from toolkit.report.figure import Figure
-    from toolkit.stats.paired import Comparison
+    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.measure.plan import Plan
+    from gilscope.toolkit.model import Build, Cell
+    from gilscope.toolkit.report.document import Section
+    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.stats.paired import Comparison
 
 SHORTEST = "1us"  # the finest that CPython keeps
 HOLDS = 2  # a slow-down within this factor of the one of 2021 is called the same

@@ -5,17 +5,17 @@ from __future__ import annotations
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
-from toolkit.experiments.intervals import DEFAULT, USUAL_SLACK
-from toolkit.report.document import Column, Entry, Ratio, Table
-from toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
-from toolkit.report.footnotes import Footnotes
-from toolkit.report.wording import ratio_number
-from toolkit.units import parse_seconds
+from gilscope.toolkit.experiments.intervals import DEFAULT, USUAL_SLACK
+from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
+from gilscope.toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.wording import ratio_number
+from gilscope.toolkit.units import parse_seconds
 
 if TYPE_CHECKING:
-    from toolkit.experiments.results import Results
-    from toolkit.model import Build, Cell
-    from toolkit.report.document import Value
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.model import Build, Cell
+    from gilscope.toolkit.report.document import Value
 
 # Seconds for 100,000,000 decrements by interval, for 1, 2, 4 and 8 threads: the article's table.
 THEN = {

@@ -10,11 +10,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from toolkit.measure.frame import StoppedError, report_progress
-from toolkit.measure.noise import Window, allowed_cpus, usable_cores
-from toolkit.measure.spec import Spec
-from toolkit.measure.tree import cpu_seconds, descendants
-from toolkit.units import parse_seconds
+from gilscope.toolkit.measure.frame import StoppedError, report_progress
+from gilscope.toolkit.measure.noise import Window, allowed_cpus, usable_cores
+from gilscope.toolkit.measure.spec import Spec
+from gilscope.toolkit.measure.tree import cpu_seconds, descendants
+from gilscope.toolkit.units import parse_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ READY_SECONDS = 120.0  # for a helper to start beside a busy machine
 class TrialSpec(Spec):
     """One measured process of an experiment: one cell, one round."""
 
-    entry: ClassVar[str] = "toolkit.experiments.child"
+    entry: ClassVar[str] = "gilscope.toolkit.experiments.child"
 
     program: str  # module with the `measure` to run
     build: str

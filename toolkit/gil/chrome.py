@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from toolkit.gil.records import Kind
-from toolkit.gil.summary import thread_names
+from gilscope.toolkit.gil.records import Kind
+from gilscope.toolkit.gil.summary import thread_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from toolkit.gil.records import Process, Span, Thread
+    from gilscope.toolkit.gil.records import Process, Span, Thread
 
 ALL = (float("-inf"), float("inf"))
 NAMES = {

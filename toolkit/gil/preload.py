@@ -11,9 +11,9 @@ import platform
 import sys
 from pathlib import Path
 
-from toolkit.builds.c_library import CompileError, c_compiler, compile_library
-from toolkit.builds.places import cache_dir
-from toolkit.errors import ToolkitError
+from gilscope.toolkit.builds.c_library import CompileError, c_compiler, compile_library
+from gilscope.toolkit.builds.places import cache_dir
+from gilscope.toolkit.errors import ToolkitError
 
 VARIABLE = "GILSCOPE_GIL"    # the folder that processes record into from their start on; absolute
 ALL_HOLDS = "GILSCOPE_GIL_ALL"

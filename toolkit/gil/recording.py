@@ -8,14 +8,14 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.gil import preload
-from toolkit.gil.records import Kind, read_folder
-from toolkit.gil.summary import summarize
+from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.records import Kind, read_folder
+from gilscope.toolkit.gil.summary import summarize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from toolkit.gil.records import Process
+    from gilscope.toolkit.gil.records import Process
 
 BUSY = 0.15      # share of its threads' CPU demand that waited for a core, from which on a machine is too busy
 OVERLAP = 1.2    # cores in use at once on average, below which threads hardly ran at the same time

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from toolkit.gil.records import Kind, Reason
+from gilscope.toolkit.gil.records import Kind, Reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolkit.gil.records import Process, Site, Thread, Total
+    from gilscope.toolkit.gil.records import Process, Site, Thread, Total
 
 WORKED = 0.01        # share of the process's CPU time, above which a thread has done something
 PASS_COST = 12e-9    # seconds per release that is counted and not timed; measured as 10 to 12 ns on 3.13 and 3.14

@@ -1,7 +1,7 @@
 """What a build is asked before anything is planned; each question is a process of its own in that build.
 
-Started as `python -c "from toolkit.measure.asking import main; main()" QUESTION NAME`; prints one line: ANSWER, then
-JSON.
+Started as `python -c "from gilscope.toolkit.measure.asking import main; main()" QUESTION NAME`; prints one line:
+ANSWER, then JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main() -> None:
 
 def runners(_name: str) -> dict[str, str | None]:
     """Return for every runner why this process cannot use it, or None."""
-    from runners.catalog import RUNNERS
+    from gilscope.runners.catalog import RUNNERS
 
     return {runner.name: runner.unavailable() for runner in RUNNERS}
 
@@ -55,7 +55,7 @@ def import_isolated(name: str) -> str | None:
 
     Twice, since CPython 3.12 aborts only in the second interpreter that imports some modules.
     """
-    from runners.catalog import find
+    from gilscope.runners.catalog import find
 
     runner: Any = find("subinterpreters")
     for _ in range(2):

@@ -1,8 +1,8 @@
 """The measured process: one cell, one round.
 
-Started as `python -c "from toolkit.measure.child import main; main()" SPEC`, not as a script: `spawn` would import a
-script again in each worker, and that import would be counted as the runner's start-up cost.  What it has to say goes
-into the files of its spec before the pool is closed, so that a crash in teardown costs nothing.
+Started as `python -c "from gilscope.toolkit.measure.child import main; main()" SPEC`, not as a script: `spawn` would
+import a script again in each worker, and that import would be counted as the runner's start-up cost.  What it has to
+say goes into the files of its spec before the pool is closed, so that a crash in teardown costs nothing.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from toolkit.measure import lifeline
-from toolkit.measure.asking import ISOLATED
-from toolkit.measure.frame import (
+from gilscope.toolkit.measure import lifeline
+from gilscope.toolkit.measure.asking import ISOLATED
+from gilscope.toolkit.measure.frame import (
     StoppedError,
     answered,
     deliver,
@@ -27,15 +27,15 @@ from toolkit.measure.frame import (
     shown,
     take_values,
 )
-from toolkit.measure.noise import Window, allowed_cpus, is_starved, usable_cores
-from toolkit.measure.spec import ChildSpec
-from toolkit.measure.subject import RefusedError, Subject, load
-from toolkit.measure.tree import cpu_seconds, descendants, memory
+from gilscope.toolkit.measure.noise import Window, allowed_cpus, is_starved, usable_cores
+from gilscope.toolkit.measure.spec import ChildSpec
+from gilscope.toolkit.measure.subject import RefusedError, Subject, load
+from gilscope.toolkit.measure.tree import cpu_seconds, descendants, memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from runners.base import Runner
+    from gilscope.runners.base import Runner
 
 
 SECONDS_TO_SIZE = 0.02  # of a task by which the others are sized: long enough to read past timer and scheduler
@@ -83,7 +83,7 @@ def _measure(spec: ChildSpec) -> dict[str, Any] | None:
         _values(spec, clock, seconds)
         _check(subject.check, clock.forget_results())
         clock.evidence["rss_bytes"], clock.evidence["pss_bytes"] = memory(clock.pids)
-        from runners._worker import gil_state
+        from gilscope.runners._worker import gil_state
 
         states = [state for state, _pid in pool.map(gil_state, [None] * spec.workers)]
         deliver(spec, _answer(spec, subject, clock, runner, [gil_start, gil_enabled(), *states]))
@@ -98,7 +98,7 @@ def _load(spec: ChildSpec) -> Subject:
 
 
 def _runner(spec: ChildSpec) -> Runner:
-    from runners import catalog
+    from gilscope.runners import catalog
 
     runner: Runner = catalog.find(spec.runner)
     if reason := runner.unavailable():
@@ -185,7 +185,7 @@ def _values(spec: ChildSpec, clock: Clock, seconds: float) -> None:
 
 
 def _check(check: Callable[[Sequence[Any]], None], results: list[Any]) -> None:
-    from workloads.base import WrongResult
+    from gilscope.workloads.base import WrongResult
 
     try:
         check(results)
@@ -252,7 +252,7 @@ def describe() -> None:
 
 def rate() -> None:
     """Measure how many units of work per second a task of `sys.argv[1]` does here, serially; for --task-length."""
-    from workloads import catalog
+    from gilscope.workloads import catalog
 
     spec = ChildSpec.from_json(sys.argv[1])
     lifeline.hold()

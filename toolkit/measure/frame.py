@@ -14,12 +14,12 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from toolkit.measure import lifeline
+from gilscope.toolkit.measure import lifeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from toolkit.measure.spec import Spec
+    from gilscope.toolkit.measure.spec import Spec
 
 
 class StoppedError(Exception):

@@ -9,8 +9,8 @@ import platform
 import socket
 from pathlib import Path
 
-from toolkit.measure.noise import usable_cores
-from toolkit.model import Machine
+from gilscope.toolkit.measure.noise import usable_cores
+from gilscope.toolkit.model import Machine
 
 
 def this_machine() -> Machine:

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from toolkit.errors import UnknownNameError
-from toolkit.measure.asking import ISOLATED
-from toolkit.model import Build, Cell, Phase, Skip
+from gilscope.toolkit.errors import UnknownNameError
+from gilscope.toolkit.measure.asking import ISOLATED
+from gilscope.toolkit.model import Build, Cell, Phase, Skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from runners.base import Runner
-    from toolkit.measure.probe import Abilities
-    from toolkit.measure.spec import UserTarget
-    from workloads.base import Workload
+    from gilscope.runners.base import Runner
+    from gilscope.toolkit.measure.probe import Abilities
+    from gilscope.toolkit.measure.spec import UserTarget
+    from gilscope.workloads.base import Workload
 
 BASELINE = "serial"
 
@@ -25,7 +25,7 @@ BASELINE = "serial"
 class Selection:
     """What is to be compared."""
 
-    workloads: tuple[str, ...]  # names in workloads.catalog
+    workloads: tuple[str, ...]  # names in gilscope.workloads.catalog
     user: UserTarget | None
     models: tuple[str, ...]  # runner names
     workers: tuple[int, ...]  # ascending

@@ -6,25 +6,25 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import workloads.catalog
-from toolkit.builds.environment import build_environment, harness_path
-from toolkit.builds.inspection import version_key
-from toolkit.errors import BuildError, ToolkitError
-from toolkit.measure.plan import Selection, Subject
-from toolkit.measure.probe import Abilities, ask_build, version_mismatches
-from toolkit.measure.process import run_child
-from toolkit.measure.spec import ChildSpec, UserTarget
-from toolkit.model import Build, Note
+from gilscope.toolkit.builds.environment import PACKAGE, build_environment, harness_path
+from gilscope.toolkit.builds.inspection import version_key
+from gilscope.toolkit.errors import BuildError, ToolkitError
+from gilscope.toolkit.measure.plan import Selection, Subject
+from gilscope.toolkit.measure.probe import Abilities, ask_build, version_mismatches
+from gilscope.toolkit.measure.process import run_child
+from gilscope.toolkit.measure.spec import ChildSpec, UserTarget
+from gilscope.toolkit.model import Build, Note
+from gilscope.workloads import catalog
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-    from workloads.base import Workload
+    from gilscope.workloads.base import Workload
 
-OUR_PACKAGES = ("toolkit", "workloads", "runners")
+OUR_NAME = "gilscope"
 PROGRESS_SECONDS = 60.0  # for the questions asked before a run
 SECONDS_OF_SIZED_WORK = 0.4  # serial seconds of one pass with --task-length, unless the tasks are longer
 
@@ -71,7 +71,7 @@ def prepare(
         BuildError: an environment could not be made.
         ToolkitError: the user's function cannot be measured; the message names what is in the way.
     """
-    chosen = [workloads.catalog.find(name) for name in selection.workloads]
+    chosen = [catalog.find(name) for name in selection.workloads]
     if selection.user is not None:
         check_shadowing(selection.user, paths)
     pythons, environments, missing = {}, {}, {}
@@ -142,26 +142,23 @@ def child_environment(paths: Sequence[Path]) -> dict[str, str]:
 
 
 def check_shadowing(target: UserTarget, paths: Sequence[Path]) -> None:
-    """Refuse a user's module that has the name of one of our packages: one of the two would be imported for the other.
+    """Refuse a user's module that has our name: one of the two would be imported for the other.
 
     Raises:
         ToolkitError: there is one.
     """
-    ours = {Path(__file__).resolve().parents[2] / name for name in OUR_PACKAGES}
-    for name in OUR_PACKAGES:
-        for path in paths:
-            for candidate in (path / name, path / f"{name}.py"):
-                if candidate.exists() and candidate.resolve() not in ours:
-                    raise ToolkitError(
-                        f"{candidate} has the name of a package of gilscope itself, so one would be imported "
-                        f"for the other: rename it, or run from a folder without it by --path"
-                    )
+    for path in paths:
+        for candidate in (path / OUR_NAME, path / f"{OUR_NAME}.py"):
+            if candidate.exists() and candidate.resolve() != PACKAGE:
+                raise ToolkitError(
+                    f"{candidate} has the name of gilscope itself, so one would be imported for the other: rename it, "
+                    "or run from a folder without it by --path"
+                )
     for each in (target.function, target.payloads, target.check, target.async_function):
         top = (each or "").partition(":")[0].partition(".")[0]
-        if top in OUR_PACKAGES:
+        if top == OUR_NAME:
             raise ToolkitError(
-                f"{each} is in gilscope's own package {top!r}; if you mean a module of yours, rename it; "
-                "gilscope's workloads are named without a module (see gilscope list)"
+                f"{each} is gilscope's own; its workloads are named without a module (see gilscope list)"
             )
 
 

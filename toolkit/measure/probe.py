@@ -7,13 +7,13 @@ import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from toolkit.measure.asking import ANSWER
+from gilscope.toolkit.measure.asking import ANSWER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 LIMIT_SECONDS = 60.0  # some take a second; a busy machine must not make a model missing
-_ENTRY = "from toolkit.measure.asking import main; main()"
+_ENTRY = "from gilscope.toolkit.measure.asking import main; main()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ def version_mismatches(abilities: Mapping[str, Abilities]) -> list[str]:
 
 
 def _runner_names() -> list[str]:
-    from runners.catalog import RUNNERS
+    from gilscope.runners.catalog import RUNNERS
 
     return [runner.name for runner in RUNNERS]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from toolkit.errors import BadFileError
-from toolkit.measure.plan import Selection
-from toolkit.measure.schedule import Settings
-from toolkit.measure.spec import UserTarget
-from toolkit.model import Phase
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.measure.plan import Selection
+from gilscope.toolkit.measure.schedule import Settings
+from gilscope.toolkit.measure.spec import UserTarget
+from gilscope.toolkit.model import Phase
 
 Units = dict[tuple[str, float], tuple[int, int]]  # (workload, task seconds) -> (units per task, tasks)
 

@@ -13,17 +13,17 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from toolkit.measure.plan import BASELINE
-from toolkit.measure.process import Answer, run_child
-from toolkit.measure.spec import ChildSpec, Spec, UserTarget
-from toolkit.model import Cell, Failure, Note, Observation, Run, Skip
-from toolkit.stats.paired import compare_paired
+from gilscope.toolkit.measure.plan import BASELINE
+from gilscope.toolkit.measure.process import Answer, run_child
+from gilscope.toolkit.measure.spec import ChildSpec, Spec, UserTarget
+from gilscope.toolkit.model import Cell, Failure, Note, Observation, Run, Skip
+from gilscope.toolkit.stats.paired import compare_paired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
     from pathlib import Path
 
-    from toolkit.store import Store
+    from gilscope.toolkit.store import Store
 
 FUTILE_RETAKES = 4  # starved again in a row, from the first on: enough to know that the machine is busy
 OUT_OF_BUDGET = "the budget ended before its first value"

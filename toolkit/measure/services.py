@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.errors import BuildError
+from gilscope.toolkit.errors import BuildError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -38,7 +38,7 @@ def services(names: Iterable[str], environment: Mapping[str, str]) -> Iterator[S
         for name in names:
             # The server's end of stdin closes when we do, however we do, and it ends with that.
             server = subprocess.Popen(
-                [sys.executable, "-P", "-m", "workloads.servers", name],
+                [sys.executable, "-P", "-m", "gilscope.workloads.servers", name],
                 env=dict(environment),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

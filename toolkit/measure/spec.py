@@ -59,9 +59,9 @@ class UserTarget:
 class ChildSpec(Spec):
     """One measured process of the main job: one cell, one round."""
 
-    entry: ClassVar[str] = "toolkit.measure.child"
+    entry: ClassVar[str] = "gilscope.toolkit.measure.child"
 
-    workload: str  # a name in workloads.catalog; the target's name when `user` is set
+    workload: str  # a name in gilscope.workloads.catalog; the target's name when `user` is set
     user: UserTarget | None
     size: str
     runner: str

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolkit.measure.spec import ChildSpec, UserTarget
+    from gilscope.toolkit.measure.spec import ChildSpec, UserTarget
 
 
 class RefusedError(Exception):
@@ -30,10 +30,10 @@ class Subject:
     task: Callable[..., Any] | None  # None: only an async form exists
     async_task: Callable[..., Any] | None
     payloads: Sequence[Any]
-    shared: Any  # runners.base.Shared or None
+    shared: Any  # gilscope.runners.base.Shared or None
     check: Callable[[Sequence[Any]], None]
     modules: tuple[str, ...] = ()  # what the task imports when it first runs
-    kind: str | None = None  # workloads.base.Kind; None: the user's, about which nothing is known
+    kind: str | None = None  # gilscope.workloads.base.Kind; None: the user's, about which nothing is known
 
 
 def load(spec: ChildSpec) -> Subject:
@@ -44,7 +44,7 @@ def load(spec: ChildSpec) -> Subject:
     """
     if spec.user is not None:
         return _user_subject(spec.user)
-    from workloads import catalog
+    from gilscope.workloads import catalog
 
     workload = catalog.find(spec.workload)
     if spec.task_units is not None:
@@ -68,7 +68,7 @@ def _sized_subject(workload: Any, units: int, tasks: int) -> Subject:
     expected = workload.task(payloads[0])
 
     def check(results: Sequence[Any]) -> None:
-        from workloads.base import WrongResult
+        from gilscope.workloads.base import WrongResult
 
         for index, result in enumerate(results):
             if result != expected:

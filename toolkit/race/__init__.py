@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolkit.race.watching import RaceError, checked, watch
+    from gilscope.toolkit.race.watching import RaceError, checked, watch
 
 __all__ = ["RaceError", "checked", "watch"]
 
@@ -12,7 +12,7 @@ __all__ = ["RaceError", "checked", "watch"]
 def __getattr__(name: str) -> object:
     # The checked process imports this package at its start, and most of its users want the command.
     if name in __all__:
-        from toolkit.race import watching
+        from gilscope.toolkit.race import watching
 
         return getattr(watching, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

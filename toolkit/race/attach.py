@@ -12,14 +12,14 @@ import sys
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING
 
-from toolkit.race.link import link
-from toolkit.race.rewrite import compile_rewritten
+from gilscope.toolkit.race.link import link
+from gilscope.toolkit.race.rewrite import compile_rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from toolkit.race.core import Core
-    from toolkit.race.hook import IsProject, Report
+    from gilscope.toolkit.race.core import Core
+    from gilscope.toolkit.race.hook import IsProject, Report
 
     Place = tuple[int, str]     # first line and qualified name; several lambdas may share one
     Pair = tuple[CodeType, CodeType]    # a function's code as Python compiles it, and rewritten

@@ -20,22 +20,11 @@ def _child():  # type: ignore[no-untyped-def]  # noqa: ANN202  a module
     if sys.dont_write_bytecode:
         # To compile ours would double the start.  That nothing is written beside sources is kept: `child` sets it back.
         sys.dont_write_bytecode, sys.pycache_prefix = False, cache
-    race = file.rpartition("/")[0]
-    folder = race.rpartition("/")[0]
-    own = folder + "/__init__.py"
-    found = external.PathFinder.find_spec("toolkit")
-    name = "toolkit"
-    if found is not None and found.origin != own:
-        # The program has a package of this name, and its own wins: ours goes by a name that no import statement says.
-        name = "gilscope:toolkit"
-        spec = external.spec_from_file_location("gilscope:boot", race + "/boot_aside.py")
-        aside = importlib.module_from_spec(spec)
-        spec.loader.exec_module(aside)
-        aside.install(name)
-    spec = external.spec_from_file_location(name, own, submodule_search_locations=[folder])
-    package = sys.modules[name] = importlib.module_from_spec(spec)
+    folder = file.rsplit("/", 3)[0]
+    spec = external.spec_from_file_location("gilscope", folder + "/__init__.py", submodule_search_locations=[folder])
+    package = sys.modules["gilscope"] = importlib.module_from_spec(spec)
     spec.loader.exec_module(package)
-    child = __import__(name + ".race.child", fromlist=["main"])
+    child = __import__("gilscope.toolkit.race.child", fromlist=["main"])
     child.caching = kept  # type: ignore[attr-defined]  # of `child`
     return child
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from toolkit.race import cache
-from toolkit.race.rewrite import compile_rewritten
+from gilscope.toolkit.race import cache
+from gilscope.toolkit.race.rewrite import compile_rewritten
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Callable
     from types import CodeType
 
-    from toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race.site import SiteInfo
 
     Tree = Callable[[], ast.Module]
 

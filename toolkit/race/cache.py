@@ -12,7 +12,7 @@ import sys
 from _imp import source_hash
 from importlib.util import MAGIC_NUMBER
 
-from toolkit.race.site import SiteInfo
+from gilscope.toolkit.race.site import SiteInfo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import os
 import sys
 from importlib.machinery import SourceFileLoader
 
-from toolkit.errors import ToolkitError
-from toolkit.race import spec as specs
-from toolkit.race.session import Session, warn_of_slow_core
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.race import spec as specs
+from gilscope.toolkit.race.session import Session, warn_of_slow_core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType, TracebackType
     from typing import Any
 
-    from toolkit.race.confirm_child import Confirmation
-    from toolkit.race.spec import Spec
+    from gilscope.toolkit.race.confirm_child import Confirmation
+    from gilscope.toolkit.race.spec import Spec
 
 OURS = __name__.rpartition(".")[0] + "."   # as our package is called here; import hooks of ours hide their file names
 BOOT = os.path.join(os.path.dirname(__file__), "boot.py")
@@ -77,7 +77,7 @@ def _session(spec: Spec, spool: str) -> Session:
 
 
 def _confirmation(spec: Spec, spool: str) -> Confirmation:
-    from toolkit.race.confirm_child import Confirmation
+    from gilscope.toolkit.race.confirm_child import Confirmation
 
     attempt, plans = spec.pauses
     confirmation = Confirmation(spool, plans, attempt, spec.include)
@@ -86,7 +86,7 @@ def _confirmation(spec: Spec, spool: str) -> Confirmation:
 
 
 def _as_script(path: str, names: dict[str, Any], session: Session | Confirmation) -> None:
-    from toolkit.race.spec_target import is_bundle, whole
+    from gilscope.toolkit.race.spec_target import is_bundle, whole
 
     file = whole(path)
     if is_bundle(path):

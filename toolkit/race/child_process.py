@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import os
 
-from toolkit.errors import ToolkitError
-from toolkit.race.places import cache_folder
-from toolkit.race.spec import COMMAND, MODULE, REFUSED, SCRIPT
-from toolkit.race.spec_target import is_bundle
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.race.places import cache_folder
+from gilscope.toolkit.race.spec import COMMAND, MODULE, REFUSED, SCRIPT
+from gilscope.toolkit.race.spec_target import is_bundle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
     from collections.abc import Mapping
 
-    from toolkit.race.spec import Spec
+    from gilscope.toolkit.race.spec import Spec
 else:
     import _signal as signal  # without its enums: they take 5 ms, which the program would wait for
 

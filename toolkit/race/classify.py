@@ -50,16 +50,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolkit.race.core import NO_VALUE
-from toolkit.race.naming_raw import is_plain, same
-from toolkit.race.site import Flag, Kind
+from gilscope.toolkit.race.core import NO_VALUE
+from gilscope.toolkit.race.naming_raw import is_plain, same
+from gilscope.toolkit.race.site import Flag, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from toolkit.race.classify_source import Sources
-    from toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race.classify_source import Sources
+    from gilscope.toolkit.race.site import SiteInfo
 
 LOST = "lost update"
 CHECK = "check-then-act"

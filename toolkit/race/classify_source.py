@@ -11,14 +11,14 @@ import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from toolkit.race.core import NO_VALUE
-from toolkit.race.site import Flag
+from gilscope.toolkit.race.core import NO_VALUE
+from gilscope.toolkit.race.site import Flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race.site import SiteInfo
 
 _open, _read, _close = os.open, os.read, os.close   # taken now: tests of a checked program may replace them
 LARGEST = 4_000_000    # bytes of a source file that is still read
@@ -152,7 +152,7 @@ class Sources:
 
     def memo(self, write: SiteInfo) -> bool:
         """Tell whether any thread would store the same value there."""
-        from toolkit.race.classify_memo import repeatable
+        from gilscope.toolkit.race.classify_memo import repeatable
 
         if write not in self._memos:
             self._memos[write] = repeatable(self.around(write), known=bool(write.flags & Flag.MEMO))

@@ -12,16 +12,16 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from toolkit.race import child_process
-from toolkit.race.confirm_child import ANSWERS
-from toolkit.race.confirm_plan import in_words, plan
+from gilscope.toolkit.race import child_process
+from gilscope.toolkit.race.confirm_child import ANSWERS
+from gilscope.toolkit.race.confirm_plan import in_words, plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from toolkit.race.confirm_plan import Plan
-    from toolkit.race.report import Race
-    from toolkit.race.spec import Spec
+    from gilscope.toolkit.race.confirm_plan import Plan
+    from gilscope.toolkit.race.report import Race
+    from gilscope.toolkit.race.spec import Spec
 
 LONGER = 10           # times the first run may a try last,
 SHORTEST_LIMIT = 10   # or that many seconds where this is longer

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from toolkit.race import hook
-from toolkit.race.confirm_core import PausingCore
-from toolkit.race.sync.later import Later
+from gilscope.toolkit.race import hook
+from gilscope.toolkit.race.confirm_core import PausingCore
+from gilscope.toolkit.race.sync.later import Later
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any
 
-    from toolkit.race.confirm_plan import Plan
+    from gilscope.toolkit.race.confirm_plan import Plan
 
 ANSWERS = "answers"    # in the spool: a race's ident and how often it is confirmed by now, line by line
 MOST_ANSWERS = 10_000  # of one run: a loop that loses every update must not fill the disk
@@ -40,7 +40,7 @@ class Confirmation:
         return hook.code_for_script(path, source, self.core)  # type: ignore[arg-type]  # likewise
 
     def _rewrite_tests(self, module: Any) -> None:
-        from toolkit.race import pytest_rewrite
+        from gilscope.toolkit.race import pytest_rewrite
         pytest_rewrite.install(module, self.core, self._is_project)  # type: ignore[arg-type]  # likewise
 
     def _tell(self, ident: str, times: int) -> None:

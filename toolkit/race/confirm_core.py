@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from toolkit.race.confirm_lines import Lines
-from toolkit.race.confirm_ops import Ops
-from toolkit.race.confirm_spots import Spot
-from toolkit.race.confirm_watch import PAUSES, Watcher
-from toolkit.race.site import OPS
+from gilscope.toolkit.race.confirm_lines import Lines
+from gilscope.toolkit.race.confirm_ops import Ops
+from gilscope.toolkit.race.confirm_spots import Spot
+from gilscope.toolkit.race.confirm_watch import PAUSES, Watcher
+from gilscope.toolkit.race.site import OPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from toolkit.race.confirm_plan import Place, Plan
-    from toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race.confirm_plan import Place, Plan
+    from gilscope.toolkit.race.site import SiteInfo
 
 
 class PausingCore:

@@ -10,16 +10,16 @@ import gc
 import sys
 from collections import deque
 
-from toolkit.race.confirm_plan import ITERATES
-from toolkit.race.confirm_spots import Recent
-from toolkit.race.confirm_watch import ANY
+from gilscope.toolkit.race.confirm_plan import ITERATES
+from gilscope.toolkit.race.confirm_spots import Recent
+from gilscope.toolkit.race.confirm_watch import ANY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from toolkit.race.confirm_spots import Spot
+    from gilscope.toolkit.race.confirm_spots import Spot
 
 VIEWS: tuple[type[Any], ...] = (type({}.keys()), type({}.values()), type({}.items()))
 STRUCTURED: tuple[type[Any], ...] = (dict, list, set, deque, *VIEWS)
@@ -110,7 +110,7 @@ class MethodProxy:
 
 
 class Ops:
-    """The ops by their names, see `toolkit.race.site.OPS`; every one does what the program wrote."""
+    """The ops by their names, see `gilscope.toolkit.race.site.OPS`; every one does what the program wrote."""
 
     def __init__(self) -> None:
         self.recent = Recent()

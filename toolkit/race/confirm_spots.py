@@ -7,7 +7,7 @@ import sys
 from _thread import get_ident
 from collections import deque
 
-from toolkit.race.confirm_plan import READS, WRITES
+from gilscope.toolkit.race.confirm_plan import READS, WRITES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any
 
-    from toolkit.race.confirm_lines import Lines
-    from toolkit.race.confirm_watch import Watcher
+    from gilscope.toolkit.race.confirm_lines import Lines
+    from gilscope.toolkit.race.confirm_watch import Watcher
 
 OURS = os.path.dirname(__file__) + os.sep
 REMEMBERED = 16       # accesses of a thread that a getter's or setter's caller may look back on

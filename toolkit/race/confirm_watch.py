@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock, get_ident
 
-from toolkit.race.confirm_plan import CHANGED, FIRST, LOST, MET, READS, SECOND, WRITES
+from gilscope.toolkit.race.confirm_plan import CHANGED, FIRST, LOST, MET, READS, SECOND, WRITES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

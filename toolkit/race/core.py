@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any, Protocol
 
-    from toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race.site import SiteInfo
 
     RawAccess = tuple[int, int, int, int, tuple[int, ...], int]
     Conflict = tuple[str, Any, str, Any, RawAccess, RawAccess, Any]

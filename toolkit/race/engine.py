@@ -14,15 +14,15 @@ import os
 import sys
 from _thread import interrupt_main
 
-from toolkit.race import registry
+from gilscope.toolkit.race import registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from toolkit.race.core import Conflict, Core, Place
-    from toolkit.race.engine_record import Recorder
+    from gilscope.toolkit.race.core import Conflict, Core, Place
+    from gilscope.toolkit.race.engine_record import Recorder
 
     DescribeThread = Callable[[int], tuple[str, tuple[Place, ...]]]
 
@@ -82,7 +82,7 @@ class Engine:
         """Return what writes the records, made with the first conflict."""
         found = self._recorder
         if found is None:
-            from toolkit.race.engine_record import Recorder
+            from gilscope.toolkit.race.engine_record import Recorder
             # Several threads may come here at once, and no lock may be taken: the first one's is everybody's.
             found = self._recorder = self._made.setdefault("recorder", Recorder(self))
         return found

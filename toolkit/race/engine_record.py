@@ -9,26 +9,26 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolkit.race import naming_raw as raw
-from toolkit.race import registry
-from toolkit.race.classify import CHECK, NOTE, Question, Side, Sites, follows_act, judge, older_than_both
-from toolkit.race.classify_source import Sources
-from toolkit.race.core import NO_VALUE
-from toolkit.race.engine import noted_sites
-from toolkit.race.naming import Name, Naming, is_module_dict
-from toolkit.race.naming_locks import LockNames
-from toolkit.race.site import Flag, Kind
-from toolkit.race.spool import Spool
+from gilscope.toolkit.race import naming_raw as raw
+from gilscope.toolkit.race import registry
+from gilscope.toolkit.race.classify import CHECK, NOTE, Question, Side, Sites, follows_act, judge, older_than_both
+from gilscope.toolkit.race.classify_source import Sources
+from gilscope.toolkit.race.core import NO_VALUE
+from gilscope.toolkit.race.engine import noted_sites
+from gilscope.toolkit.race.naming import Name, Naming, is_module_dict
+from gilscope.toolkit.race.naming_locks import LockNames
+from gilscope.toolkit.race.site import Flag, Kind
+from gilscope.toolkit.race.spool import Spool
 
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from toolkit.race.classify import Verdict
-    from toolkit.race.core import Conflict, Place, RawAccess
-    from toolkit.race.engine import Engine
-    from toolkit.race.site import SiteInfo
-    from toolkit.race.spool import Plain
+    from gilscope.toolkit.race.classify import Verdict
+    from gilscope.toolkit.race.core import Conflict, Place, RawAccess
+    from gilscope.toolkit.race.engine import Engine
+    from gilscope.toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race.spool import Plain
 
 WRITES = frozenset({Kind.WRITE, Kind.ATOMIC, Kind.GROW, Kind.SHRINK, Kind.RESHAPE})
 STEPS = 400           # frames that are looked through for the one that accesses

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.race.suppress import relative
-from toolkit.race.text import at
+from gilscope.toolkit.race.suppress import relative
+from gilscope.toolkit.race.text import at
 
 if TYPE_CHECKING:
-    from toolkit.race.report import Access, Race, RaceReport
+    from gilscope.toolkit.race.report import Access, Race, RaceReport
 
 LEVELS = {"race": "error", "atomicity violation": "error", "note": "notice"}
 

@@ -19,8 +19,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from toolkit.errors import BadFileError
-from toolkit.race.report import Access, Frame, Held, Race, RaceReport, Spot
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.race.report import Access, Frame, Held, Race, RaceReport, Spot
 
 SCHEMA = 1
 

@@ -10,12 +10,12 @@ import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from toolkit import __version__
-from toolkit.race.classify import CHECK, ITERATION, LOST, PLAIN, TORN
-from toolkit.race.suppress import relative
+from gilscope import __version__
+from gilscope.toolkit.race.classify import CHECK, ITERATION, LOST, PLAIN, TORN
+from gilscope.toolkit.race.suppress import relative
 
 if TYPE_CHECKING:
-    from toolkit.race.report import Access, Frame, Race, RaceReport
+    from gilscope.toolkit.race.report import Access, Frame, Race, RaceReport
 
 Json = dict[str, Any]
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

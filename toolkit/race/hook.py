@@ -11,9 +11,9 @@ import builtins
 import os
 from importlib.machinery import SourceFileLoader
 
-from toolkit.race import cache
-from toolkit.race.link import link
-from toolkit.race.site import OP_PREFIX
+from gilscope.toolkit.race import cache
+from gilscope.toolkit.race.link import link
+from gilscope.toolkit.race.site import OP_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Any
 
-    from toolkit.race.core import Core
+    from gilscope.toolkit.race.core import Core
 
     IsProject = Callable[[str, str], bool]      # name, path of the source
     Report = Callable[[str, str], None]         # path, reason
@@ -129,7 +129,7 @@ def rewritten(source: bytes, path: str, core: Core, on_unrewritable: Report | No
         entry = cache.load(source, path)
         if entry is None:
             _building.add(me)
-            from toolkit.race.build import build
+            from gilscope.toolkit.race.build import build
             entry = build(source, path, on_unrewritable, warn_again=warn_again)
         return entry and link(*entry, core)
     finally:
@@ -148,7 +148,7 @@ def put_ops(core: Core) -> Callable[[], None]:
         place.update(named)
 
     def retire() -> None:
-        from toolkit.race.retired import operations
+        from gilscope.toolkit.race.retired import operations
         for place in places:
             place.update((OP_PREFIX + name, op) for name, op in operations().items() if OP_PREFIX + name in place)
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from toolkit.race import registry
-from toolkit.race.site import MARKER
+from gilscope.toolkit.race import registry
+from gilscope.toolkit.race.site import MARKER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import CodeType
 
-    from toolkit.race.core import Core
-    from toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race.core import Core
+    from gilscope.toolkit.race.site import SiteInfo
 
 
 def link(code: CodeType, infos: Sequence[SiteInfo], core: Core) -> CodeType:

@@ -11,14 +11,14 @@ import os
 from types import FunctionType
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolkit.race import naming_raw as raw
-from toolkit.race.naming_referrers import Referrers
+from gilscope.toolkit.race import naming_raw as raw
+from gilscope.toolkit.race.naming_referrers import Referrers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race.site import SiteInfo
 
 _code = FunctionType.__dict__["__code__"].__get__
 FIRST_ARGUMENTS = frozenset({"self", "cls", "klass", "mcs"})

@@ -8,15 +8,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from toolkit.race.naming import FIRST_ARGUMENTS, enclosing_class, unmangled
+from gilscope.toolkit.race.naming import FIRST_ARGUMENTS, enclosing_class, unmangled
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from toolkit.race.classify_source import Sources
-    from toolkit.race.core import Core, Place
-    from toolkit.race.naming import Naming
-    from toolkit.race.spool import Plain
+    from gilscope.toolkit.race.classify_source import Sources
+    from gilscope.toolkit.race.core import Core, Place
+    from gilscope.toolkit.race.naming import Naming
+    from gilscope.toolkit.race.spool import Plain
 
 OWN_CODE = ("threading.py", "queue.py", "_base.py", "thread.py")   # the standard library acquires on others' behalf
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import GetSetDescriptorType, MappingProxyType, MemberDescriptorType, ModuleType
 from typing import TYPE_CHECKING
 
-from toolkit.race.core import NO_VALUE
+from gilscope.toolkit.race.core import NO_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

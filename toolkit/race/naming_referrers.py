@@ -8,7 +8,7 @@ import time
 from types import CellType, FunctionType, ModuleType
 from typing import TYPE_CHECKING
 
-from toolkit.race import naming_raw as raw
+from gilscope.toolkit.race import naming_raw as raw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Where the race checker keeps what can be thrown away, told without the imports of `toolkit.builds.places`."""
+"""Where the race checker keeps what can be thrown away, without the imports of `gilscope.toolkit.builds.places`."""
 
 from __future__ import annotations
 

@@ -47,6 +47,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def _begin(config: pytest.Config, options: Any) -> None:
     if config.pluginmanager.has_plugin(NAME):
         return
-    from toolkit.race.pytest_plugin_checks import begin
+    from gilscope.toolkit.race.pytest_plugin_checks import begin
 
     config.pluginmanager.register(begin(config, options), NAME)

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.reports import CollectErrorRepr
 
-from toolkit.errors import ToolkitError
-from toolkit.race.child_process import make_spool, remove_spool
-from toolkit.race.pytest_frames import without_pytest
-from toolkit.race.report import load
-from toolkit.race.session import Session
-from toolkit.race.suppress import settings
-from toolkit.race.text import render_race
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.race.child_process import make_spool, remove_spool
+from gilscope.toolkit.race.pytest_frames import without_pytest
+from gilscope.toolkit.race.report import load
+from gilscope.toolkit.race.session import Session
+from gilscope.toolkit.race.suppress import settings
+from gilscope.toolkit.race.text import render_race
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from toolkit.race.report import RaceReport
-    from toolkit.race.suppress import Settings
+    from gilscope.toolkit.race.report import RaceReport
+    from gilscope.toolkit.race.suppress import Settings
 
 TITLE = "data races"
 WORKER_SPOOL = "GILSCOPE_PYTEST_RACE"     # tells the workers of pytest-xdist where to write

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from _pytest._version import version
 
-from toolkit.race import cache
-from toolkit.race.build import build
-from toolkit.race.link import link
+from gilscope.toolkit.race import cache
+from gilscope.toolkit.race.build import build
+from gilscope.toolkit.race.link import link
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from _pytest.config import Config
 
-    from toolkit.race.core import Core
-    from toolkit.race.hook import IsProject, Report
+    from gilscope.toolkit.race.core import Core
+    from gilscope.toolkit.race.hook import IsProject, Report
 
 
 def install(rewrite: Any, core: Core, is_project: IsProject,

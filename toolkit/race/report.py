@@ -9,12 +9,12 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from toolkit.race import report_sentences, spool
+from gilscope.toolkit.race import report_sentences, spool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from toolkit.race.suppress import Suppression
+    from gilscope.toolkit.race.suppress import Suppression
 
 Severity = Literal["race", "atomicity violation", "note"]
 ORDER = {"race": 0, "atomicity violation": 1, "suppressed": 2, "note": 3}

@@ -9,7 +9,7 @@ import ast
 import builtins
 import sys
 
-from toolkit.race.scopes_walk import COMPREHENSIONS, DECLARING, FUNCTIONS, Scope, Variable, Walk, mangle
+from gilscope.toolkit.race.scopes_walk import COMPREHENSIONS, DECLARING, FUNCTIONS, Scope, Variable, Walk, mangle
 
 __all__ = ["COMPREHENSIONS", "FUNCTIONS", "Scope", "Table", "Variable", "mangle"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import builtins
 import os
 
-from toolkit.race import hook, registry, sync
-from toolkit.race.engine import Engine
-from toolkit.race.site import OP_PREFIX
-from toolkit.race.sync.later import Later
+from gilscope.toolkit.race import hook, registry, sync
+from gilscope.toolkit.race.engine import Engine
+from gilscope.toolkit.race.site import OP_PREFIX
+from gilscope.toolkit.race.sync.later import Later
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any
 
-    from toolkit.race.core import Core
+    from gilscope.toolkit.race.core import Core
 
 CHECKING = OP_PREFIX + "checking"    # among the builtins while a session lasts
 _follows_forks = False
@@ -86,7 +86,7 @@ class Session:
 
     def attach(self) -> None:
         """Rewrite the project's functions that are there already."""
-        from toolkit.race.attach import attach
+        from gilscope.toolkit.race.attach import attach
         self._undo.append(attach(self.core, self._is_project, self._note_unrewritten))
 
     def compile(self, source: bytes, path: str) -> CodeType:
@@ -118,7 +118,7 @@ class Session:
         Session.current = None
 
     def _rewrite_tests(self, module: Any) -> None:
-        from toolkit.race import pytest_rewrite
+        from gilscope.toolkit.race import pytest_rewrite
         self._undo.append(pytest_rewrite.install(module, self.core, self._is_project, self._note_unrewritten))
 
     def _note_unrewritten(self, path: str, reason: str) -> None:
@@ -150,7 +150,7 @@ def load_core(wanted: str) -> tuple[Core, str]:
     reason = ""
     if wanted != "python":
         try:
-            from toolkit.race._core import build
+            from gilscope.toolkit.race._core import build
         except ImportError as error:   # an installation without it
             reason = str(error)
         else:
@@ -159,9 +159,9 @@ def load_core(wanted: str) -> tuple[Core, str]:
             except build.UnavailableError as error:
                 reason = str(error)
     if wanted == "c":
-        from toolkit.errors import ToolkitError
+        from gilscope.toolkit.errors import ToolkitError
         raise ToolkitError(f"the C core cannot be had: {reason}")
-    from toolkit.race.pure import load
+    from gilscope.toolkit.race.pure import load
     return load(), reason
 
 

@@ -31,7 +31,7 @@ class Spec:
         include: Patterns of paths and modules to check besides the project's.
         core: "c", "python", or "" for the faster one that works.
         options: What the engine is told.
-        pauses: Where a confirming run waits: what `toolkit.race.confirm` made; () otherwise.
+        pauses: Where a confirming run waits: what `gilscope.toolkit.race.confirm` made; () otherwise.
         lifeline: A file descriptor that closes when gilscope ends; -1: none.
     """
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
-from toolkit.errors import ToolkitError
-from toolkit.race.spec import COMMAND, MODULE, SCRIPT, STDIN
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.race.spec import COMMAND, MODULE, SCRIPT, STDIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import BadFileError
-from toolkit.race.classify import KINDS
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.race.classify import KINDS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from toolkit.race.report import Race
+    from gilscope.toolkit.race.report import Race
 
 TABLE = "tool.gilscope.race"
 KEYS = {"suppress": list, "include": list, "notes": bool}

@@ -9,12 +9,12 @@ import os
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
-from toolkit.race.suppress import relative
+from gilscope.toolkit.race.suppress import relative
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from toolkit.race.report import Access, Frame, Race, RaceReport
+    from gilscope.toolkit.race.report import Access, Frame, Race, RaceReport
 
     Paint = Callable[[str, str], str]
 

@@ -1,4 +1,4 @@
-"""Check a piece of a program: `with toolkit.race.watch() as report:` and `@toolkit.race.checked`."""
+"""Check a piece of a program: `with gilscope.race.watch() as report:` and `@gilscope.race.checked`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from toolkit.race.child_process import make_spool, remove_spool
-from toolkit.race.report import RaceReport, load
-from toolkit.race.session import Session
-from toolkit.race.text import render
+from gilscope.toolkit.race.child_process import make_spool, remove_spool
+from gilscope.toolkit.race.report import RaceReport, load
+from gilscope.toolkit.race.session import Session
+from gilscope.toolkit.race.text import render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from toolkit.race.report import Race
+    from gilscope.toolkit.race.report import Race
 
 
 class RaceError(AssertionError):

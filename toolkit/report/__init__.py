@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.report import markdown, terminal
+from gilscope.toolkit.report import markdown, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from toolkit.report.document import Document
+    from gilscope.toolkit.report.document import Document
 
 # By name, the default first.  Each returns text without a newline at its end.
 RENDERERS: Mapping[str, Callable[[Document], str]] = {

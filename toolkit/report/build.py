@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.model import Phase
-from toolkit.report.document import (
+from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.document import (
     Banner,
     Column,
     Cost,
@@ -21,18 +21,18 @@ from toolkit.report.document import (
     Size,
     Table,
 )
-from toolkit.report.footnotes import Footnotes
-from toolkit.report.sentences import fit_lines, floor_line, missing_lines, summary_lines, title_text
-from toolkit.stats.paired import NO_FLOOR
-from toolkit.table import build_tables
-from toolkit.units import format_bytes
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.sentences import fit_lines, floor_line, missing_lines, summary_lines, title_text
+from gilscope.toolkit.stats.paired import NO_FLOOR
+from gilscope.toolkit.table import build_tables
+from gilscope.toolkit.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.model import Build, Note, Run
-    from toolkit.stats.paired import Comparison
-    from toolkit.table import CellResult, Contrast, Row, WorkloadTable
+    from gilscope.toolkit.model import Build, Note, Run
+    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.table import CellResult, Contrast, Row, WorkloadTable
 
 
 def run_document(run: Run) -> Document:

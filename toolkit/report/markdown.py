@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from toolkit.report.document import Banner, Heading, Lines, Picture, Table
-from toolkit.report.wording import entry_text, mark_text
+from gilscope.toolkit.report.document import Banner, Heading, Lines, Picture, Table
+from gilscope.toolkit.report.wording import entry_text, mark_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.report.document import Column, Document, Section
+    from gilscope.toolkit.report.document import Column, Document, Section
 
 
 HEAD = 2   # lines above a table's first row

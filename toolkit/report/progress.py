@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from toolkit.model import Cell
+    from gilscope.toolkit.model import Cell
 
 LINE_SECONDS = 15.0  # between plain lines: enough to see that it lives, few enough for a CI log
 

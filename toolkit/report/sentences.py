@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.report.wording import estimate_text, list_text, percent_text, ratio_text
-from toolkit.units import format_seconds
+from gilscope.toolkit.report.wording import estimate_text, list_text, percent_text, ratio_text
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.model import Cell
-    from toolkit.stats.floor import Floor
-    from toolkit.stats.scaling import Scaling
-    from toolkit.table import CellResult, Contrast, Floors, ScalingFit, WorkloadTable
+    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.stats.floor import Floor
+    from gilscope.toolkit.stats.scaling import Scaling
+    from gilscope.toolkit.table import CellResult, Contrast, Floors, ScalingFit, WorkloadTable
 
 
 def floor_line(floors: Floors) -> str:

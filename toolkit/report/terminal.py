@@ -12,16 +12,16 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from toolkit.report.document import Banner, Cost, Heading, Lines, Picture, Ratio, Table
-from toolkit.report.layout import split_columns
-from toolkit.report.wording import ascii_text, entry_text, mark_text
+from gilscope.toolkit.report.document import Banner, Cost, Heading, Lines, Picture, Ratio, Table
+from gilscope.toolkit.report.layout import split_columns
+from gilscope.toolkit.report.wording import ascii_text, entry_text, mark_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rich.console import RenderableType
 
-    from toolkit.report.document import Document, Entry, Section
+    from gilscope.toolkit.report.document import Document, Entry, Section
 
 WIDTH = 100   # of a report that goes to a file
 GAP = 2       # spaces between columns

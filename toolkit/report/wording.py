@@ -6,14 +6,14 @@ import re
 from math import floor, log10
 from typing import TYPE_CHECKING, assert_never
 
-from toolkit.report.document import Cost, Duration, Entry, Inflation, Quantity, Ratio, Share, Size, Value
-from toolkit.units import format_bytes, format_seconds
+from gilscope.toolkit.report.document import Cost, Duration, Entry, Inflation, Quantity, Ratio, Share, Size, Value
+from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from toolkit.stats.paired import Comparison
-    from toolkit.stats.scaling import Estimate
+    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.scaling import Estimate
 
 NARROW = 0.02   # two in the second digit
 SMALL = 0.2     # of the logarithm: from 0.63 to 1.6

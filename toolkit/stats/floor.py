@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from math import expm1, log
 from typing import TYPE_CHECKING
 
-from toolkit.stats.paired import compare_paired
-from toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.stats.paired import compare_paired
+from gilscope.toolkit.stats.sample import CONFIDENCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from toolkit.model import Note
+    from gilscope.toolkit.model import Note
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from math import comb, log, log1p, sqrt
 from statistics import NormalDist, median
 from typing import TYPE_CHECKING, Literal
 
-from toolkit.model import Note
-from toolkit.stats.sample import CONFIDENCE, few_notes, needed, order_confidence
+from gilscope.toolkit.model import Note
+from gilscope.toolkit.stats.sample import CONFIDENCE, few_notes, needed, order_confidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -7,7 +7,7 @@ from math import comb
 from statistics import median
 from typing import TYPE_CHECKING
 
-from toolkit.model import Note
+from gilscope.toolkit.model import Note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

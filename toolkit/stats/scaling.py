@@ -17,8 +17,8 @@ from math import exp, log
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
-from toolkit.model import Note
-from toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.model import Note
+from gilscope.toolkit.stats.sample import CONFIDENCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,12 +8,12 @@ from operator import attrgetter
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
-from toolkit.model import Cell, Measurement, Note, Phase
+from gilscope.toolkit.model import Cell, Measurement, Note, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolkit.model import Build, Failure, Observation, Run
+    from gilscope.toolkit.model import Build, Failure, Observation, Run
 
 Clock = Literal["wall", "cpu"]
 Word = Literal["skipped", "failed", "starved", "not measured"]

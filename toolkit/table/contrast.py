@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from toolkit.errors import UnknownNameError
-from toolkit.stats.paired import Comparison, compare_paired, compare_unpaired
-from toolkit.table.cells import Absence, Clock, Index, group_of
-from toolkit.table.floors import find_floors
+from gilscope.toolkit.errors import UnknownNameError
+from gilscope.toolkit.stats.paired import Comparison, compare_paired, compare_unpaired
+from gilscope.toolkit.table.cells import Absence, Clock, Index, group_of
+from gilscope.toolkit.table.floors import find_floors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolkit.model import Cell, Run
-    from toolkit.table.floors import Floors
+    from gilscope.toolkit.model import Cell, Run
+    from gilscope.toolkit.table.floors import Floors
 
 Choice = Literal["wall", "cpu", "auto"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.stats.floor import Floor, noise_floor
+from gilscope.toolkit.stats.floor import Floor, noise_floor
 
 if TYPE_CHECKING:
-    from toolkit.model import Cell
-    from toolkit.table.cells import Clock, Group, Index
+    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.table.cells import Clock, Group, Index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from toolkit.model import Note, Phase
-from toolkit.stats.paired import Comparison, compare_paired
-from toolkit.stats.sample import Summary, summarize
-from toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, fit_scaling
-from toolkit.table.cells import Absence, Group, Index, Memory, Series, group_of
-from toolkit.table.contrast import Contrast, contrast_builds
-from toolkit.table.floors import Floors, find_floors
+from gilscope.toolkit.model import Note, Phase
+from gilscope.toolkit.stats.paired import Comparison, compare_paired
+from gilscope.toolkit.stats.sample import Summary, summarize
+from gilscope.toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, fit_scaling
+from gilscope.toolkit.table.cells import Absence, Group, Index, Memory, Series, group_of
+from gilscope.toolkit.table.contrast import Contrast, contrast_builds
+from gilscope.toolkit.table.floors import Floors, find_floors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.model import Build, Cell, Run
+    from gilscope.toolkit.model import Build, Cell, Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

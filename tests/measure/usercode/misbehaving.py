@@ -123,8 +123,8 @@ def leave_thread_behind(_):
 
 
 def fail_in_teardown(_):
-    from runners import threads
-    from runners.errors import TeardownError
+    from gilscope.runners import threads
+    from gilscope.runners.errors import TeardownError
 
     def fail(*_):
         raise TeardownError("a worker did not end")

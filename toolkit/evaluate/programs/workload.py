@@ -12,12 +12,12 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from toolkit.evaluate.programs.calls import NoWorkError, call_often, function_called, refuse_unawaited
-from toolkit.evaluate.programs.pools import pools
-from toolkit.experiments.trial import Taken
+from gilscope.toolkit.evaluate.programs.calls import NoWorkError, call_often, function_called, refuse_unawaited
+from gilscope.toolkit.evaluate.programs.pools import pools
+from gilscope.toolkit.experiments.trial import Taken
 
 if TYPE_CHECKING:
-    from toolkit.experiments.trial import Trial
+    from gilscope.toolkit.experiments.trial import Trial
 
 ELSEWHERE = {"subinterpreters": "subinterpreters", "processes": "processes-spawn"}   # model -> runner
 LOOKS = 64   # at the clock, by each thread: a function may take a microsecond
@@ -61,7 +61,7 @@ def _script(trial: Trial, name: str) -> Taken:
 
 def _elsewhere(trial: Trial, name: str) -> Taken:
     """Share the calls out among interpreters or processes, twice: at the first time each imports what it needs."""
-    from runners.catalog import find
+    from gilscope.runners.catalog import find
 
     runner = find(ELSEWHERE[trial.model])
     if reason := runner.unavailable():

@@ -1,4 +1,4 @@
-"""An open-loop HTTP load generator as a helper process: `python -m toolkit.experiments.load.http_load`.
+"""An open-loop HTTP load generator as a helper process: `python -m gilscope.toolkit.experiments.load.http_load`.
 
 Reads commands as JSON lines and answers each with one:
 
@@ -24,10 +24,10 @@ from functools import lru_cache
 from statistics import median
 from typing import Any, override
 
-from toolkit.experiments.load.http_answers import MERGED_PATH, merged
-from toolkit.experiments.load.http_lines import converse
-from toolkit.experiments.load.open_loop import Tally
-from toolkit.units import format_seconds
+from gilscope.toolkit.experiments.load.http_answers import MERGED_PATH, merged
+from gilscope.toolkit.experiments.load.http_lines import converse
+from gilscope.toolkit.experiments.load.open_loop import Tally
+from gilscope.toolkit.units import format_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

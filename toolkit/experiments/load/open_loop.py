@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from array import array
 
-from toolkit.stats.latency import LogHistogram, percentiles
-from toolkit.units import format_seconds
+from gilscope.toolkit.stats.latency import LogHistogram, percentiles
+from gilscope.toolkit.units import format_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from toolkit.experiments.programs import burners, countdown, echo, pinning
-from toolkit.experiments.trial import Taken
+from gilscope.toolkit.experiments.programs import burners, countdown, echo, pinning
+from gilscope.toolkit.experiments.trial import Taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.trial import Helper, Trial
+    from gilscope.toolkit.experiments.trial import Helper, Trial
 
-CLIENT = "toolkit.experiments.load.echo_client"
+CLIENT = "gilscope.toolkit.experiments.load.echo_client"
 ANSWER_SECONDS = 30.0  # what an echo client may take beyond its bound: beside 8 CPU threads everything is late
 BOTH = 2.0  # cores: a server and its client; of a pinned process as much as its core has
 
@@ -55,7 +55,7 @@ def _patch() -> None:
 
 
 def _in_processes(trial: Trial) -> Taken:
-    from runners import catalog
+    from gilscope.runners import catalog
 
     total, workers = trial.count("count"), trial.workers
     shares = [total // workers + (number < total % workers) for number in range(workers)]

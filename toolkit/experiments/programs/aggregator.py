@@ -10,7 +10,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from toolkit.experiments.programs.web import (
+from gilscope.toolkit.experiments.programs.web import (
     BACKENDS_MODULE,
     REQUEST_SECONDS,
     aiohttp_parser,
@@ -20,14 +20,14 @@ from toolkit.experiments.programs.web import (
     thread_count,
     wanted_cores,
 )
-from toolkit.experiments.trial import Taken
-from toolkit.measure.tree import memory
+from gilscope.toolkit.experiments.trial import Taken
+from gilscope.toolkit.measure.tree import memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
-    from toolkit.experiments.trial import Clock, Trial
+    from gilscope.toolkit.experiments.trial import Clock, Trial
 
     Service = Callable[[Mapping[str, str], int], AbstractContextManager[int]]
 
@@ -52,7 +52,7 @@ def measure(trial: Trial) -> Taken:
     was_on, others = gil_on(), thread_count() - 1
     serve = service(trial.model)
     backends = trial.helper(BACKENDS_MODULE, "backends", str(trial.number("latency")))
-    with backends as back, trial.helper("toolkit.experiments.load.http_load") as load:
+    with backends as back, trial.helper("gilscope.toolkit.experiments.load.http_load") as load:
         with serve(back.ready["addresses"], trial.workers) as port:
             address = f"127.0.0.1:{port}"
             load.ask(limit=2 * REQUEST_SECONDS, do="warm", address=address, requests=WARM_REQUESTS,
@@ -84,7 +84,7 @@ def service(model: str) -> Service:
     module, function, libraries = SERVICES[model]
     for library in libraries:
         importlib.import_module(library)
-    found: Service = getattr(importlib.import_module(f"toolkit.experiments.programs.{module}"), function)
+    found: Service = getattr(importlib.import_module(f"gilscope.toolkit.experiments.programs.{module}"), function)
     return found
 
 

@@ -11,14 +11,14 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any
 
-from toolkit.experiments.load.http_answers import MERGED_PATH, PART_PATH, merge
-from toolkit.experiments.programs.web import REQUEST_SECONDS, in_thread
+from gilscope.toolkit.experiments.load.http_answers import MERGED_PATH, PART_PATH, merge
+from gilscope.toolkit.experiments.programs.web import REQUEST_SECONDS, in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
-    from toolkit.experiments.programs.web import Ready
+    from gilscope.toolkit.experiments.programs.web import Ready
 
 BACKLOG = 1024
 MOST_ASKED = 5000   # requests to back ends at a time: more than a load of ours can make

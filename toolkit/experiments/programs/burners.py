@@ -8,14 +8,14 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from runners import _interpreters
-from toolkit.experiments.programs.burner import ThreadBurner
-from toolkit.experiments.programs.burners_apart import ProcessBurner, SubinterpreterBurner
+from gilscope.runners import _interpreters
+from gilscope.toolkit.experiments.programs.burner import ThreadBurner
+from gilscope.toolkit.experiments.programs.burners_apart import ProcessBurner, SubinterpreterBurner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.experiments.programs.burner import Burner
+    from gilscope.toolkit.experiments.programs.burner import Burner
 
 KINDS: dict[str, type[ThreadBurner | ProcessBurner | SubinterpreterBurner]] = {
     "threads": ThreadBurner, "processes": ProcessBurner, "subinterpreters": SubinterpreterBurner,

@@ -9,19 +9,19 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from toolkit.experiments.programs import channels_ends as ends
-from toolkit.experiments.programs.channels_links import any_of, open_channels, polling
-from toolkit.experiments.programs.channels_workers import WorkerFailedError, crew
-from toolkit.experiments.trial import Taken
-from toolkit.stats.latency import percentiles
+from gilscope.toolkit.experiments.programs import channels_ends as ends
+from gilscope.toolkit.experiments.programs.channels_links import any_of, open_channels, polling
+from gilscope.toolkit.experiments.programs.channels_workers import WorkerFailedError, crew
+from gilscope.toolkit.experiments.trial import Taken
+from gilscope.toolkit.stats.latency import percentiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from toolkit.experiments.programs.channels_workers import Crew
-    from toolkit.experiments.trial import Clock, Trial
+    from gilscope.toolkit.experiments.programs.channels_workers import Crew
+    from gilscope.toolkit.experiments.trial import Clock, Trial
 
 LEAST_LAPS = 8            # of a ring, in the measured stretch
 MOST = 1_000_000          # laps or messages of one sender at a time

@@ -11,7 +11,7 @@ import functools
 import importlib
 import sys
 
-from runners import _worker
+from gilscope.runners import _worker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

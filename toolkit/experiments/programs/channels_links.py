@@ -8,8 +8,8 @@ import selectors
 from collections import deque
 from contextlib import contextmanager
 
-from runners import _interpreters
-from toolkit.experiments.programs import channels_ends as ends
+from gilscope.runners import _interpreters
+from gilscope.toolkit.experiments.programs import channels_ends as ends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import sys
 import threading
 from contextlib import contextmanager
 
-from runners import _interpreters, _worker
-from toolkit.experiments.programs import channels_ends as ends
+from gilscope.runners import _interpreters, _worker
+from gilscope.toolkit.experiments.programs import channels_ends as ends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _start_thread(role: dict[str, Any], line: Line, context: Any) -> threading.T
 def _start_interpreter(role: dict[str, Any], line: Line, context: Any) -> threading.Thread:  # noqa: ARG001 - one signature
     path = [entry for entry in sys.path if isinstance(entry, str)]
     code = (f"import sys\nsys.path[:] = {path!r}\n{_interpreters.PRELUDE}"
-            f"from toolkit.experiments.programs import channels_ends\nchannels_ends.work(**{role!r})\n")
+            f"from gilscope.toolkit.experiments.programs import channels_ends\nchannels_ends.work(**{role!r})\n")
 
     def run() -> None:
         try:

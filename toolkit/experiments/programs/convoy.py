@@ -9,16 +9,16 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from toolkit.experiments.programs.burners import burning
-from toolkit.experiments.programs.echo import serving
-from toolkit.experiments.programs.switch_interval import set_timer_slack
-from toolkit.experiments.trial import Taken
+from gilscope.toolkit.experiments.programs.burners import burning
+from gilscope.toolkit.experiments.programs.echo import serving
+from gilscope.toolkit.experiments.programs.switch_interval import set_timer_slack
+from gilscope.toolkit.experiments.trial import Taken
 
 if TYPE_CHECKING:
-    from toolkit.experiments.programs.burners import Burners
-    from toolkit.experiments.trial import Helper, Trial
+    from gilscope.toolkit.experiments.programs.burners import Burners
+    from gilscope.toolkit.experiments.trial import Helper, Trial
 
-CLIENT = "toolkit.experiments.load.echo_client"
+CLIENT = "gilscope.toolkit.experiments.load.echo_client"
 BURNERS = {"free-threaded": "threads"}   # by model where the names differ
 LOAD_SHARE = 0.5        # of one request after the other: at all of it, requests would only queue
 ANSWER_SECONDS = 35.0   # beyond a loop's bound: the client's patience, and the turns that this process waits for

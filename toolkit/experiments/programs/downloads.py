@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from toolkit.experiments.programs.web import (
+from gilscope.toolkit.experiments.programs.web import (
     BACKENDS_MODULE,
     REQUEST_SECONDS,
     aiohttp_parser,
@@ -23,9 +23,9 @@ from toolkit.experiments.programs.web import (
     thread_count,
     wanted_cores,
 )
-from toolkit.experiments.trial import Taken
-from toolkit.measure.tree import memory
-from workloads import pages
+from gilscope.toolkit.experiments.trial import Taken
+from gilscope.toolkit.measure.tree import memory
+from gilscope.workloads import pages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     import requests
 
-    from toolkit.experiments.trial import Clock, Trial
+    from gilscope.toolkit.experiments.trial import Clock, Trial
 
 WORDS = 150          # of a page: about 1.5 KiB of HTML
 SHORT = 1.3            # times what waiting alone takes: from there on CPU time is what is missing

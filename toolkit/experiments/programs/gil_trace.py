@@ -1,6 +1,6 @@
 """Record how the lock changes hands: two CPU threads, one beside an I/O thread, two on one Lock, two on one list.
 
-The shim of `toolkit.gil` was preloaded; it records from where the program says so.
+The shim of `gilscope.toolkit.gil` was preloaded; it records from where the program says so.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.experiments.trial import Taken
+from gilscope.toolkit.experiments.trial import Taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from toolkit.experiments.trial import Clock, Trial
-    from toolkit.gil.summary import Summary
+    from gilscope.toolkit.experiments.trial import Clock, Trial
+    from gilscope.toolkit.gil.summary import Summary
 
     Turns = Callable[[int], None]
 
@@ -27,7 +27,7 @@ HOST = "127.0.0.1"
 WORKERS = ("CPU", "I/O")   # what threads of the work are called
 LEAST_REQUESTS = 20
 TRACE_SECONDS = 0.2    # of the middle: what the kept trace shows
-CLIENT = "toolkit.experiments.load.echo_client"
+CLIENT = "gilscope.toolkit.experiments.load.echo_client"
 
 
 def measure(trial: Trial) -> Taken:
@@ -151,9 +151,9 @@ def _name_thread(name: str) -> None:
 
 def _taken(trial: Trial, clock: Clock, seconds: float, cores: float) -> Taken:
     # Not before all is measured: what is imported is part of what is measured.
-    from toolkit.gil.chrome import write_trace
-    from toolkit.gil.records import read_folder
-    from toolkit.gil.summary import summarize
+    from gilscope.toolkit.gil.chrome import write_trace
+    from gilscope.toolkit.gil.records import read_folder
+    from gilscope.toolkit.gil.summary import summarize
 
     (process,) = read_folder(_folder(trial))
     middle = process.seconds / 2

@@ -8,12 +8,12 @@ import shutil
 import subprocess
 import sys
 
-from toolkit.experiments.programs import updates
-from toolkit.experiments.trial import Taken
+from gilscope.toolkit.experiments.programs import updates
+from gilscope.toolkit.experiments.trial import Taken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolkit.experiments.trial import Trial
+    from gilscope.toolkit.experiments.trial import Trial
 
 SHORT_UPDATES = 100    # of each thread, as in the article
 CHECKED_UPDATES = 20   # the checker judges order, not luck: few are as good as many
@@ -62,7 +62,7 @@ def check(trial: Trial) -> dict[str, float | str]:
     words = [trial.parameters["variant"], str(CHECKED_THREADS), str(CHECKED_UPDATES)]
     try:
         done = subprocess.run(
-            [trial.host, "-P", "-m", "toolkit", "race", "--build", f"measured={sys.executable}", f"--json={report}",
+            [trial.host, "-P", "-m", "gilscope", "race", "--build", f"measured={sys.executable}", f"--json={report}",
              script, *words],
             cwd=trial.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=CHECK_SECONDS,
             check=False,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from toolkit.experiments.programs import countdown
+from gilscope.toolkit.experiments.programs import countdown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolkit.experiments.trial import Taken, Trial
+    from gilscope.toolkit.experiments.trial import Taken, Trial
 
 # Of the main thread, which the others are started from and inherit it from; nanoseconds (proc_pid_timerslack_ns(5)).
 TIMER_SLACK = "/proc/self/timerslack_ns"

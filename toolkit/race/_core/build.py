@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 CHOICE = "GILSCOPE_RACE_CORE"      # "python" or "c": what a user may insist on
-NAME = "toolkit.race._core._core"
+NAME = "gilscope.toolkit.race._core._core"
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -41,7 +41,7 @@ def load(on_compile: Callable[[], object] | None = None) -> ModuleType:
         return loaded
     path = os.path.join(_cache_dir(), "race-core", _key(), "_core.so")
     if not os.path.exists(path):
-        from toolkit.race._core.compiling import compile_core
+        from gilscope.toolkit.race._core.compiling import compile_core
 
         compile_core(_FOLDER, path, on_compile)
     return _load(path)
@@ -54,8 +54,8 @@ def sources() -> list[str]:
 
 def revive(fields: tuple[Any, ...], number: int) -> object:
     """Return the site of a pickled code object: the same one here, or a new one where the process knows it not."""
-    from toolkit.race import registry
-    from toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race import registry
+    from gilscope.toolkit.race.site import SiteInfo
 
     info = SiteInfo(*fields)
     if number >= len(registry.sites) or registry.sites[number] != info:
@@ -82,7 +82,7 @@ def _fnv(text: bytes) -> int:
 
 
 def _cache_dir() -> str:
-    """Return what toolkit.builds.places.cache_dir does, without pathlib."""
+    """Return what gilscope.toolkit.builds.places.cache_dir does, without pathlib."""
     if chosen := os.environ.get("GILSCOPE_CACHE"):
         return os.path.abspath(os.path.expanduser(chosen))
     xdg = os.environ.get("XDG_CACHE_HOME", "")
@@ -99,7 +99,7 @@ def _load(path: str) -> ModuleType:
         exec_dynamic(module)
     except (ImportError, OSError) as error:
         raise UnavailableError(f"the compiled core cannot be loaded: {error}") from error
-    from toolkit.race.core import NO_VALUE
+    from gilscope.toolkit.race.core import NO_VALUE
 
     module.acquaint(NO_VALUE, revive, os.path.dirname(_FOLDER) + os.sep)
     module.__spec__ = spec

@@ -6,23 +6,23 @@ program does into verbs on locations (`detect`, `spans`); `monitor` applies them
 
 from __future__ import annotations
 
-from toolkit.race.pure import calls, items, locks, looks, methods, names, wrapping
-from toolkit.race.pure.clocks import Clock
-from toolkit.race.pure.holding import Holding
-from toolkit.race.pure.marks import Site
-from toolkit.race.pure.monitor import Monitor
+from gilscope.toolkit.race.pure import calls, items, locks, looks, methods, names, wrapping
+from gilscope.toolkit.race.pure.clocks import Clock
+from gilscope.toolkit.race.pure.holding import Holding
+from gilscope.toolkit.race.pure.marks import Site
+from gilscope.toolkit.race.pure.monitor import Monitor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from toolkit.race.core import Conflict, Place
-    from toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race.core import Conflict, Place
+    from gilscope.toolkit.race.site import SiteInfo
 
 
 class PureCore:
-    """Shadow state, clocks and locks of one process; see `toolkit.race.core.Core`."""
+    """Shadow state, clocks and locks of one process; see `gilscope.toolkit.race.core.Core`."""
 
     name = "Python"
 

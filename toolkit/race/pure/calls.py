@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from sys import _getframe
 
-from toolkit.race.pure import detect, getters
-from toolkit.race.pure.names import note_attribute
-from toolkit.race.site import OP_PREFIX
+from gilscope.toolkit.race.pure import detect, getters
+from gilscope.toolkit.race.pure.names import note_attribute
+from gilscope.toolkit.race.site import OP_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from toolkit.race.pure.detect import Verb
-    from toolkit.race.pure.marks import Site
-    from toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.pure.detect import Verb
+    from gilscope.toolkit.race.pure.marks import Site
+    from gilscope.toolkit.race.pure.monitor import Monitor
 
 _DYNAMIC: dict[int, tuple[int, Verb]] = {
     # the builtin's id -> how many arguments it takes at least, and what it does

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-    from toolkit.race.core import Place
+    from gilscope.toolkit.race.core import Place
 
 _DEEPEST = 100     # callers that are kept; a report has no use for more
 OURS = __file__.rpartition("pure")[0]     # the folder of the race checker

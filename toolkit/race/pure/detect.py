@@ -6,17 +6,17 @@ what leaves one thread's hands for another's.  All under the guard.
 
 from __future__ import annotations
 
-from toolkit.race.pure import handoff, spans
-from toolkit.race.site import Flag, Kind
+from gilscope.toolkit.race.pure import handoff, spans
+from gilscope.toolkit.race.site import Flag, Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from toolkit.race.pure.record import Access, Location
-    from toolkit.race.pure.shadow import Shadow
-    from toolkit.race.pure.touch import Touch
+    from gilscope.toolkit.race.pure.record import Access, Location
+    from gilscope.toolkit.race.pure.shadow import Shadow
+    from gilscope.toolkit.race.pure.touch import Touch
 
     Verb = Callable[[Touch, Location], None]
     # A verb, the object it is about, and which part of it: (verb, owner, part, key)

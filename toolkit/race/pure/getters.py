@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import deque
 from sys import _getframe
 
-from toolkit.race.pure import detect, spans
-from toolkit.race.site import Flag
+from gilscope.toolkit.race.pure import detect, spans
+from gilscope.toolkit.race.site import Flag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from toolkit.race.pure.marks import Site
-    from toolkit.race.pure.monitor import Monitor
-    from toolkit.race.pure.touch import Touch
+    from gilscope.toolkit.race.pure.marks import Site
+    from gilscope.toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.pure.touch import Touch
 
 GUARD, VALUE, AUGMENTED, RECHECKED = int(Flag.GUARD), int(Flag.VALUE), int(Flag.AUGMENTED), int(Flag.RECHECKED)
 

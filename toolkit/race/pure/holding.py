@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from toolkit.race.core import Place
-    from toolkit.race.pure.clocks import Clock, ThreadState
-    from toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.core import Place
+    from gilscope.toolkit.race.pure.clocks import Clock, ThreadState
+    from gilscope.toolkit.race.pure.monitor import Monitor
 
 _MOST_ORIGINS = 4096     # locks whose origin is remembered although they may be gone
 

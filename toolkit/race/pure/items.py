@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from sys import _getframe
 
-from toolkit.race.core import NO_VALUE
-from toolkit.race.pure import detect, handoff, ranges, structure
-from toolkit.race.pure.classify import MISSING, family, loaded, lookup
-from toolkit.race.pure.keys import plain
+from gilscope.toolkit.race.core import NO_VALUE
+from gilscope.toolkit.race.pure import detect, handoff, ranges, structure
+from gilscope.toolkit.race.pure.classify import MISSING, family, loaded, lookup
+from gilscope.toolkit.race.pure.keys import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from toolkit.race.pure.detect import Step, Transfer
-    from toolkit.race.pure.marks import Site
-    from toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.pure.detect import Step, Transfer
+    from gilscope.toolkit.race.pure.marks import Site
+    from gilscope.toolkit.race.pure.monitor import Monitor
 
 _identity_hash = object.__hash__
 _identity_eq = object.__eq__

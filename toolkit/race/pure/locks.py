@@ -11,14 +11,14 @@ import _thread
 from itertools import starmap
 from sys import _getframe, modules
 
-from toolkit.race.pure.classify import descends
+from gilscope.toolkit.race.pure.classify import descends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Self
 
-    from toolkit.race.pure.holding import Holding, Record
+    from gilscope.toolkit.race.pure.holding import Holding, Record
 
 _native_lock = _thread.allocate_lock
 _NativeLock = type(_thread.allocate_lock())

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import deque
 from sys import _getframe
 
-from toolkit.race.pure import detect, handoff, structure
-from toolkit.race.pure.classify import family, loaded, one_of
-from toolkit.race.pure.methods import is_queue
-from toolkit.race.pure.ranges import part
+from gilscope.toolkit.race.pure import detect, handoff, structure
+from gilscope.toolkit.race.pure.classify import family, loaded, one_of
+from gilscope.toolkit.race.pure.methods import is_queue
+from gilscope.toolkit.race.pure.ranges import part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from toolkit.race.pure.detect import Step, Transfer
-    from toolkit.race.pure.marks import Site
-    from toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.pure.detect import Step, Transfer
+    from gilscope.toolkit.race.pure.marks import Site
+    from gilscope.toolkit.race.pure.monitor import Monitor
 
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _KEYS, _VALUES, _ITEMS = _VIEWS

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from toolkit.race.site import Flag
+from gilscope.toolkit.race.site import Flag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race.site import SiteInfo
 
 GUARD, DELETE = int(Flag.GUARD), int(Flag.DELETE)
 _REMOVING = ("clear", "discard", "get", "get_nowait", "pop", "popitem", "popleft", "remove")
@@ -47,8 +47,8 @@ class Site:
 
 def revive(fields: tuple[object, ...], number: int) -> Site:
     """Return the site of a pickled code object: the same one here, or a new one where the process knows it not."""
-    from toolkit.race import registry
-    from toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race import registry
+    from gilscope.toolkit.race.site import SiteInfo
 
     info = SiteInfo(*fields)
     if number >= len(registry.sites) or registry.sites[number] != info:

@@ -7,14 +7,14 @@ thread goes on without a note after a while.
 
 from __future__ import annotations
 
-from toolkit.race.core import NO_VALUE
-from toolkit.race.pure import detect, keys, shadow
-from toolkit.race.pure.clocks import Clock, ThreadState
-from toolkit.race.pure.contexts import OURS, Contexts
-from toolkit.race.pure.ranges import Box
-from toolkit.race.pure.threads import Threads
-from toolkit.race.pure.touch import Touch
-from toolkit.race.pure.wrapping import complain, guarded
+from gilscope.toolkit.race.core import NO_VALUE
+from gilscope.toolkit.race.pure import detect, keys, shadow
+from gilscope.toolkit.race.pure.clocks import Clock, ThreadState
+from gilscope.toolkit.race.pure.contexts import OURS, Contexts
+from gilscope.toolkit.race.pure.ranges import Box
+from gilscope.toolkit.race.pure.threads import Threads
+from gilscope.toolkit.race.pure.touch import Touch
+from gilscope.toolkit.race.pure.wrapping import complain, guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from toolkit.race.core import Conflict
-    from toolkit.race.pure.detect import Step, Transfer
-    from toolkit.race.pure.holding import LockRef
-    from toolkit.race.pure.marks import Site
-    from toolkit.race.pure.touch import Found
+    from gilscope.toolkit.race.core import Conflict
+    from gilscope.toolkit.race.pure.detect import Step, Transfer
+    from gilscope.toolkit.race.pure.holding import LockRef
+    from gilscope.toolkit.race.pure.marks import Site
+    from gilscope.toolkit.race.pure.touch import Found
 
 
 class Monitor:

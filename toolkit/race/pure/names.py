@@ -8,10 +8,10 @@ from __future__ import annotations
 from _thread import _local
 from sys import _getframe
 
-from toolkit.race.core import NO_VALUE
-from toolkit.race.pure import detect, getters
-from toolkit.race.pure.classify import MISSING, attribute, descends, lookup, runs_code, value_of
-from toolkit.race.site import Flag
+from gilscope.toolkit.race.core import NO_VALUE
+from gilscope.toolkit.race.pure import detect, getters
+from gilscope.toolkit.race.pure.classify import MISSING, attribute, descends, lookup, runs_code, value_of
+from gilscope.toolkit.race.site import Flag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from toolkit.race.pure.detect import Step, Verb
-    from toolkit.race.pure.marks import Site
-    from toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.pure.detect import Step, Verb
+    from gilscope.toolkit.race.pure.marks import Site
+    from gilscope.toolkit.race.pure.monitor import Monitor
 
 DELETE = int(Flag.DELETE)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolkit.race.pure.classify import descends, loaded
+from gilscope.toolkit.race.pure.classify import descends, loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from toolkit.race.core import RawAccess
-    from toolkit.race.pure.clocks import Clock, Opened
-    from toolkit.race.pure.shadow import Shadow
+    from gilscope.toolkit.race.core import RawAccess
+    from gilscope.toolkit.race.pure.clocks import Clock, Opened
+    from gilscope.toolkit.race.pure.shadow import Shadow
 
 TOLD_LOCKS = 3      # innermost locks that a report names
 

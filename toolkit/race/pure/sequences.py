@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from toolkit.race.pure import handoff, structure
+from gilscope.toolkit.race.pure import handoff, structure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from toolkit.race.pure.detect import Transfer
-    from toolkit.race.pure.items import Items
-    from toolkit.race.pure.shadow import Shadow
-    from toolkit.race.pure.touch import Touch
+    from gilscope.toolkit.race.pure.detect import Transfer
+    from gilscope.toolkit.race.pure.items import Items
+    from gilscope.toolkit.race.pure.shadow import Shadow
+    from gilscope.toolkit.race.pure.touch import Touch
 
     Taken = Callable[[Touch, Shadow, Sequence[Any]], None]
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.pure.monitor import Monitor
 
 _MISSING: Any = object()
 _COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__text_signature__")

@@ -9,17 +9,17 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from toolkit.race.rewrite.flow import analyse
-from toolkit.race.rewrite.functions import Rewriter
-from toolkit.race.rewrite.prune import Pruned
-from toolkit.race.rewrite.sites import Sites, Text, read_notes
-from toolkit.race.rewrite.summary import Summary
-from toolkit.race.scopes import Table
+from gilscope.toolkit.race.rewrite.flow import analyse
+from gilscope.toolkit.race.rewrite.functions import Rewriter
+from gilscope.toolkit.race.rewrite.prune import Pruned
+from gilscope.toolkit.race.rewrite.sites import Sites, Text, read_notes
+from gilscope.toolkit.race.rewrite.summary import Summary
+from gilscope.toolkit.race.scopes import Table
 
 if TYPE_CHECKING:
     from types import CodeType
 
-    from toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race.site import SiteInfo
 
 __all__ = ["compile_rewritten", "rewrite"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeGuard
 
-from toolkit.race.rewrite.names import INITIALIZERS, LITERALS
-from toolkit.race.rewrite.sites import Role, Sites, call
-from toolkit.race.scopes import FUNCTIONS, Scope, Table, Variable, mangle
-from toolkit.race.site import CELLS, Flag
+from gilscope.toolkit.race.rewrite.names import INITIALIZERS, LITERALS
+from gilscope.toolkit.race.rewrite.sites import Role, Sites, call
+from gilscope.toolkit.race.scopes import FUNCTIONS, Scope, Table, Variable, mangle
+from gilscope.toolkit.race.site import CELLS, Flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.race.rewrite.prune import Pruned
+    from gilscope.toolkit.race.rewrite.prune import Pruned
 
 _ENTERED = (*FUNCTIONS, ast.ClassDef)
 _CONSTANT_KINDS = (ast.UAdd, ast.USub, ast.Invert, ast.Not)

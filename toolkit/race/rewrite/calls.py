@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from toolkit.race.rewrite import names
-from toolkit.race.rewrite.places import PLACES, Places
-from toolkit.race.rewrite.sites import Role, call
-from toolkit.race.site import CONTAINER_METHODS, Flag
+from gilscope.toolkit.race.rewrite import names
+from gilscope.toolkit.race.rewrite.places import PLACES, Places
+from gilscope.toolkit.race.rewrite.sites import Role, call
+from gilscope.toolkit.race.site import CONTAINER_METHODS, Flag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.race.scopes import Scope
+    from gilscope.toolkit.race.scopes import Scope
 
 
 class Calls(Places):

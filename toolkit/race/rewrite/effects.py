@@ -6,17 +6,17 @@ import ast
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from toolkit.race.rewrite.locations import Paths, Place, Read
-from toolkit.race.rewrite.names import UNREPEATABLE
-from toolkit.race.rewrite.sites import Role
-from toolkit.race.scopes import mangle
+from gilscope.toolkit.race.rewrite.locations import Paths, Place, Read
+from gilscope.toolkit.race.rewrite.names import UNREPEATABLE
+from gilscope.toolkit.race.rewrite.sites import Role
+from gilscope.toolkit.race.scopes import mangle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from toolkit.race.rewrite.spans import Spans
-    from toolkit.race.rewrite.summary import Summary
-    from toolkit.race.scopes import Scope, Table
+    from gilscope.toolkit.race.rewrite.spans import Spans
+    from gilscope.toolkit.race.rewrite.summary import Summary
+    from gilscope.toolkit.race.scopes import Scope, Table
 
 Reads = frozenset[Read]
 NOTHING: Reads = frozenset()

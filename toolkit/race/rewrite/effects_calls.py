@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from toolkit.race.rewrite import locations
-from toolkit.race.rewrite.effects import NOTHING, Effects, Reads
-from toolkit.race.rewrite.locations import Place, Read
-from toolkit.race.rewrite.names import DYNAMIC, REWRITING, SNAPSHOTS
-from toolkit.race.rewrite.sites import Role
+from gilscope.toolkit.race.rewrite import locations
+from gilscope.toolkit.race.rewrite.effects import NOTHING, Effects, Reads
+from gilscope.toolkit.race.rewrite.locations import Place, Read
+from gilscope.toolkit.race.rewrite.names import DYNAMIC, REWRITING, SNAPSHOTS
+from gilscope.toolkit.race.rewrite.sites import Role
 
 
 class CallEffects(Effects):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from toolkit.race.rewrite import names
-from toolkit.race.rewrite.calls import Calls
-from toolkit.race.rewrite.places import PLACES
-from toolkit.race.rewrite.sites import Role, call
-from toolkit.race.site import Flag
+from gilscope.toolkit.race.rewrite import names
+from gilscope.toolkit.race.rewrite.calls import Calls
+from gilscope.toolkit.race.rewrite.places import PLACES
+from gilscope.toolkit.race.rewrite.sites import Role, call
+from gilscope.toolkit.race.site import Flag
 
 if TYPE_CHECKING:
-    from toolkit.race.scopes import Scope
+    from gilscope.toolkit.race.scopes import Scope
 
 
 class Expressions(Calls):

@@ -5,21 +5,21 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from toolkit.race.rewrite.effects import NOTHING, Reads
-from toolkit.race.rewrite.effects_calls import CallEffects
-from toolkit.race.rewrite.endings import exits, failing, is_reset
-from toolkit.race.rewrite.locations import Place, Read
-from toolkit.race.rewrite.names import SNAPSHOTS, UNREPEATABLE
-from toolkit.race.rewrite.sites import Plan, Role
-from toolkit.race.rewrite.spans import Spans
-from toolkit.race.scopes import FUNCTIONS
-from toolkit.race.site import Flag
+from gilscope.toolkit.race.rewrite.effects import NOTHING, Reads
+from gilscope.toolkit.race.rewrite.effects_calls import CallEffects
+from gilscope.toolkit.race.rewrite.endings import exits, failing, is_reset
+from gilscope.toolkit.race.rewrite.locations import Place, Read
+from gilscope.toolkit.race.rewrite.names import SNAPSHOTS, UNREPEATABLE
+from gilscope.toolkit.race.rewrite.sites import Plan, Role
+from gilscope.toolkit.race.rewrite.spans import Spans
+from gilscope.toolkit.race.scopes import FUNCTIONS
+from gilscope.toolkit.race.site import Flag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.race.rewrite.summary import Summary
-    from toolkit.race.scopes import Table
+    from gilscope.toolkit.race.rewrite.summary import Summary
+    from gilscope.toolkit.race.scopes import Table
 
 _LOOPS_TWICE = 2          # nested deeper, a loop's body is followed once
 

@@ -6,9 +6,9 @@ import ast
 import sys
 from typing import TYPE_CHECKING
 
-from toolkit.race.rewrite.sites import Role, call, statement
-from toolkit.race.rewrite.statements import Statements
-from toolkit.race.site import CELLS
+from gilscope.toolkit.race.rewrite.sites import Role, call, statement
+from gilscope.toolkit.race.rewrite.statements import Statements
+from gilscope.toolkit.race.site import CELLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from toolkit.race.rewrite.sites import Role
+    from gilscope.toolkit.race.rewrite.sites import Role
 
 
 class Place(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from toolkit.race.rewrite.base import Base
-from toolkit.race.rewrite.sites import Role, call
-from toolkit.race.site import Flag
+from gilscope.toolkit.race.rewrite.base import Base
+from gilscope.toolkit.race.rewrite.sites import Role, call
+from gilscope.toolkit.race.site import Flag
 
 PLACES = (ast.Name, ast.Attribute, ast.Subscript)
 

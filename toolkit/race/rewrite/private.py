@@ -6,12 +6,12 @@ import ast
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from toolkit.race.rewrite.names import VIEWS
-from toolkit.race.site import CONTAINER_METHODS
+from gilscope.toolkit.race.rewrite.names import VIEWS
+from gilscope.toolkit.race.site import CONTAINER_METHODS
 
 if TYPE_CHECKING:
-    from toolkit.race.rewrite.summary import Summary
-    from toolkit.race.scopes import Scope, Table, Variable
+    from gilscope.toolkit.race.rewrite.summary import Summary
+    from gilscope.toolkit.race.scopes import Scope, Table, Variable
 
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 _MAKERS = frozenset({"list", "dict", "set", "sorted", "bytearray"})

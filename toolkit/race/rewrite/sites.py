@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolkit.race.site import MARKER, OP_PREFIX, Flag, SiteInfo
+from gilscope.toolkit.race.site import MARKER, OP_PREFIX, Flag, SiteInfo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from toolkit.race.site import Flag
+from gilscope.toolkit.race.site import Flag
 
 if TYPE_CHECKING:
-    from toolkit.race.rewrite.effects import Effects, Reads
-    from toolkit.race.rewrite.locations import Place, Read
-    from toolkit.race.rewrite.sites import Plan, Role
-    from toolkit.race.rewrite.summary import Summary
+    from gilscope.toolkit.race.rewrite.effects import Effects, Reads
+    from gilscope.toolkit.race.rewrite.locations import Place, Read
+    from gilscope.toolkit.race.rewrite.sites import Plan, Role
+    from gilscope.toolkit.race.rewrite.summary import Summary
 
 
 class Spans:

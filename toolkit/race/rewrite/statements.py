@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from toolkit.race.rewrite.expressions import Expressions
-from toolkit.race.rewrite.sites import Role, call, statement
-from toolkit.race.site import Flag
+from gilscope.toolkit.race.rewrite.expressions import Expressions
+from gilscope.toolkit.race.rewrite.sites import Role, call, statement
+from gilscope.toolkit.race.site import Flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from toolkit.race.rewrite.locations import MUTATORS, SIZE_READS
-from toolkit.race.rewrite.names import REWRITING, VIEWS
-from toolkit.race.scopes import mangle
+from gilscope.toolkit.race.rewrite.locations import MUTATORS, SIZE_READS
+from gilscope.toolkit.race.rewrite.names import REWRITING, VIEWS
+from gilscope.toolkit.race.scopes import mangle
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

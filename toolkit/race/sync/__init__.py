@@ -11,17 +11,17 @@ import _thread
 import os
 import sys
 
-from toolkit.race.sync.later import Later
-from toolkit.race.sync.layer import Layer
-from toolkit.race.sync.threads import Threads
+from gilscope.toolkit.race.sync.later import Later
+from gilscope.toolkit.race.sync.layer import Layer
+from gilscope.toolkit.race.sync.threads import Threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from toolkit.race.core import Core, Place
-    from toolkit.race.sync.asyncio_ import Loops
+    from gilscope.toolkit.race.core import Core, Place
+    from gilscope.toolkit.race.sync.asyncio_ import Loops
 
 _live: Layer | None = None             # the one whose patches are in place
 _at_fork: set[str] = set()             # what is registered already
@@ -69,25 +69,25 @@ def patches(layer: Layer, threads: Threads) -> dict[str, Callable[[Any], None]]:
     """Return what to do with each module; the code for it is imported when it is."""
 
     def threading(module: Any) -> None:
-        from toolkit.race.sync import primitives
+        from gilscope.toolkit.race.sync import primitives
         threads.patch_threading(module)
         primitives.patch(layer, threads, module)
         at_fork("threading", after_in_child=quieten_in_child)
 
     def queue(module: Any) -> None:
-        from toolkit.race.sync.queues import Queues
+        from gilscope.toolkit.race.sync.queues import Queues
         Queues(layer).patch(module)
 
     def futures(module: Any) -> None:
-        from toolkit.race.sync.futures import Futures
+        from gilscope.toolkit.race.sync.futures import Futures
         Futures(layer).patch(module)
 
     def executors(module: Any) -> None:
-        from toolkit.race.sync.executors import Executors
+        from gilscope.toolkit.race.sync.executors import Executors
         Executors(layer, threads).patch(module)
 
     def signal(module: Any) -> None:
-        from toolkit.race.sync.signals import Signals
+        from gilscope.toolkit.race.sync.signals import Signals
         Signals(layer).patch(module)
 
     return {"threading": threading, "queue": queue, "concurrent.futures._base": futures,
@@ -100,7 +100,7 @@ def asyncio_patches(layer: Layer) -> dict[str, Callable[[Any], None]]:
     loops: list[Loops] = []      # one for both modules
 
     def both() -> Loops:
-        from toolkit.race.sync.asyncio_ import Loops
+        from gilscope.toolkit.race.sync.asyncio_ import Loops
         if not loops:
             loops.append(Loops(layer))
         return loops[0]
@@ -113,11 +113,11 @@ def library_patches(layer: Layer) -> dict[str, Callable[[Any], None]]:
     """Return what to do with modules that have locks of their own."""
 
     def logging(module: Any) -> None:
-        from toolkit.race.sync.library import Logging
+        from gilscope.toolkit.race.sync.library import Logging
         Logging(layer).patch(module)
 
     def quieten(module: Any) -> None:
-        from toolkit.race.sync import library
+        from gilscope.toolkit.race.sync import library
         library.quieten_module(layer, module)
 
     return {"logging": logging, "_strptime": quieten, "tempfile": quieten}

@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from toolkit.race.core import Core
-    from toolkit.race.sync.layer import Layer
+    from gilscope.toolkit.race.core import Core
+    from gilscope.toolkit.race.sync.layer import Layer
 
 
 class Loops:

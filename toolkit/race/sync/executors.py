@@ -11,17 +11,17 @@ from __future__ import annotations
 import sys
 from _thread import get_ident
 
-from toolkit.race.sync.layer import Attached, like
-from toolkit.race.sync.threads import OURS, Chain
+from gilscope.toolkit.race.sync.layer import Attached, like
+from gilscope.toolkit.race.sync.threads import OURS, Chain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from toolkit.race.core import Core
-    from toolkit.race.sync.layer import Layer
-    from toolkit.race.sync.threads import Threads
+    from gilscope.toolkit.race.core import Core
+    from gilscope.toolkit.race.sync.layer import Layer
+    from gilscope.toolkit.race.sync.threads import Threads
 
 OWN_THREADS = 512            # tasks that are threads of their own, in a process: each makes the core's clocks longer
 OWN_THREADS_A_WORKER = 16    # and of one worker; luck plays no role in what the seventeenth shows

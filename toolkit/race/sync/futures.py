@@ -9,15 +9,15 @@ import sys
 from _thread import get_ident
 from types import FunctionType
 
-from toolkit.race.sync.layer import like
+from gilscope.toolkit.race.sync.layer import like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from toolkit.race.core import Core
-    from toolkit.race.sync.layer import Layer
+    from gilscope.toolkit.race.core import Core
+    from gilscope.toolkit.race.sync.layer import Layer
 
 PENDING = ("PENDING", "RUNNING")     # states in which a future orders nothing yet
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from toolkit.race.core import Core
+    from gilscope.toolkit.race.core import Core
 
     Hook = Callable[..., Any] | None
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from toolkit.race.sync.quiet import Quiet, quieten
+from gilscope.toolkit.race.sync.quiet import Quiet, quieten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from toolkit.race.sync.layer import Layer
+    from gilscope.toolkit.race.sync.layer import Layer
 
 INSTALLED = ("site-packages", "dist-packages")
 

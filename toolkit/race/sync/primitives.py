@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from _thread import get_ident
 
-from toolkit.race.sync.layer import Attached, allocate_lock
+from gilscope.toolkit.race.sync.layer import Attached, allocate_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from toolkit.race.core import Core
-    from toolkit.race.sync.layer import Layer
-    from toolkit.race.sync.threads import Threads
+    from gilscope.toolkit.race.core import Core
+    from gilscope.toolkit.race.sync.layer import Layer
+    from gilscope.toolkit.race.sync.threads import Threads
 
 MOST_PERMITS = 65_536    # a semaphore of more bounds nothing, and a clock per permit would cost memory
 

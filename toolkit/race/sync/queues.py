@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from toolkit.race.sync.layer import Attached
+from gilscope.toolkit.race.sync.layer import Attached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from toolkit.race.core import Core
-    from toolkit.race.sync.layer import Layer
+    from gilscope.toolkit.race.core import Core
+    from gilscope.toolkit.race.sync.layer import Layer
 
 RECENT = 32           # clocks of the last puts, for an item whose own clock cannot be told
 INNER = ("_init", "_qsize", "_put", "_get")      # what subclasses of Queue override

@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from toolkit.race.core import Core
-    from toolkit.race.sync.layer import Layer
+    from gilscope.toolkit.race.core import Core
+    from gilscope.toolkit.race.sync.layer import Layer
 
 
 class Quiet:

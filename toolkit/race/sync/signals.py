@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from toolkit.race.sync.layer import like
+from gilscope.toolkit.race.sync.layer import like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from toolkit.race.sync.layer import Layer
+    from gilscope.toolkit.race.sync.layer import Layer
 
 
 class Signals:

@@ -6,8 +6,8 @@ import sys
 from _thread import get_ident
 from _weakref import ref
 
-from toolkit.race.sync.layer import Attached
-from toolkit.race.sync.quiet import quieten
+from gilscope.toolkit.race.sync.layer import Attached
+from gilscope.toolkit.race.sync.quiet import quieten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from types import FrameType, ModuleType
     from typing import Any
 
-    from toolkit.race.core import Place
-    from toolkit.race.sync.layer import Layer
+    from gilscope.toolkit.race.core import Place
+    from gilscope.toolkit.race.sync.layer import Layer
 
     Line = tuple[Any, int]      # a code object and the line it was at
 

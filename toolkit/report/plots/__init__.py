@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from toolkit.report.figure import BarFigure, HeatFigure, HistogramFigure, LineFigure, TimelineFigure
+from gilscope.toolkit.report.figure import BarFigure, HeatFigure, HistogramFigure, LineFigure, TimelineFigure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from toolkit.report.figure import Figure
-    from toolkit.report.plots.sheet import Sheet
+    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.report.plots.sheet import Sheet
 
 
 def unavailable() -> str | None:
@@ -38,7 +38,7 @@ def draw(figure: Figure, folder: Path) -> tuple[Path, Path]:
         ImportError: matplotlib is missing; ask `unavailable` first.
         ValueError: `figure` has no panels.
     """
-    from toolkit.report.plots import style
+    from gilscope.toolkit.report.plots import style
 
     folder.mkdir(parents=True, exist_ok=True)
     with style.settings(figure.name):
@@ -56,7 +56,7 @@ def compose(figure: Figure) -> Sheet:
     Raises:
         ValueError: `figure` has no panels.
     """
-    from toolkit.report.plots import bars, heats, histograms, lines, timelines
+    from gilscope.toolkit.report.plots import bars, heats, histograms, lines, timelines
 
     if not figure.panels:
         raise ValueError(f"figure {figure.name!r} has no panels")

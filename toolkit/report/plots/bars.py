@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.patches import Patch
 
-from toolkit.report.plots.frame import Scale, fit_categories, say_empty, set_title, widest_word
-from toolkit.report.plots.lines import MISSING, add_cross, cross_handle, has_interval
-from toolkit.report.plots.palette import TEXT, Look, looks
-from toolkit.report.plots.rules import add_rules, head_room
-from toolkit.report.plots.sheet import Sheet, column_count, mark_count, row_height
-from toolkit.report.plots.style import WIDTH
-from toolkit.report.plots.ticks import drawable
+from gilscope.toolkit.report.plots.frame import Scale, fit_categories, say_empty, set_title, widest_word
+from gilscope.toolkit.report.plots.lines import MISSING, add_cross, cross_handle, has_interval
+from gilscope.toolkit.report.plots.palette import TEXT, Look, looks
+from gilscope.toolkit.report.plots.rules import add_rules, head_room
+from gilscope.toolkit.report.plots.sheet import Sheet, column_count, mark_count, row_height
+from gilscope.toolkit.report.plots.style import WIDTH
+from gilscope.toolkit.report.plots.ticks import drawable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from toolkit.report.figure import BarFigure, BarPanel, Series
+    from gilscope.toolkit.report.figure import BarFigure, BarPanel, Series
 
 GROUP = 0.82    # share of a category's place that its bars take
 WIDEST = 64     # pixels; a wider bar is a wall

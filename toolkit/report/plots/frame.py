@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
-from toolkit.report.plots.palette import FAINT
-from toolkit.report.plots.style import AXIS, LEGEND, PANEL, TICK, points
-from toolkit.report.plots.ticks import is_power_of_ten, limits, marks
+from gilscope.toolkit.report.plots.palette import FAINT
+from gilscope.toolkit.report.plots.style import AXIS, LEGEND, PANEL, TICK, points
+from gilscope.toolkit.report.plots.ticks import is_power_of_ten, limits, marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolkit.report.figure import Axis
-    from toolkit.report.plots.sheet import Sheet
+    from gilscope.toolkit.report.figure import Axis
+    from gilscope.toolkit.report.plots.sheet import Sheet
 
 MOST_SUBDIVIDED = 1e5   # a logarithmic axis over more than that gets no marks between its powers of ten
 

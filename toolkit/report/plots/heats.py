@@ -10,15 +10,15 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize, to_hex
 from matplotlib.patches import Rectangle
 
-from toolkit.report.figure import Axis
-from toolkit.report.plots.frame import fit_categories, set_title, thin_marks, widest_word
-from toolkit.report.plots.palette import FRAME, TEXT, luminance
-from toolkit.report.plots.sheet import PAD, Sheet, column_count
-from toolkit.report.plots.style import AXIS, TICK, WIDTH, points
-from toolkit.report.plots.ticks import marks
+from gilscope.toolkit.report.figure import Axis
+from gilscope.toolkit.report.plots.frame import fit_categories, set_title, thin_marks, widest_word
+from gilscope.toolkit.report.plots.palette import FRAME, TEXT, luminance
+from gilscope.toolkit.report.plots.sheet import PAD, Sheet, column_count
+from gilscope.toolkit.report.plots.style import AXIS, TICK, WIDTH, points
+from gilscope.toolkit.report.plots.ticks import marks
 
 if TYPE_CHECKING:
-    from toolkit.report.figure import HeatFigure, HeatPanel
+    from gilscope.toolkit.report.figure import HeatFigure, HeatPanel
 
 # Nunez, Anderton & Renslow (2018): even steps for the eye, also a colour-blind one; its brightness rises throughout.
 COLOURS = "cividis"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.report.plots.frame import Scale, room_for_marks, say_empty, set_title, thin_marks
-from toolkit.report.plots.palette import COLOURS
-from toolkit.report.plots.rules import add_rules, head_room
-from toolkit.report.plots.sheet import Sheet, column_count, mark_count, row_height
+from gilscope.toolkit.report.plots.frame import Scale, room_for_marks, say_empty, set_title, thin_marks
+from gilscope.toolkit.report.plots.palette import COLOURS
+from gilscope.toolkit.report.plots.rules import add_rules, head_room
+from gilscope.toolkit.report.plots.sheet import Sheet, column_count, mark_count, row_height
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.report.figure import HistogramFigure, HistogramPanel
+    from gilscope.toolkit.report.figure import HistogramFigure, HistogramPanel
 
 
 def compose(figure: HistogramFigure) -> Sheet:

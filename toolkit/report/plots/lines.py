@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
-from toolkit.report.plots.frame import Scale, room_for_marks, say_empty, set_title, thin_marks
-from toolkit.report.plots.palette import FAINT, Look, looks
-from toolkit.report.plots.rules import add_rules, head_room
-from toolkit.report.plots.sheet import Sheet, column_count, mark_count, row_height
-from toolkit.report.plots.ticks import drawable
+from gilscope.toolkit.report.plots.frame import Scale, room_for_marks, say_empty, set_title, thin_marks
+from gilscope.toolkit.report.plots.palette import FAINT, Look, looks
+from gilscope.toolkit.report.plots.rules import add_rules, head_room
+from gilscope.toolkit.report.plots.sheet import Sheet, column_count, mark_count, row_height
+from gilscope.toolkit.report.plots.ticks import drawable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from toolkit.report.figure import LineFigure, LinePanel, Series
+    from gilscope.toolkit.report.figure import LineFigure, LinePanel, Series
 
 MOST_BARS = 14   # a line of more values than that has its intervals as a band
 MISSING = "no value"

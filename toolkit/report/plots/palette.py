@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from toolkit.report.figure import Series
+    from gilscope.toolkit.report.figure import Series
 
 # Okabe & Ito (2008), "Color Universal Design", https://jfly.uni-koeln.de/color/; the darkest and most different first.
 # Their black is left to text and frames; yellow comes last, as lines of it are hard to see on white.

@@ -6,15 +6,15 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from toolkit.report.plots.palette import FAINT
-from toolkit.report.plots.style import DPI, NOTE, points
+from gilscope.toolkit.report.plots.palette import FAINT
+from gilscope.toolkit.report.plots.style import DPI, NOTE, points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.report.figure import Rule
-    from toolkit.report.plots.frame import Scale
-    from toolkit.report.plots.sheet import Sheet
+    from gilscope.toolkit.report.figure import Rule
+    from gilscope.toolkit.report.plots.frame import Scale
+    from gilscope.toolkit.report.plots.sheet import Sheet
 
 LINE = {"color": FAINT, "linewidth": 1.1, "linestyle": (0, (4, 2)), "zorder": 1.5, "gid": "rule"}
 LABEL = {"fontsize": points(NOTE), "color": FAINT, "zorder": 5,

@@ -12,8 +12,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 
-from toolkit.report.plots.palette import FAINT
-from toolkit.report.plots.style import DPI, LEGEND, NOTE, TITLE, WIDTH, points
+from gilscope.toolkit.report.plots.palette import FAINT
+from gilscope.toolkit.report.plots.style import DPI, LEGEND, NOTE, TITLE, WIDTH, points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

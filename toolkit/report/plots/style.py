@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib import style
 
-from toolkit.report.plots.palette import FRAME, GRID, TEXT
+from gilscope.toolkit.report.plots.palette import FRAME, GRID, TEXT
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

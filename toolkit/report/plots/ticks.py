@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolkit.report.figure import Axis
+    from gilscope.toolkit.report.figure import Axis
 
 FEW = 10          # so many different places or fewer: each gets its mark
 MANY_DECADES = 3  # from here on a mark per decade is enough

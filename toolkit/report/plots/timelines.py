@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 
-from toolkit.report.plots.frame import Scale, say_empty, set_title, thin_marks
-from toolkit.report.plots.palette import FRAME, TEXT, Look, nth_look
-from toolkit.report.plots.sheet import Sheet
-from toolkit.report.plots.style import LEGEND, TICK, points
+from gilscope.toolkit.report.plots.frame import Scale, say_empty, set_title, thin_marks
+from gilscope.toolkit.report.plots.palette import FRAME, TEXT, Look, nth_look
+from gilscope.toolkit.report.plots.sheet import Sheet
+from gilscope.toolkit.report.plots.style import LEGEND, TICK, points
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolkit.report.figure import Lane, TimelineFigure, TimelinePanel
+    from gilscope.toolkit.report.figure import Lane, TimelineFigure, TimelinePanel
 
 LANE = 34           # pixels
 NAMES = 150         # pixels that the lanes' names may take
