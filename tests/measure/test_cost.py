@@ -56,9 +56,10 @@ def test_memory_is_that_of_all_processes(runner, tmp_path, truth, monkeypatch, p
     answer = measure(make_spec(tmp_path, user, runner=runner, workers=2), python)
     assert answer.kind == "measured", answer.output
     rows = json.loads(truth.read_text())
-    # A peak never falls.  What other processes share with these changes meanwhile, by far less than a worker holds.
+    # What other processes share with these changes meanwhile, by far less than a worker holds.  Nor is the peak exact:
+    # the kernel counts pages per core and adds them up roughly (percpu_counter, since Linux 6.2).
     resident, proportional = (sum(row[name] for row in rows.values()) for name in ("rss", "pss"))
-    assert resident <= answer.fields["rss_bytes"] < resident + HOARD / 2
+    assert answer.fields["rss_bytes"] == pytest.approx(resident, abs=HOARD / 2)
     assert answer.fields["pss_bytes"] == pytest.approx(proportional, abs=HOARD / 2)
     assert answer.fields["pss_bytes"] > 2 * HOARD
 
