@@ -101,6 +101,26 @@ def test_the_newest_release_comes_first_and_old_or_free_threaded_pythons_never(t
     assert [Path(path).name for path, _ in bootstrap.suitable_pythons()] == ["c", "a", "b"]
 
 
+@pytest.mark.parametrize(("versions", "tried"), [
+    (("3.14.2", "3.14.0", "3.13.1", "3.12.3"), ["3.12.3", "3.13.1"]),
+    (("3.14.2", "3.13.1", "3.15.0rc1"), ["3.13.1"]),   # a pre-release stands last, and is not old
+])
+def test_the_oldest_is_older_than_the_newest(checkout, monkeypatch, versions, tried):
+    monkeypatch.setattr(bootstrap, "suitable_pythons", lambda: iter([(f"/{each}", each) for each in versions]))
+    setup = bootstrap.Setup(checkout, [], oldest=True)
+    assert setup.venv.name == ".venv-oldest"
+    assert [version for _, version in setup._pythons()] == tried
+
+
+def test_one_version_alone_is_no_failure(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path))
+    monkeypatch.setattr(bootstrap, "suitable_pythons", lambda: iter([("/a", "3.14.2"), ("/b", "3.14.1")]))
+    monkeypatch.setattr(bootstrap.Setup, "is_done", lambda _: False)
+    monkeypatch.setattr(bootstrap.Setup, "_is_usable", lambda _: False)
+    assert bootstrap.main(["--groups", "test", "--oldest"]) == 0
+    assert "no CPython older than 3.14.2" in capsys.readouterr().err
+
+
 def test_pythons_are_looked_for_where_tools_install_them(tmp_path, monkeypatch):
     for name, folder in (("PYENV_ROOT", "pyenv"), ("UV_PYTHON_INSTALL_DIR", "uv"), ("GILSCOPE_DATA", "data")):
         monkeypatch.setenv(name, str(tmp_path / folder))

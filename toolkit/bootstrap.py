@@ -49,10 +49,11 @@ print("\\n".join(dict.fromkeys(text for name in sys.argv[1:] for text in expand(
 class Setup:
     """One set-up of one project folder."""
 
-    def __init__(self, root: Path, groups: Sequence[str]) -> None:
+    def __init__(self, root: Path, groups: Sequence[str], *, oldest: bool = False) -> None:
         self.root = root
         self.groups = sorted(set(groups))
-        self.venv = root / ".venv"
+        self.oldest = oldest
+        self.venv = root / (".venv-oldest" if oldest else ".venv")
         self.python = self.venv / "bin" / "python"
         self.wanted = hashlib.sha256((root / "pyproject.toml").read_bytes()).hexdigest()
         digest = hashlib.sha256(os.fsencode(self.venv)).hexdigest()[:12]
@@ -83,8 +84,8 @@ class Setup:
 
     def _make_and_install(self) -> None:
         problems = []
-        for python, version in suitable_pythons():
-            say(f"making .venv with CPython {version} ({python})")
+        for python, version in self._pythons():
+            say(f"making {self.venv.name} with CPython {version} ({python})")
             try:
                 self._create(python)
                 self._install()
@@ -95,6 +96,17 @@ class Setup:
             else:
                 return
         raise BuildError("no environment could be made:\n" + "\n".join(problems))
+
+    def _pythons(self) -> list[tuple[str, str]]:
+        """Return the Pythons to try in turn; for the oldest one, none that is as new as the newest."""
+        found = list(suitable_pythons())
+        if not self.oldest:
+            return found
+        newest = numbers(found[0][1])[:2]
+        older = [each for each in reversed(found) if numbers(each[1])[:2] < newest]
+        if not older:
+            raise NothingOlderError(f"no CPython older than {found[0][1]} at hand that could run it, too")
+        return older
 
     def _create(self, python: str) -> None:
         shutil.rmtree(str(self.venv), ignore_errors=True)
@@ -108,7 +120,7 @@ class Setup:
 
     def _install(self) -> None:
         groups = sorted({*self.groups, *self._groups_installed()})
-        say(f"installing gilscope{' and ' + ', '.join(groups) if groups else ''} into .venv")
+        say(f"installing gilscope{' and ' + ', '.join(groups) if groups else ''} into {self.venv.name}")
         asked = subprocess.run([str(self.python), "-c", GROUPS, *groups], cwd=str(self.root), check=False,
                                capture_output=True, text=True)
         if asked.returncode:
@@ -142,6 +154,10 @@ class Setup:
         if self.venv.exists() and not (self.venv / STAMP).exists():
             raise BuildError(f"{self.venv} was not made by this set-up and has no CPython 3.12 or newer with pip; "
                              "move it away or remove it")
+
+
+class NothingOlderError(ToolkitError):
+    """There is one version of Python alone."""
 
 
 def suitable_pythons() -> Iterator[tuple[str, str]]:
@@ -267,12 +283,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--groups", default="dev", metavar="NAMES",
                         help="Dependency groups of pyproject.toml to install, with commas; '' for none "
                              "(default: %(default)s).")
+    parser.add_argument("--oldest", action="store_true",
+                        help="Make .venv-oldest with the oldest CPython 3.12+ at hand, to test with that, too; nothing "
+                             "is made where there is none older than the newest.")
     args = parser.parse_args(argv)
-    setup = Setup(ROOT, [name for name in args.groups.split(",") if name])
+    setup = Setup(ROOT, [name for name in args.groups.split(",") if name], oldest=args.oldest)
     try:
         if not setup.is_done():
             setup.run()
             say(f"done; `{setup.venv}/bin/gilscope` is the command")
+    except NothingOlderError as reason:
+        say(str(reason))
     except ToolkitError as error:
         say(str(error))
         return error.exit_code
