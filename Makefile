@@ -15,13 +15,14 @@ OTHER_BUILDS = $(VENV)/gilscope builds --json | $(VENV)/python -c 'import json, 
 	"{label}={executable}".format(**build) for build in json.load(sys.stdin)["builds"] \
 	if re.fullmatch(r"3\.\d+t?", build["label"])))'
 
-.PHONY: help setup pair test bench lint type clean
+.PHONY: help setup pair test bench docs lint type clean
 
 help:
 	@echo 'make bench [ARGS=...]  set up, get a pair of builds if there is none, measure (gilscope run --quick)'
 	@echo 'make test [ARGS=...]   set up, run the tests on every build at hand'
 	@echo 'make setup             make .venv with everything a developer needs'
 	@echo 'make pair              get a GIL and a free-threaded build of one source, if there is none'
+	@echo 'make docs              docs/ as a site in docs/_build/html; every warning is an error'
 	@echo 'make lint              ruff'
 	@echo 'make type              mypy'
 	@echo 'make clean             remove .venv and what tools left; builds and results stay'
@@ -43,6 +44,11 @@ test:
 bench: pair
 	$(VENV)/gilscope run --quick $(ARGS)
 
+docs:
+	@$(BOOTSTRAP) docs
+	$(VENV)/sphinx-build --builder html --nitpicky --fail-on-warning --fresh-env --quiet docs docs/_build/html
+	@echo 'the site is docs/_build/html/index.html'
+
 lint:
 	@$(BOOTSTRAP) lint
 	$(VENV)/ruff check .
@@ -52,5 +58,5 @@ type:
 	$(VENV)/mypy
 
 clean:
-	rm -rf .venv .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist
+	rm -rf .venv .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist docs/_build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

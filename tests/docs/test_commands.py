@@ -1,0 +1,153 @@
+"""Every command of README, CONTRIBUTING and docs: parsed all, and run unless its page says "only parsed" and why.
+
+Run with less effort where it would measure for long: README's `gilscope run` for one round, those of docs as a dry run.
+"""
+
+import configparser
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs import parsing
+from tests.docs.pages import INLINE, PAGES, README, ROOT, Command, all_commands, blocks, modules, prose
+
+ALL = all_commands()
+RUN = [each for each in ALL if each.only_parsed is None]
+LESS = ["--rounds", "1", "--budget", "3s"]   # appended to README's `gilscope run`
+CI = ROOT / "docs" / "ci.md"
+
+
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    found = {"gilscope": [sys.executable, "-m", "gilscope"], "python": [sys.executable],
+             "pytest": [sys.executable, "-m", "pytest"]}
+    return subprocess.run([*found[command[0]], *command[1:]], cwd=folder, capture_output=True, text=True, timeout=900,
+                          check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Return a folder with the pages' modules in it and the labels that they name."""
+    folder = tmp_path_factory.mktemp("pages")
+    for name, code in modules().items():
+        (folder / name).write_text(code)
+    (folder / "tests").mkdir()
+    pair = json.loads(run(["gilscope", "builds", "--json"], folder).stdout)["default_pair"]
+    if pair is None:
+        pytest.skip("no GIL and free-threaded build of one version at hand")
+    done = run(["gilscope", "run", "sort", "--builds", f"{pair['gil']},{pair['free_threaded']}",
+                "--models", "threads,subinterpreters", "--rounds", "1", "--label", "LABEL"], folder)
+    assert done.returncode == 0, done.stderr
+    for label in ("OLD", "NEW"):   # runs of the same; measuring them would take as long again
+        copied = shutil.copytree(folder / "results" / "LABEL", folder / "results" / label) / "run.json"
+        copied.write_text(copied.read_text().replace('"label": "LABEL"', f'"label": "{label}"'))
+    done = run(["gilscope", "experiment", "run", "countdown", "--smoke", "--label", "TODAY", "--builds",
+                f"{pair['gil']},{pair['free_threaded']}"], folder)
+    assert done.returncode == 0, done.stderr
+    # The builds that the pages name may not be those of this machine.
+    (folder / "pair").write_text(f"{pair['gil']},{pair['free_threaded']}")
+    return folder
+
+
+def with_less_effort(words: list[str], page: Path) -> list[str]:
+    """Return the command with what makes it short; what it means stays."""
+    if words[:2] == ["gilscope", "run"] and "--dry-run" not in words:
+        if "--resume" in words:
+            return [*words, "--rounds", "2"]
+        return words + (LESS if page == README else ["--dry-run"])
+    if words[:3] == ["gilscope", "experiment", "run"] and "--quick" in words:
+        # What all of them do in their smallest size, their own tests see.
+        return ["--smoke" if word == "--quick" else "countdown" if word == "all" else word for word in words]
+    return words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", RUN, ids=str)
+def test_command_works(command: Command, folder):
+    pair = (folder / "pair").read_text()
+    words = [word.replace("3.13,3.13t", pair) for word in shlex.split(command.text)]
+    words = [pair.split(",")[1] if word == "3.13t" else word for word in words]
+    words = [re.sub(r"LABEL/3\.13\.json", f"LABEL/{pair.split(',')[0]}.json", word) for word in words]
+    words = with_less_effort(words, command.page)
+    done = run(words, folder)
+    # A gate may find something, or nothing to judge after one round.
+    allowed = {0, 1, 3} if "--fail-on" in words else {command.exits}
+    assert done.returncode in allowed, done.stdout + done.stderr
+    assert done.stdout.strip() or done.stderr.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "module"), [
+    (README, "clicks.py"), (ROOT / "docs" / "race-checking.md", "bank.py"),
+], ids=["README", "race-checking"])
+def test_race_is_reported_as_the_page_shows_it(page, module, folder):
+    shown = next(block for block in blocks(page, "text") if "DATA RACE" in block)
+    report = run(["gilscope", "race", module], folder).stderr
+    # Which of the two threads comes first differs from run to run.
+    for start in ("DATA RACE", "  Neither", "  Repair:", "gilscope race:"):
+        (line,) = [each for each in shown.splitlines() if each.startswith(start)]
+        assert line in report.splitlines()
+
+
+@pytest.mark.slow
+def test_watched_block_tells_what_the_page_says(folder):
+    assert run(["python", "watching.py"], folder).stdout.splitlines() == ["Account.balance", "lost update"]
+
+
+@pytest.mark.parametrize("command", ALL, ids=str)
+def test_command_can_be_parsed(command: Command):
+    parsing.check(command.text)
+
+
+SPANS = sorted({span for page in PAGES for span in INLINE.findall(prose(page)) if span.startswith("gilscope ")})
+
+
+@pytest.mark.parametrize("span", SPANS)
+def test_command_in_running_text_has_the_options_it_names(span):
+    words = span.split()[1:]
+    options = parsing.options_of(words)
+    for word in words:
+        assert not word.startswith("--") or word == "--" or word in options, f"{span}: no option {word}"
+
+
+MODULES = sorted({span for page in PAGES for span in INLINE.findall(prose(page)) if span.startswith("python -m tests.")})
+
+
+@pytest.mark.parametrize("span", MODULES)
+def test_benchmark_in_running_text_is_there_with_its_options(span):
+    words = span.split()
+    file = ROOT / (words[2].replace(".", "/") + ".py")
+    source = file.read_text() + (file.parent / "common.py").read_text()
+    for word in words[3:]:
+        assert not word.startswith("--") or f'"{word}"' in source, f"{span}: no option {word}"
+
+
+def test_examples_for_ci_have_commands_that_can_be_parsed():
+    (workflow,) = blocks(CI, "yaml")
+    steps = re.findall(r"- run: (?:>\n((?: {10}.*\n)+)|(.+))", workflow)
+    lines = [" ".join((folded or line).split()) for folded, line in steps]
+    (tox,) = blocks(CI, "ini")
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string(tox)
+    lines += [re.sub(r"\{posargs:(\w+)\}", r"\1", section["commands"]) for name, section in parser.items()
+              if "commands" in section]
+    assert len(lines) >= 8
+    for line in lines:
+        parsing.check(line)
+
+
+@pytest.mark.skipif(shutil.which("actionlint") is None, reason="actionlint is not installed")
+def test_workflow_example_is_clean_for_actionlint():
+    (workflow,) = blocks(CI, "yaml")
+    done = subprocess.run(["actionlint", "-no-color", "-"], input=workflow, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_pages_have_commands_and_most_are_run():
+    assert len(ALL) > 60
+    assert len(RUN) > len(ALL) / 2
