@@ -8,7 +8,9 @@ author = "The gilscope authors"
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
 root_doc = "docs/index"
-include_patterns = ["docs/*.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "results/example/*.md", "results/example/**/*.md"]
+include_patterns = [
+    "docs/*.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "results/example/*.md", "results/example/**/*.md",
+]
 exclude_patterns = ["docs/_build"]
 nitpicky = True                            # a link that leads nowhere is a warning
 suppress_warnings = ["toc.not_included"]   # the pages of single results are linked from where they are told of
@@ -18,5 +20,7 @@ myst_heading_anchors = 3       # headings are link targets by the names that cod
 html_theme = "furo"
 html_title = "gilscope"
 html_extra_path = ["site"]     # index.html, which leads to docs/index.html
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
 html_show_sourcelink = False
 html_show_copyright = False

@@ -18,7 +18,7 @@ LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)\s]+)\)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One line after "$ " in a console block."""
+    """One line after "$ " in a console block; the others are output."""
 
     text: str                 # without its comment
     page: Path
@@ -32,10 +32,13 @@ class Command:
 
 def commands(page: Path) -> Iterator[Command]:
     for reason, block in CONSOLE.findall(page.read_text()):
-        for line in block.splitlines():
+        lines = block.splitlines()
+        assert lines[0].startswith("$ "), f"{page.name}: a console block begins with {lines[0]!r}, which is no command"
+        for line in lines:
+            if not line.startswith("$ "):
+                continue
             text, _, comment = line.partition(" #")
             exits = re.search(r"\bexits with (\d+)", comment)
-            assert text.startswith("$ "), f"{page.name}: a console block holds {line!r}, which is no command"
             yield Command(text[2:].strip(), page, int(exits[1]) if exits else 0, reason or None)
 
 

@@ -21,10 +21,12 @@ def check(text: str) -> None:
 
 
 def _gilscope(words: list[str]) -> None:
+    parser = make_parser((words[0],) if words[0] in COMMANDS else COMMANDS)
     try:
-        make_parser((words[0],) if words[0] in COMMANDS else COMMANDS).parse_args(words)
-    except SystemExit as stop:
-        assert not stop.code, f"gilscope refuses {shlex.join(words)}"
+        parser.parse_args(words)
+    except SystemExit as stop:   # 0: it printed what was asked for
+        if stop.code:
+            raise AssertionError(f"gilscope refuses {shlex.join(words)}") from stop
 
 
 def _make(words: list[str]) -> None:
