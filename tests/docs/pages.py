@@ -11,6 +11,7 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = (README, ROOT / "CONTRIBUTING.md", *DOCS)   # README first: its commands are run as they stand there
 
 CONSOLE = re.compile(r"(?:^<!-- only parsed: ([^\n]*) -->\n)?^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
+COMMAND = re.compile(r"^\$ ((?:'[^']*'|[^'#\n]|(?<=\S)#)*?)\s*(?:# ([^\n]*))?$", re.MULTILINE)   # quotes may hold line ends
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)\s]+)\)", re.DOTALL)
@@ -32,14 +33,10 @@ class Command:
 
 def commands(page: Path) -> Iterator[Command]:
     for reason, block in CONSOLE.findall(page.read_text()):
-        lines = block.splitlines()
-        assert lines[0].startswith("$ "), f"{page.name}: a console block begins with {lines[0]!r}, which is no command"
-        for line in lines:
-            if not line.startswith("$ "):
-                continue
-            text, _, comment = line.partition(" #")
+        assert block.startswith("$ "), f"{page.name}: a console block begins with no command: {block}"
+        for text, comment in COMMAND.findall(block):
             exits = re.search(r"\bexits with (\d+)", comment)
-            yield Command(text[2:].strip(), page, int(exits[1]) if exits else 0, reason or None)
+            yield Command(text, page, int(exits[1]) if exits else 0, reason or None)
 
 
 def all_commands() -> list[Command]:
