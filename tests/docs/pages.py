@@ -11,7 +11,8 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = (README, ROOT / "CONTRIBUTING.md", *DOCS)   # README first: its commands are run as they stand there
 
 CONSOLE = re.compile(r"(?:^<!-- only parsed: ([^\n]*) -->\n)?^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
-COMMAND = re.compile(r"^\$ ((?:'[^']*'|[^'#\n]|(?<=\S)#)*?)\s*(?:# ([^\n]*))?$", re.MULTILINE)   # quotes may hold line ends
+# Quoted text may go on over several lines.
+COMMAND = re.compile(r"^\$ ((?:'[^']*'|[^'#\n]|(?<=\S)#)*?)\s*(?:# ([^\n]*))?$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)\s]+)\)", re.DOTALL)
