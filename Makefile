@@ -46,7 +46,7 @@ bench: pair
 
 docs:
 	@$(BOOTSTRAP) docs
-	$(VENV)/sphinx-build --builder html --nitpicky --fail-on-warning --fresh-env --quiet docs docs/_build/html
+	$(VENV)/sphinx-build --builder html --nitpicky --fail-on-warning --fresh-env --quiet -c docs . docs/_build/html
 	@echo 'the site is docs/_build/html/index.html'
 
 lint:
