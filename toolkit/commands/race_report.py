@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import signal
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.commands.program_options import STDERR, save
 from gilscope.toolkit.race import formats_github, formats_json, formats_sarif, text
 from gilscope.toolkit.race.child_process import INTERRUPTED
 from gilscope.toolkit.race.confirm import confirm, limit_after
@@ -29,15 +28,15 @@ def tell(args: Options, suppressions: Sequence[Suppression], first: FirstRun) ->
         report = report.with_confirmations(_confirmations(args, report, first))
     if first.ended < 0 and first.ended != INTERRUPTED:
         _say(f"gilscope: the program was ended by {signal.Signals(-first.ended).name}")
-    if args.json == "-":
+    if args.json == STDERR:
         _say(formats_json.render(report))
     elif _is_worth_saying(args, report):
         color = not args.no_color and text.wants_colour(sys.stderr)
         _say(text.render(without_pytest(report), color=color, notes=args.notes))
-    if args.json not in {None, "-"}:
-        _save(args.json, formats_json.render(report))
+    if args.json not in {None, STDERR}:
+        save(args.json, formats_json.render(report))
     if args.sarif:
-        _save(args.sarif, formats_sarif.render(report))
+        save(args.sarif, formats_sarif.render(report))
     if args.github and (commands := formats_github.render(report, notes=args.notes)):
         _say(commands)
     return bool(report.races)
@@ -60,10 +59,3 @@ def _confirmations(args: Options, report: RaceReport, first: FirstRun) -> dict[s
 
 def _say(words: str) -> None:
     print(words.rstrip("\n"), file=sys.stderr)
-
-
-def _save(path: str, words: str) -> None:
-    try:
-        Path(path).write_text(words, encoding="utf-8")
-    except OSError as error:
-        raise ToolkitError(f"cannot write {path}: {error.strerror}") from None
