@@ -72,7 +72,11 @@ class TerminatedError(KeyboardInterrupt):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: the process's) and return the exit code."""
     args = _parse(sys.argv[1:] if argv is None else list(argv))
-    earlier = signal.signal(signal.SIGTERM, _terminate)
+    earlier = signal.getsignal(signal.SIGTERM)
+    if earlier != signal.SIG_IGN:   # who ignores it ignores it for the programs, too, that `race` and `gil` run
+        signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited; then nobody would tell how a process ended
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         return _run(args)
     finally:

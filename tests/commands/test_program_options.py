@@ -1,6 +1,7 @@
 """What `race` and `gil` take beside a program: no option swallows it, and nothing unchecked ends with exit code 0."""
 
 import os
+import signal
 import subprocess
 import sys
 from argparse import ArgumentTypeError
@@ -8,6 +9,7 @@ from argparse import ArgumentTypeError
 import pytest
 
 from gilscope.toolkit.commands.program_options import interpreter_flags, output_file, save
+from gilscope.toolkit.gil import preload
 from tests.conformance.builds import ROOT
 
 
@@ -15,6 +17,11 @@ def gilscope(folder, *words, **options):
     return subprocess.run(
         [sys.executable, "-P", "-m", "gilscope", *words], cwd=folder, capture_output=True, text=True, check=False,
         timeout=300, env={**os.environ, "PYTHONPATH": str(ROOT)}, **{"input": "", **options})
+
+
+def needs_shim(command):
+    if command == "gil" and (reason := preload.unavailable()):
+        pytest.skip(reason)
 
 
 @pytest.fixture
@@ -70,14 +77,27 @@ def test_empty_standard_input_is_no_clean_run(folder):
     assert gilscope(folder, "race", "-", "a", input="import sys; print(sys.argv)").stdout == "['-', 'a']\n"
 
 
+def _as_in_the_background():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+
+
+@pytest.mark.parametrize("command", ["race", "gil"])
+def test_program_inherits_what_it_would_from_the_shell(folder, command):
+    needs_shim(command)
+    (folder / "prog.py").write_text(
+        "import signal\nprint([signal.getsignal(n) == signal.SIG_IGN for n in (1, 2, 3, 15)],"
+        " signal.pthread_sigmask(signal.SIG_BLOCK, ()))\n")
+    alone = subprocess.run([sys.executable, "prog.py"], cwd=folder, capture_output=True, text=True, check=True,
+                           preexec_fn=_as_in_the_background, timeout=300)
+    assert "[True, True, False, True]" in alone.stdout
+    assert gilscope(folder, command, "prog.py", preexec_fn=_as_in_the_background).stdout == alone.stdout
+
+
 @pytest.mark.parametrize("command", ["race", "gil"])
 def test_report_goes_behind_the_programs_output_through_another_stream(folder, command):
-    if command == "gil":
-        pytest.importorskip("resource")
-        from gilscope.toolkit.gil import preload
-
-        if reason := preload.unavailable():
-            pytest.skip(reason)
+    needs_shim(command)
     done = subprocess.run(
         f"{sys.executable} -P -m gilscope {command} --json=/dev/fd/3 prog.py 3>&1", shell=True, cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True, check=False, timeout=300)
