@@ -255,3 +255,28 @@ if not child:
 else:
     os.waitpid(child, 0)
 """
+
+NAMED = """
+# Threads of all kinds, each of which has its name in `threading` when it is started.
+import _thread, concurrent.futures, threading
+
+class Own(threading.Thread):
+    def run(self):
+        met.wait()
+
+def meet():
+    met.wait()
+
+met = threading.Barrier(5)
+started = [threading.Thread(target=meet, name="Z\u00e4hler, dessen Name lang ist, 1"), Own(), Own(name="x" * 300)]
+for thread in started:
+    thread.start()
+ended = threading.Event()
+_thread.start_new_thread(lambda: (met.wait(), ended.set()), ())
+with concurrent.futures.ThreadPoolExecutor(1, "pool of one") as pool:
+    pool.submit(meet).result()
+for thread in started:
+    thread.join()
+ended.wait()
+print(started[1].name)
+"""

@@ -21,7 +21,7 @@ from gilscope.toolkit.gil.recording import Recording, inflation, record
 from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.race.child_process import run_words
 from gilscope.toolkit.race.spec_target import default_python, module_of, refuse_plain_folder
-from gilscope.toolkit.report.terminal import render
+from gilscope.toolkit.report.terminal import WIDTH, render
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 UNMEASURED = 3   # the exit code when the program ended well and nothing was recorded
 PLACES = 10
+NARROWEST = 40   # characters; a terminal may say that it has none
 
 USAGE = """gilscope gil [options] SCRIPT [ARGS...]
        gilscope gil [options] -m MODULE [ARGS...]"""
@@ -60,7 +61,7 @@ def add_parser(commands: Any) -> None:
         "scripts; /dev/stderr is a file, too.")
     add("--trace", metavar="FILE", type=output_file, help="Also write a timeline to FILE. Open it at ui.perfetto.dev or chrome://tracing.")
     add("--places", metavar="N", type=positive, default=PLACES,
-        help=f"Show the N places of the program that waited most (default: {PLACES}). For a long program.")
+        help=f"Show the N threads and places that waited most (default: {PLACES}). For a long program.")
     add("--inflation", action="store_true", help="On a free-threaded build, run the program again with its GIL on, and "
         "say how much more CPU time it takes when its threads run at the same time. It must bear to be run again.")
     parser.cut = cut
@@ -96,7 +97,8 @@ def run(args: Namespace) -> int:
     if args.json:
         save(args.json, json.dumps(_as_json(args.program, first, summary, grown), indent=1) + "\n")
     else:
-        _say(render(document(first, summary, grown, places=args.places), ascii_only=not _takes_unicode()))
+        _say(render(document(first, summary, grown, places=args.places), width=_width(),
+                    ascii_only=not _takes_unicode()))
     return code
 
 
@@ -139,6 +141,11 @@ def _as_json(words: Sequence[str], first: Recording, summary: Summary, grown: fl
         "cpu_inflation": grown if isinstance(grown, float) else None,
         "cpu_inflation_refused": grown if isinstance(grown, str) else None, **shares, **asdict(summary),
     }
+
+
+def _width() -> int:
+    """Return how many characters a line of the report may have: what fits the terminal, on one."""
+    return max(NARROWEST, os.get_terminal_size(2).columns) if sys.stderr.isatty() else WIDTH
 
 
 def _takes_unicode() -> bool:
