@@ -131,16 +131,15 @@ def made_up(*, ended=0, wall=1.0, cpu=1.9, **changes):
     return Recording(ended=ended, wall=wall, cpu=cpu, processes=(make_process(**changes),))
 
 
-def quiet(waits=0, **changes):
-    threads = tuple(make_thread(number, [], main=number == 0, acquired=waits, run_queue=0.001, **changes)
-                    for number in range(3))
-    return {"free_threaded": True, "threads": threads}
+def quiet(*, gil=False, **changes):
+    threads = tuple(make_thread(number, [], main=number == 0, run_queue=0.001, **changes) for number in range(3))
+    return {"free_threaded": True, "gil_used": gil, "threads": threads}
 
 
 @pytest.mark.parametrize(("free", "found"), [
     (made_up(**quiet()), 1.9),
     (made_up(cpu=1.1, **quiet()), "its threads hardly ran at the same time (1.1 cores on average)"),
-    (made_up(**quiet(waits=3)), "the GIL was on in the run without it: an extension module has turned it on"),
+    (made_up(**quiet(gil=True)), "the GIL was on in the run without it: an extension module has turned it on"),
     (made_up(ended=1, **quiet()), "the program did not end well each time"),
     (made_up(**quiet(cpu=None)), "its CPU time is not known"),
 ])
@@ -150,7 +149,7 @@ def test_inflation_is_a_number_or_a_reason(free, found):
 
 def test_busy_machine_refuses_inflation():
     threads = tuple(make_thread(number, [], acquired=0, run_queue=0.2) for number in range(2))
-    busy = made_up(free_threaded=True, threads=threads)
+    busy = made_up(free_threaded=True, gil_used=False, threads=threads)
     assert "waited for a core 29% of the time" in inflation(busy, made_up(**quiet()))
 
 

@@ -280,3 +280,18 @@ for thread in started:
 ended.wait()
 print(started[1].name)
 """
+
+IMPORTING = """
+# Two threads that import extension modules of the standard library, one after the other.
+import importlib.util, sys, threading
+
+def is_extension(name):
+    spec = importlib.util.find_spec(name)
+    return spec is not None and str(spec.origin).endswith(".so")
+
+names = ["_decimal", "_elementtree", "_zoneinfo", "_queue", "_bisect", "_heapq", "_csv", "_json", "_pickle"]
+for name in [name for name in names if name not in sys.modules and is_extension(name)][:2]:
+    thread = threading.Thread(target=importlib.import_module, args=(name,))
+    thread.start()
+    thread.join()
+"""

@@ -43,7 +43,7 @@ def make_process(**changes):
         make_site(7, Reason.OBJECT, thread=0, on="list", parked=Total(1, 0.05, 0.05, 0.9), function="add"))
     fields = {
         "pid": 100, "parent": 1, "version": "3.13.1", "free_threaded": False, "sites_known": True, "ended": True,
-        "forked": False, "all_holds": True, "started": 5000.0, "seconds": 1.0,
+        "forked": False, "all_holds": True, "gil_used": True, "started": 5000.0, "seconds": 1.0,
         "executable": "/usr/bin/python3.13",
         "command": ("python", "program.py"), "sites": sites, "threads_lost": 0, "sites_lost": 0, "gils_lost": 0,
         "clock_cost": 2e-8, "hold_cost": 5e-8,

@@ -238,7 +238,19 @@ def test_free_threaded_build_with_its_gil_on_waits_for_it(label, record):
     assert process.free_threaded
     waited = [each.totals[Kind.WAIT].seconds for each in process.threads if each.entry == "spin"]
     assert min(waited) > 0.02
-    assert all(not each.totals[Kind.WAIT].count for each in record_off(label, record).threads)
+    assert process.gil_used
+    off = record_off(label, record)
+    assert not off.gil_used
+    assert all(not each.totals[Kind.WAIT].count for each in off.threads)
+
+
+@pytest.mark.parametrize("label", FREE)
+def test_imports_of_extension_modules_turn_no_gil_on(label, record):
+    process = record(label, programs.IMPORTING).process
+    importing = [thread for thread in process.threads if not thread.main]
+    assert all(thread.acquired for thread in importing)     # each has one for a moment
+    assert not process.gil_used
+    assert "holds the GIL" not in {event["name"] for event in trace([process])["traceEvents"]}
 
 
 def record_off(label, record):
@@ -250,6 +262,7 @@ def test_killed_process_leaves_what_it_has(label, record):
     recorded = record(label, programs.KILLED, ended=-9)
     process, (turns_took,) = recorded.process, recorded.numbers
     assert not process.ended
+    assert process.gil_used is not process.free_threaded
     spinning = [each for each in process.threads if not each.main]
     assert len(spinning) == 2
     if not process.free_threaded:

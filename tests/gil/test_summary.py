@@ -135,7 +135,7 @@ def test_trace_has_every_span_under_its_threads_name():
 def test_trace_without_a_gil_draws_none_and_what_runs():
     importing = [Span(Kind.HOLD, 0.1, 0.2, 0, 0, 0, None, 0), Span(Kind.PARK, 0.5, 0.6, 0, 0, 0, None, 0)]
     threads = (make_thread(0, importing, main=True, acquired=9), make_thread(1, [], acquired=0))
-    process = make_process(threads=threads, free_threaded=True)
+    process = make_process(threads=threads, free_threaded=True, gil_used=False)
     spans = [event for event in checked(trace([process])) if event["ph"] == "X"]
     runs = "runs, or is in a system call"
     assert [(event["tid"], event["name"], event["ts"] / 1e6, event["dur"] / 1e6) for event in spans] == [

@@ -30,8 +30,9 @@ def document(recording: Recording, summary: Summary, inflation: float | str | No
     """
     sections: list[Section] = [Heading(_title(recording, summary), 1)]
     sections.append(Lines("Waits", tuple(_waits(recording, summary))))
-    sections.append(threads_table(summary, gil=recording.gil_used))
-    sections.append(Lines("", (threads_legend(gil=recording.gil_used),)))
+    gil = recording.gil_used or summary.waits > 0
+    sections.append(threads_table(summary, gil=gil))
+    sections.append(Lines("", (threads_legend(gil=gil),)))
     contended = tuple(place for place in summary.thread_places if not place.idle)
     if contended:
         left_out = max(0, len(contended) - places)
@@ -50,7 +51,8 @@ def _title(recording: Recording, summary: Summary) -> str:
 
 def _waits(recording: Recording, summary: Summary) -> Iterator[str]:
     if not recording.gil_used:
-        yield "For the GIL: none, it is off."
+        during = f", but during imports of extension modules: {format_seconds(summary.waited)}" if summary.waits else ""
+        yield f"For the GIL: none, it is off{during}."
     elif not summary.waits:
         yield "For the GIL: none."
     else:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.gil.records import Process, Span, Thread
 
 ALL = (float("-inf"), float("inf"))
-OF_THE_GIL = frozenset({Kind.WAIT, Kind.HOLD, Kind.SWITCH})
+HAVING_IT = frozenset({Kind.HOLD, Kind.SWITCH})
 SHORTEST = 1e-6   # seconds between two spans that are drawn
 NAMES = {
     Kind.WAIT: "waits for the GIL", Kind.HOLD: "holds the GIL", Kind.SWITCH: "hands the GIL over", Kind.PARK: "parked",
@@ -35,8 +35,8 @@ def write_trace(processes: Sequence[Process], path: str | Path, window: tuple[fl
 def trace(processes: Sequence[Process], window: tuple[float, float] = ALL) -> dict[str, Any]:
     """Return the trace: of each process and thread its name, then every span that was kept, and what is between them.
 
-    They are in order of time.  Where a free-threaded build has its GIL off, what it takes while it starts and imports
-    extension modules is left out: no thread waits for it.
+    They are in order of time.  Where a free-threaded build has its GIL off, that it has one for a moment while it
+    starts and imports an extension module is left out.
 
     Args:
         processes: What was recorded.
@@ -76,7 +76,7 @@ def _spans(process: Process, offset: float, window: tuple[float, float]) -> Iter
         return end + offset >= window[0] and begin + offset <= window[1]
 
     for thread in process.threads:
-        spans = [span for span in thread.spans if process.gil_used or span.kind not in OF_THE_GIL]
+        spans = [span for span in thread.spans if process.gil_used or span.kind not in HAVING_IT]
         for span in spans:
             if inside(span.begin, span.end):
                 yield event(thread, NAMES[span.kind], span.kind.name.lower(), span.begin, span.end,

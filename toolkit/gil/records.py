@@ -31,7 +31,7 @@ _SITE = struct.Struct("=2I3Q2I8Q224s88s40sI")
 _SLOT = struct.Struct(f"=2I2Q16s128s2IQ28Q18Q{HISTOGRAM}I128s")
 _CHUNK = struct.Struct("=2IQ16x")
 _SPAN = struct.Struct("=2QI3H2BI")
-_FREE_THREADED, _SITES_KNOWN, _ENDED, _FORKED, _ALL_HOLDS = 1, 2, 4, 8, 32
+_FREE_THREADED, _SITES_KNOWN, _ENDED, _FORKED, _ALL_HOLDS, _GIL_ON = 1, 2, 4, 8, 32, 64
 _PYTHON, _SLOT_ENDED, _MAIN, _USAGE_KNOWN = 1, 2, 4, 8
 
 
@@ -153,6 +153,7 @@ class Process:
     sites_known: bool    # False: this version's frames cannot be read
     ended: bool          # False: it was killed, or is still there
     forked: bool
+    gil_used: bool       # False: it is off, but for a moment at each import of an extension module
     all_holds: bool      # the time with the GIL was recorded also while nobody waited for it
     started: float       # seconds since the epoch
     seconds: float       # how long it was recorded
@@ -165,12 +166,6 @@ class Process:
     gils_lost: int
     clock_cost: float    # seconds per reading of the clock
     hold_cost: float     # seconds per hold recorded: two readings and their sums
-
-    @property
-    def gil_used(self) -> bool:
-        """Whether its threads took a GIL, but for the moments in which a build without one starts and imports."""
-        return not self.free_threaded or any(
-            thread.totals[Kind.WAIT].count or (not thread.main and thread.acquired) for thread in self.threads)
 
 
 def read_folder(folder: str | Path) -> list[Process]:
@@ -215,8 +210,9 @@ def _process(header: tuple[Any, ...], fixed: bytes, chunks: bytes) -> Process:
     return Process(
         pid=pid, parent=parent, version=f"{python >> 24}.{python >> 16 & 255}.{python >> 8 & 255}",
         free_threaded=bool(flags & _FREE_THREADED), sites_known=bool(flags & _SITES_KNOWN),
-        ended=bool(flags & _ENDED), forked=bool(flags & _FORKED), all_holds=bool(flags & _ALL_HOLDS),
-        started=real / 1e9, seconds=(last - start) / 1e9,
+        ended=bool(flags & _ENDED), forked=bool(flags & _FORKED),
+        gil_used=bool(flags & _GIL_ON) or not flags & _FREE_THREADED,
+        all_holds=bool(flags & _ALL_HOLDS), started=real / 1e9, seconds=(last - start) / 1e9,
         executable=_text(executable), command=tuple(map(_text, command.rstrip(b"\0").split(b"\0"))),
         threads=tuple(thread for thread in threads if thread is not None), sites=tuple(_sites(fixed, start)),
         threads_lost=lost, sites_lost=sites_lost, gils_lost=gils_lost, clock_cost=clock / 1e12, hold_cost=pair / 1e12,

@@ -154,7 +154,11 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
     if (beginning == NULL)
         return real.create(thread, attributes, function, argument);
     *beginning = (struct beginning){.function = function, .argument = argument};
+    struct slot *slot = own_slot(0);
+    uint64_t begin = now();
     name_of_started(beginning->called, sizeof beginning->called);
+    if (slot != NULL)
+        slot->sample_ns += now() - begin;
     int result = real.create(thread, attributes, begin_thread, beginning);
     if (result != 0)
         free(beginning);

@@ -33,7 +33,7 @@
 enum kind { WAIT = 1, HOLD = 2, SWITCH = 3, PARK = 4, IDLE = 5, SPIN = 6, KINDS = 7 };
 /* What a parked thread waits for.  ON_OBJECT: the mutex in an object's header, a critical section. */
 enum reason { ON_NOTHING, ON_OBJECT, ON_LOCK, ON_WORLD, ON_RAW, ON_OTHER, ON_SPIN };
-enum flags { FREE_THREADED = 1, SITES_KNOWN = 2, ENDED = 4, FORKED = 8, NO_GIL_FOUND = 16, ALL_HOLDS = 32 };
+enum flags { FREE_THREADED = 1, SITES_KNOWN = 2, ENDED = 4, FORKED = 8, NO_GIL_FOUND = 16, ALL_HOLDS = 32, GIL_ON = 64 };
 enum slot_flags { PYTHON = 1, SLOT_ENDED = 2, MAIN = 4, USAGE_KNOWN = 8 };
 
 struct span {                   /* 32 bytes */
