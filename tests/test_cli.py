@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -163,6 +164,15 @@ def test_reader_that_has_gone_is_no_error(argv):
         started.stdout.close()
         errors = started.stderr.read()
         assert (started.wait(timeout=300), errors) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_full_disk_is_said_not_traced():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "gilscope", "list"], stdout=full, stderr=subprocess.PIPE,
+                              text=True, cwd=ROOT, check=False, timeout=300)
+    assert (done.returncode, done.stderr) == (
+        3, "gilscope: cannot write to standard output: No space left on device\n")
 
 
 TELLS_STREAMS = """import os, sys

@@ -5,6 +5,7 @@ Only the command that is asked for is imported: a program that `gilscope race` r
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -22,6 +23,7 @@ else:
 # Each is a module in toolkit/commands, in the order of --help; `list` is `list_`, after the builtin.
 COMMANDS = ("run", "compare", "report", "race", "gil", "experiment", "evaluate", "doctor", "builds", "list")
 REFUSED = 2      # the request was wrong
+UNFINISHED = 3
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 TERMINATED = 143  # 128 + SIGTERM
 
@@ -130,10 +132,20 @@ def _run(args: argparse.Namespace) -> int:
         print("gilscope: the current folder has been removed; change to one that is there", file=sys.stderr)
         return REFUSED
     except BrokenPipeError:
-        # The reader (head, less) has gone; nothing is wrong, but Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_stdout()   # the reader (head, less) has gone, and nothing is wrong
         return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _let_go_of_stdout()
+        print(f"gilscope: cannot write {error.filename or 'to standard output'}: {error.strerror}", file=sys.stderr)
+        return UNFINISHED
     return code
+
+
+def _let_go_of_stdout() -> None:
+    # Python would complain when it flushes at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _folder_is_gone() -> bool:

@@ -105,6 +105,28 @@ def test_report_goes_behind_the_programs_output_through_another_stream(folder, c
     assert done.stdout.startswith("ran\n{\n")
 
 
+RACY = """
+import sys, threading
+class Sum: value = 0
+def add():
+    Sum.value += 1
+threads = [threading.Thread(target=add) for _ in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+@pytest.mark.parametrize(("command", "program", "code"), [
+    ("race", RACY, 66), ("race --json", RACY, 66), ("gil", "raise SystemExit(7)", 7)])
+def test_reader_of_the_report_that_has_gone_changes_no_exit_code(folder, command, program, code):
+    needs_shim(command)
+    (folder / "prog.py").write_text(program)
+    with subprocess.Popen([sys.executable, "-P", "-m", "gilscope", *command.split(), "prog.py"], cwd=folder,
+                          stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)}) as started:
+        started.stderr.close()
+        assert started.wait(timeout=300) == code
+
+
 def test_report_to_a_log_that_is_open_cuts_nothing_off(tmp_path):
     log = tmp_path / "log"
     with log.open("w") as file:

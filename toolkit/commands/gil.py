@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.gil_report import document
 from gilscope.toolkit.commands.options import positive
-from gilscope.toolkit.commands.program_options import interpreter_flags, output_file, save
+from gilscope.toolkit.commands.program_options import interpreter_flags, output_file, save, say
 from gilscope.toolkit.commands.race import SIGNALLED, build_python
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.gil import preload
@@ -87,7 +87,7 @@ def run(args: Namespace) -> int:
     first = record(lambda environ: run_words(command, environ), os.environ, all_holds=bool(args.trace))
     code = first.ended if first.ended >= 0 else SIGNALLED - first.ended
     if not first.processes:
-        _say("gilscope: nothing was recorded: the program's Python did not load the library that measures, as one does "
+        say("gilscope: nothing was recorded: the program's Python did not load the library that measures, as one does "
              "that is linked statically, or is older than 3.12")
         return code or UNMEASURED
     grown = _inflation(args, command, first)
@@ -97,7 +97,7 @@ def run(args: Namespace) -> int:
     if args.json:
         save(args.json, json.dumps(_as_json(args.program, first, summary, grown), indent=1) + "\n")
     else:
-        _say(render(document(first, summary, grown, places=args.places), width=_width(),
+        say(render(document(first, summary, grown, places=args.places), width=_width(),
                     ascii_only=not _takes_unicode()))
     return code
 
@@ -127,7 +127,7 @@ def _inflation(args: Namespace, command: list[str], first: Recording) -> float |
         return None
     if not first.free_threaded:
         return "this build has a GIL: its threads do not run at the same time"
-    _say("gilscope: running it again with the GIL on")
+    say("gilscope: running it again with the GIL on")
     again = record(lambda environ: run_words(command, environ), {**os.environ, "PYTHON_GIL": "1"})
     return inflation(first, again)
 
@@ -150,7 +150,3 @@ def _width() -> int:
 
 def _takes_unicode() -> bool:
     return (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
-
-
-def _say(words: str) -> None:
-    print(words.rstrip("\n"), file=sys.stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from argparse import ArgumentTypeError
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +39,14 @@ def output_file(text: str) -> str:
     elif reason := _unwritable(Path(text)):
         raise ArgumentTypeError(f"cannot write {text!r}: {reason}")
     return text
+
+
+def say(words: str) -> None:
+    """Print to standard error; whether someone still reads it (`2>&1 | head`) changes no exit code."""
+    try:
+        print(words.rstrip("\n"), file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())   # Python would complain when it flushes at exit
 
 
 def save(name: str, words: str) -> None:
