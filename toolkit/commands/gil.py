@@ -59,7 +59,8 @@ def add_parser(commands: Any) -> None:
         help="Flags of the interpreter, as one word: --python-args='-O -W error'. For a program that is run with them.")
     add("--json", metavar="FILE", type=output_file, help="Write everything as JSON to FILE, in place of the text. For "
         "scripts; /dev/stderr is a file, too.")
-    add("--trace", metavar="FILE", type=output_file, help="Also write a timeline to FILE. Open it at ui.perfetto.dev or chrome://tracing.")
+    add("--trace", metavar="FILE", type=output_file,
+        help="Also write a timeline to FILE. Open it at ui.perfetto.dev or chrome://tracing.")
     add("--places", metavar="N", type=positive, default=PLACES,
         help=f"Show the N threads and places that waited most (default: {PLACES}). For a long program.")
     add("--inflation", action="store_true", help="On a free-threaded build, run the program again with its GIL on, and "
@@ -88,7 +89,7 @@ def run(args: Namespace) -> int:
     code = first.ended if first.ended >= 0 else SIGNALLED - first.ended
     if not first.processes:
         say("gilscope: nothing was recorded: the program's Python did not load the library that measures, as one does "
-             "that is linked statically, or is older than 3.12")
+            "that is linked statically, or is older than 3.12")
         return code or UNMEASURED
     grown = _inflation(args, command, first)
     if args.trace:
@@ -98,7 +99,7 @@ def run(args: Namespace) -> int:
         save(args.json, json.dumps(_as_json(args.program, first, summary, grown), indent=1) + "\n")
     else:
         say(render(document(first, summary, grown, places=args.places), width=_width(),
-                    ascii_only=not _takes_unicode()))
+                   ascii_only=not _takes_unicode()))
     return code
 
 

@@ -35,7 +35,8 @@ order, also those that did no harm this time. Works on builds with and without t
 SCRIPT is a file, a folder or zip file with __main__.py, or - for standard input. COMMAND is what a package installed,
 like pytest. The program behaves as without the checker; the report follows on standard error."""
 EPILOG = """\
-exit codes: the program's own; 66 when a race was found (notes do not count); 128+N when signal N ended the program.
+exit codes: the program's own; 66 when a race was found (notes do not count); 128+N when signal N ended the program;
+3 when the interpreter ended well and never came to the program.
 A line that may race says so: `# race: ok WHY`. Whole files and variables: [tool.gilscope.race] in pyproject.toml.
 """
 WITH_VALUE = frozenset({"--build", "--sarif", "--include", "--core", "--python-args", "--confirm-timeout"})
