@@ -53,6 +53,16 @@ def test_what_would_check_nothing_is_refused_before_anything_runs(folder, comman
     assert (folder / "prog.py").read_text() == "print('ran')\n"
 
 
+@pytest.mark.parametrize("command", ["race", "gil"])
+@pytest.mark.parametrize(("ends", "is_said"), [(2, True), (0, False), (1, False)])
+def test_option_that_came_too_late_is_said_where_the_program_refuses_it(folder, command, ends, is_said):
+    needs_shim(command)
+    (folder / "prog.py").write_text(f"raise SystemExit({ends})")
+    done = gilscope(folder, command, "prog.py", "--verbose", "--json=out.json")
+    assert done.returncode == ends
+    assert ("--json=out.json was given to the program" in done.stderr) is is_said
+
+
 @pytest.mark.parametrize("option", ["--sarif", "--json"])
 def test_word_after_the_option_for_a_file_is_no_dash(folder, option):
     assert gilscope(folder, "race", option, "-", "prog.py").returncode == 2

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.commands.gil_report import document
 from gilscope.toolkit.commands.options import positive
 from gilscope.toolkit.commands.program_options import interpreter_flags, output_file, save, say
-from gilscope.toolkit.commands.race import SIGNALLED, build_python
+from gilscope.toolkit.commands.race import SIGNALLED, build_python, warn_of_late_options
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.chrome import trace
@@ -44,6 +44,7 @@ exit codes: the program's own; 128+N when signal N ended it; 3 when it ended wel
 The report follows on standard error. Processes that the program starts are recorded, too.
 """
 WITH_VALUE = frozenset({"--build", "--trace", "--json", "--places", "--python-args"})
+FLAGS = frozenset({"--inflation"})
 
 
 def add_parser(commands: Any) -> None:
@@ -100,6 +101,7 @@ def run(args: Namespace) -> int:
     else:
         say(render(document(first, summary, grown, places=args.places), width=_width(),
                    ascii_only=not _takes_unicode()))
+    warn_of_late_options("gil", WITH_VALUE | FLAGS, first.ended, args.program[1:])
     return code
 
 

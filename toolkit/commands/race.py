@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 RACE_FOUND = 66        # the exit code of the sanitizers
 SIGNALLED = 128        # plus the signal's number, as shells say it
+MISUSED = 2            # what argparse ends a program with that it does not know an option of
 CONFIRM_TRIES = 5
 
 USAGE = """gilscope race [options] SCRIPT [ARGS...]
@@ -41,6 +42,7 @@ A line that may race says so: `# race: ok WHY`. Whole files and variables: [tool
 """
 WITH_VALUE = frozenset({"--build", "--sarif", "--include", "--core", "--python-args", "--confirm-timeout"})
 PLAIN_FLAGS = frozenset({"--notes", "--github", "--no-color"})
+OPTIONAL_VALUE = frozenset({"--json", "--confirm"})
 
 
 def add_parser(commands: Any) -> None:
@@ -155,9 +157,20 @@ def run(args: Options) -> int:
         found = not child_process.was_refused(first.spool) and _tell(args, settings, first)
     finally:
         child_process.remove_spool(first.spool)
+    warn_of_late_options("race", WITH_VALUE | PLAIN_FLAGS | OPTIONAL_VALUE, first.ended, target.args)
     if found:
         return RACE_FOUND
     return first.ended if first.ended >= 0 else SIGNALLED - first.ended
+
+
+def warn_of_late_options(command: str, options: frozenset[str], ended: int, words: Sequence[str]) -> None:
+    """Say which of our options a program got that ended for an option that it does not know: they come before it."""
+    late = [word for word in words if word.partition("=")[0] in options]
+    if ended == MISUSED and late:
+        from gilscope.toolkit.commands.program_options import say
+
+        say(f"gilscope {command}: {late[0]} was given to the program, as all that follows its name is; gilscope's "
+            "options come before it")
 
 
 class UncheckedError(ToolkitError):
