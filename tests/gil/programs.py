@@ -295,3 +295,11 @@ for name in [name for name in names if name not in sys.modules and is_extension(
     thread.start()
     thread.join()
 """
+
+STARTS = """
+# The main thread waits for the start of each of many threads.
+import threading
+
+for _ in range(200):
+    threading.Thread(target=int).start()
+"""

@@ -156,6 +156,16 @@ def test_names_that_are_not_ascii_are_read(label, record):
     assert functions["frager\u00e9_\u4f60"].endswith("/caf\u00e9/progr\u00e4mm_\U0001f40d.py")
 
 
+@pytest.mark.parametrize("label", FREE)
+def test_waiting_for_a_threads_start_is_idle_also_where_it_only_spins(label, record):
+    process = record(label, programs.STARTS).process
+    waits = [site for site in process.sites if site and site.function == "Condition.wait"]
+    assert waits or not process.sites_known
+    assert all(site.idle for site in waits)
+    spans = [span for thread in process.threads for span in thread.spans if span.site]
+    assert {span.kind for span in spans if process.sites[span.site] in waits} <= {Kind.IDLE}
+
+
 @pytest.mark.parametrize("label", BUILDS)
 def test_threads_have_the_names_that_threading_knows(label, record):
     recorded = record(label, programs.NAMED)

@@ -107,6 +107,8 @@ void end_row(struct slot *slot)
     self.row.begin = 0;
     if (row.begin == 0)
         return;
+    if (is_idle(row.site, ON_SPIN))     /* an event came before the thread was parked */
+        row.kind = IDLE;
     record(slot, &row);
     if (row.site)
         add_total_shared(&map->sites[row.site].parked, row.begin, row.end);

@@ -63,7 +63,7 @@ static uint32_t find(struct slot *slot, struct place place, enum reason reason, 
             site->slot = self.number;
             describe(place, site);
             name_of(type, site->on, sizeof site->on);
-            site->idle = reason == ON_OTHER || (reason == ON_LOCK && waits_on_purpose(site));
+            site->idle = reason == ON_OTHER || ((reason == ON_LOCK || reason == ON_SPIN) && waits_on_purpose(site));
             __atomic_store_n(&site->ready, 2, __ATOMIC_RELEASE);
             slot->sample_ns += now() - begin;
             return number;
