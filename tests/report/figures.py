@@ -30,7 +30,7 @@ def measured(name, y, x=THREADS):
 
 
 def past(name, y, x=THREADS):
-    return Series(name, x[: len(y)], tuple(y), style="history")
+    return Series(name, x[: len(y)], tuple(map(float, y)), style="history")
 
 
 def lines():
@@ -116,7 +116,7 @@ def heats():
     rows = ("0.1 s", "10 ms", "5 ms", "1 ms", "100 us", "10 us", "1 us")
 
     def panel(title, value):
-        values = tuple(tuple(value(row, column) for column in range(4)) for row in range(7))
+        values = tuple(tuple(float(value(row, column)) for column in range(4)) for row in range(7))
         return HeatPanel(title, values, tuple(
             tuple("starved" if math.isnan(each) else f"{each:,.0f}" for each in row) for row in values))
 

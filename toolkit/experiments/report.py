@@ -10,9 +10,9 @@ from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.report import plots
 from gilscope.toolkit.report.build import about, builds_table
 from gilscope.toolkit.report.document import Banner, Document, Heading, Lines, Picture
+from gilscope.toolkit.report.drawing import draw_figures
 from gilscope.toolkit.report.sentences import floor_line
 
 if TYPE_CHECKING:
@@ -65,17 +65,22 @@ def _source_line(source: Source) -> str:
     return f"{source.cited()}{where}: {source.headline}"
 
 
-def draw(experiment: Experiment, run: Run, folder: Path, into: Path | None = None) -> list[Picture]:
+def draw(experiment: Experiment, run: Run, folder: Path, python: Path, into: Path | None = None) -> list[Picture]:
     """Draw the figures of a run that is stored in `folder`, as SVG and PNG, and return the former.
 
     Args:
         experiment: What was run.
         run: What was measured of it.
         folder: Where its values and files are.
+        python: What `report.drawing` found to draw with.
         into: The folder of the figures; None: there, too.
+
+    Raises:
+        CannotDrawError: The process that draws failed.
     """
     figures = experiment.figures(Results(run, folder))
-    return [Picture(figure.title, str(plots.draw(figure, into or folder)[0])) for figure in figures]
+    drawn = draw_figures(python, figures, into or folder) if figures else []
+    return [Picture(figure.title, str(path)) for figure, path in zip(figures, drawn, strict=True)]
 
 
 def beside(pictures: Sequence[Picture]) -> list[Picture]:

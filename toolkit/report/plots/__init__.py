@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.plots.sheet import Sheet
 
 
-def unavailable() -> str | None:
-    """Return why nothing can be drawn and what to do about it; None when it can."""
-    try:
-        import matplotlib.figure  # noqa: F401 -- whether it loads is the question
-    except ImportError as error:
-        return f"figures need matplotlib ({error}): pip install 'gilscope[experiments]'"
-    return None
-
-
 def draw(figure: Figure, folder: Path) -> tuple[Path, Path]:
     """Write `figure` as SVG and PNG into `folder`, in place of what an earlier run left there.
 
@@ -35,7 +26,7 @@ def draw(figure: Figure, folder: Path) -> tuple[Path, Path]:
         `folder`/<name>.svg and `folder`/<name>.png.
 
     Raises:
-        ImportError: matplotlib is missing; ask `unavailable` first.
+        ImportError: matplotlib is missing; `report.drawing` runs this where it is not.
         ValueError: `figure` has no panels.
     """
     from gilscope.toolkit.report.plots import style
