@@ -201,7 +201,7 @@ def test_missing_library_is_named_in_the_tables_and_crossed_in_the_figures():
     text = render(Document(Downloads().sections(results)))
     assert "no wheel for this build" in text
     figure, _ = Downloads().figures(results)
-    (loops,) = (series for series in figure.panels[0].series if series.name == "loops")
+    (loops,) = (series for series in figure.panels[0].series if series.model == "loops")
     assert [value == value for value in loops.y] == [False]   # noqa: PLR0124 - NaN
 
 

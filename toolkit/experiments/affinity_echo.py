@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.experiments.affinity_countdown import CROSSES, threads_of
+from gilscope.toolkit.experiments.affinity_countdown import threads_of
 from gilscope.toolkit.report.document import Column, Entry, Table
 from gilscope.toolkit.report.figure import Axis, LineFigure, LinePanel, Series
 from gilscope.toolkit.report.footnotes import Footnotes
@@ -75,8 +75,9 @@ def figure(results: Results) -> LineFigure | None:
     return LineFigure(
         name="affinity-echo", title="Echo server beside CPU threads, all on one core, by where its client runs",
         # 0 has no place on a logarithmic axis, and the steps are to be equal.
-        x=Axis("CPU threads", ticks=tuple((float(place), str(count)) for place, count in enumerate(BURNERS))),
-        y=Axis("requests per second (1/s)", log=True), panels=panels, note=CROSSES,
+        x=Axis("CPU threads beside the server (number)",
+               ticks=tuple((float(place), str(count)) for place, count in enumerate(BURNERS))),
+        y=Axis("requests per second (1/s)", log=True), panels=panels,
     )
 
 

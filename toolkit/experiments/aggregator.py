@@ -19,7 +19,16 @@ from gilscope.toolkit.experiments.libraries import AIOHTTP, CONTROL, GEVENT, REQ
 from gilscope.toolkit.experiments.load.http_answers import BACKENDS
 from gilscope.toolkit.experiments.results import shown_duration
 from gilscope.toolkit.report.document import Column, Entry, Lines, Quantity, Size, Table
-from gilscope.toolkit.report.figure import Axis, BarFigure, BarPanel, LineFigure, LinePanel, Rule, Series, seconds_axis
+from gilscope.toolkit.report.figure import (
+    Axis,
+    CategoryFigure,
+    CategoryPanel,
+    LineFigure,
+    LinePanel,
+    Rule,
+    Series,
+    seconds_axis,
+)
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.plots.ticks import seconds_text
 from gilscope.toolkit.report.wording import list_text
@@ -110,11 +119,12 @@ class Aggregator(Experiment):
         loads = loads_of(results)
         ticks = tuple((float(place), name) for place, name in enumerate(PERCENTILES))
         return (
-            BarFigure(
+            CategoryFigure(
                 name="aggregator", title=f"Requests answered right within {seconds_text(LIMIT)}",
                 y=Axis("share of all requests (%)", lo=0.0, hi=105.0), x_title="how the service is written",
                 panels=tuple(_bars(results, build, loads) for build in results.builds),
-                note=f"{BACK_ENDS}. x: left out of --quick, or no number (see the table).",
+                note=f"{BACK_ENDS}.",
+                missing="no number: the table says why, or left out of --quick",
             ),
             LineFigure(
                 name="aggregator-latency", title="Latency from the time a request was scheduled",
@@ -215,7 +225,7 @@ def _table(
     return Table(title=title, columns=tuple(columns), rows=tuple(rows), footnotes=notes.texts())
 
 
-def _bars(results: Results, build: Build, loads: Sequence[Load]) -> BarPanel:
+def _bars(results: Results, build: Build, loads: Sequence[Load]) -> CategoryPanel:
     rows = rows_of(results, build)
     series = []
     for load in loads:
@@ -226,7 +236,7 @@ def _bars(results: Results, build: Build, loads: Sequence[Load]) -> BarPanel:
             for name in ("center", "lo", "hi")
         )
         series.append(Series(load.text, tuple(float(place) for place in range(len(rows))), center, lo=lo, hi=hi))
-    return BarPanel(build.label, tuple(_short(*row) for row in rows), tuple(series))
+    return CategoryPanel(build.label, tuple(_short(*row) for row in rows), tuple(series))
 
 
 def _short(model: str, workers: int) -> str:
@@ -246,6 +256,6 @@ def _curves(results: Results, build: Build, load: Load) -> LinePanel:
         if known:
             series.append(Series(
                 _name(model, workers), tuple(place for place, _ in known), tuple(each.center for _, each in known),
-                lo=tuple(each.lo for _, each in known), hi=tuple(each.hi for _, each in known)))
+                lo=tuple(each.lo for _, each in known), hi=tuple(each.hi for _, each in known), model=model))
     return LinePanel(f"{build.label}, {load.text}", tuple(series),
                      rules=(Rule(LIMIT, f"limit {seconds_text(LIMIT)}", "y"),))

@@ -252,7 +252,7 @@ def _gil_figure(results: Results) -> TimelineFigure:
     panels = [_panel(results, cell, EXCERPT, states, "") for cell in _cells(results)
               if _has_gil(cell) and _work(cell) in {"cpu", "io"}]
     return TimelineFigure(
-        name="gil-trace", title="How the GIL changes hands", x=X, states=states,
+        name="gil-trace", title="How the GIL changes hands", x=X, states=states, counted=states[0],
         panels=tuple(panel for panel in panels if panel is not None),
         note=f"{1e3 * EXCERPT:g} ms out of the latest round. Where a lane is empty the thread neither has nor "
         "wants the GIL: it waits in a system call, or for a core while it gives the GIL away.",
@@ -265,7 +265,7 @@ def _parked_figure(results: Results) -> TimelineFigure:
               if not _has_gil(cell) and _work(cell) in {"lock", "list"}]
     return TimelineFigure(
         name="gil-trace-parked", title="Without a GIL: threads wait for what they share", x=X,
-        states=states, panels=tuple(panel for panel in panels if panel is not None),
+        states=states, counted=RUNS, panels=tuple(panel for panel in panels if panel is not None),
         note=f"{1e3 * PARKED_EXCERPT:g} ms out of the latest round. A thread that spins yields its core until the "
         "lock is free; after 40 times it is parked.",
     )

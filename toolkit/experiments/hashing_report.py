@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.paired import Comparison
 
 
-CROSS = "A cross: no number, see the table."
 
 
 def seconds_table(results: Results) -> Table:
@@ -145,7 +144,7 @@ def over_sizes(results: Results, count: int) -> LineFigure:
     return LineFigure(
         name="hashing", title=f"SHA-256 of eight messages in {count} threads",
         x=Axis("length of a message (bytes; not to scale)", ticks=ticks),
-        y=Axis("speed-up against no threads (x)", lo=0.0), panels=tuple(panels), note=CROSS,
+        y=Axis("speed-up against no threads (x)", lo=0.0), panels=tuple(panels),
     )
 
 
@@ -165,9 +164,8 @@ def over_threads(results: Results) -> LineFigure:
         panels.append(LinePanel(arm.title, tuple(series), rules=(Rule(1.0, "no gain", "y"),)))
     return LineFigure(
         name="hashing-threads", title="SHA-256 of eight messages, one bytes object for all threads",
-        x=Axis("threads", log=True, ticks=tuple((float(count), str(count)) for count in THREADS)),
+        x=Axis("threads (number)", log=True, ticks=tuple((float(count), str(count)) for count in THREADS)),
         y=Axis("speed-up against no threads (x)", lo=0.0), panels=tuple(panels),
-        note=CROSS,
     )
 
 

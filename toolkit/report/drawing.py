@@ -86,6 +86,6 @@ def draw_figures(python: Path, figures: Sequence[Figure], folder: Path) -> list[
 
 
 def _candidates() -> Iterable[Build]:
-    """Return the interpreter that runs us, then others: with a GIL first, as those have more wheels, and newest first."""
+    """Return the interpreter that runs us, then others: with a GIL first, as those have more wheels; newest first."""
     found = find_builds([f"{LABEL}={sys.executable}"])
     return sorted(found.builds, key=lambda build: (build.label != LABEL, build.free_threaded, build.debug))

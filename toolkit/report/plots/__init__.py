@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.figure import BarFigure, HeatFigure, HistogramFigure, LineFigure, TimelineFigure
+from gilscope.toolkit.report.figure import CategoryFigure, HeatFigure, HistogramFigure, LineFigure, TimelineFigure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,15 +47,15 @@ def compose(figure: Figure) -> Sheet:
     Raises:
         ValueError: `figure` has no panels.
     """
-    from gilscope.toolkit.report.plots import bars, heats, histograms, lines, timelines
+    from gilscope.toolkit.report.plots import categories, heats, histograms, lines, timelines
 
     if not figure.panels:
         raise ValueError(f"figure {figure.name!r} has no panels")
     match figure:
         case LineFigure():
             return lines.compose(figure)
-        case BarFigure():
-            return bars.compose(figure)
+        case CategoryFigure():
+            return categories.compose(figure)
         case HistogramFigure():
             return histograms.compose(figure)
         case HeatFigure():
