@@ -137,7 +137,7 @@ def timelines():
     serving = Lane("I/O thread (an echo server)", sleeps, request)
     return TimelineFigure(
         "timelines", "Who holds the GIL: two CPU threads, and a CPU thread beside one that answers requests",
-        seconds_axis("time since the start"), states, runs, (
+        seconds_axis("time since the start"), states, runs, "how many run at once", (
             TimelinePanel("3.14, two CPU threads", (turns("thread 1", 0), turns("thread 2", 1))),
             TimelinePanel("3.14, CPU beside I/O", (turns("CPU thread", 0), serving)),
             TimelinePanel("3.14t", ()),

@@ -73,7 +73,8 @@ def figure(results: Results) -> LineFigure | None:
     if all(isnan(y) for panel in panels for each in panel.series if each.style == "measured" for y in each.y):
         return None
     return LineFigure(
-        name="affinity-echo", title="Echo server beside CPU threads, all on one core, by where its client runs",
+        name="affinity-echo",
+        title="Echo server and CPU threads on one core: requests per second by where the client is",
         # 0 has no place on a logarithmic axis, and the steps are to be equal.
         x=Axis("CPU threads beside the server (number)",
                ticks=tuple((float(place), str(count)) for place, count in enumerate(BURNERS))),

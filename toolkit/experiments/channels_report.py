@@ -126,7 +126,7 @@ def _over_sizes(results: Results) -> LineFigure:
         LinePanel(build.label, _lines(results, build, [(float(size), PING_PONG, size) for size in sizes], _seconds),
                   _rules(results, build)) for build in results.builds)
     return LineFigure(
-        name="channels", title="Ping-pong: time from one to the other", x=_size_axis(sizes),
+        name="channels", title="Ping-pong: how long a message takes from one to the other", x=_size_axis(sizes),
         y=seconds_axis("time per message", log=True), panels=panels, note=_note(results),
     )
 
@@ -137,7 +137,7 @@ def _over_members(results: Results) -> LineFigure:
     panels = tuple(LinePanel(build.label, _lines(results, build, places, _seconds), _rules(results, build))
                    for build in results.builds) if len(rings) > 1 else ()
     return LineFigure(
-        name="channels-ring", title=f"A token of {SMALLEST} bytes in a ring: time from one to the next",
+        name="channels-ring", title=f"A token of {SMALLEST} bytes in a ring: how long it takes from one to the next",
         x=Axis("members of the ring (number; 2: ping-pong)",
                ticks=tuple((place, f"{place:.0f}") for place, *_ in places)),
         y=seconds_axis("time per message", log=True), panels=panels, note=_note(results),
@@ -148,7 +148,8 @@ def _many(results: Results, shape: Shape) -> LineFigure | CategoryFigure:
     """Return lines over sizes, or bars when there is only one."""
     sizes = cells.sizes(results, shape)
     places = [(float(size), shape, size) for size in sizes]
-    title, y = f"{shape.workers} senders to one receiver", Axis("messages per second (1/s)", log=True)
+    title = f"{shape.workers} senders to one receiver: messages per second"
+    y = Axis("messages per second (1/s)", log=True)
     if len(sizes) > 1:
         panels = tuple(LinePanel(build.label, _lines(results, build, places, _rate)) for build in results.builds)
         return LineFigure(

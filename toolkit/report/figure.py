@@ -231,7 +231,7 @@ class TimelineFigure(Explained):
     """Who did what when; panels stand below one another and share the x axis.
 
     Every state a lane names stands in `states`; their order is that of the colours.  Below the lanes of each panel a
-    strip shows how many of them are in the state `counted` at once, a lane being a thread and not a core.
+    strip shows how many of them are in the state `counted` at once, and `strip` says so: lanes are threads, not cores.
     """
 
     name: str
@@ -239,6 +239,7 @@ class TimelineFigure(Explained):
     x: Axis
     states: tuple[str, ...]
     counted: str                # one of `states`
+    strip: str                  # "how many hold the GIL at once"
     panels: tuple[TimelinePanel, ...]
 
     def __post_init__(self) -> None:

@@ -41,21 +41,21 @@ def compose(figure: TimelineFigure) -> Sheet:
     markers = {what: POINTS[i % len(POINTS)] for i, what in enumerate(kinds)}
     for index, panel in enumerate(figure.panels):
         sheet.set_height(index, LANE * (len(panel.lanes) + 1) + 8)
-        _panel(sheet, index, panel, figure.counted, known, markers, x)
+        _panel(sheet, index, figure, panel, known, markers, x)
     sheet.legend([(each.name, _handle(each, known, markers, list(known))) for each in entries(figure)])
     sheet.arrange()
     return sheet
 
 
 def _panel(
-    sheet: Sheet, index: int, panel: TimelinePanel, counted: str, known: Mapping[str, Look],
+    sheet: Sheet, index: int, figure: TimelineFigure, panel: TimelinePanel, known: Mapping[str, Look],
     markers: Mapping[str, str], x: Scale,
 ) -> None:
     axes = sheet.axes[index]
     x.apply(axes, "x", labelled=sheet.is_bottom(index))
     axes.set_ylim(len(panel.lanes) + 0.5 if panel.lanes else 0.5, -0.5)
     names = [sheet.wrapped(lane.name, NAMES, TICK) for lane in panel.lanes]
-    names += [sheet.wrapped(f"how many at once: {counted}", NAMES, TICK)] if panel.lanes else []
+    names += [sheet.wrapped(figure.strip, NAMES, TICK)] if panel.lanes else []
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
@@ -69,7 +69,7 @@ def _panel(
     if panel.lanes:
         axes.set_ylabel("threads, not cores")
         axes.axhline(len(panel.lanes) - 0.5, color=FRAME, linewidth=0.8, zorder=1)
-        _strip(axes, panel, counted, known[counted])
+        _strip(axes, panel, figure.counted, known[figure.counted])
     set_title(sheet, index, panel.title)
     if sheet.is_bottom(index):
         thin_marks(sheet, axes)
