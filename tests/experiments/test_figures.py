@@ -1,6 +1,7 @@
 """What holds of every figure of every experiment, by its description: made-up runs, and the one in results/example."""
 
 import math
+import xml.etree.ElementTree as ET
 from itertools import pairwise
 
 import pytest
@@ -18,10 +19,12 @@ from gilscope.toolkit.report.figure import (
 )
 from gilscope.toolkit.report.plots.legend import entries
 from gilscope.toolkit.report.plots.palette import MODELS, family, looks
+from tests.conformance.builds import ROOT
 from tests.experiments.made_up import KINDS, figures
 from tests.experiments.test_results import planned
 from tests.fakes import RunMaker
 
+SVG = "{http://www.w3.org/2000/svg}"
 ALL = pytest.mark.parametrize("kind", KINDS)
 MARKS_IN_WORDS = ("cross", "x:", "whisker", "bars and points", "lines:")
 
@@ -162,6 +165,17 @@ def test_lanes_are_threads_by_name_and_counted(name, kind, folder):
             for lane in (lane for panel in figure.panels for lane in panel.lanes):
                 assert lane.name.startswith(("CPU ", "I/O"))
                 assert all(before[1] <= after[0] + 1e-9 for before, after in pairwise(sorted(lane.spans)))
+
+
+def test_published_figures_are_what_the_project_makes(name, folder):
+    # After a wanted change: gilscope report results/example/experiments/NAME --publish, and copy SVGs and report.md.
+    for figure in figures(name, "measured", folder):
+        path = ROOT / "results" / "example" / "experiments" / name / f"{figure.name}.svg"
+        said = " ".join(" ".join(node.itertext()) for node in ET.parse(path).iter(f"{SVG}text")).split()
+        wanted = [figure.title, figure.footer, *(entry.name for entry in entries(figure)),
+                  *(panel.title for panel in figure.panels)]
+        assert not {word for text in wanted for word in text.split()} - {*said}, path
+        assert f"![{figure.title}]({path.name})" in path.with_name("report.md").read_text()
 
 
 @ALL
