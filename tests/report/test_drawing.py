@@ -11,6 +11,7 @@ import pytest
 
 from gilscope.toolkit.builds.environment import NO_WHEEL, UNREACHABLE, Environment
 from gilscope.toolkit.builds.find import FoundBuilds
+from gilscope.toolkit.commands import figures as commands_figures
 from gilscope.toolkit.commands.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.model import Build
@@ -109,6 +110,30 @@ def test_process_that_fails_to_draw_is_told_in_its_words(tmp_path, monkeypatch, 
     monkeypatch.setattr(drawing.subprocess, "run", fails)
     with pytest.raises(CannotDrawError, match=r"failed: ImportError: libgcc_s\.so\.1 is not there"):
         draw_figures(Path(sys.executable), [FIGURES["bars"]()], tmp_path)
+
+
+@pytest.mark.network
+@pytest.mark.slow
+def test_matplotlib_is_installed_on_demand_and_draws(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path / "cache"))
+    told = []
+    python = drawing_python(told.append)
+    assert python.is_relative_to(tmp_path / "cache")
+    assert told[-1].startswith("figures: install matplotlib")
+    (svg,) = draw_figures(python, [FIGURES["bars"]()], tmp_path / "drawn")
+    assert svg.exists()
+    told.clear()
+    assert (drawing_python(told.append), told) == (python, []), "the second time it is there"
+
+
+def test_what_could_not_be_drawn_is_said_and_costs_the_pictures_alone(monkeypatch, capsys):
+    def fails(*_):
+        raise CannotDrawError("no figures: out of memory")
+
+    monkeypatch.setattr(commands_figures, "draw", fails)
+    monkeypatch.setattr(commands_figures, "experiment_of", lambda _: None)
+    assert draw_pictures(None, None, Path(sys.executable)) == []
+    assert capsys.readouterr().err == "no figures: out of memory\n"
 
 
 def test_without_what_draws_there_are_no_pictures_and_nothing_is_asked():

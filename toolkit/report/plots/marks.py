@@ -25,14 +25,14 @@ WHISKER = Path([(-0.3, -1), (0.3, -1), (0, -1), (0, 1), (-0.3, 1), (0.3, 1)], [P
 
 def mark_style(look: Look, size: float) -> dict[str, Any]:
     """Return how the marks of a series are drawn, in matplotlib's words."""
-    open_ = look.hollow or look.fill != "full"
+    empty = look.hollow or look.fill == "none"
+    edged = empty or look.fill != "full"   # what is not filled is seen by its edge; what is, apart from its neighbours
     return {
         "color": look.colour, "marker": look.marker, "markersize": size * LARGER.get(look.marker, 1),
-        "fillstyle": look.fill,
-        "markerfacecolor": "white" if look.hollow or look.fill == "none" else look.colour,
-        "markerfacecoloralt": "white", "markeredgecolor": look.colour if open_ else "white",
-        "markeredgewidth": 1.2 if open_ else 0.5,
-    } | ({"fillstyle": "full"} if look.hollow or look.fill == "none" else {})
+        "fillstyle": "full" if empty else look.fill, "markerfacecolor": "white" if empty else look.colour,
+        "markerfacecoloralt": "white", "markeredgecolor": look.colour if edged else "white",
+        "markeredgewidth": 1.2 if edged else 0.5,
+    }
 
 
 def handle(entry: Entry, known: Mapping[str, Look], style: Callable[[Look], dict[str, Any]]) -> Any:

@@ -94,7 +94,7 @@ def _strip(axes: Any, panel: TimelinePanel, counted: str, look: Look) -> None:
     edges, counts = at_once(panel, counted)
     heights = [foot - step * count for count in counts]
     axes.stairs(heights, edges, baseline=foot, fill=True, facecolor=look.colour, edgecolor=look.colour, linewidth=0.4,
-                zorder=2)
+                zorder=2, rasterized=len(counts) > MOST_VECTORS)
     for count in range(len(panel.lanes) + 1):
         axes.axhline(foot - step * count, color=FRAME, linewidth=0.4, zorder=1)
     for count in (0, len(panel.lanes)):
