@@ -29,15 +29,16 @@ def figures(name, kind, folder):
     return tuple(figures_of(catalog.find(name), made_up_run(name, Effort(kind), folder), folder))
 
 
-def made_up_run(name, effort, folder):
-    """Return a run whose cells lie apart, some skipped and some starved; its traces are below `folder`."""
+def made_up_run(name, effort, folder, *, whole=False):
+    """Return a run whose cells lie apart, some skipped, some starved unless `whole`; its traces are below `folder`."""
     _, plan = planned(name, effort)
     maker, chance = RunMaker(rounds=8), random.Random(name)
     for number, cell in enumerate(plan.cells, 1):
-        if number % SKIPPED == 0:
+        if number % SKIPPED == 0 and not whole:
             maker.skip(cell, "nothing works here")
         else:
-            maker.measure(cell, 10 ** chance.uniform(-4, -1), starved=8 * (number % STARVED == 0), **metrics(chance))
+            maker.measure(cell, 10 ** chance.uniform(-4, -1), starved=8 * (number % STARVED == 0 and not whole),
+                          pss=50, **metrics(chance))
         if name == "gil-trace":
             keep_trace(cell, folder)
     for skip in plan.skips:

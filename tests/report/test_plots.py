@@ -300,6 +300,15 @@ def test_values_of_a_category_stand_together_whichever_series_have_one(sheets):
 
 
 @NEEDS
+def test_titles_below_panels_stand_side_by_side_however_long_the_names_above_are():
+    figure = FIGURES["log_bars"]()
+    names = ("a name that takes several lines", "b", "c")
+    sheet, _ = boxes_of(replace(figure, panels=(figure.panels[0], replace(figure.panels[1], categories=names))))
+    tops = [axes.xaxis.label.get_window_extent(sheet.renderer()).y1 for axes in sheet.axes]
+    assert tops[0] == pytest.approx(tops[1], abs=1)
+
+
+@NEEDS
 def test_lanes_are_called_threads_and_a_strip_below_counts_them(drawn, sheets):
     from matplotlib.patches import StepPatch
     said = svg_texts(drawn("timelines")[0])

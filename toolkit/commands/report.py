@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     pictures: list[Picture] = []
     if "experiment" in published.options:
         # What trials left, such as timelines, is not published, since it holds paths; what is drawn of it is.
-        python = python_that_draws(f"gilscope report {args.label} --publish FOLDER")
+        python = python_that_draws(f"gilscope report {args.label} --publish {args.publish}")
         pictures = beside(draw_pictures(published, path, python, into=args.publish))
     report = _document(published, args.publish, pictures)
     for name, renderer in (("report.md", "markdown"), ("report.txt", "terminal")):

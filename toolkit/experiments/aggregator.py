@@ -123,8 +123,7 @@ class Aggregator(Experiment):
                 name="aggregator", title=f"Requests answered right within {seconds_text(LIMIT)}",
                 y=Axis("share of all requests (%)", lo=0.0, hi=105.0), x_title="how the service is written",
                 panels=tuple(_bars(results, build, loads) for build in results.builds),
-                note=f"{BACK_ENDS}.",
-                missing="no number: the table says why, or left out of --quick",
+                note=f"{BACK_ENDS}.{_left_out(results, loads)}",
             ),
             LineFigure(
                 name="aggregator-latency", title="Latency from the time a request was scheduled",
@@ -229,14 +228,22 @@ def _bars(results: Results, build: Build, loads: Sequence[Load]) -> CategoryPane
     rows = rows_of(results, build)
     series = []
     for load in loads:
-        # One that was not planned is a cross, too: no bar would look like 0 %.
-        found = [results.metric(find(results, build, *row, load), "success") for row in rows]
+        planned = [(place, cell) for place, row in enumerate(rows)
+                   if (cell := find(results, build, *row, load)) is not None]
+        found = [results.metric(cell, "success") for _, cell in planned]
         center, lo, hi = (
             tuple(NAN if each is None else getattr(each, name) * 100 for each in found)
             for name in ("center", "lo", "hi")
         )
-        series.append(Series(load.text, tuple(float(place) for place in range(len(rows))), center, lo=lo, hi=hi))
+        series.append(Series(load.text, tuple(float(place) for place, _ in planned), center, lo=lo, hi=hi))
     return CategoryPanel(build.label, tuple(_short(*row) for row in rows), tuple(series))
+
+
+def _left_out(results: Results, loads: Sequence[Load]) -> str:
+    """Return why a service may have fewer bars than others; "" where all have all."""
+    everywhere = all(find(results, build, *row, load) for build in results.builds for row in rows_of(results, build)
+                     for load in loads)
+    return "" if everywhere else " --quick does not put both loads on every service."
 
 
 def _short(model: str, workers: int) -> str:

@@ -240,8 +240,7 @@ def _bar_panel(results: Results, build: Build) -> CategoryPanel:
 
 def _bars_of(results: Results, cells: list[Cell], counts: list[int]) -> Series:
     values, nan = {cell.workers: results.value(cell) for cell in cells}, float("nan")
-    # Nothing is nothing, wherever it would be: only threads are asked for 0 of them.
-    places = [(place, values.get(count)) for place, count in enumerate(counts) if count or count in values]
+    places = [(place, values[count]) for place, count in enumerate(counts) if count in values]
     return Series(
         PLACES[cells[0].runner], tuple(float(place) for place, _ in places),
         tuple(nan if each is None else 1 / each.center for _, each in places),

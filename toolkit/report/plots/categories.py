@@ -41,6 +41,8 @@ def compose(figure: CategoryFigure) -> Sheet:
         _panel(sheet, index, panel, known, y)
         sheet.axes[index].set_xlabel(figure.x_title if sheet.is_bottom(index) else "")
         set_title(sheet, index, panel.title)
+    if sheet.columns > 1:
+        sheet.on_fit(lambda: _even(sheet))
     sheet.legend([(each.name, _handle(each, known, dots=figure.y.log)) for each in entries(figure)])
     sheet.arrange()
     return sheet
@@ -72,6 +74,15 @@ def _panel(sheet: Sheet, index: int, panel: CategoryPanel, known: Mapping[str, L
             axes.axvline(edge - 0.5, color=GRID, linewidth=0.7, zorder=0.5, gid="rule")
     fit_categories(sheet, axes, panel.categories)
     add_rules(sheet, index, [rule for rule in panel.rules if rule.axis == "y"])
+
+
+def _even(sheet: Sheet) -> None:
+    """Give the categories' names of all panels as many lines, so that the titles below them stand side by side."""
+    named = [(axes, [label.get_text() for label in axes.get_xticklabels()]) for axes in sheet.axes]
+    most = max((name.count("\n") for _, names in named for name in names), default=0)
+    for axes, names in named:
+        if all(label.get_rotation() == 0 for label in axes.get_xticklabels()):
+            axes.set_xticks(range(len(names)), [name + "\n" * (most - name.count("\n")) for name in names])
 
 
 def _value(
