@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from gilscope.toolkit.report.document import Banner, Cost, Heading, Lines, Picture, Ratio, Table
+from gilscope.toolkit.report.document import Banner, Cost, Heading, Lines, Picture, Ratio, Table, Verdict
 from gilscope.toolkit.report.layout import split_columns
 from gilscope.toolkit.report.wording import ascii_text, entry_text, mark_text
 
@@ -28,7 +28,7 @@ GAP = 2       # spaces between columns
 # One rule under the headings, in ASCII: rich's own SIMPLE box draws it with a character a pipe may not take.
 RULED = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
-_STYLES = {"faster": "green", "slower": "red", "same": "dim", "unknown": "yellow"}
+_STYLES = {"faster": "green", "slower": "red", "same": "dim", "unknown": "yellow", "cannot tell": "yellow"}
 
 
 def render(document: Document, *, width: int = WIDTH, ascii_only: bool = False) -> str:
@@ -137,4 +137,6 @@ def _rich_table(
 def _style(entry: Entry) -> str:
     if isinstance(entry.value, Ratio | Cost):
         return _STYLES[entry.value.comparison.verdict()]
+    if isinstance(entry.value, Verdict):
+        return _STYLES[entry.value.word]
     return "dim" if entry.marks and isinstance(entry.value, str) else ""

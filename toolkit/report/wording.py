@@ -6,7 +6,19 @@ import re
 from math import floor, log10
 from typing import TYPE_CHECKING, assert_never
 
-from gilscope.toolkit.report.document import Cost, Duration, Entry, Inflation, Quantity, Ratio, Share, Size, Value
+from gilscope.toolkit.report.document import (
+    Cost,
+    Duration,
+    Entry,
+    Inflation,
+    Interval,
+    Quantity,
+    Ratio,
+    Share,
+    Size,
+    Value,
+    Verdict,
+)
 from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -22,7 +34,7 @@ _SUPERSCRIPTS = str.maketrans("0123456789", _RAISED)
 _LOWERED = str.maketrans(_RAISED, "0123456789")
 
 
-def value_text(value: Value) -> str:  # noqa: PLR0911 - one wording per kind of value
+def value_text(value: Value) -> str:  # noqa: C901, PLR0911 - one wording per kind of value
     """Return a table entry's value as text."""
     match value:
         case str():
@@ -33,6 +45,10 @@ def value_text(value: Value) -> str:  # noqa: PLR0911 - one wording per kind of 
             return quantity_text(value)
         case Ratio():
             return ratio_text(value.comparison)
+        case Interval():
+            return interval_text(value.comparison)
+        case Verdict():
+            return value.word
         case Inflation():
             return inflation_text(value.comparison)
         case Cost():
@@ -83,17 +99,22 @@ def ratio_text(comparison: Comparison) -> str:
 
     Where the interval reaches beyond the floor it is printed: no difference was shown there, but none excluded either.
     """
+    match comparison.verdict():
+        case "faster" | "slower":
+            return interval_text(comparison)
+        case "unknown":
+            return f"{interval_text(comparison)} ?"
+        case "same":
+            interval = interval_text(comparison).partition(" ")[2]
+            return f"~ {interval}" if _beyond_floor(comparison) else _floor_text(comparison)
+
+
+def interval_text(comparison: Comparison) -> str:
+    """Return "3.40x [3.32, 3.49]", with a third digit where two would hide that something was measured."""
     # Two digits would hide a narrow interval around a small difference: "0.96x [0.96, 0.96]".
     extra = int(comparison.hi - comparison.lo < NARROW and abs(log10(comparison.ratio)) < SMALL)
     ratio, lo, hi = (ratio_number(each, extra) for each in (comparison.ratio, comparison.lo, comparison.hi))
-    interval = f"[{lo}, {hi}]"
-    match comparison.verdict():
-        case "faster" | "slower":
-            return f"{ratio}x {interval}"
-        case "unknown":
-            return f"{ratio}x {interval} ?"
-        case "same":
-            return f"~ {interval}" if _beyond_floor(comparison) else _floor_text(comparison)
+    return f"{ratio}x [{lo}, {hi}]"
 
 
 def inflation_text(comparison: Comparison) -> str:
