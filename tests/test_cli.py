@@ -128,7 +128,7 @@ def test_catalogs_are_listed_for_scripts(capsys):
 
 def test_no_runs_are_said(capsys):
     assert call("report") == 0
-    assert "no runs under results/ yet" in capsys.readouterr().out
+    assert "results yet: `gilscope run --quick` makes one" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("error", "code", "shown"), [

@@ -21,7 +21,7 @@ from gilscope.toolkit.experiments.running import Asked, Prepared, begin, measure
 from gilscope.toolkit.model import Build
 from gilscope.toolkit.report import RENDERERS, plots
 from gilscope.toolkit.report.progress import ProgressReporter
-from gilscope.toolkit.store import RESULTS, Store, default_label, label_path, load_run, read_json
+from gilscope.toolkit.store import RESULTS, Store, default_label, find_runs, label_path, load_run, read_json
 
 if TYPE_CHECKING:
     import argparse
@@ -222,11 +222,6 @@ def _report(done: Run, path: Path, args: argparse.Namespace) -> None:
 
 def show_again(args: argparse.Namespace) -> int:
     """Print the reports of earlier runs, and draw their figures again."""
-    path = RESULTS / args.label if (RESULTS / args.label).exists() else Path(args.label)
-    if (path / "run.json").is_file():
+    for path in find_runs(args.label):
         _report(load_run(path), path, args)
-        return 0
-    for each in (_find_target(args.label) / name for name in catalog.EXPERIMENTS):
-        if (each / "run.json").is_file():
-            _report(load_run(each), each, args)
     return 0
