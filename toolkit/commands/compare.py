@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
+from gilscope.toolkit.commands.file_options import add_output
+from gilscope.toolkit.commands.output import Output
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
-from gilscope.toolkit.report import RENDERERS
-from gilscope.toolkit.report.comparison import comparison_document
+from gilscope.toolkit.report.as_json import compare_values
+from gilscope.toolkit.report.comparison import comparison_document, in_short
 from gilscope.toolkit.store import find_label, load_run
 from gilscope.toolkit.table import MARGIN, compare_builds, compare_models, compare_runs, gate
 
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.report.document import Document
     from gilscope.toolkit.table import Contrast, Gate
 
 SLOWER = 1      # exit code: a cell is slower than --fail-on allows
@@ -55,19 +57,23 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
                         help="Exit with 1 when a cell is slower by more than PERCENT, e.g. 5%%, with its whole "
                              "interval and beyond the noise floor; with 3 when of no cell it can be told (default: "
                              "never). Says how many cells were not judged. Use it in CI.")
-    parser.add_argument("--markdown", action="store_true",
-                        help="Print GitHub Markdown (default: text). Use it to paste into an issue.")
+    add_output(parser, "the comparison")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the comparison; return 1 when a cell is slower than `--fail-on` allows, 3 when it had nothing to judge."""
     runs = [load_run(find_label(label)) for label in _checked(args)]
-    contrasts, document = _across(runs[0], runs[1], args) if len(runs) > 1 else _within(runs[0], args)
-    print(RENDERERS["markdown" if args.markdown else "terminal"](document))
-    if args.fail_on is None:
+    asked = _across(runs[0], runs[1], args) if len(runs) > 1 else _within(runs[0], args)
+    contrasts = asked.contrasts
+    sides: dict[str, Any] = {"baseline": asked.baseline, "sample": asked.sample, "notes": asked.notes}
+    judged = None if args.fail_on is None else gate(contrasts, args.fail_on)
+    output = Output(args)
+    output.show(comparison_document(asked.title, contrasts, **sides, margin=args.margin))
+    output.finish(lambda: compare_values(
+        contrasts, **sides, margin=args.margin, gate=judged, sentences=[in_short(contrasts, args.margin)]))
+    if judged is None:
         return 0
-    judged = gate(contrasts, args.fail_on)
     for line in gate_lines(judged):
         say(f"gilscope: {line}")
     if judged.past:
@@ -107,26 +113,34 @@ def _checked(args: argparse.Namespace) -> Sequence[str]:
     return labels
 
 
-def _across(first: Run, second: Run, args: argparse.Namespace) -> tuple[Sequence[Contrast], Document]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparing:
+    """What is set against what."""
+
+    title: str
+    contrasts: Sequence[Contrast]
+    baseline: str
+    sample: str
+    notes: Sequence[Note]   # what a reader must know first
+
+
+def _across(first: Run, second: Run, args: argparse.Namespace) -> Comparing:
     measured = [{each.cell for each in run.measurements} for run in (first, second)]
     if not measured[0] & measured[1]:
         raise UnknownNameError(f"{first.label!r} and {second.label!r} have no measured cell in common")
-    contrasts = compare_runs(first, second, args.clock)
-    return contrasts, comparison_document(
-        f"{second.label} against {first.label}", contrasts, baseline=first.label, sample=second.label,
-        notes=differences(first, second), margin=args.margin,
-    )
+    return Comparing(
+        title=f"{second.label} against {first.label}", contrasts=compare_runs(first, second, args.clock),
+        baseline=first.label, sample=second.label, notes=differences(first, second))
 
 
-def _within(run_: Run, args: argparse.Namespace) -> tuple[Sequence[Contrast], Document]:
+def _within(run_: Run, args: argparse.Namespace) -> Comparing:
     first, second = args.builds or args.models
     compare = compare_builds if args.builds else compare_models
     contrasts = compare(run_, first, second, args.clock)
     builds = {build.label: build for build in run_.builds}
-    notes = unfair(builds[first], builds[second]) if args.builds else ()
-    return contrasts, comparison_document(
-        f"{run_.label}: {second} against {first}", contrasts, baseline=first, sample=second, notes=notes,
-        margin=args.margin)
+    return Comparing(
+        title=f"{run_.label}: {second} against {first}", contrasts=contrasts, baseline=first, sample=second,
+        notes=unfair(builds[first], builds[second]) if args.builds else ())
 
 
 def differences(first: Run, second: Run) -> list[Note]:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.find import default_pair, find_builds, select_builds
 from gilscope.toolkit.builds.pairing import compare_builds
+from gilscope.toolkit.commands.output import Output, refuse_beside_dry_run
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.errors import BadFileError, BuildError, LabelTakenError, ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments import catalog
+from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.report import beside, document, draw, experiment_of
 from gilscope.toolkit.experiments.running import Asked, Prepared, begin, measure, plan, prepare
@@ -71,6 +73,7 @@ class Request:
 
 def run(args: argparse.Namespace) -> int:
     """Measure what the command line asks for; return the exit code."""
+    refuse_beside_dry_run(args)
     with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
         return _start(args, Path(folder)) if args.resume is None else _resume(args, Path(folder))
 
@@ -165,6 +168,7 @@ def _go_through(request: Request, prepared: Prepared, target: Path, folder: Path
     """Run what is not finished, one after the other, each with its report; one that cannot be run costs only itself."""
     mismatches = tuple(note for build in request.builds[1:] for note in compare_builds(request.builds[0], build))
     prepared = dataclasses.replace(prepared, notes=(*mismatches, *prepared.notes))
+    output, reported = Output(args), []
     failed = False
     try:
         for number, asked in enumerate(request.asked, 1):
@@ -178,10 +182,12 @@ def _go_through(request: Request, prepared: Prepared, target: Path, folder: Path
                 failed = True
                 continue
             failed = failed or bool(done.failures)
-            _report(done, target / asked.experiment, args)
+            _report(done, target / asked.experiment, args, output)
+            reported.append((done, target / asked.experiment))
     except KeyboardInterrupt:
         say(f"what was measured is kept: gilscope experiment run --resume {target.name} goes on")
         raise
+    output.finish(lambda: experiments_values(reported))
     return FAILED if failed else 0
 
 
@@ -206,7 +212,7 @@ def _finished(asked: Asked, prepared: Prepared, target: Path, folder: Path, *, m
         store.close()
 
 
-def _report(done: Run, path: Path, args: argparse.Namespace) -> None:
+def _report(done: Run, path: Path, args: argparse.Namespace, output: Output) -> None:
     experiment = experiment_of(done)
     pictures: list[Picture] = []
     if not args.no_figures:
@@ -215,13 +221,15 @@ def _report(done: Run, path: Path, args: argparse.Namespace) -> None:
         else:
             pictures = draw(experiment, done, path)
     stored = document(experiment, done, path, beside(pictures))
-    (path / "report.md").write_text(RENDERERS["markdown"](stored) + "\n")
-    report = document(experiment, done, path, pictures)
-    print(RENDERERS["markdown" if args.markdown else "terminal"](report) + "\n", flush=True)
+    (path / "report.md").write_text(RENDERERS["markdown"](stored) + "\n", encoding="utf-8")
+    output.show(document(experiment, done, path, pictures))
 
 
 def show_again(args: argparse.Namespace) -> int:
     """Print the reports of earlier runs, and draw their figures again."""
-    for path in find_runs(args.label):
-        _report(load_run(path), path, args)
+    output = Output(args)
+    runs = [(load_run(path), path) for path in find_runs(args.label)]
+    for run_, path in runs:
+        _report(run_, path, args, output)
+    output.finish(lambda: experiments_values(runs))
     return 0

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.commands.file_options import STDOUT, add_output
+from gilscope.toolkit.commands.output import Output
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.errors import BadFileError, ToolkitError
+from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.experiments.report import beside, document, draw, experiment_of
 from gilscope.toolkit.publish import publish
 from gilscope.toolkit.report import RENDERERS, plots
+from gilscope.toolkit.report.as_json import listed_values, run_values
 from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.listing import runs_document
 from gilscope.toolkit.store import RESULTS, find_runs, list_runs, load_run
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Run
@@ -34,12 +38,9 @@ def add_parser(commands: Any) -> None:
         "label", nargs="?", metavar="LABEL", help="The run, or experiments made together, by label or folder "
         "(default: list what there is)."
     )
-    parser.add_argument(
-        "--format",
-        choices=tuple(RENDERERS),
-        default="terminal",
-        help="terminal, or markdown for pasting (default: terminal).",
-    )
+    add_output(parser)
+    # How earlier versions wrote --markdown.
+    parser.add_argument("--format", choices=tuple(RENDERERS), help=argparse.SUPPRESS)
     parser.add_argument(
         "--publish",
         metavar="FOLDER",
@@ -52,38 +53,61 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the report, or what runs there are."""
+    if args.format == "markdown" and args.markdown is None:
+        args.markdown = STDOUT
+    if args.publish is not None:
+        return _publish_all(args)
     if args.label is None:
         return _list_all(args)
-    paths = find_runs(args.label)
-    failed = 0
-    for path in paths:
-        try:
-            _show_or_publish(path, args.publish / path.name if args.publish and len(paths) > 1 else args.publish, args)
-        except BadFileError as error:
-            if len(paths) == 1:
-                raise
-            say(f"gilscope: {error}")   # one that is damaged costs only itself
-            failed = error.exit_code
+    runs, failed = _loaded(find_runs(args.label))
+    output = Output(args)
+    for run_, path in runs:
+        output.show(_document(run_, path))
+    if len(runs) == 1 and "experiment" not in runs[0][0].options:
+        output.finish(lambda: run_values(runs[0][0]))
+    else:
+        output.finish(lambda: experiments_values([each for each in runs if "experiment" in each[0].options]))
     return failed
 
 
-def _show_or_publish(path: Path, target: Path | None, args: argparse.Namespace) -> None:
-    if target is None:
-        print(RENDERERS[args.format](_document(load_run(path), path)))
-    else:
-        _publish(path, target)
+def _loaded(paths: Sequence[Path]) -> tuple[list[tuple[Run, Path]], int]:
+    """Return the runs with their folders, and the exit code; of several, one that is damaged costs only itself."""
+    runs, failed = [], 0
+    for path in paths:
+        try:
+            runs.append((load_run(path), path))
+        except BadFileError as error:
+            if len(paths) == 1:
+                raise
+            say(f"gilscope: {error}")
+            failed = error.exit_code
+    return runs, failed
 
 
 def _list_all(args: argparse.Namespace) -> int:
-    if args.publish is not None:
+    found = list_runs()
+    output = Output(args)
+    if found or args.json is not None or args.markdown is not None:
+        output.show(runs_document(found))
+    else:
+        print(f"no runs under {RESULTS.resolve()} yet: `gilscope run --quick` makes one")
+    output.finish(lambda: listed_values(found))
+    return 0
+
+
+def _publish_all(args: argparse.Namespace) -> int:
+    if args.label is None:
         raise ToolkitError(
             "--publish copies one run: name it, as in `gilscope report LABEL --publish FOLDER`; `gilscope report` "
             "lists what there is"
         )
-    found = list_runs()
-    print(RENDERERS[args.format](runs_document(found)) if found else
-          f"no runs under {RESULTS.resolve()} yet: `gilscope run --quick` makes one")
-    return 0
+    if args.json is not None or args.markdown is not None:
+        raise ToolkitError("--publish writes report.md into its folder; ask for --markdown or --json without it")
+    paths = find_runs(args.label)
+    runs, failed = _loaded(paths)
+    for _, path in runs:
+        _publish(path, args.publish / path.name if len(paths) > 1 else args.publish)
+    return failed
 
 
 def _publish(path: Path, target: Path) -> None:
