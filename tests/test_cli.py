@@ -1,6 +1,7 @@
 """The command line: every mistake ends with exit code 2 and a way out, and nothing is begun."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -162,6 +163,31 @@ def test_reader_that_has_gone_is_no_error(argv):
         started.stdout.close()
         errors = started.stderr.read()
         assert (started.wait(timeout=300), errors) == (0, "")
+
+
+@pytest.mark.parametrize(("environ", "spelled"), [
+    ({"PYTHONIOENCODING": "utf-8"}, "±"),
+    ({"PYTHONIOENCODING": "ascii"}, "+-"),
+    ({"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}, "+-"),
+])
+@pytest.mark.parametrize("options", [[], ["--markdown"], ["--json"]])
+def test_output_fits_its_encoding(environ, spelled, options, tmp_path):
+    command = [sys.executable, "-m", "gilscope", "report", str(ROOT / "results" / "example"), *options]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHON"))}
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, timeout=300,
+                          env={**kept, "PYTHONPATH": str(ROOT), **environ})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (spelled in done.stdout.decode("utf-8")) == (options != ["--json"])
+    if spelled == "+-":
+        assert done.stdout.isascii()
+
+
+def test_text_of_others_that_an_encoding_lacks_is_escaped(tmp_path):
+    command = [sys.executable, "-m", "gilscope", "experiment", "list"]   # it cites a title in Polish
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, timeout=300,
+                          env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"we\\u017a asyncio" in done.stdout
 
 
 @pytest.mark.parametrize(("parse", "text", "value"), [

@@ -5,6 +5,7 @@ Only the command that is asked for is imported: a program that `gilscope race` r
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -95,6 +96,8 @@ def _terminate(_signal: int, _frame: object) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")   # what an encoding lacks is escaped, on every path
     try:
         code = int(args.run(args))
         sys.stdout.flush()  # here, where a reader that has gone is no surprise

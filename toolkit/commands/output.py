@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.file_options import STDOUT
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.report import RENDERERS
+from gilscope.toolkit.report import markdown, terminal
+from gilscope.toolkit.report.wording import spelling
 
 if TYPE_CHECKING:
     import argparse
@@ -39,8 +41,13 @@ class Output:
         """Print a report, unless JSON has its place."""
         if self._json != STDOUT:
             between = "\n" if self._documents else ""
-            print(between + RENDERERS["markdown" if self._markdown == STDOUT else "terminal"](document), flush=True)
+            print(between + self._text(document), flush=True)
         self._documents.append(document)
+
+    def _text(self, document: Document) -> str:
+        if self._markdown == STDOUT:
+            return spelling(sys.stdout.encoding)(markdown.render(document))
+        return terminal.render_for_stdout(document)
 
     def finish(self, values: Callable[[], Mapping[str, Any]]) -> None:
         """Write what else was asked for.
@@ -58,7 +65,7 @@ class Output:
             else:
                 _save(self._json, text)
         if self._markdown not in {None, STDOUT}:
-            _save(str(self._markdown), "\n\n".join(map(RENDERERS["markdown"], self._documents)))
+            _save(str(self._markdown), "\n\n".join(map(markdown.render, self._documents)))
 
 
 def _save(name: str, text: str) -> None:

@@ -13,7 +13,7 @@ from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.experiments.report import beside, document, draw, experiment_of
 from gilscope.toolkit.publish import publish
-from gilscope.toolkit.report import RENDERERS, plots
+from gilscope.toolkit.report import RENDERERS, markdown, plots, terminal
 from gilscope.toolkit.report.as_json import listed_values, run_values
 from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.listing import runs_document
@@ -117,8 +117,8 @@ def _publish(path: Path, target: Path) -> None:
         # What trials left, such as timelines, is not published, since it holds paths; what is drawn of it is.
         pictures = beside(draw(experiment_of(published), published, path, into=target))
     report = _document(published, target, pictures)
-    for name, renderer in (("report.md", "markdown"), ("report.txt", "terminal")):
-        (target / name).write_text(RENDERERS[renderer](report) + "\n")
+    for name, render in (("report.md", markdown.render), ("report.txt", terminal.render)):
+        (target / name).write_text(render(report) + "\n", encoding="utf-8")
     print(f"published in {target}")
 
 

@@ -1,4 +1,4 @@
-"""A document for a terminal: rich where someone looks at it, plain ASCII where a program reads it."""
+"""A document for a terminal: in colour where someone looks at it, plain text where a program reads it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from gilscope.toolkit.report.document import Banner, Cost, Heading, Lines, Picture, Ratio, Table, Verdict
 from gilscope.toolkit.report.layout import split_columns
-from gilscope.toolkit.report.wording import ascii_text, entry_text, mark_text
+from gilscope.toolkit.report.wording import ascii_text, entry_text, mark_text, spelling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,18 +33,21 @@ _STYLES = {"faster": "green", "slower": "red", "same": "dim", "unknown": "yellow
 
 def render(document: Document, *, width: int = WIDTH, ascii_only: bool = False) -> str:
     """Return the document as text without colours, no line longer than `width` unless a single word is."""
-    console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
-    return _text(document, console, ascii_text if ascii_only else str)
+    return _text(document, _plain_console(width), ascii_text if ascii_only else str)
 
 
 def render_for_stdout(document: Document) -> str:
-    """Return the document as fits standard output: in its width and in colour on a terminal, plain ASCII elsewhere."""
+    """Return the document as fits standard output: in its encoding, on a terminal in its width and in colour."""
+    spell = spelling(sys.stdout.encoding)
     if not sys.stdout.isatty():
-        return render(document, ascii_only=True)
+        return _text(document, _plain_console(WIDTH), spell)
     here = Console()
-    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     console = Console(file=io.StringIO(), width=here.width, force_terminal=True, no_color=here.no_color)
-    return _text(document, console, str if unicode else ascii_text)
+    return _text(document, console, spell)
+
+
+def _plain_console(width: int) -> Console:
+    return Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
 
 
 def _text(document: Document, console: Console, spell: Callable[[str], str]) -> str:

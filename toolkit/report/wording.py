@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from math import floor, log10
 from typing import TYPE_CHECKING, assert_never
 
@@ -22,7 +23,7 @@ from gilscope.toolkit.report.document import (
 from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from gilscope.toolkit.stats.paired import Comparison
     from gilscope.toolkit.stats.scaling import Estimate
@@ -32,6 +33,7 @@ SMALL = 0.2     # of the logarithm: from 0.63 to 1.6
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _SUPERSCRIPTS = str.maketrans("0123456789", _RAISED)
 _LOWERED = str.maketrans(_RAISED, "0123456789")
+_PLAIN = {"±": "+-", "µ": "u"}
 
 
 def value_text(value: Value) -> str:  # noqa: C901, PLR0911 - one wording per kind of value
@@ -177,7 +179,38 @@ def list_text(items: Iterable[object]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+@cache
+def spelling(encoding: str | None) -> Callable[[str], str]:
+    """Return how to spell text that is written in `encoding`, so that every character of it can be written.
+
+    Without raised digits "skipped¹" becomes "skipped (1)", without them "±" becomes "+-" and "µ" becomes "u"; any other
+    character that the encoding lacks is escaped.
+
+    Args:
+        encoding: As a stream names it; None, and one that Python does not know, counts as ASCII.
+    """
+    known = encoding if encoding and _has(encoding, "") else "ascii"
+    raised, rest = _has(known, _RAISED), [(own, plain) for own, plain in _PLAIN.items() if not _has(known, own)]
+
+    def spell(text: str) -> str:
+        if not raised:
+            numbered = re.sub(f" ?([{_RAISED}]+)", lambda found: f" ({found[1].translate(_LOWERED)})", text)
+            text = numbered if numbered == text else numbered.removeprefix(" ")
+        for own, plain in rest:
+            text = text.replace(own, plain)
+        return text.encode(known, "backslashreplace").decode(known)
+
+    return spell
+
+
+def _has(encoding: str, characters: str) -> bool:
+    try:
+        characters.encode(encoding)
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True
+
+
 def ascii_text(text: str) -> str:
     """Return `text` in ASCII: "skipped¹" as "skipped (1)", "±" as "+-"; any other character that is not is escaped."""
-    numbered = re.sub(f" ?([{_RAISED}]+)", lambda found: f" ({found[1].translate(_LOWERED)})", text)
-    return numbered.replace("±", "+-").encode("ascii", "backslashreplace").decode().removeprefix(" ")
+    return spelling("ascii")(text)
