@@ -5,8 +5,6 @@ Only the command that is asked for is imported: a program that `gilscope race` r
 
 from __future__ import annotations
 
-import io
-import os
 import sys
 
 from gilscope import __version__
@@ -96,19 +94,19 @@ def _terminate(_signal: int, _frame: object) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")   # what an encoding lacks is escaped, on every path
+    from gilscope.toolkit.commands import streams
+
+    streams.prepare()
     try:
         code = int(args.run(args))
-        sys.stdout.flush()  # here, where a reader that has gone is no surprise
+        streams.put("", end="")   # here, where a reader that has gone is no surprise
     except ToolkitError as error:
-        print(f"gilscope: {error}", file=sys.stderr)
+        streams.complain(f"gilscope: {error}")
         return error.exit_code
     except KeyboardInterrupt as stop:
-        print("gilscope: interrupted", file=sys.stderr)
+        streams.complain("gilscope: interrupted")
         return TERMINATED if isinstance(stop, TerminatedError) else INTERRUPTED
     except BrokenPipeError:
-        # The reader (head, less) has gone; nothing is wrong, but Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.let_go()
         return 0
     return code

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.file_options import STDOUT
+from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.report import markdown, terminal
 from gilscope.toolkit.report.wording import spelling
@@ -41,7 +42,7 @@ class Output:
         """Print a report, unless JSON has its place."""
         if self._json != STDOUT:
             between = "\n" if self._documents else ""
-            print(between + self._text(document), flush=True)
+            put(between + self._text(document))
         self._documents.append(document)
 
     def _text(self, document: Document) -> str:
@@ -61,7 +62,7 @@ class Output:
         if self._json is not None:
             text = json.dumps(values(), indent=1, allow_nan=False)
             if self._json == STDOUT:
-                print(text)
+                put(text)
             else:
                 _save(self._json, text)
         if self._markdown not in {None, STDOUT}:

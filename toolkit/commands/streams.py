@@ -1,0 +1,61 @@
+"""Standard streams that are closed, full, or that nobody reads any more.
+
+A program that `gilscope race` runs waits for what is imported here.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+from gilscope.toolkit.errors import OutputError
+
+
+def prepare() -> None:
+    """Make standard output and error streams that can be written: to nowhere where the shell has closed them.
+
+    What the encoding of standard output lacks is escaped.  (That of standard error is so from the start.)
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:   # >&-; and what is printed to None goes to the other one
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))   # noqa: SIM115, PTH123 - for good
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def put(text: str, end: str = "\n") -> None:
+    """Print `text` on standard output at once.
+
+    A reader that has gone (head, less) is no error, and what was asked for beside goes on: a file is still written, and
+    the exit code still says what was found.
+
+    Raises:
+        OutputError: it cannot be written: the disk is full.
+    """
+    try:
+        print(text, end=end, flush=True)
+    except BrokenPipeError:
+        let_go()
+    except OSError as error:
+        let_go()
+        raise OutputError(f"cannot write to standard output: {error.strerror}") from error
+
+
+def complain(text: str) -> None:
+    """Print a line on standard error, where somebody reads it."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        let_go()
+
+
+def let_go() -> None:
+    """Lead streams that cannot be written to nowhere: Python would complain of what is left in them at its exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
