@@ -188,3 +188,11 @@ def test_experiments_are_published_each_in_a_folder(today, here, capsys):
 def test_one_run_is_wanted_where_a_label_has_several(today, capsys):
     assert cli.main(["compare", "today", "--builds", "a,b"]) == 2
     assert "name one of today/countdown, today/signals" in capsys.readouterr().err
+
+
+def test_runs_that_lie_beside_each_other_are_not_one_report(here, capsys):
+    for label in ("first", "second"):
+        write(small_run(label), here, label)
+    code, out, err = shown(capsys, "results", "--json")
+    assert (code, out) == (2, "")
+    assert "results holds several runs: name one of results/first, results/second" in err

@@ -12,6 +12,7 @@ from gilscope.toolkit import cli
 from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.report import as_json
 from gilscope.toolkit.report.build import run_document
+from gilscope.toolkit.report.document import Document, Heading, Lines
 from gilscope.toolkit.report.wording import interval_text
 from gilscope.toolkit.store import list_runs, load_run
 from gilscope.toolkit.table import build_tables, compare_builds, compare_runs, gate
@@ -67,10 +68,14 @@ def test_run_has_every_cell_of_the_tables_with_its_digits():
     assert {each["bound"] for each in values["floors"]} == {
         floor.bound for table in build_tables(run)
         for floor in (table.floors.single_wall, table.floors.single_cpu, table.floors.all_wall, table.floors.all_cpu)}
-    said = [each["sentence"] for each in values["in_short"]]
-    assert said
-    assert all(sentence in str(run_document(run)) for sentence in said)
-    assert {each["about"] for each in values["in_short"]} == {"primes, steady", "sleep, startup"}
+
+
+def test_sentences_are_those_of_the_report():
+    alone = Document((Heading("a run", 1), Heading("primes"), Heading("sort"), Lines("In short", ("one", "two"))))
+    assert as_json.in_short(alone) == ["one", "two"]
+    each = Document((Heading("primes"), Lines("In short", ("one",)), Heading("sort"), Lines("In short", ("two",))))
+    assert as_json.in_short(each) == ["primes: one", "sort: two"]
+    assert as_json.run_values(make_run())["in_short"] == as_json.in_short(run_document(make_run())) != []
 
 
 def test_nothing_is_told_that_the_report_does_not_show():

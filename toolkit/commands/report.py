@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.commands.file_options import STDOUT, add_output
 from gilscope.toolkit.commands.output import Output
 from gilscope.toolkit.commands.printing import say
-from gilscope.toolkit.errors import BadFileError, ToolkitError
+from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.experiments.report import beside, document, draw, experiment_of
 from gilscope.toolkit.publish import publish
@@ -81,6 +81,9 @@ def _loaded(paths: Sequence[Path]) -> tuple[list[tuple[Run, Path]], int]:
                 raise
             say(f"gilscope: {error}")
             failed = error.exit_code
+    if len(paths) > 1 and any("experiment" not in run_.options for run_, _ in runs):
+        # Runs that only lie beside each other are no report.
+        raise UnknownNameError(f"{paths[0].parent} holds several runs: name one of {', '.join(map(str, paths))}")
     return runs, failed
 
 

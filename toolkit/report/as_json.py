@@ -113,15 +113,16 @@ def _build(build: Build) -> dict[str, Any]:
     return {name: getattr(build, name) for name in _BUILD}
 
 
-def in_short(document: Document) -> list[dict[str, Any]]:
-    """Return the sentences that end a report or a part of it, each with the heading that they stand under."""
-    found, about = [], None
+def in_short(document: Document) -> list[str]:
+    """Return the sentences that end a report; where its parts have their own, each after its part's heading."""
+    found: list[tuple[str, Sequence[str]]] = []
+    heading = ""
     for section in document.sections:
         if isinstance(section, Heading):
-            about = section.text if section.level > 1 else None
+            heading = section.text
         elif isinstance(section, Lines) and section.title == "In short":
-            found += [{"about": about, "sentence": item} for item in section.items]
-    return found
+            found.append((heading, section.items))
+    return [item if len(found) == 1 else f"{heading}: {item}" for heading, items in found for item in items]
 
 
 def _group(table: WorkloadTable) -> dict[str, Any]:
