@@ -44,7 +44,8 @@ def test_same_is_said_only_where_a_difference_is_excluded(comparison, judgement)
     (compared(0.9, 0.8, 1.01), 15),                  # ln(0.9 / 0.8) against ln 0.9: 12 * (0.118 / 0.105)**2 = 14.99
     (compared(1.0, 1 / 1.01, 1.01, floor=0.06), 47), # the floor is what is too wide
     (compared(1.0, 0.5, 2.0), None),                 # ln 2 / ln 1.03: 6600 rounds are no advice
-    (compared(1.0, 0.9, 1.1, rounds=2, sure=False), 6),
+    (compared(1.0, 0.9, 1.1, rounds=2, sure=False), 26),   # 2 * (0.105 / 0.0296)**2 = 25.4
+    (compared(1.0, 0.98, 1.02, rounds=2, sure=False), 6),  # the fewest that give an interval of 95 %
     (compared(1.0, 0.9, 1.1, floor=None), None),
 ])
 def test_rounds_that_would_tell_follow_from_the_width(comparison, rounds):

@@ -90,7 +90,7 @@ def gate_lines(gate: Gate) -> list[str]:
     reasons = [
         f"of {len(gate.untold)} it cannot be told, as noise allows for more than {limit}" if gate.untold else "",
         f"{len(gate.one_sided)} have numbers on one side only" if gate.one_sided else "",
-        f"{len(gate.empty)} have none to compare" if gate.empty else "",
+        f"{len(gate.empty)} have nothing to compare" if gate.empty else "",
     ]
     unjudged = len(gate.untold) + len(gate.one_sided) + len(gate.empty)
     if unjudged:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import ceil, log, log1p
 from typing import TYPE_CHECKING, Literal
 
-from gilscope.toolkit.stats.paired import MIN_ROUNDS
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.table.contrast import Contrast
 
 Judgement = Literal["faster", "slower", "same", "cannot tell"]
-Missing = Literal["A has none", "B has none", "neither has any", "no common round"]
+Missing = Literal["A has none", "B has none", "neither has any", "not comparable"]
 
 MARGIN = 0.03        # what "none" means in the tables of a run, too: nobody moves code for less
 MOST_ROUNDS = 200    # about what a night measures; beyond, a quieter machine is the better advice
@@ -53,14 +52,11 @@ def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None
     """
     if comparison.floor is None:
         return None
-    least = max(MIN_ROUNDS, needed(CONFIDENCE))
-    if comparison.rounds < least:
-        return least
     seen = abs(log(comparison.ratio))
     room = max(seen, log1p(margin) - seen)
     half = max(log(comparison.hi / comparison.ratio), log(comparison.ratio / comparison.lo), log1p(comparison.floor))
     rounds = _two_digits(comparison.rounds * (half / room) ** 2)
-    return max(rounds, comparison.rounds + 1) if rounds <= MOST_ROUNDS else None
+    return max(rounds, comparison.rounds + 1, needed(CONFIDENCE)) if rounds <= MOST_ROUNDS else None
 
 
 def _two_digits(number: float) -> int:
@@ -75,7 +71,7 @@ def missing(contrast: Contrast) -> Missing | None:
         return None
     if contrast.baseline_time is None:
         return "neither has any" if contrast.sample_time is None else "A has none"
-    return "B has none" if contrast.sample_time is None else "no common round"
+    return "B has none" if contrast.sample_time is None else "not comparable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +83,7 @@ class Gate:
     within: tuple[Contrast, ...]      # not slower by more: excluded by the interval and by the floor
     untold: tuple[Contrast, ...]      # compared, but the limit is inside of what the noise allows
     one_sided: tuple[Contrast, ...]   # only one side has a number
-    empty: tuple[Contrast, ...]       # neither has one, or they share no round
+    empty: tuple[Contrast, ...]       # neither has one, or they are not comparable
 
     @property
     def judged(self) -> int:
