@@ -57,7 +57,7 @@ def test_list_says_when_what_and_how_it_stands(here, capsys):
 @pytest.mark.parametrize(("names", "text"), [
     (("primes",), "primes"),
     (("primes", "sort"), "primes and sort"),
-    (("primes", "sha256_64k", "http_fetch", "fetch_parse"), "primes, sha256_64k and 2 more"),
+    (("primes", "sha256_64k", "http_fetch", "fetch_parse"), "primes and 3 more"),
     (("mypackage.module:a_long_name", "sort"), "mypackage.module:a_long_name and 1 more"),
 ])
 def test_list_names_the_workloads_for_which_there_is_room(here, capsys, names, text):

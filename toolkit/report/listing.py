@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.store import Listed
 
-ROOM = 20   # characters for the workloads' names
+ROOM = 24   # characters for the workloads
 _FINISHED = frozenset({"rounds", "budget", "resolution"})
 GOES_ON = frozenset({"interrupted", "killed"})   # what --resume goes on with
 
@@ -46,13 +46,12 @@ def _what(run: Run) -> str:
     if "experiment" in run.options:
         return f"experiment, {run.options.get('effort')}"
     names = list(dict.fromkeys(str(cell.workload) for cell in run.cells))
-    if len(text := list_text(names) if names else "nothing") <= ROOM:
-        return text
-    shown = 1
-    while len(", ".join(names[: shown + 1])) <= ROOM:
-        shown += 1
-    more = len(names) - shown
-    return list_text([*names[:shown], *([f"{more} more"] if more else [])])
+    for shown in range(len(names), 0, -1):
+        more = len(names) - shown
+        text = list_text([*names[:shown], *([f"{more} more"] if more else [])])
+        if len(text) <= ROOM or shown == 1:
+            return text
+    return "nothing"
 
 
 def status_text(run: Run) -> str:
