@@ -285,5 +285,20 @@ def test_runs_are_compared_unpaired_with_the_worse_floor():
 def test_cell_of_one_run_alone_is_listed():
     first, second = two_cells().run(("3.14",), label="A"), two_cells(workers=4).run(("3.14",), label="B")
     reasons = {c.sample.workers: c.reason for c in compare_runs(first, second) if c.sample.runner == "threads"}
-    assert reasons[2].startswith("in B: not measured")
-    assert reasons[4].startswith("in A: not measured")
+    assert reasons == {2: "only in A", 4: "only in B"}
+
+
+def test_cell_that_one_run_was_asked_for_and_never_measured_says_so():
+    first = two_cells().run(("3.14",), label="A")
+    second = replace(two_cells(workers=4).run(("3.14",), label="B"), cells=(cell("threads", 2),), stopped="interrupted")
+    (reason,) = [c.reason for c in compare_runs(first, second) if c.sample == cell("threads", 2)]
+    assert reason == "in B: not measured: the run has no value of it (it ended by: interrupted)"
+
+
+def test_contrast_has_the_time_of_each_side_that_has_one():
+    first, second = two_cells().run(("3.14",), label="A"), two_cells(workers=4).run(("3.14",), label="B")
+    alone = next(c for c in compare_runs(first, second) if c.sample == cell("threads", 2))
+    assert alone.baseline_time is not None
+    assert alone.sample_time is None
+    both = next(c for c in compare_runs(first, second) if c.sample == cell("serial"))
+    assert both.comparison.ratio == pytest.approx(both.baseline_time.center / both.sample_time.center)

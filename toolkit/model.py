@@ -190,7 +190,7 @@ class Run:
     seed: int
     rounds_planned: int
     rounds_done: int
-    stopped: str               # why it ended: "rounds", "budget", "resolution", "interrupted", "running"
+    stopped: str               # why it ended: "rounds", "budget", "resolution", "interrupted", "running", "killed"
     baseline: str              # runner name the tables compare with
     measurements: tuple[Measurement, ...]
     cells: tuple[Cell, ...] = ()  # everything that was to be measured, in the order of the tables

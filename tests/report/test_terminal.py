@@ -58,7 +58,7 @@ def test_no_line_is_wider_than_the_terminal(width):
     assert max(map(len, lines)) <= width
 
 
-def test_text_for_a_pipe_is_ascii_without_escapes():
+def test_ascii_alone_has_no_escapes():
     text = terminal.render(run_document(make_run()), ascii_only=True)
     assert text.isascii()
     assert "\x1b" not in text
@@ -86,8 +86,16 @@ def test_terminal_gets_colours_and_a_pipe_none(monkeypatch):
     monkeypatch.setattr("sys.stdout", Tty())
     assert "\x1b[" in RENDERERS["terminal"](document)
     assert "±" in RENDERERS["terminal"](document)
-    monkeypatch.setattr("sys.stdout", io.StringIO())
-    assert RENDERERS["terminal"](document).isascii()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+    assert "\x1b[" not in RENDERERS["terminal"](document)
+
+
+@pytest.mark.parametrize(("encoding", "spread"), [("utf-8", "±3 %"), ("ascii", "+-3 %"), ("latin-1", "±3 %")])
+def test_pipe_gets_what_its_encoding_has(encoding, spread, monkeypatch):
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+    text = RENDERERS["terminal"](run_document(make_run()))
+    assert spread in text
+    text.encode(encoding)
 
 
 def test_each_distinct_reason_is_one_footnote():

@@ -11,6 +11,7 @@ from gilscope.toolkit.report.wording import (
     percent_text,
     ratio_number,
     ratio_text,
+    spelling,
 )
 from gilscope.toolkit.stats.paired import Comparison
 from gilscope.toolkit.stats.scaling import Estimate
@@ -78,7 +79,25 @@ def test_marks_follow_their_entry():
 
 
 @pytest.mark.parametrize(("text", "ascii_"), [
+    ("900 µs", "900 us"),
     ("skipped¹ ¹²", "skipped (1) (12)"), ("¹ the reason", "(1) the reason"), ("±1 %", "+-1 %"), ("naïve", "na\\xefve"),
 ])
 def test_ascii_keeps_every_meaning(text, ascii_):
     assert ascii_text(text) == ascii_
+
+
+@pytest.mark.parametrize(("encoding", "spelled"), [
+    ("utf-8", "skipped¹ ⁴ ±1 % µs ź"),
+    ("utf-16", "skipped¹ ⁴ ±1 % µs ź"),
+    ("latin-1", "skipped (1) (4) ±1 % µs \\u017a"),      # it has three of the raised digits: not enough
+    ("iso8859-2", "skipped (1) (4) +-1 % us ź"),
+    ("ascii", "skipped (1) (4) +-1 % us \\u017a"),
+    ("no such encoding", "skipped (1) (4) +-1 % us \\u017a"),
+    (None, "skipped (1) (4) +-1 % us \\u017a"),
+])
+def test_spelling_uses_what_the_encoding_has(encoding, spelled):
+    assert spelling(encoding)("skipped¹ ⁴ ±1 % µs ź") == spelled
+
+
+def test_file_name_that_is_no_text_can_be_written():
+    spelling("utf-8")("caf\udce9.py").encode("utf-8")

@@ -11,7 +11,9 @@ from typing import Any
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.pairing import compare_builds
+from gilscope.toolkit.commands.file_options import add_output
 from gilscope.toolkit.commands.options import counts, duration, durations, names, positive, share
+from gilscope.toolkit.commands.output import Output, refuse_beside_dry_run
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.commands.request import (
     PHASES,
@@ -30,7 +32,7 @@ from gilscope.toolkit.measure.record import Request
 from gilscope.toolkit.measure.schedule import Arms, Scheduler, Settings
 from gilscope.toolkit.measure.services import services
 from gilscope.toolkit.model import Note, Run
-from gilscope.toolkit.report import RENDERERS
+from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.store import Store, default_label, find_label
@@ -205,19 +207,20 @@ def _add_output(group: Any) -> None:
         "--resume",
         metavar="LABEL",
         help="Go on with a run that was interrupted or killed. It is measured as it was asked for; "
-        "only --rounds, --budget, --timeout and --markdown go with it.",
+        "only --rounds, --budget, --timeout, --markdown and --json go with it.",
     )
     group.add_argument(
         "--strict",
         action="store_true",
         help="Exit with 3 before measuring when the builds were not built alike. For CI.",
     )
-    group.add_argument("--markdown", action="store_true", help="Print the tables as Markdown, for pasting.")
+    add_output(group)
     group.add_argument("--dry-run", action="store_true", help="Only show what would be measured, and what not and why.")
 
 
 def run(args: argparse.Namespace) -> int:
     """Do what the command line asks; return the exit code."""
+    refuse_beside_dry_run(args)
     with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
         return _start(args, Path(folder)) if args.resume is None else _resume(args, Path(folder))
 
@@ -262,7 +265,7 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     store = Store.create(new.label)
     store.save(new)  # there to go on with, however soon this one ends
     say(f"{len(plan.cells)} cells, {settings.rounds} rounds, seed {settings.seed}, results in {store.path}")
-    return _measure(new, request, store, prepared, folder, markdown=args.markdown)
+    return _measure(new, request, store, prepared, folder, args=args)
 
 
 def _resume(args: argparse.Namespace, folder: Path) -> int:
@@ -293,7 +296,7 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
         raise
     say(f"going on with {args.resume} after {so_far.rounds_done} of {rounds} rounds, seed {settings.seed}")
     so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
-    return _measure(so_far, request, store, prepared, folder, markdown=args.markdown)
+    return _measure(so_far, request, store, prepared, folder, args=args)
 
 
 def _refuse_to_resume(so_far: Run, rounds: int) -> None:
@@ -306,7 +309,9 @@ def _refuse_to_resume(so_far: Run, rounds: int) -> None:
             raise BuildError(f"{build.label} is gone from {build.executable}, so {so_far.label} cannot go on")
 
 
-def _measure(new: Run, request: Request, store: Store, prepared: Prepared, folder: Path, *, markdown: bool) -> int:
+def _measure(
+    new: Run, request: Request, store: Store, prepared: Prepared, folder: Path, *, args: argparse.Namespace
+) -> int:
     chosen = [catalog.find(name) for name in request.selection.workloads]
     needed = dict.fromkeys(workload.service for workload in chosen if workload.service)
     try:
@@ -327,7 +332,9 @@ def _measure(new: Run, request: Request, store: Store, prepared: Prepared, folde
         raise
     finally:
         store.close()
-    print(RENDERERS["markdown" if markdown else "terminal"](run_document(done)))
+    output = Output(args)
+    output.show(run_document(done))
+    output.finish(lambda: run_values(done))
     if done.failures:
         say(f"{len(done.failures)} cells failed; their last output is in {store.path / 'run.json'}")
         return FAILED_CELLS

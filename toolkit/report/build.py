@@ -1,4 +1,4 @@
-"""Runs and comparisons into documents."""
+"""Runs into documents; comparisons are in `comparison`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gilscope.toolkit.report.document import (
     Table,
 )
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.sentences import fit_lines, floor_line, missing_lines, summary_lines, title_text
+from gilscope.toolkit.report.sentences import fit_lines, floor_line, summary_lines, title_text
 from gilscope.toolkit.stats.paired import NO_FLOOR
 from gilscope.toolkit.table import build_tables
 from gilscope.toolkit.units import format_bytes
@@ -30,7 +30,7 @@ from gilscope.toolkit.units import format_bytes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.model import Build, Note, Run
+    from gilscope.toolkit.model import Build, Run
     from gilscope.toolkit.stats.paired import Comparison
     from gilscope.toolkit.table import CellResult, Contrast, Row, WorkloadTable
 
@@ -41,33 +41,6 @@ def run_document(run: Run) -> Document:
     sections += [Banner(note.text) for note in run.notes]
     for table in build_tables(run):
         sections += _workload(table)
-    return Document(tuple(sections))
-
-
-def comparison_document(
-    title: str, contrasts: Sequence[Contrast], *, baseline: str, sample: str, notes: Sequence[Note] = (),
-) -> Document:
-    """Return the report of cells set against one another.
-
-    Args:
-        title: The document's heading.
-        contrasts: In the order of the rows.
-        baseline: What the ratios are relative to, in words.
-        sample: What they say how many times faster it is.
-        notes: What a reader must know first.
-    """
-    sections: list[Section] = [Heading(title, 1), *(Banner(note.text) for note in notes)]
-    seen = dict.fromkeys(note.text for each in contrasts if each.comparison for note in each.comparison.notes)
-    compared = [each for each in contrasts if each.comparison is not None]
-    missing = [each for each in contrasts if each.comparison is None]
-    if compared:
-        sections.append(_contrast_table(f"How many times faster {sample} is than {baseline}", compared))
-    else:
-        sections.append(Lines("", ("No cell could be compared.",)))
-    if seen:
-        sections.append(Lines("Notes", tuple(seen)))
-    if missing:
-        sections.append(Lines("Not compared", missing_lines(missing)))
     return Document(tuple(sections))
 
 
@@ -188,30 +161,3 @@ def _overhead(contrasts: Sequence[Contrast]) -> Table:
 
 def _cost(comparison: Comparison | None) -> Entry:
     return Entry("-") if comparison is None else Entry(Cost(comparison))
-
-
-def _contrast_table(title: str, contrasts: Sequence[Contrast]) -> Table:
-    """Return one row per pair of cells; the columns leave out what the title says already."""
-    across_builds = any(each.baseline.build != each.sample.build for each in contrasts)
-    across_models = any(each.baseline.runner != each.sample.runner for each in contrasts)
-    titles = ["workload", *([] if across_models else ["model"]), "N", *([] if across_builds else ["build"])]
-    columns = (
-        *(Column(title=each, key=True, align="right" if each == "N" else "left") for each in titles),
-        Column(title="clock", align="left"), Column(title="ratio"), Column(title="verdict", align="left"),
-    )
-    rows = []
-    for each in contrasts:
-        words = {"workload": title_text(each.sample), "model": each.sample.runner, "N": _counts(each),
-                 "build": each.sample.build}
-        if each.comparison is None:
-            raise AssertionError("cells without a comparison are listed apart")
-        rows.append((
-            *(Entry(words[name]) for name in titles),
-            Entry(each.clock), Entry(Ratio(each.comparison)), Entry(each.comparison.verdict()),
-        ))
-    return Table(title=title, columns=columns, rows=tuple(rows))
-
-
-def _counts(contrast: Contrast) -> str:
-    first, second = contrast.baseline.workers, contrast.sample.workers
-    return str(second) if first == second else f"{second} vs {first}"

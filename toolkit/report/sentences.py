@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.stats.floor import Floor
     from gilscope.toolkit.stats.scaling import Scaling
-    from gilscope.toolkit.table import CellResult, Contrast, Floors, ScalingFit, WorkloadTable
+    from gilscope.toolkit.table import CellResult, Floors, ScalingFit, WorkloadTable
 
 
 def floor_line(floors: Floors) -> str:
@@ -55,18 +55,6 @@ def _fit_text(scaling: Scaling) -> str:
     notes = "".join(f"; {note.text}" for note in scaling.notes)
     return (f"Amdahl: {estimate_text(scaling.serial)} serial; USL: contention {estimate_text(scaling.sigma)}, "
             f"coherence {estimate_text(scaling.kappa)}{peak}{notes}")
-
-
-def missing_lines(contrasts: Sequence[Contrast]) -> tuple[str, ...]:
-    """Return a line per workload, model and reason for cells without a comparison, the worker counts together."""
-    counts: dict[tuple[str, str], list[int]] = {}
-    for each in contrasts:
-        cell = each.sample
-        what = f"{title_text(cell)}, {cell.runner} on {cell.build}"
-        counts.setdefault((what, each.reason or ""), []).append(cell.workers)
-    return tuple(
-        f"{what} (N = {', '.join(map(str, workers))}): {reason}" for (what, reason), workers in counts.items()
-    )
 
 
 def title_text(what: WorkloadTable | Cell) -> str:

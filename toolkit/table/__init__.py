@@ -3,9 +3,11 @@
 from gilscope.toolkit.table.cells import Absence, Memory, Series
 from gilscope.toolkit.table.contrast import Choice, Contrast, compare_builds, compare_models, compare_runs
 from gilscope.toolkit.table.floors import Floors
+from gilscope.toolkit.table.judgement import MARGIN, Gate, Judgement, gate, judge, missing, rounds_to_tell
 from gilscope.toolkit.table.matrix import CellResult, Row, ScalingFit, WorkloadTable, build_tables
 
 __all__ = [
-    "Absence", "CellResult", "Choice", "Contrast", "Floors", "Memory", "Row", "ScalingFit", "Series", "WorkloadTable",
-    "build_tables", "compare_builds", "compare_models", "compare_runs",
+    "MARGIN", "Absence", "CellResult", "Choice", "Contrast", "Floors", "Gate", "Judgement", "Memory", "Row",
+    "ScalingFit", "Series", "WorkloadTable", "build_tables", "compare_builds", "compare_models", "compare_runs", "gate",
+    "judge", "missing", "rounds_to_tell",
 ]
