@@ -35,7 +35,7 @@ from gilscope.toolkit.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 FORMAT = "gilscope run"
 VERSION = 1
@@ -184,6 +184,11 @@ class Store:
     def _keep(self, cell: Cell, run: pyperf.Run, observation: Observation) -> None:
         self._runs.setdefault(cell, {})[observation.round] = run
         self._observations.setdefault(cell, {})[observation.round] = observation
+
+    def observations(self, cell: Cell) -> Sequence[Observation]:
+        """Return what is kept of `cell` so far, in order of round."""
+        rounds = self._observations.get(cell, {})
+        return [rounds[key] for key in sorted(rounds)]
 
     def measurements(self) -> tuple[Measurement, ...]:
         """Return everything kept so far."""
@@ -352,7 +357,7 @@ def _cell(fields: Mapping[str, Any]) -> Cell:
     return Cell(**{**fields, "phase": Phase(fields["phase"]), "parameters": parameters})
 
 
-_OPTIONAL = ("rss_bytes", "pss_bytes", "gil_start", "gil_end", "gil_culprit")
+_OPTIONAL = ("rss_bytes", "pss_bytes", "gil_start", "gil_end", "gil_culprit", "demand", "tasks")
 _EVIDENCE = tuple(field.name for field in dataclasses.fields(Evidence))
 
 

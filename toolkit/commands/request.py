@@ -46,6 +46,7 @@ FIXED_AT_START = {  # attribute of the command line: how a user writes it
     "payload": "--payload",
     "check": "--check",
     "async_form": "--async-form",
+    "kind": "--kind",
     "path": "--path",
     "packages": "--with",
     "preset": "--quick or --rigorous",
@@ -124,7 +125,7 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
         ToolkitError: it is not named as it must be, or what it is called with is not said once.
     """
     named = [name for name in args.workload if ":" in name]
-    extra = [option for option in ("payloads", "payload", "check", "async_form") if getattr(args, option)]
+    extra = [option for option in ("payloads", "payload", "check", "async_form", "kind") if getattr(args, option)]
     if not named:
         if extra:
             raise ToolkitError(
@@ -156,6 +157,7 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
         tasks=args.tasks,
         check=args.check,
         async_function=args.async_form,
+        kind=args.kind,
     )
 
 

@@ -22,6 +22,7 @@ from gilscope.toolkit.commands.request import (
     refuse_beside_resume,
 )
 from gilscope.toolkit.errors import BuildError, ToolkitError
+from gilscope.toolkit.measure.demand import KINDS, Demands
 from gilscope.toolkit.measure.machine import now, this_machine
 from gilscope.toolkit.measure.noise import usable_cores
 from gilscope.toolkit.measure.plan import BASELINE, Plan, expand
@@ -136,6 +137,12 @@ def _add_user(group: Any) -> None:
     )
     group.add_argument(
         "--async-form", metavar="MODULE:FUNCTION", help="The coroutine function that asyncio awaits instead."
+    )
+    group.add_argument(
+        "--kind",
+        choices=sorted(KINDS),
+        help="Whether it computes or waits. Leave it out: gilscope measures it. Say it where a table calls cells "
+        "starved that need no core, or trusts cells that went short of one.",
     )
     group.add_argument(
         "--path",
@@ -308,18 +315,20 @@ def _refuse_to_resume(so_far: Run, rounds: int) -> None:
 
 def _measure(new: Run, request: Request, store: Store, prepared: Prepared, folder: Path, *, markdown: bool) -> int:
     chosen = [catalog.find(name) for name in request.selection.workloads]
+    user = request.selection.user
     needed = dict.fromkeys(workload.service for workload in chosen if workload.service)
     try:
         with services(needed, child_environment(())) as running, ProgressReporter() as reporter:
             arms = Arms(
                 pythons=prepared.pythons,
                 size=request.selection.size,
-                user=request.selection.user,
+                user=user,
                 units=request.units,
                 environments={label: {**each, **running.environment} for label, each in prepared.environments.items()},
                 free_threaded=frozenset(build.label for build in new.builds if build.free_threaded),
                 services=running.pids,
                 folder=folder,
+                demands=Demands(observations=store.observations, kind=user.kind if user else None),
             )
             done = Scheduler(new, store, arms, request.settings, reporter).go()
     except KeyboardInterrupt:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
     from pathlib import Path
 
+    from gilscope.toolkit.measure.demand import Demands
     from gilscope.toolkit.store import Store
 
 FUTILE_RETAKES = 4  # starved again in a row, from the first on: enough to know that the machine is busy
@@ -66,6 +67,7 @@ class Arms:
     units: Mapping[tuple[str, float], tuple[int, int]]  # (workload, task seconds) -> (units per task, tasks)
     services: tuple[int, ...]
     folder: Path  # for the files of the process being measured
+    demands: Demands | None = None  # None: a cell's kind says what it needs of the cores
 
     def start(self, cell: Cell, settings: Settings, loops: int) -> Start:
         """Return how the measured process of `cell` is started."""
@@ -89,6 +91,7 @@ class Arms:
             progress_timeout=settings.timeout,
             services=self.services,
             folder=str(self.folder),
+            demand=None if self.demands is None else self.demands.of(cell),
         )
         environment = self.environments[cell.build] | gil_control(cell, self.free_threaded)
         return Start(python=self.pythons[cell.build], spec=spec, environment=environment)

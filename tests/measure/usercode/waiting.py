@@ -1,0 +1,13 @@
+"""What a user's function may do with its time."""
+
+import time
+
+
+def compute(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def sleep(seconds):
+    time.sleep(seconds)
