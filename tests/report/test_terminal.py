@@ -9,7 +9,10 @@ from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 from gilscope.toolkit.report.layout import split_columns
 from gilscope.toolkit.report.markdown import render as render_markdown
+from gilscope.toolkit.report.sentences import fit_lines
 from gilscope.toolkit.report.wording import entry_text
+from gilscope.toolkit.stats.scaling import fit_scaling
+from gilscope.toolkit.table import ScalingFit
 from tests.fakes import RunMaker, make_run
 
 KEYS = (Column(title="model", key=True), Column(title="N", key=True))
@@ -161,3 +164,18 @@ def test_summary_gives_no_verdict_without_a_floor():
 
 def test_summary_of_the_baseline_alone():
     assert summary(run_with({})) == ("3.14: nothing was measured beside serial.",)
+
+
+def fit_of(times):
+    scaling = fit_scaling({n: dict.fromkeys(range(6), seconds) for n, seconds in times.items()})
+    return fit_lines([ScalingFit(build="3.14", runner="threads", scaling=scaling),
+                      ScalingFit(build="3.15", runner="threads", scaling=fit_scaling({1: {0: 1.0}}))])
+
+
+@pytest.mark.parametrize(("times", "line"), [
+    ({1: 1.0, 2: 0.5, 4: 0.25, 8: 0.125},
+     "threads on 3.14: nothing in the way of more workers is shown up to N = 8"),
+    ({1: 1.0, 2: 1.0, 4: 1.0, 8: 1.0}, "threads on 3.14: more workers gain nothing up to N = 8"),
+])
+def test_estimates_without_an_interval_are_not_printed(times, line):
+    assert fit_of(times)[0] == line

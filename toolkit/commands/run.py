@@ -128,7 +128,7 @@ def _add_user(group: Any) -> None:
         "--payload", metavar="LITERAL", help="One payload for all tasks, as a Python literal, e.g. 100000."
     )
     group.add_argument(
-        "--tasks", metavar="N", type=positive, default=16, help="How often --payload is repeated (default: 16)."
+        "--tasks", metavar="N", type=positive, help="How often --payload is repeated (default: 16, or one per worker)."
     )
     group.add_argument(
         "--check",
@@ -249,6 +249,7 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
         units=sized_tasks(selection, prepared, folder),
         paths=tuple(map(str, paths)),
         packages=tuple(args.packages),
+        shared_by=max(selection.workers),
     )
     new = Run(
         label=args.label or default_label(),
@@ -328,6 +329,7 @@ def _measure(new: Run, request: Request, store: Store, prepared: Prepared, folde
                 free_threaded=frozenset(build.label for build in new.builds if build.free_threaded),
                 services=running.pids,
                 folder=folder,
+                shared_by=request.shared_by,
                 demands=Demands(observations=store.observations, kind=user.kind if user else None),
             )
             done = Scheduler(new, store, arms, request.settings, reporter).go()

@@ -67,6 +67,7 @@ class Arms:
     units: Mapping[tuple[str, float], tuple[int, int]]  # (workload, task seconds) -> (units per task, tasks)
     services: tuple[int, ...]
     folder: Path  # for the files of the process being measured
+    shared_by: int = 1  # workers of the widest cell: all cells have a task for each of them
     demands: Demands | None = None  # None: a cell's kind says what it needs of the cores
 
     def start(self, cell: Cell, settings: Settings, loops: int) -> Start:
@@ -91,6 +92,7 @@ class Arms:
             progress_timeout=settings.timeout,
             services=self.services,
             folder=str(self.folder),
+            shared_by=self.shared_by,
             demand=None if self.demands is None else self.demands.of(cell),
         )
         environment = self.environments[cell.build] | gil_control(cell, self.free_threaded)

@@ -75,6 +75,7 @@ class ChildSpec(Spec):
     loops: int  # 0: find the number that makes a value at least `min_seconds` long
     min_seconds: float
     services: tuple[int, ...]  # process ids of loopback servers: their CPU time is the measurement's own
+    shared_by: int = 1  # workers of the run's widest cell: the workload has a task for each
     demand: float | None = None  # cores that one worker keeps busy, as far as it is known: see noise.wanted_cores
 
     @classmethod

@@ -53,9 +53,9 @@ def load(spec: ChildSpec) -> Subject:
     return Subject(
         workload.task,
         workload.async_task,
-        workload.payloads(size),
+        workload.payloads(size, spec.shared_by),
         workload.shared,
-        lambda results: workload.check(size, results),
+        lambda results: workload.check(size, results, spec.shared_by),
         modules=workload.requires,
         kind=workload.kind,
     )

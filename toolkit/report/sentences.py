@@ -37,24 +37,43 @@ def _clocks(wall: Floor | None, cpu: Floor | None) -> str:
 
 def fit_lines(fits: Sequence[ScalingFit]) -> tuple[str, ...]:
     """Return a line per fit, and one line per reason for all that could not be fitted."""
-    fitted = [f"{each.runner} on {each.build}: {_fit_text(each.scaling)}" for each in fits if each.scaling.sigma]
+    fitted: list[str] = []
     reasons: dict[str, list[str]] = {}
     for each in fits:
+        name = f"{each.runner} on {each.build}"
         if each.scaling.sigma is None:
-            reasons.setdefault(each.scaling.notes[0].text, []).append(f"{each.runner} on {each.build}")
+            reasons.setdefault(each.scaling.notes[0].text, []).append(name)
+        elif text := _fit_text(each.scaling):
+            fitted.append(f"{name}: {text}")
+        else:
+            reasons.setdefault(_edge_text(each.scaling), []).append(name)
     if not fitted and len(reasons) == 1:
         return tuple(f"{reason[0].upper()}{reason[1:]}." for reason in reasons)
     return (*fitted, *(f"{list_text(names)}: {reason}" for reason, names in reasons.items()))
 
 
+def _edge_text(scaling: Scaling) -> str:
+    """Return what a fit says of which every coefficient is at an edge of what it may be."""
+    counts = f"N = {scaling.counts[-1]}"
+    if scaling.serial is not None and scaling.serial.value == 0:
+        return f"nothing in the way of more workers is shown up to {counts}"
+    return f"more workers gain nothing up to {counts}"
+
+
 def _fit_text(scaling: Scaling) -> str:
+    """Return the fitted numbers; not those that every resample agreed on, as they have no interval: see `certain`."""
     if scaling.serial is None or scaling.sigma is None or scaling.kappa is None:
         raise AssertionError("a fit has all three numbers or none")
     # A coherence that may be 0 puts the peak anywhere.
     peak = f", fastest at N = {scaling.peak:.0f}" if scaling.peak and scaling.kappa.lo > 0 else ""
     notes = "".join(f"; {note.text}" for note in scaling.notes)
-    return (f"Amdahl: {estimate_text(scaling.serial)} serial; USL: contention {estimate_text(scaling.sigma)}, "
-            f"coherence {estimate_text(scaling.kappa)}{peak}{notes}")
+    usl = ", ".join(
+        f"{name} {estimate_text(each)}"
+        for name, each in (("contention", scaling.sigma), ("coherence", scaling.kappa)) if not each.certain
+    )
+    amdahl = "" if scaling.serial.certain else f"Amdahl: {estimate_text(scaling.serial)} serial"
+    parts = [part for part in (amdahl, usl and f"USL: {usl}{peak}") if part]
+    return f"{'; '.join(parts)}{notes}" if parts else ""
 
 
 def missing_lines(contrasts: Sequence[Contrast]) -> tuple[str, ...]:

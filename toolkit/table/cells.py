@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Clock = Literal["wall", "cpu"]
 Word = Literal["skipped", "failed", "starved", "not measured"]
+IDLE_FROM = 0.9   # of the workers busy: below, what is measured is the number of tasks
 Group = tuple[str, Phase, float | None]  # workload, phase, seconds of a task: what one table is about
 
 
@@ -93,6 +94,11 @@ class Index:
             return Absence(word="not measured", reason=f"the run has no value of it (it ended by: {self.run.stopped})")
         return _series(measurement, self.builds.get(cell.build))
 
+    def tasks(self, cell: Cell) -> int | None:
+        """Return how many tasks a pass of the cell has, None where the run does not say."""
+        measurement = self._measurements.get(cell)
+        return measurement.observations[-1].tasks if measurement and measurement.observations else None
+
     def by(self, cell: Cell, clock: Clock) -> Mapping[int, float]:
         """Return the cell's seconds by round, empty when it has none."""
         found = self.look_up(cell)
@@ -112,6 +118,7 @@ def _series(measurement: Measurement, build: Build | None) -> Series | Absence:
     notes = list(measurement.notes)
     if starved:
         notes.append(Note(text=f"{starved} of {len(measurement.observations)} rounds were starved and are left out"))
+    notes += _idle_notes(measurement.cell, kept[-1].tasks if kept else None)
     if build is not None:
         notes += _gil_notes(measurement.cell, build, kept)
     return Series(
@@ -119,6 +126,26 @@ def _series(measurement: Measurement, build: Build | None) -> Series | Absence:
         # A sleeping task may use less CPU time than the clock can tell from none: no ratio there.
         cpu={o.round: o.cpu_value for o in kept if o.cpu_value},
     )
+
+
+def busy_workers(workers: int, tasks: int | None) -> float:
+    """Return how many of `workers` equally long tasks keep busy on average: 4 tasks keep 2 of 3 busy, and 4 of 8."""
+    return float(workers) if tasks is None else tasks / -(-tasks // workers)
+
+
+def leaves_idle(cell: Cell, tasks: int | None) -> bool:
+    """Return whether the number of its tasks, and not its model, keeps the cell from using its workers."""
+    return cell.phase is Phase.STEADY and busy_workers(cell.workers, tasks) < IDLE_FROM * cell.workers
+
+
+def _idle_notes(cell: Cell, tasks: int | None) -> list[Note]:
+    if tasks is None or not leaves_idle(cell, tasks):
+        return []
+    plural = "s" if tasks > 1 else ""
+    if tasks < cell.workers:
+        return [Note(text=f"only {tasks} task{plural} for {cell.workers} workers: the others have nothing to do")]
+    return [Note(text=f"{tasks} tasks do not divide by {cell.workers} workers: at most "
+                      f"{busy_workers(cell.workers, tasks):.3g}x where they are equally long")]
 
 
 def _memory(observations: list[Observation]) -> Memory | None:

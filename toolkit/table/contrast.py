@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.errors import UnknownNameError
+from gilscope.toolkit.model import Phase
 from gilscope.toolkit.stats.paired import Comparison, compare_paired, compare_unpaired
 from gilscope.toolkit.table.cells import Absence, Clock, Index, group_of
 from gilscope.toolkit.table.floors import find_floors
@@ -99,13 +100,43 @@ def compare_runs(first: Run, second: Run, clock: Choice = "auto") -> tuple[Contr
         floor = None if None in bounds else max(bound for bound in bounds if bound is not None)
         a, b = left.by(cell, chosen), right.by(cell, chosen)
         result = Contrast(baseline=cell, sample=cell, clock=chosen)
-        if a and b:
+        if unlike := unlike_work(left, right, cell):
+            contrasts.append(replace(result, reason=unlike))
+        elif a and b:
             seen = compare_unpaired(list(a.values()), list(b.values()), floor=floor, seed=second.seed)
             contrasts.append(replace(result, comparison=seen))
         else:
             sides = ((f"in {first.label}", left), (f"in {second.label}", right))
             contrasts.append(replace(result, reason=_why((name, index, cell) for name, index in sides)))
     return tuple(contrasts)
+
+
+def unlike_work(left: Index, right: Index, cell: Cell) -> str | None:
+    """Return what makes the work of `cell` another one in the two runs, None where nothing is known to."""
+    asked = [index.run.options.get("selection") or {} for index in (left, right)]
+    users = [each.get("user") or {} for each in asked]
+    sizes = [each.get("size") for each in asked]
+    large = [size == "large" for size in sizes]  # small and medium tasks are equally long, and their number is below
+    units = [_units(index, cell) for index in (left, right)]
+    tasks = [index.tasks(cell) if cell.phase is Phase.STEADY else None for index in (left, right)]
+    said = (
+        ("payload", [each.get("payload") for each in users]),
+        ("payloads", [each.get("payloads") for each in users]),
+        ("size", sizes if None not in sizes and large[0] != large[1] else []),
+        ("units a task", units if None not in units else []),
+        ("tasks", tasks if None not in tasks else []),
+    )
+    for what, values in said:
+        if len(set(values)) > 1:
+            return f"not the same work: {what} {values[0]} in {left.run.label}, {values[1]} in {right.run.label}"
+    return None
+
+
+def _units(index: Index, cell: Cell) -> int | None:
+    """Return how many units of work a task of `cell` has, None where its length was not asked for."""
+    listed = index.run.options.get("units") or ()
+    return next((units for name, seconds, units, _ in listed if (name, seconds) == (cell.workload, cell.task_seconds)),
+                None)
 
 
 def _paired(index: Index, baseline: Cell, sample: Cell, floors: Floors, choice: Choice) -> Contrast:

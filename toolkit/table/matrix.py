@@ -10,7 +10,7 @@ from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.stats.paired import Comparison, compare_paired
 from gilscope.toolkit.stats.sample import Summary, summarize
 from gilscope.toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, fit_scaling
-from gilscope.toolkit.table.cells import Absence, Group, Index, Memory, Series, group_of
+from gilscope.toolkit.table.cells import Absence, Group, Index, Memory, Series, group_of, leaves_idle
 from gilscope.toolkit.table.contrast import Contrast, contrast_builds
 from gilscope.toolkit.table.floors import Floors, find_floors
 
@@ -159,15 +159,18 @@ def _fits(index: Index, cells: Sequence[Cell]) -> list[ScalingFit]:
 
 
 def _fit(index: Index, family: Sequence[Cell]) -> Scaling:
-    """Fit the worker counts for which the machine had cores; the models know nothing of workers that queue for one."""
+    """Fit the worker counts that had cores and tasks; the models know nothing of workers that have none."""
     cores = index.run.machine.cores
     crowded = [cell.workers for cell in family if cell.workers > cores and _core_bound(index, cell, cores)]
-    times = {cell.workers: index.by(cell, "wall") for cell in family if cell.workers not in crowded}
+    idle = [cell.workers for cell in family if leaves_idle(cell, index.tasks(cell))]
+    times = {cell.workers: index.by(cell, "wall") for cell in family if cell.workers not in {*crowded, *idle}}
     scaling = fit_scaling(times, seed=index.run.seed)
-    if not crowded or len(times) >= COUNTS_NEEDED:
+    if len(times) >= COUNTS_NEEDED:
         return scaling
-    listed = ", ".join(map(str, sorted(crowded)))
-    text = f"{scaling.notes[0].text}; N = {listed} had to share {cores} cores"
+    text = scaling.notes[0].text
+    for counts, why in ((crowded, f"had to share {cores} cores"), (idle, "had too few tasks")):
+        if counts:
+            text += f"; N = {', '.join(map(str, sorted(counts)))} {why}"
     return replace(scaling, notes=(Note(text=text),))
 
 
