@@ -112,6 +112,31 @@ def test_rows_without_a_number_are_folded_only_with_the_same_reasons():
     assert [(row[0].value, row[1].value) for row in table.rows] == [("serial", "1"), ("a", "1,2"), ("a", "4")]
 
 
+def starved_run():
+    maker = RunMaker()
+    maker.measure(Cell(workload="w", runner="serial", workers=1, build="3.14"), 1.0)
+    for workers in (2, 4):
+        maker.measure(Cell(workload="w", runner="a", workers=workers, build="3.14"), 1.0 / workers, starved=8)
+    return run_document(maker.run(("3.14",)))
+
+
+def test_starved_cell_shows_what_it_measured_in_brackets_and_what_would_tell():
+    document = starved_run()
+    for text in (terminal.render(document, width=120), render_markdown(document)):
+        assert "[2.00x]" in text
+        assert "[4.00x]" in text
+        assert text.count("a quieter machine, fewer workers") == 1
+    (table,) = [s for s in document.sections if isinstance(s, Table) and s.title == ""]
+    assert [row[1].value for row in table.rows] == ["1", "2", "4"]   # not folded: each has its own number
+
+
+def test_starved_cell_is_grey_on_a_terminal(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr("sys.stdout", Tty())
+    assert re.search(r"\x1b\[2m *\[4\.00x\]", RENDERERS["terminal"](starved_run()))
+
+
 def test_details_that_no_row_has_are_no_table():
     maker = RunMaker()
     for build in ("3.14", "3.14t"):

@@ -23,9 +23,10 @@ from gilscope.toolkit.report.document import (
 )
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.sentences import fit_lines, floor_line, missing_lines, summary_lines, title_text
+from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.stats.paired import NO_FLOOR
 from gilscope.toolkit.table import build_tables
-from gilscope.toolkit.units import format_bytes
+from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build, Note, Run
     from gilscope.toolkit.stats.paired import Comparison
     from gilscope.toolkit.table import CellResult, Contrast, Row, WorkloadTable
+
+
+STARVED = (
+    "starved: other programs used the cores it needed in more than half of its rounds, so the value in brackets counts "
+    "for nothing; a quieter machine, fewer workers (--workers) or more rounds (--rounds) would tell"
+)
 
 
 def run_document(run: Run) -> Document:
@@ -146,13 +153,18 @@ def _folded(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _reasons(row: Row) -> list[str] | None:
-    """Return why each cell has no number; None when one has."""
-    reasons = [result.absence.reason for result in row.results if result.absence is not None]
+    """Return why each cell has no number to show; None when one has."""
+    bare = [result.absence for result in row.results if result.doubtful_seconds is None]
+    reasons = [absence.reason for absence in bare if absence is not None]
     return reasons if len(reasons) == len(row.results) else None
 
 
 def _entries(result: CellResult, notes: Footnotes) -> tuple[Entry, ...]:
     """Return the columns of one build."""
+    if result.absence is not None and result.doubtful_seconds is not None:
+        ratio = "" if result.doubtful_speedup is None else f"[{ratio_number(result.doubtful_speedup)}x]"
+        marks = notes.marks([STARVED])
+        return (Entry(f"[{format_seconds(result.doubtful_seconds)}]", marks), Entry(ratio), Entry(), Entry(), Entry())
     if result.absence is not None:
         return (Entry(result.absence.word, notes.marks([result.absence.reason])), Entry(), Entry(), Entry(), Entry())
     time = Entry()

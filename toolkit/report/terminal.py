@@ -137,4 +137,5 @@ def _rich_table(
 def _style(entry: Entry) -> str:
     if isinstance(entry.value, Ratio | Cost):
         return _STYLES[entry.value.comparison.verdict()]
-    return "dim" if entry.marks and isinstance(entry.value, str) else ""
+    # A reason why there is no number, or the number in brackets of a starved cell.
+    return "dim" if isinstance(entry.value, str) and (entry.marks or entry.value.startswith("[")) else ""

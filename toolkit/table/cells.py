@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from gilscope.toolkit.model import Cell, Measurement, Note, Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.model import Build, Failure, Observation, Run
 
@@ -27,6 +27,7 @@ class Absence:
 
     word: Word
     reason: str
+    doubtful: Series | None = None   # what a starved cell measured all the same: to be looked at, never to be compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """A cell's numbers by round; starved observations are left out."""
+    """A cell's numbers by round; starved observations are left out, unless the whole cell is starved."""
 
     wall: Mapping[int, float]  # seconds
     cpu: Mapping[int, float]   # CPU seconds, process and children; rounds too short for the CPU clock are left out
@@ -114,13 +115,18 @@ def _series(measurement: Measurement, build: Build | None) -> Series | Absence:
     kept = [o for o in measurement.observations if not o.starved]
     starved = len(measurement.observations) - len(kept)
     if 2 * starved > len(measurement.observations):
-        return Absence(word="starved", reason="did not get the cores it needed in more than half of its rounds")
+        reason = "did not get the cores it needed in more than half of its rounds"
+        return Absence(word="starved", reason=reason, doubtful=_numbers(measurement.observations, ()))
     notes = list(measurement.notes)
     if starved:
         notes.append(Note(text=f"{starved} of {len(measurement.observations)} rounds were starved and are left out"))
     notes += _idle_notes(measurement.cell, kept[-1].tasks if kept else None)
     if build is not None:
         notes += _gil_notes(measurement.cell, build, kept)
+    return _numbers(kept, notes)
+
+
+def _numbers(kept: Sequence[Observation], notes: Sequence[Note]) -> Series:
     return Series(
         wall={o.round: o.wall_value for o in kept}, memory=_memory(kept), notes=tuple(notes),
         # A sleeping task may use less CPU time than the clock can tell from none: no ratio there.
@@ -148,7 +154,7 @@ def _idle_notes(cell: Cell, tasks: int | None) -> list[Note]:
                       f"{busy_workers(cell.workers, tasks):.3g}x where they are equally long")]
 
 
-def _memory(observations: list[Observation]) -> Memory | None:
+def _memory(observations: Sequence[Observation]) -> Memory | None:
     if pss := [o.pss_bytes for o in observations if o.pss_bytes is not None]:
         return Memory(count=median(pss), kind="PSS")
     if rss := [o.rss_bytes for o in observations if o.rss_bytes is not None]:

@@ -31,6 +31,8 @@ class CellResult:
     efficiency: float | None = None         # speedup per worker
     inflation: Comparison | None = None     # CPU seconds of the cell over the baseline's; > 1: works more
     memory: Memory | None = None
+    doubtful_seconds: float | None = None   # of a starved cell: wall seconds, and how many times faster it looks;
+    doubtful_speedup: float | None = None   # neither is a result
     notes: tuple[Note, ...] = ()
 
     @property
@@ -112,7 +114,7 @@ def _row_keys(cells: Sequence[Cell], baseline: str) -> list[tuple[str, int]]:
 def _result(index: Index, cell: Cell, floors: Floors) -> CellResult:
     found = index.look_up(cell)
     if isinstance(found, Absence):
-        return CellResult(cell=cell, absence=found)
+        return _doubtful(index, cell, found)
     result = CellResult(cell=cell, time=summarize(list(found.wall.values())), memory=found.memory, notes=found.notes)
     base_cell = replace(cell, runner=index.run.baseline, workers=1)
     if cell == base_cell:
@@ -122,6 +124,18 @@ def _result(index: Index, cell: Cell, floors: Floors) -> CellResult:
         missing = Note(text=f"no ratio, as the baseline {base_cell.runner} has no number ({base.word}: {base.reason})")
         return replace(result, notes=(*result.notes, missing))
     return _compared(result, found, base, floors)
+
+
+def _doubtful(index: Index, cell: Cell, absence: Absence) -> CellResult:
+    """Return a cell without a result, with what it measured all the same where it did."""
+    if absence.doubtful is None:
+        return CellResult(cell=cell, absence=absence)
+    wall = absence.doubtful.wall
+    base = index.by(replace(cell, runner=index.run.baseline, workers=1), "wall")
+    speedup = compare_paired(base, wall).ratio if base.keys() & wall.keys() else None
+    return CellResult(
+        cell=cell, absence=absence, doubtful_seconds=median(wall.values()), doubtful_speedup=speedup,
+    )
 
 
 def _compared(result: CellResult, found: Series, base: Series, floors: Floors) -> CellResult:
