@@ -30,6 +30,7 @@ from gilscope.toolkit.measure.prepare import Prepared, child_environment, prepar
 from gilscope.toolkit.measure.record import Request
 from gilscope.toolkit.measure.schedule import Arms, Scheduler, Settings
 from gilscope.toolkit.measure.services import services
+from gilscope.toolkit.measure.tried import allow_time, failed_cells, try_builds, warn_of_length
 from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.report import RENDERERS
 from gilscope.toolkit.report.build import run_document
@@ -243,6 +244,9 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     if args.dry_run:
         return _show_plan(plan, settings)
     _refuse_empty(plan)
+    trials = try_builds(selection, prepared, folder, timeout=settings.timeout, say=say)
+    settings = allow_time(settings, trials, asked=args.timeout is not None, say=say)
+    warn_of_length(plan.cells, settings, trials, say)
     request = Request(
         selection=selection,
         settings=settings,
@@ -264,13 +268,15 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
         measurements=(),
         cells=plan.cells,
         skips=plan.skips,
+        failures=failed_cells(plan.cells, trials),
         notes=(*mismatches, *prepared.notes, *_machine_notes()),
         options=request.to_options(),
     )
     store = Store.create(new.label)
     store.save(new)  # there to go on with, however soon this one ends
     say(f"{len(plan.cells)} cells, {settings.rounds} rounds, seed {settings.seed}, results in {store.path}")
-    return _measure(new, request, store, prepared, folder, markdown=args.markdown)
+    demands = {label: trial.demand for label, trial in trials.items() if trial.demand is not None}
+    return _measure(new, request, store, prepared, folder, tried=demands, markdown=args.markdown)
 
 
 def _resume(args: argparse.Namespace, folder: Path) -> int:
@@ -301,7 +307,7 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
         raise
     say(f"going on with {args.resume} after {so_far.rounds_done} of {rounds} rounds, seed {settings.seed}")
     so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
-    return _measure(so_far, request, store, prepared, folder, markdown=args.markdown)
+    return _measure(so_far, request, store, prepared, folder, tried={}, markdown=args.markdown)
 
 
 def _refuse_to_resume(so_far: Run, rounds: int) -> None:
@@ -314,7 +320,16 @@ def _refuse_to_resume(so_far: Run, rounds: int) -> None:
             raise BuildError(f"{build.label} is gone from {build.executable}, so {so_far.label} cannot go on")
 
 
-def _measure(new: Run, request: Request, store: Store, prepared: Prepared, folder: Path, *, markdown: bool) -> int:
+def _measure(
+    new: Run,
+    request: Request,
+    store: Store,
+    prepared: Prepared,
+    folder: Path,
+    *,
+    tried: dict[str, float],
+    markdown: bool,
+) -> int:
     chosen = [catalog.find(name) for name in request.selection.workloads]
     user = request.selection.user
     needed = dict.fromkeys(workload.service for workload in chosen if workload.service)
@@ -330,7 +345,7 @@ def _measure(new: Run, request: Request, store: Store, prepared: Prepared, folde
                 services=running.pids,
                 folder=folder,
                 shared_by=request.shared_by,
-                demands=Demands(observations=store.observations, kind=user.kind if user else None),
+                demands=Demands(observations=store.observations, tried=tried, kind=user.kind if user else None),
             )
             done = Scheduler(new, store, arms, request.settings, reporter).go()
     except KeyboardInterrupt:

@@ -218,6 +218,8 @@ class Scheduler:
         # The order depends on seed and round alone, so that a resumed run goes on as it would have.
         random.Random(f"{self._settings.seed}/{index}").shuffle(order)
         self._reporter.round_begins(index, self._settings.rounds, len(order))
+        before = {failure.reason for failure in self._failures}
+        known = len(self._failures)
         starved: list[tuple[Cell, Observation]] = []
         for position, cell in enumerate(order):
             # Later rounds are begun only when they fit, so they are not cut.
@@ -229,6 +231,9 @@ class Scheduler:
                 starved.append((cell, observation))
             self._reporter.arm_ends(cell, self._seconds_left(index, position + 1, len(order), began))
         self._retake(starved, index, self._clock() - began)
+        new = [failure.reason for failure in self._failures[known:]]
+        if again := len(new) - len(set(new) - before):
+            self._reporter.note(f"{again} more cell{'s' if again > 1 else ''} failed in the same way")
         self._durations.append(self._clock() - began)
         return True
 
@@ -265,10 +270,12 @@ class Scheduler:
             self._skips.append(Skip(cell=cell, reason=answer.reason))
             return None
         if answer.kind != "measured":
+            if all(failure.reason != answer.reason for failure in self._failures):
+                workers = f"{cell.workers} worker{'s' if cell.workers > 1 else ''}"
+                self._reporter.note(f"{cell.workload}, {cell.runner} with {workers} on {cell.build}: {answer.reason}")
             self._failures.append(
                 Failure(cell=cell, kind=answer.kind, reason=answer.reason, output=answer.output, round=index)
             )
-            self._reporter.note(f"{cell.build}: {cell.name}: {answer.reason}")
             return None
         if answer.note:
             self._add_note(f"{cell.build}, {cell.runner}: a measured process {answer.note}")
