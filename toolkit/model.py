@@ -12,6 +12,8 @@ from typing import Any
 
 from gilscope.toolkit.errors import BadFileError
 
+OUT_OF_BUDGET = "the budget ended before its first value"  # the reason of a Skip that more time would undo
+
 
 class Phase(StrEnum):
     """What the clock sees of a cell."""

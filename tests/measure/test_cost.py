@@ -247,6 +247,11 @@ def test_wanted_cores_of_a_users_function_follow_what_its_baseline_keeps_busy(de
     assert found == pytest.approx(wanted)
 
 
+def test_one_worker_wants_what_its_baseline_has():
+    assert wanted_cores(None, 1, parallel=True, own=0.5, left=0.5, demand=1.02) == 1
+    assert wanted_cores(None, 1, parallel=True, own=0.5, left=0.5, demand=4.0) == 1
+
+
 def test_time_in_line_for_a_cpu_is_no_waiting_of_the_work():
     # A loop that has its core for half of the time only: 1 s of CPU in 2 s, 1 s in line for it.
     assert core_demand(wall=2.0, cpu=1.0, queued=1.0) == pytest.approx(1.0)

@@ -158,39 +158,6 @@ def test_markdown_shows_special_characters_as_they_are():
     assert render_markdown(document).splitlines() == ["| a\\|b |", "| ---: |", "| \\<x\\> \\*y\\* \\~z\\~ |"]
 
 
-def summary(run):
-    (lines,) = [s.items for s in run_document(run).sections if isinstance(s, Lines) and s.title == "In short"]
-    return lines
-
-
-def run_with(seconds, *, twin=1.0):
-    maker = RunMaker(rounds=8, noise=0.0005)
-    maker.measure(Cell(workload="w", runner="serial", workers=1, build="3.14"), 1.0)
-    if twin:
-        maker.twin(Cell(workload="w", runner="serial", workers=1, build="3.14"), twin)
-    for workers, each in seconds.items():
-        maker.measure(Cell(workload="w", runner="threads", workers=workers, build="3.14"), each)
-    return maker.run(("3.14",))
-
-
-def test_summary_names_the_fastest():
-    (line,) = summary(run_with({2: 0.5, 4: 0.25}))
-    assert line.startswith("3.14: threads with 4 workers is fastest, 4.00x [")
-
-
-def test_summary_is_honest_when_nothing_is_above_the_floor():
-    (line,) = summary(run_with({2: 0.95}, twin=1.1))
-    assert re.fullmatch(r"3.14: nothing is faster than serial beyond the noise floor \(10\.\d %\)\.", line)
-
-
-def test_summary_gives_no_verdict_without_a_floor():
-    assert summary(run_with({2: 0.5}, twin=None)) == ("3.14: no verdict: fewer than 3 rounds, or no noise floor.",)
-
-
-def test_summary_of_the_baseline_alone():
-    assert summary(run_with({})) == ("3.14: nothing was measured beside serial.",)
-
-
 def fit_of(times):
     scaling = fit_scaling({n: dict.fromkeys(range(6), seconds) for n, seconds in times.items()})
     return fit_lines([ScalingFit(build="3.14", runner="threads", scaling=scaling),

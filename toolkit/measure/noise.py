@@ -74,7 +74,12 @@ def wanted_cores(
         own: Cores' worth of CPU time that it used.
         left: Cores' worth that others left to it.
         demand: Cores' worth that one worker keeps busy, measured on the serial baseline; None: not known.
+
+    Returns:
+        1 for one worker, also where its task has threads of its own: its baseline has them, too.
     """
+    if workers == 1:
+        return 1
     if parallel and demand is not None:
         return workers * demand
     if kind in {"io", "mixed"} and demand is None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from gilscope.toolkit.measure.plan import BASELINE
 from gilscope.toolkit.measure.process import Answer, run_child
 from gilscope.toolkit.measure.spec import ChildSpec, Spec, UserTarget
-from gilscope.toolkit.model import Cell, Failure, Note, Observation, Run, Skip
+from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Failure, Note, Observation, Run, Skip
 from gilscope.toolkit.stats.paired import compare_paired
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.store import Store
 
 FUTILE_RETAKES = 4  # starved again in a row, from the first on: enough to know that the machine is busy
-OUT_OF_BUDGET = "the budget ended before its first value"
 MIN_ROUNDS_TO_STOP = 6  # below that the median has no 95 % interval to be narrow enough
 
 

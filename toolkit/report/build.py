@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.advice import advice_lines
 from gilscope.toolkit.report.document import (
     Banner,
     Column,
@@ -22,7 +23,7 @@ from gilscope.toolkit.report.document import (
     Table,
 )
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.sentences import fit_lines, floor_line, missing_lines, summary_lines, title_text
+from gilscope.toolkit.report.sentences import fit_lines, floor_line, missing_lines, title_text
 from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.stats.paired import NO_FLOOR
 from gilscope.toolkit.table import build_tables
@@ -46,8 +47,11 @@ def run_document(run: Run) -> Document:
     """Return the report of one run: what was measured, each workload's table, and what it says in words."""
     sections: list[Section] = [Heading(f"gilscope {run.label}", 1), about(run), builds_table(run.builds)]
     sections += [Banner(note.text) for note in run.notes]
-    for table in build_tables(run):
+    tables = build_tables(run)
+    for table in tables:
         sections += _workload(table)
+    if tables:
+        sections.append(Lines("In short", advice_lines(tables, run)))
     return Document(tuple(sections))
 
 
@@ -114,7 +118,6 @@ def _workload(table: WorkloadTable) -> list[Section]:
     single = [each for each in table.contrasts if each.sample.workers == 1 and each.comparison is not None]
     if single:
         sections.append(_overhead(single))
-    sections.append(Lines("In short", summary_lines(table)))
     return sections
 
 

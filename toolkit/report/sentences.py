@@ -1,10 +1,10 @@
-"""What a workload's table says, in sentences: its noise floor, how it scales, and what is fastest."""
+"""What a workload's table says, in sentences: its noise floor and how it scales."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.wording import estimate_text, list_text, percent_text, ratio_text
+from gilscope.toolkit.report.wording import estimate_text, list_text, percent_text
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.stats.floor import Floor
     from gilscope.toolkit.stats.scaling import Scaling
-    from gilscope.toolkit.table import CellResult, Contrast, Floors, ScalingFit, WorkloadTable
+    from gilscope.toolkit.table import Contrast, Floors, ScalingFit, WorkloadTable
 
 
 def floor_line(floors: Floors) -> str:
@@ -92,29 +92,3 @@ def title_text(what: WorkloadTable | Cell) -> str:
     """Return what a table or a cell is about: "primes, steady, tasks of 10.0 ms"."""
     length = "" if what.task_seconds is None else f", tasks of {format_seconds(what.task_seconds)}"
     return f"{what.workload}, {what.phase}{length}"
-
-
-def summary_lines(table: WorkloadTable) -> tuple[str, ...]:
-    """Return per build what is fastest, or that nothing is shown to be."""
-    return tuple(
-        f"{build}: {_summary(table, [row.results[i] for row in table.rows])}" for i, build in enumerate(table.builds)
-    )
-
-
-def _summary(table: WorkloadTable, results: Sequence[CellResult]) -> str:
-    baseline = next((each for each in results if each.cell.runner == table.baseline and each.cell.workers == 1), None)
-    if baseline is None or baseline.absence is not None:
-        why = "not measured" if baseline is None or baseline.absence is None else baseline.absence.word
-        return f"no verdict, as the baseline {table.baseline} has no number ({why})."
-    compared = [(each.speedup, each.cell) for each in results if each.speedup is not None]
-    if not compared:
-        return f"nothing was measured beside {table.baseline}."
-    faster = [(seen, cell) for seen, cell in compared if seen.verdict() == "faster"]
-    if faster:
-        best, cell = max(faster, key=lambda pair: pair[0].ratio)
-        workers = "1 worker" if cell.workers == 1 else f"{cell.workers} workers"
-        return f"{cell.runner} with {workers} is fastest, {ratio_text(best)} over {table.baseline}."
-    if all(seen.verdict() == "unknown" for seen, _ in compared):
-        return "no verdict: fewer than 3 rounds, or no noise floor."
-    floor = max(seen.floor or 0.0 for seen, _ in compared)
-    return f"nothing is faster than {table.baseline} beyond the noise floor ({percent_text(floor)})."

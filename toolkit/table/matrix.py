@@ -10,6 +10,7 @@ from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.stats.paired import Comparison, compare_paired
 from gilscope.toolkit.stats.sample import Summary, summarize
 from gilscope.toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, fit_scaling
+from gilscope.toolkit.table.advice import Advice, TwinAdvice, advise, compare_twins
 from gilscope.toolkit.table.cells import Absence, Group, Index, Memory, Series, group_of, leaves_idle
 from gilscope.toolkit.table.contrast import Contrast, contrast_builds
 from gilscope.toolkit.table.floors import Floors, find_floors
@@ -73,6 +74,8 @@ class WorkloadTable:
     fits: tuple[ScalingFit, ...]
     contrasts: tuple[Contrast, ...]     # build against build, every runner and number of workers
     notes: tuple[Note, ...]
+    advice: tuple[Advice, ...]          # one per build
+    twins: tuple[TwinAdvice, ...]       # one per free-threaded build that has a GIL build to be set against
 
 
 def build_tables(run: Run) -> tuple[WorkloadTable, ...]:
@@ -94,6 +97,8 @@ def _table(index: Index, group: Group) -> WorkloadTable:
         ))
         for runner, workers in _row_keys(cells, run.baseline)
     )
+    advice = {build: advise(index, build, [row.results[i] for row in rows], run.baseline, floors)
+              for i, build in enumerate(builds)}
     return WorkloadTable(
         workload=group[0], phase=group[1], task_seconds=group[2], baseline=run.baseline, builds=builds, rows=rows,
         floors=floors, fits=tuple(_fits(index, cells)), notes=_common_notes(rows),
@@ -101,6 +106,12 @@ def _table(index: Index, group: Group) -> WorkloadTable:
             contrast
             for first, second in build_pairs(run.builds)
             for contrast in contrast_builds(index, cells, first.label, second.label, floors)
+        ),
+        advice=tuple(advice.values()),
+        twins=tuple(
+            twin
+            for first, second in build_pairs(run.builds) if second.free_threaded and not first.free_threaded
+            if (twin := compare_twins(index, advice[first.label], advice[second.label], floors)) is not None
         ),
     )
 
