@@ -183,11 +183,13 @@ def test_failure_ends_its_cell_and_not_the_run(bench, laboratory):
 
 def test_cells_that_fail_alike_are_told_once_and_counted(bench, laboratory):
     for cell in CELLS[:3]:
-        laboratory.answers[cell, 0] = Answer(kind="exception", reason="ValueError: x", fields={}, output="")
+        laboratory.answers[cell, 0] = Answer(kind="exception", reason="ValueError: x", output="", fields={
+            "frames": [["mine.py:7 in work", "parse(it)"], ["mine.py:12 in parse", "raise ValueError('x')"]]})
     done = bench(rounds=2).go()
     assert {failure.cell for failure in done.failures} == set(CELLS[:3])
     first, count = bench.reporter.notes
-    assert first.endswith(": ValueError: x")
+    assert first.endswith(": ValueError: x\n  mine.py:7 in work    parse(it)\n"
+                          "  mine.py:12 in parse  raise ValueError('x')")
     assert count == "2 more cells failed in the same way"
 
 

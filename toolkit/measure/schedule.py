@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from gilscope.toolkit.measure.frame import place_lines
 from gilscope.toolkit.measure.plan import BASELINE
 from gilscope.toolkit.measure.process import Answer, run_child
 from gilscope.toolkit.measure.spec import ChildSpec, Spec, UserTarget
@@ -271,7 +272,9 @@ class Scheduler:
         if answer.kind != "measured":
             if all(failure.reason != answer.reason for failure in self._failures):
                 workers = f"{cell.workers} worker{'s' if cell.workers > 1 else ''}"
-                self._reporter.note(f"{cell.workload}, {cell.runner} with {workers} on {cell.build}: {answer.reason}")
+                text = f"{cell.workload}, {cell.runner} with {workers} on {cell.build}: {answer.reason}"
+                places = place_lines(answer.fields.get("frames", ()))
+                self._reporter.note("\n  ".join([text, *places]))
             self._failures.append(
                 Failure(cell=cell, kind=answer.kind, reason=answer.reason, output=answer.output, round=index)
             )

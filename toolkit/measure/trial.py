@@ -11,17 +11,14 @@ import dataclasses
 import os
 import re
 import sys
-import sysconfig
 import threading
 import time
-import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gilscope.runners import catalog
-from gilscope.toolkit.measure.frame import StoppedError, answered, report_progress, shown
+from gilscope.toolkit.measure.frame import StoppedError, answered, own_frames, place_lines, report_progress, shown
 from gilscope.toolkit.measure.noise import core_demand, queued_seconds
 from gilscope.toolkit.measure.process import run_child
 from gilscope.toolkit.measure.spec import ChildSpec
@@ -33,10 +30,8 @@ if TYPE_CHECKING:
 
 TRIAL_SECONDS = 1.0   # after that no further payload is tried; the rounds try the rest
 PATIENCE = 2.0        # seconds without a word
-FRAMES = 5            # of the user's code, those next to the error
 REPR_CHARACTERS = 60
 _OUR_FRAME = re.compile(r'File "([^"]*/gilscope/(toolkit|runners)/[^"]*|<string>)", line')
-_OURS = tuple(str(Path(__file__).resolve().parents[2] / name) + os.sep for name in ("toolkit", "runners", "workloads"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,25 +122,6 @@ def cut_repr(value: Any) -> str:
     return text if len(text) <= REPR_CHARACTERS else f"{text[:half]} ... {text[-half + 5:]}"
 
 
-def own_frames(error: BaseException) -> list[tuple[str, str]]:
-    """Return the last places in the user's own code that an error came through, each with its line of source.
-
-    Neither ours nor the library's; where there are no others, the library's.
-    """
-    frames = [each for each in traceback.extract_tb(error.__traceback__)
-              if not os.path.realpath(each.filename).startswith(_OURS)]
-    library = tuple({os.path.realpath(path) + os.sep for path in sysconfig.get_paths().values()})
-    theirs = [each for each in frames if not each.filename.startswith("<frozen")
-              and not os.path.realpath(each.filename).startswith(library)]
-    return [(f"{_shortened(each.filename)}:{each.lineno} in {each.name}", each.line or "")
-            for each in (theirs or frames)[-FRAMES:]]
-
-
-def _shortened(filename: str) -> str:
-    path = Path(filename)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else filename
-
-
 # --- in gilscope itself
 
 def try_out(
@@ -190,9 +166,8 @@ def try_out(
 
 def _failed(name: str, check: str | None, fields: Mapping[str, Any]) -> Problem:
     subject = f"{name} {fields['where']}" if fields["where"] else f"{check} refuses the results of {name}"
-    frames = [tuple(each) for each in fields["frames"]]
-    width = max((len(place) for place, _ in frames), default=0)
-    lines = [*(f"{place:{width}}  {line}".rstrip() for place, line in frames), fields["error"]]
+    frames = fields["frames"]
+    lines = [*place_lines(frames), fields["error"]]
     place = f" ({frames[-1][0]})" if frames else ""
     refused = "" if fields["where"] else "the check refused the results: "
     return Problem(
