@@ -270,14 +270,7 @@ class Scheduler:
             self._skips.append(Skip(cell=cell, reason=answer.reason))
             return None
         if answer.kind != "measured":
-            if all(failure.reason != answer.reason for failure in self._failures):
-                workers = f"{cell.workers} worker{'s' if cell.workers > 1 else ''}"
-                text = f"{cell.workload}, {cell.runner} with {workers} on {cell.build}: {answer.reason}"
-                places = place_lines(answer.fields.get("frames", ()))
-                self._reporter.note("\n  ".join([text, *places]))
-            self._failures.append(
-                Failure(cell=cell, kind=answer.kind, reason=answer.reason, output=answer.output, round=index)
-            )
+            self._fail(cell, answer, index)
             return None
         if answer.note:
             self._add_note(f"{cell.build}, {cell.runner}: a measured process {answer.note}")
@@ -288,6 +281,16 @@ class Scheduler:
         self._store.keep_files(cell, answer.fields.get("files", {}))
         self._loops.setdefault(_untwinned(cell), observation.loops)
         return observation
+
+    def _fail(self, cell: Cell, answer: Answer, index: int) -> None:
+        """Keep a failure, and tell it unless one like it has been told."""
+        frames = answer.fields.get("frames", ())
+        reason = f"{answer.reason} ({frames[-1][0]})" if frames else answer.reason
+        if all(failure.reason != reason for failure in self._failures):
+            workers = f"{cell.workers} worker{'s' if cell.workers > 1 else ''}"
+            text = f"{cell.workload}, {cell.runner} with {workers} on {cell.build}: {answer.reason}"
+            self._reporter.note("\n  ".join([text, *place_lines(frames)]))
+        self._failures.append(Failure(cell=cell, kind=answer.kind, reason=reason, output=answer.output, round=index))
 
     def _add_note(self, text: str) -> None:
         if all(note.text != text for note in self._notes):
