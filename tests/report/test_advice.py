@@ -184,6 +184,18 @@ def test_startup_is_no_matter_of_use():
     assert "threads with 2 workers comes closest, 0.90" in line
 
 
+def test_coroutine_function_is_compared_with_one_task_in_flight():
+    made = RunMaker(noise=0.0005)
+    made.measure(cell("asyncio", 1), 1.0, pss=17)
+    made.twin(cell("asyncio", 1), 1.0)
+    made.measure(cell("asyncio", 4), 0.25, pss=17)
+    made.skip(cell(), "it is a coroutine function: only asyncio awaits it")
+    (line,) = in_short(made.run(("3.14",), baseline="asyncio"))
+    assert line.startswith("w on 3.14: use asyncio with 4 tasks in flight: 4.00x [")
+    assert line.endswith("over asyncio with 1 task in flight, in 17.0 MiB of memory "
+                         "(asyncio with 1 task in flight: 17.0 MiB).")
+
+
 def test_every_workload_is_in_the_last_section():
     made = Made().add("threads", 2, 2.0)
     other = Cell(workload="v", runner="serial", workers=1, build="3.14")

@@ -25,7 +25,7 @@ from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.demand import KINDS, Demands
 from gilscope.toolkit.measure.machine import now, this_machine
 from gilscope.toolkit.measure.noise import usable_cores
-from gilscope.toolkit.measure.plan import BASELINE, Plan, expand
+from gilscope.toolkit.measure.plan import Plan, baseline_of, expand
 from gilscope.toolkit.measure.prepare import Prepared, child_environment, prepare, sized_tasks
 from gilscope.toolkit.measure.record import Request
 from gilscope.toolkit.measure.schedule import Arms, Scheduler, Settings
@@ -264,7 +264,7 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
         rounds_planned=settings.rounds,
         rounds_done=0,
         stopped="running",
-        baseline=BASELINE,
+        baseline=baseline_of(prepared.subjects),
         measurements=(),
         cells=plan.cells,
         skips=plan.skips,

@@ -82,17 +82,19 @@ def _single(table: WorkloadTable, advice: Advice) -> str:
         return f"nothing was measured beside {table.baseline}."
     if any(each.why != "failed" for each in advice.open) or advice.best is None:
         reason = next((_REASON[each.why] for each in advice.open if each.why in _REASON), "")
-        return " ".join([f"not known whether anything is faster than {table.baseline}{reason}.", *_open_texts(advice)])
+        unknown = f"not known whether anything is faster than {_baseline_text(table)}{reason}."
+        return " ".join([unknown, *_open_texts(advice)])
     return " ".join([*_stay_texts(table, advice, advice.best), *_open_texts(advice)])
 
 
 def _use_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
     first, *others = advice.options
-    ratio = f"{ratio_text(first.speedup)} over {table.baseline}"
+    baseline = _baseline_text(table)
+    ratio = f"{ratio_text(first.speedup)} over {baseline}"
     if table.phase is Phase.STARTUP:
         yield f"{_cell_text(first.cell)} starts, runs and ends fastest, {ratio}."
     else:
-        yield f"use {_cell_text(first.cell)}: {ratio}{_memory_text(first.memory, advice.memory, table.baseline)}."
+        yield f"use {_cell_text(first.cell)}: {ratio}{_memory_text(first.memory, advice.memory, baseline)}."
     if others:
         yield f"Not told apart from it: {', '.join(_beside(each, first) for each in others)}."
 
@@ -100,10 +102,10 @@ def _use_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
 def _stay_texts(table: WorkloadTable, advice: Advice, best: Option) -> Iterator[str]:
     beyond = f"beyond the noise floor ({percent_text(advice.floor or 0.0)})"
     if table.phase is Phase.STARTUP:
-        yield f"nothing starts, runs and ends faster than {table.baseline} {beyond}."
+        yield f"nothing starts, runs and ends faster than {_baseline_text(table)} {beyond}."
         yield f"{_cell_text(best.cell)} comes closest, {ratio_text(best.speedup)}."
         return
-    yield f"stay with {table.baseline}: nothing measured here is faster {beyond}."
+    yield f"stay with {_baseline_text(table)}: nothing measured here is faster {beyond}."
     if all(row.workers == 1 for row in table.rows):
         yield "Only one worker was measured; --workers 1,2,4 measures more."
 
@@ -160,6 +162,11 @@ def _twin_text(twin: TwinAdvice) -> str:
 def _cell_text(cell: Cell) -> str:
     """Return "processes-spawn with 4 workers", "asyncio with 4 tasks in flight"."""
     return f"{cell.runner} with {_counts_text(cell.runner, [cell.workers])}"
+
+
+def _baseline_text(table: WorkloadTable) -> str:
+    """Return the baseline in words: what can only be awaited is compared with one task at a time."""
+    return f"{AWAITING} with {_counts_text(AWAITING, [1])}" if table.baseline == AWAITING else table.baseline
 
 
 def _counts_text(runner: str, counts: Sequence[int]) -> str:
