@@ -196,10 +196,10 @@ def test_function_that_cannot_be_measured_is_refused_before_anything_is_kept(nam
 
 def test_module_named_as_ours_is_refused(folder):
     (folder.path / "code").mkdir()
-    folder.module("code/workloads", "def work(number):\n    return number\n")
+    folder.module("code/gilscope", "def work(number):\n    return number\n")
     code, _, err = folder.measure("mine:work", "--payload", "1", "--path", "code", label="shadow")
     assert code == 2
-    assert "has the name of a package of gilscope itself" in err
+    assert "has the name of gilscope itself" in err
 
 
 def test_results_that_cannot_be_written_are_said(folder):

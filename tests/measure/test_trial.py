@@ -79,6 +79,7 @@ def test_one_long_call_is_enough(tmp_path):
     seen = tried(tmp_path, "waiting:sleep", payload="1.05", tasks=100)
     assert 105 <= seen.pass_seconds < 200   # one call of 1.05 s was made, and 100 are to come
     assert seen.demand < 0.5
+    assert seen.printed == 0   # what its module prints when it is imported is not the call's
 
 
 def test_repr_is_cut_in_its_middle():

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.measure.frame import place_lines
-from gilscope.toolkit.measure.plan import BASELINE
 from gilscope.toolkit.measure.process import Answer, run_child
 from gilscope.toolkit.measure.spec import ChildSpec, Spec, UserTarget
 from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Failure, Note, Observation, Run, Skip
@@ -313,8 +312,9 @@ class Scheduler:
             for each in self._store.measurements()
         }
         for cell, values in walls.items():
-            baseline = walls.get(dataclasses.replace(cell, runner=BASELINE, workers=1, twin=False))
-            if cell.runner == BASELINE or not baseline or not values.keys() & baseline.keys():
+            base = dataclasses.replace(cell, runner=self._run.baseline, workers=1, twin=False)
+            baseline = walls.get(base)
+            if _untwinned(cell) == base or not baseline or not values.keys() & baseline.keys():
                 continue
             ratio = compare_paired(baseline, values)
             if (ratio.hi - ratio.lo) / 2 > self._settings.resolution * ratio.ratio:

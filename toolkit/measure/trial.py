@@ -48,7 +48,7 @@ class Trial:
     tasks: int = 0
     pass_seconds: float = 0.0      # of one serial pass over all payloads, estimated from those tried
     demand: float | None = None    # cores' worth that it kept busy
-    printed: int = 0               # bytes, meanwhile
+    printed: int = 0               # bytes, by its calls
     unpicklable: str | None = None  # why a result cannot come back from another process
     problem: Problem | None = None
 
@@ -76,6 +76,7 @@ def _try(spec: ChildSpec) -> dict[str, Any]:
         subject = load(spec)
     except RefusedError as refused:
         raise StoppedError("refused", str(refused)) from None
+    before = _written()  # an import may warn: that is not the function's printing
     answer: dict[str, Any] = {"kind": "tried", "tasks": len(subject.payloads), "awaits": False}
     if subject.task is not None:
         answer |= _calls(spec, subject, subject.task)
@@ -83,8 +84,13 @@ def _try(spec: ChildSpec) -> dict[str, Any]:
         awaiting = subject.async_task
         seen = _calls(spec, subject, lambda payload: asyncio.run(awaiting(payload)))
         answer = {**seen, **answer} if "failed" not in seen else {**answer, **seen, "awaits": True}
+    return answer | {"printed": _written() - before}
+
+
+def _written() -> int:
+    """Return the size of the file that this process's output goes to."""
     sys.stdout.flush()
-    return answer | {"printed": os.fstat(1).st_size}
+    return os.fstat(1).st_size
 
 
 def _calls(spec: ChildSpec, subject: Subject, task: Callable[[Any], Any]) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 """What a user's function may do with its time."""
 
+import sys
 import time
+
+print("loaded", file=sys.stderr)
 
 
 def compute(seconds):
