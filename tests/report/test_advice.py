@@ -101,13 +101,21 @@ def test_starved_cells_are_not_known_and_nothing_is_called_slow():
     line, remedy = Made().add("threads", 2, 1.0).add("processes-fork", 2, 1.0, starved=8).lines()
     assert line == ("w on 3.14: not known whether anything is faster than serial. Not known: processes-fork with 2 "
                     "workers (starved).")
-    assert remedy.startswith("What would tell more: a quieter machine or fewer workers")
+    assert remedy == "What would tell more: a quieter machine; fewer workers, for what is starved."
 
 
 def test_wide_floor_settles_nothing_and_names_the_rounds_that_would():
     line, remedy = Made(floor=1.5).add("threads", 2, 1.3).lines()
     assert line.endswith("Not known: threads with 2 workers (too noisy to tell).")
     assert "`gilscope run --resume example --rounds 20`" in remedy
+
+
+def test_model_that_may_be_as_fast_as_the_fastest_is_not_known():
+    made = Made(floor=1.5, noise=0.2).add("threads", 4, 2.0).add("processes-fork", 4, 1.4)
+    line, _ = made.lines()
+    assert "use threads with 4 workers" in line
+    assert line.endswith("Not known: processes-fork with 4 workers (too noisy to tell).")
+    assert "Not known" not in Made(floor=1.5).add("threads", 4, 4.0).add("processes-fork", 4, 1.4).lines()[0]
 
 
 def test_failed_model_does_not_keep_the_others_from_a_verdict():

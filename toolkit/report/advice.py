@@ -37,7 +37,8 @@ def advice_lines(tables: Sequence[WorkloadTable], run: Run) -> tuple[str, ...]:
                   for advices in zip(*(table.advice for table in group), strict=True)]
         lines += [f"{title}: {_twin_text(twin)}" for twin in group[-1].twins]
     doubts = dict.fromkeys(each.why for table in tables for advice in table.advice for each in advice.open)
-    if remedies := [_remedy(why, run) for why in doubts]:
+    quieter = ["a quieter machine"] if doubts.keys() & {"starved", "noise"} else []
+    if remedies := dict.fromkeys([*quieter, *(_remedy(why, run) for why in doubts)]):
         lines.append(f"What would tell more: {'; '.join(remedies)}.")
     return tuple(lines)
 
@@ -125,17 +126,15 @@ def _remedy(why: str, run: Run) -> str:
     more = f"`gilscope run --resume {run.label} --rounds {rounds}`"
     match why:
         case "starved":
-            return "a quieter machine or fewer workers, as other programs used the cores of what is starved"
+            return "fewer workers, for what is starved"
         case "failed":
-            return "a run without what failed, for the reason under the table"
+            return "what failed, made to work: the reasons are under the tables"
         case "not measured":
             return f"more time, as the budget ended first: `gilscope run --resume {run.label}`"
-        case "rounds":
-            return f"more rounds: {more}"
         case "floor":
             return "a run with --workers 1,2, where cells are measured twice"
         case _:
-            return f"a quieter machine or more rounds, as the intervals are wide: {more}"
+            return f"more rounds: {more}"
 
 
 def _models_text(several: Sequence[Open]) -> str:

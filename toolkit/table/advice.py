@@ -81,7 +81,7 @@ def advise(index: Index, build: str, results: Sequence[CellResult], baseline: st
         options=_preferred(index, _not_told_apart(index, faster, floors)),
         faster=tuple(faster),
         best=max(compared, key=lambda each: each.speedup.ratio, default=None),
-        open=tuple(_open(index, results, settled=bool(faster))),
+        open=tuple(_open(index, results, max((each.speedup.ratio for each in faster), default=None))),
         floor=max((each.speedup.floor for each in compared if each.speedup.floor is not None), default=None),
     )
 
@@ -143,12 +143,18 @@ def _effort(index: Index, cell: Cell) -> int:
     return SIMPLEST.index(cell.runner) if cell.runner in SIMPLEST else len(SIMPLEST)
 
 
-def _open(index: Index, results: Sequence[CellResult], *, settled: bool) -> Iterable[Open]:
-    """Return the cells of which is not known whether they gain; where one does, only those without any answer."""
+def _open(index: Index, results: Sequence[CellResult], best: float | None) -> Iterable[Open]:
+    """Return the cells of which is not known whether they gain; where one does, those that may gain as much.
+
+    `best` is the largest speed-up that is shown.
+    """
     for each in results:
         doubt = _doubt(index, each)
-        # A single worker has nothing to gain by being one of several.
-        if doubt is not None and (doubt != "noise" or (each.cell.workers > 1 and not settled)):
+        if doubt == "noise" and each.speedup is not None:
+            # A single worker has nothing to gain by being one of several.
+            worth = each.cell.workers > 1 and (best is None or each.speedup.hi >= CLOSE * best)
+            doubt = doubt if worth else None
+        if doubt is not None:
             yield Open(cell=each.cell, why=doubt)
 
 
