@@ -97,6 +97,14 @@ def test_one_worker_alone_says_little():
     assert line.endswith("Only one worker was measured; --workers 1,2,4 measures more.")
 
 
+def test_one_task_cannot_show_what_workers_gain():
+    made = RunMaker(noise=0.0005)
+    for runner, workers, twin in (("serial", 1, False), ("serial", 1, True), ("threads", 2, False)):
+        made.measure(cell(runner, workers, twin=twin), 1.0, tasks=1)
+    (line,) = in_short(made.run(("3.14",)))
+    assert line.endswith("There is work for 1 worker only: more payloads would give others something to do.")
+
+
 def test_starved_cells_are_not_known_and_nothing_is_called_slow():
     line, remedy = Made().add("threads", 2, 1.0).add("processes-fork", 2, 1.0, starved=8).lines()
     assert line == ("w on 3.14: not known whether anything is faster than serial. Not known: processes-fork with 2 "

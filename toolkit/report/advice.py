@@ -107,6 +107,9 @@ def _stay_texts(table: WorkloadTable, advice: Advice, best: Option) -> Iterator[
         yield f"{_cell_text(best.cell)} comes closest, {ratio_text(best.speedup)}."
         return
     yield f"stay with {_baseline_text(table)}: nothing measured here is faster {beyond}."
+    if advice.tasks is not None:
+        plural = "s" if advice.tasks > 1 else ""
+        yield f"There is work for {advice.tasks} worker{plural} only: more payloads would give others something to do."
     if all(row.workers == 1 for row in table.rows):
         yield "Only one worker was measured; --workers 1,2,4 measures more."
 

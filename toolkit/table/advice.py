@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from gilscope.toolkit.model import OUT_OF_BUDGET
+from gilscope.toolkit.model import OUT_OF_BUDGET, Phase
 from gilscope.toolkit.stats.paired import Comparison, compare_paired
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class Advice:
     best: Option | None = None          # nothing is faster: the one that comes closest
     open: tuple[Open, ...] = ()
     floor: float | None = None          # the largest that the comparisons used
+    tasks: int | None = None            # in a pass, where some cell has more workers than that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +83,7 @@ def advise(index: Index, build: str, results: Sequence[CellResult], baseline: st
         faster=tuple(faster),
         best=max(compared, key=lambda each: each.speedup.ratio, default=None),
         open=tuple(_open(index, results, max((each.speedup.ratio for each in faster), default=None))),
+        tasks=_too_few_tasks(index, base.cell, results),
         floor=max((each.speedup.floor for each in compared if each.speedup.floor is not None), default=None),
     )
 
@@ -141,6 +143,12 @@ def _effort(index: Index, cell: Cell) -> int:
     if cell.runner == "threads" and build is not None and build.free_threaded:
         return len(SIMPLEST)  # the control, which has to be started with the GIL on: nobody's first choice there
     return SIMPLEST.index(cell.runner) if cell.runner in SIMPLEST else len(SIMPLEST)
+
+
+def _too_few_tasks(index: Index, baseline: Cell, results: Sequence[CellResult]) -> int | None:
+    tasks = index.tasks(baseline)
+    widest = max(each.cell.workers for each in results)
+    return tasks if tasks is not None and baseline.phase is Phase.STEADY and tasks < widest else None
 
 
 def _open(index: Index, results: Sequence[CellResult], best: float | None) -> Iterable[Open]:
