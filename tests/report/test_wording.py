@@ -69,6 +69,10 @@ def test_estimate_has_two_digits():
     assert estimate_text(Estimate(value=0.0304, lo=0.00199, hi=0.997)) == "3 % [0.2, 100]"
 
 
+def test_interval_is_written_in_as_many_digits_as_show_that_it_has_two_ends():
+    assert estimate_text(Estimate(value=0.998, lo=0.9961, hi=1.0)) == "99.8 % [99.6, 100]"
+
+
 def test_duration_without_a_spread_has_none():
     assert duration_text(Duration(0.412, 0.01)) == "412 ms ±1 %"
     assert duration_text(Duration(0.412)) == "412 ms"

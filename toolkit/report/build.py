@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.advice import advice_lines
 from gilscope.toolkit.report.document import (
     Banner,
     Column,
@@ -22,10 +23,11 @@ from gilscope.toolkit.report.document import (
     Table,
 )
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.sentences import fit_lines, floor_line, summary_lines, title_text
+from gilscope.toolkit.report.sentences import fit_lines, floor_line, title_text
+from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.stats.paired import NO_FLOOR
 from gilscope.toolkit.table import build_tables
-from gilscope.toolkit.units import format_bytes
+from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,12 +37,21 @@ if TYPE_CHECKING:
     from gilscope.toolkit.table import CellResult, Contrast, Row, WorkloadTable
 
 
+STARVED = (
+    "starved: other programs used the cores it needed in more than half of its rounds, so the value in brackets counts "
+    "for nothing; a quieter machine, fewer workers (--workers) or more rounds (--rounds) would tell"
+)
+
+
 def run_document(run: Run) -> Document:
     """Return the report of one run: what was measured, each workload's table, and what it says in words."""
     sections: list[Section] = [Heading(f"gilscope {run.label}", 1), about(run), builds_table(run.builds)]
     sections += [Banner(note.text) for note in run.notes]
-    for table in build_tables(run):
+    tables = build_tables(run)
+    for table in tables:
         sections += _workload(table)
+    if tables:
+        sections.append(Lines("In short", advice_lines(tables, run)))
     return Document(tuple(sections))
 
 
@@ -80,7 +91,6 @@ def _workload(table: WorkloadTable) -> list[Section]:
     single = [each for each in table.contrasts if each.sample.workers == 1 and each.comparison is not None]
     if single:
         sections.append(_overhead(single))
-    sections.append(Lines("In short", summary_lines(table)))
     return sections
 
 
@@ -119,13 +129,18 @@ def _folded(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _reasons(row: Row) -> list[str] | None:
-    """Return why each cell has no number; None when one has."""
-    reasons = [result.absence.reason for result in row.results if result.absence is not None]
+    """Return why each cell has no number to show; None when one has."""
+    bare = [result.absence for result in row.results if result.doubtful_seconds is None]
+    reasons = [absence.reason for absence in bare if absence is not None]
     return reasons if len(reasons) == len(row.results) else None
 
 
 def _entries(result: CellResult, notes: Footnotes) -> tuple[Entry, ...]:
     """Return the columns of one build."""
+    if result.absence is not None and result.doubtful_seconds is not None:
+        ratio = "" if result.doubtful_speedup is None else f"[{ratio_number(result.doubtful_speedup)}x]"
+        marks = notes.marks([STARVED])
+        return (Entry(f"[{format_seconds(result.doubtful_seconds)}]", marks), Entry(ratio), Entry(), Entry(), Entry())
     if result.absence is not None:
         return (Entry(result.absence.word, notes.marks([result.absence.reason])), Entry(), Entry(), Entry(), Entry())
     time = Entry()

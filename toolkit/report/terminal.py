@@ -142,4 +142,5 @@ def _style(entry: Entry) -> str:
         return _STYLES[entry.value.comparison.verdict()]
     if isinstance(entry.value, Verdict):
         return _STYLES[entry.value.word]
-    return "dim" if entry.marks and isinstance(entry.value, str) else ""
+    # A reason why there is no number, or the number in brackets of a starved cell.
+    return "dim" if isinstance(entry.value, str) and (entry.marks or entry.value.startswith("[")) else ""

@@ -164,13 +164,17 @@ def percent_text(share: float, *, digits: int = 1) -> str:
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Return a fitted share with its interval: "3.1 % [2.6, 3.5]"."""
-    return f"{_two_digits(estimate.value)} % [{_two_digits(estimate.lo)}, {_two_digits(estimate.hi)}]"
+    """Return a fitted share with its interval: "3.1 % [2.6, 3.5]", in as many digits as show that it is one."""
+    shares = (estimate.value, estimate.lo, estimate.hi)
+    value, lo, hi = next(
+        texts for digits in (2, 3, 4, 5)
+        if (texts := [_percent_digits(share, digits) for share in shares])[1] != texts[2] or digits == 5  # noqa: PLR2004
+    )
+    return f"{value} % [{lo}, {hi}]"
 
 
-def _two_digits(share: float) -> str:
-    percent = float(f"{share * 100:.1e}")
-    return f"{percent:.0f}" if percent >= 10 or percent == 0 else f"{percent:g}"  # noqa: PLR2004 - two digits
+def _percent_digits(share: float, digits: int) -> str:
+    return f"{float(f'{share * 100:.{digits - 1}e}'):g}"
 
 
 def list_text(items: Iterable[object]) -> str:

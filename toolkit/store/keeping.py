@@ -22,7 +22,7 @@ from gilscope.toolkit.store.header import header, locked, read_header, replace_f
 from gilscope.toolkit.store.labels import RESULTS, label_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 _PREFIX = "gilscope_"
@@ -131,6 +131,11 @@ class Store:
         self._runs.setdefault(cell, {})[observation.round] = run
         self._observations.setdefault(cell, {})[observation.round] = observation
 
+    def observations(self, cell: Cell) -> Sequence[Observation]:
+        """Return what is kept of `cell` so far, in order of round."""
+        rounds = self._observations.get(cell, {})
+        return [rounds[key] for key in sorted(rounds)]
+
     def measurements(self) -> tuple[Measurement, ...]:
         """Return everything kept so far."""
         return tuple(
@@ -228,7 +233,7 @@ def _read_suite(path: Path, build: Build) -> Iterable[tuple[Cell, pyperf.Run, Ob
                 ) from error
 
 
-_OPTIONAL = ("rss_bytes", "pss_bytes", "gil_start", "gil_end", "gil_culprit")
+_OPTIONAL = ("rss_bytes", "pss_bytes", "gil_start", "gil_end", "gil_culprit", "demand", "tasks")
 _EVIDENCE = tuple(field.name for field in dataclasses.fields(Evidence))
 
 

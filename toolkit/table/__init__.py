@@ -1,5 +1,6 @@
 """Runs into rows, columns and baselines.  Everything here is derived, and can be made again from a stored run."""
 
+from gilscope.toolkit.table.advice import Advice, Open, Option, TwinAdvice
 from gilscope.toolkit.table.cells import Absence, Memory, Series
 from gilscope.toolkit.table.contrast import Choice, Contrast, compare_builds, compare_models, compare_runs
 from gilscope.toolkit.table.floors import Floors
@@ -7,7 +8,7 @@ from gilscope.toolkit.table.judgement import MARGIN, Gate, Judgement, gate, judg
 from gilscope.toolkit.table.matrix import CellResult, Row, ScalingFit, WorkloadTable, build_tables
 
 __all__ = [
-    "MARGIN", "Absence", "CellResult", "Choice", "Contrast", "Floors", "Gate", "Judgement", "Memory", "Row",
-    "ScalingFit", "Series", "WorkloadTable", "build_tables", "compare_builds", "compare_models", "compare_runs", "gate",
-    "judge", "missing", "rounds_to_tell",
+    "MARGIN", "Absence", "Advice", "CellResult", "Choice", "Contrast", "Floors", "Gate", "Judgement", "Memory", "Open",
+    "Option", "Row", "ScalingFit", "Series", "TwinAdvice", "WorkloadTable", "build_tables", "compare_builds",
+    "compare_models", "compare_runs", "gate", "judge", "missing", "rounds_to_tell",
 ]

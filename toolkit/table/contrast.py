@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.errors import UnknownNameError
+from gilscope.toolkit.model import Phase
 from gilscope.toolkit.stats.paired import Comparison, compare_paired, compare_unpaired
 from gilscope.toolkit.stats.sample import Summary, summarize
 from gilscope.toolkit.table.cells import Absence, Clock, Index, group_of
@@ -103,7 +104,9 @@ def compare_runs(first: Run, second: Run, clock: Choice = "auto") -> tuple[Contr
         a, b = left.by(cell, chosen), right.by(cell, chosen)
         result = Contrast(
             baseline=cell, sample=cell, clock=chosen, baseline_time=_time(a), sample_time=_time(b))
-        if a and b:
+        if unlike := unlike_work(left, right, cell):
+            contrasts.append(replace(result, reason=unlike))
+        elif a and b:
             seen = compare_unpaired(list(a.values()), list(b.values()), floor=floor, seed=second.seed)
             contrasts.append(replace(result, comparison=seen))
         else:
@@ -122,6 +125,34 @@ def _why_apart(left: Index, right: Index, cell: Cell) -> str:
 
 def _time(seconds: Mapping[int, float]) -> Summary | None:
     return summarize(list(seconds.values())) if seconds else None
+
+
+def unlike_work(left: Index, right: Index, cell: Cell) -> str | None:
+    """Return what makes the work of `cell` another one in the two runs, None where nothing is known to."""
+    asked = [index.run.options.get("selection") or {} for index in (left, right)]
+    users = [each.get("user") or {} for each in asked]
+    sizes = [each.get("size") for each in asked]
+    large = [size == "large" for size in sizes]  # small and medium tasks are equally long, and their number is below
+    units = [_units(index, cell) for index in (left, right)]
+    tasks = [index.tasks(cell) if cell.phase is Phase.STEADY else None for index in (left, right)]
+    said = (
+        ("payload", [each.get("payload") for each in users]),
+        ("payloads", [each.get("payloads") for each in users]),
+        ("size", sizes if None not in sizes and large[0] != large[1] else []),
+        ("units a task", units if None not in units else []),
+        ("tasks", tasks if None not in tasks else []),
+    )
+    for what, values in said:
+        if len(set(values)) > 1:
+            return f"not the same work: {what} {values[0]} in {left.run.label}, {values[1]} in {right.run.label}"
+    return None
+
+
+def _units(index: Index, cell: Cell) -> int | None:
+    """Return how many units of work a task of `cell` has, None where its length was not asked for."""
+    listed = index.run.options.get("units") or ()
+    return next((units for name, seconds, units, _ in listed if (name, seconds) == (cell.workload, cell.task_seconds)),
+                None)
 
 
 def _paired(index: Index, baseline: Cell, sample: Cell, floors: Floors, choice: Choice) -> Contrast:
