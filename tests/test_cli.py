@@ -1,8 +1,10 @@
 """The command line: every mistake ends with exit code 2 and a way out, and nothing is begun."""
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -128,7 +130,7 @@ def test_catalogs_are_listed_for_scripts(capsys):
 
 def test_no_runs_are_said(capsys):
     assert call("report") == 0
-    assert "no runs under results/ yet" in capsys.readouterr().out
+    assert "results yet: `gilscope run --quick` makes one" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("error", "code", "shown"), [
@@ -155,13 +157,119 @@ def test_our_own_mistakes_are_loud(monkeypatch):
         call("report")
 
 
-@pytest.mark.parametrize("argv", [["list"], ["list", "--json"], ["report"], ["builds", "--help"]])
+EXAMPLE = str(ROOT / "results" / "example")
+
+
+@pytest.mark.parametrize("argv", [
+    ["list"], ["list", "--json"], ["report"], ["report", EXAMPLE], ["report", EXAMPLE, "--json"], ["builds", "--help"]])
 def test_reader_that_has_gone_is_no_error(argv):
     command = [sys.executable, "-m", "gilscope", *argv]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, text=True) as started:
         started.stdout.close()
         errors = started.stderr.read()
         assert (started.wait(timeout=300), errors) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_full_disk_is_said_not_traced():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "gilscope", "list"], stdout=full, stderr=subprocess.PIPE,
+                              text=True, cwd=ROOT, check=False, timeout=300)
+    assert (done.returncode, done.stderr) == (
+        3, "gilscope: cannot write to standard output: No space left on device\n")
+
+
+TELLS_STREAMS = """import os, sys
+os.write(9, repr([sys.stdin is None, sys.stdout is None, sys.stderr is None]).encode())"""
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_are_no_error_and_nothing_lands_in_the_other(closed, folder):
+    done = subprocess.run(
+        f"{sys.executable} -m gilscope builds --build {HOST} {closed}", shell=True, cwd=folder, check=False,
+        capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("host" in done.stdout) is (">&-" not in closed.replace("2>&-", ""))
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
+def test_program_finds_closed_what_was_closed(closed, folder):
+    (folder / "prog.py").write_text(TELLS_STREAMS)
+
+    def told(command):
+        subprocess.run(f"{command} prog.py {closed} 9>told", shell=True, cwd=folder, check=True, timeout=300,
+                       capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        return (folder / "told").read_text()
+
+    alone = told(sys.executable)
+    assert "True" in alone
+    assert told(f"{sys.executable} -m gilscope race") == alone
+
+
+@pytest.mark.parametrize("words", ["run noop", "builds", "evaluate .", "race {prog}"])
+def test_folder_that_has_been_removed_is_said(words, folder):
+    (folder / "prog.py").write_text("")
+    (folder / "gone").mkdir()
+    done = subprocess.run(
+        f"cd gone && rmdir ../gone && {sys.executable} -m gilscope {words.format(prog=folder / 'prog.py')}", shell=True,
+        cwd=folder, check=False, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert (done.returncode, done.stderr) == (
+        2, "gilscope: the current folder has been removed; change to one that is there\n")
+def shell(command, folder):
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=300, cwd=folder,
+                          env={**os.environ, "PYTHONPATH": str(ROOT), "G": f"{sys.executable} -m gilscope",
+                               "EXAMPLE": EXAMPLE})
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_reader_of_the_first_line_gets_it(tmp_path):
+    assert shell("set -o pipefail; $G report $EXAMPLE | head -1", tmp_path) == (
+        0, "gilscope 20261121-132252-22824\n", "")
+
+
+def test_gate_judges_without_a_reader_and_files_are_written(tmp_path):
+    words = "compare $EXAMPLE --builds 3.13,3.13t --fail-on 5% --json out.json"
+    code, *_ = shell(f"set -o pipefail; $G {words} 2>/dev/null | true", tmp_path)
+    assert code == 1
+    assert json.loads((tmp_path / "out.json").read_text())["gate"]["past"] > 0
+
+
+@pytest.mark.parametrize(("command", "code", "said"), [
+    ("$G report $EXAMPLE >/dev/full", 3, "gilscope: cannot write to standard output: No space left on device\n"),
+    ("$G list >/dev/full", 3, "gilscope: cannot write to standard output: No space left on device\n"),
+    ("$G report $EXAMPLE >&-", 0, ""),
+    ("$G report $EXAMPLE 2>&- | cat >/dev/null; exit ${PIPESTATUS[0]}", 0, ""),
+    ("{ $G report nowhere; echo $? >code; } 2>&1 | true; exit $(cat code)", 2, ""),
+    ("$G report nowhere 2>&-", 2, ""),
+])
+def test_stream_that_cannot_be_written_is_no_traceback(command, code, said, tmp_path):
+    assert shell(command, tmp_path) == (code, "", said)
+
+
+@pytest.mark.parametrize(("environ", "spelled"), [
+    ({"PYTHONIOENCODING": "utf-8"}, "±"),
+    ({"PYTHONIOENCODING": "ascii"}, "+-"),
+    ({"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}, "+-"),
+])
+@pytest.mark.parametrize("options", [[], ["--markdown"], ["--json"]])
+def test_output_fits_its_encoding(environ, spelled, options, tmp_path):
+    command = [sys.executable, "-m", "gilscope", "report", str(ROOT / "results" / "example"), *options]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHON"))}
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, timeout=300,
+                          env={**kept, "PYTHONPATH": str(ROOT), **environ})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (spelled in done.stdout.decode("utf-8")) == (options != ["--json"])
+    if spelled == "+-":
+        assert done.stdout.isascii()
+
+
+def test_text_of_others_that_an_encoding_lacks_is_escaped(tmp_path):
+    command = [sys.executable, "-m", "gilscope", "experiment", "list"]   # it cites a title in Polish
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, timeout=300,
+                          env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"we\\u017a asyncio" in done.stdout
 
 
 @pytest.mark.parametrize(("parse", "text", "value"), [

@@ -5,6 +5,7 @@ Only the command that is asked for is imported: a program that `gilscope race` r
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -21,6 +22,8 @@ else:
 
 # Each is a module in toolkit/commands, in the order of --help; `list` is `list_`, after the builtin.
 COMMANDS = ("run", "compare", "report", "race", "gil", "experiment", "evaluate", "doctor", "builds", "list")
+REFUSED = 2      # the request was wrong
+UNFINISHED = 3
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 TERMINATED = 143  # 128 + SIGTERM
 
@@ -71,8 +74,15 @@ class TerminatedError(KeyboardInterrupt):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: the process's) and return the exit code."""
+    from gilscope.toolkit.commands import streams
+
+    streams.prepare()
     args = _parse(sys.argv[1:] if argv is None else list(argv))
-    earlier = signal.signal(signal.SIGTERM, _terminate)
+    earlier = signal.getsignal(signal.SIGTERM)
+    if earlier != signal.SIG_IGN:   # who ignores it ignores it for the programs, too, that `race` and `gil` run
+        signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited; then nobody would tell how a process ended
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         return _run(args)
     finally:
@@ -95,17 +105,37 @@ def _terminate(_signal: int, _frame: object) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from gilscope.toolkit.commands import streams
+
     try:
         code = int(args.run(args))
-        sys.stdout.flush()  # here, where a reader that has gone is no surprise
+        streams.put("", end="")   # here, where a reader that has gone is no surprise
     except ToolkitError as error:
-        print(f"gilscope: {error}", file=sys.stderr)
+        streams.complain(f"gilscope: {error}")
         return error.exit_code
     except KeyboardInterrupt as stop:
-        print("gilscope: interrupted", file=sys.stderr)
+        streams.complain("gilscope: interrupted")
         return TERMINATED if isinstance(stop, TerminatedError) else INTERRUPTED
+    except FileNotFoundError:
+        if not _folder_is_gone():
+            raise
+        streams.complain("gilscope: the current folder has been removed; change to one that is there")
+        return REFUSED
     except BrokenPipeError:
-        # The reader (head, less) has gone; nothing is wrong, but Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.let_go()
         return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        streams.let_go()
+        streams.complain(f"gilscope: cannot write {error.filename or 'to standard output'}: {error.strerror}")
+        return UNFINISHED
     return code
+
+
+def _folder_is_gone() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109  pathlib is one that the start of `race` does without
+    except FileNotFoundError:
+        return True
+    return False

@@ -107,7 +107,7 @@ def convoy_run(*, bimodal=False, rounds=8):
     maker.skip(Cell(workload="convoy", runner="subinterpreters", workers=1, build="3.14"), "no interpreters")
     arm(maker, "convoy", "3.14t", "free-threaded", 0, rate=17_300, p50=55e-6)
     arm(maker, "convoy", "3.14t", "free-threaded", 1, rate=75_800, p50=13e-6, lag_p99=9e-6,
-        saturated="the load generator itself was up to 9.00 us late (99th percentile)")
+        saturated="the load generator itself was up to 9.00 µs late (99th percentile)")
     arm(maker, "convoy", "3.14t", "threads", 1, rate=205, p50=5.1e-3)
     return Results(maker.run(("3.14", "3.14t"), options={"experiment": "convoy", "effort": Effort.QUICK}))
 
@@ -198,7 +198,7 @@ def test_figures_show_what_is_there_and_what_is_not():
 def test_figures_name_the_cells_whose_mean_says_little():
     assert "see the table" not in Convoy().figures(convoy_run())[0].note
     note = Convoy().figures(convoy_run(bimodal=True))[0].note
-    assert note.endswith("Means of a fast and a slow time, see the table: 3.14 (threads, GIL, 1).")
+    assert note.endswith("so that the mean says little (see the table): 3.14 (threads, GIL, 1).")
 
 
 def test_interval_figure_has_a_panel_per_build_and_2021_beside_the_gil():

@@ -7,6 +7,9 @@ from pathlib import Path
 import pyperf
 import pytest
 
+from gilscope.toolkit.measure import schedule
+from gilscope.toolkit.measure.inherited import Inherited
+from gilscope.toolkit.measure.lifeline import OPEN_FILES
 from gilscope.toolkit.measure.process import Answer
 from gilscope.toolkit.measure.schedule import FUTILE_RETAKES, Arms, Scheduler, Settings
 from gilscope.toolkit.model import Cell, Phase, Run
@@ -99,6 +102,15 @@ def laboratory():
     return Laboratory()
 
 
+USUAL = Inherited(nice=0, policy="", cpus=(0,), online=1, files=OPEN_FILES, limits={}, cpu_seconds=None)
+
+
+@pytest.fixture(autouse=True)
+def usual(monkeypatch):
+    """Let the machine of these tests, which may be part of another one, be as any."""
+    monkeypatch.setattr(schedule, "inherited", lambda: USUAL)
+
+
 @pytest.fixture
 def bench(tmp_path, laboratory):
     """Make schedulers of one run: the first call begins it, later ones go on with it."""
@@ -178,7 +190,19 @@ def test_failure_ends_its_cell_and_not_the_run(bench, laboratory):
     assert (failure.cell, failure.kind, failure.round, failure.output) == (bad, "crash", 1, "last words")
     assert sum(each == bad for each, _ in laboratory.taken) == 2
     assert {each.cell: len(each.observations) for each in done.measurements} == dict.fromkeys(CELLS, 4) | {bad: 1}
-    assert bench.reporter.notes == ["3.14: primes/runner=threads/workers=2/phase=steady: crashed with SIGSEGV"]
+    assert bench.reporter.notes == ["primes, threads with 2 workers on 3.14: crashed with SIGSEGV"]
+
+
+def test_cells_that_fail_alike_are_told_once_and_counted(bench, laboratory):
+    for cell in CELLS[:3]:
+        laboratory.answers[cell, 0] = Answer(kind="exception", reason="ValueError: x", output="", fields={
+            "frames": [["mine.py:7 in work", "parse(it)"], ["mine.py:12 in parse", "raise ValueError('x')"]]})
+    done = bench(rounds=2).go()
+    assert {failure.cell for failure in done.failures} == set(CELLS[:3])
+    first, count = bench.reporter.notes
+    assert first.endswith(": ValueError: x\n  mine.py:7 in work    parse(it)\n"
+                          "  mine.py:12 in parse  raise ValueError('x')")
+    assert count == "2 more cells failed in the same way"
 
 
 def test_cell_that_turns_out_unavailable_is_skipped(bench, laboratory):
@@ -202,6 +226,14 @@ def test_note_of_a_process_is_kept_once(bench, laboratory):
     laboratory.answers[CELLS[0], None] = {"note": "did not end"}
     done = bench().go()
     assert [note.text for note in done.notes] == ["3.14, serial: a measured process did not end"]
+
+
+def test_how_gilscope_was_started_is_kept_with_the_run_and_said_once(bench, monkeypatch):
+    monkeypatch.setattr(schedule, "inherited", lambda: dataclasses.replace(USUAL, nice=5))
+    bench(rounds=1).go()
+    done = bench(rounds=2).go()   # goes on
+    assert [note.text for note in done.notes] == ["gilscope was started with nice 5; so were the measured processes"]
+    assert load_run(bench.path).notes == done.notes
 
 
 def busy(others):

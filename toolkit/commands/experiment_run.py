@@ -12,23 +12,25 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.find import default_pair, find_builds, select_builds
 from gilscope.toolkit.builds.pairing import compare_builds
+from gilscope.toolkit.commands.figures import draw_pictures, python_that_draws
+from gilscope.toolkit.commands.output import Output, refuse_beside_dry_run
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.errors import BadFileError, BuildError, LabelTakenError, ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments import catalog
+from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.experiments.base import Effort
-from gilscope.toolkit.experiments.report import beside, document, draw, experiment_of
+from gilscope.toolkit.experiments.report import beside, document, experiment_of
 from gilscope.toolkit.experiments.running import Asked, Prepared, begin, measure, plan, prepare
 from gilscope.toolkit.model import Build
-from gilscope.toolkit.report import RENDERERS, plots
+from gilscope.toolkit.report import RENDERERS
 from gilscope.toolkit.report.progress import ProgressReporter
-from gilscope.toolkit.store import RESULTS, Store, default_label, label_path, load_run, read_json
+from gilscope.toolkit.store import RESULTS, Store, default_label, find_runs, label_path, load_run, read_json
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.report.document import Picture
 
 ALL = "all"
 REQUEST = "experiments.json"  # in results/LABEL: what was asked for together
@@ -71,6 +73,7 @@ class Request:
 
 def run(args: argparse.Namespace) -> int:
     """Measure what the command line asks for; return the exit code."""
+    refuse_beside_dry_run(args)
     with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
         return _start(args, Path(folder)) if args.resume is None else _resume(args, Path(folder))
 
@@ -165,6 +168,8 @@ def _go_through(request: Request, prepared: Prepared, target: Path, folder: Path
     """Run what is not finished, one after the other, each with its report; one that cannot be run costs only itself."""
     mismatches = tuple(note for build in request.builds[1:] for note in compare_builds(request.builds[0], build))
     prepared = dataclasses.replace(prepared, notes=(*mismatches, *prepared.notes))
+    python = _python_that_draws(args, target.name)   # before a measurement takes the machine
+    output, reported = Output(args), []
     failed = False
     try:
         for number, asked in enumerate(request.asked, 1):
@@ -178,10 +183,12 @@ def _go_through(request: Request, prepared: Prepared, target: Path, folder: Path
                 failed = True
                 continue
             failed = failed or bool(done.failures)
-            _report(done, target / asked.experiment, args)
+            _report(done, target / asked.experiment, output, python)
+            reported.append((done, target / asked.experiment))
     except KeyboardInterrupt:
         say(f"what was measured is kept: gilscope experiment run --resume {target.name} goes on")
         raise
+    output.finish(lambda: experiments_values(reported))
     return FAILED if failed else 0
 
 
@@ -206,27 +213,24 @@ def _finished(asked: Asked, prepared: Prepared, target: Path, folder: Path, *, m
         store.close()
 
 
-def _report(done: Run, path: Path, args: argparse.Namespace) -> None:
+def _report(done: Run, path: Path, output: Output, python: Path | None) -> None:
     experiment = experiment_of(done)
-    pictures: list[Picture] = []
-    if not args.no_figures:
-        if reason := plots.unavailable():
-            say(f"no figures: {reason}")
-        else:
-            pictures = draw(experiment, done, path)
+    pictures = draw_pictures(done, path, python)
     stored = document(experiment, done, path, beside(pictures))
-    (path / "report.md").write_text(RENDERERS["markdown"](stored) + "\n")
-    report = document(experiment, done, path, pictures)
-    print(RENDERERS["markdown" if args.markdown else "terminal"](report) + "\n", flush=True)
+    (path / "report.md").write_text(RENDERERS["markdown"](stored) + "\n", encoding="utf-8")
+    output.show(document(experiment, done, path, pictures))
 
 
 def show_again(args: argparse.Namespace) -> int:
     """Print the reports of earlier runs, and draw their figures again."""
-    path = RESULTS / args.label if (RESULTS / args.label).exists() else Path(args.label)
-    if (path / "run.json").is_file():
-        _report(load_run(path), path, args)
-        return 0
-    for each in (_find_target(args.label) / name for name in catalog.EXPERIMENTS):
-        if (each / "run.json").is_file():
-            _report(load_run(each), each, args)
+    output = Output(args)
+    runs = [(load_run(path), path) for path in find_runs(args.label)]
+    python = _python_that_draws(args, args.label)
+    for run_, path in runs:
+        _report(run_, path, output, python)
+    output.finish(lambda: experiments_values(runs))
     return 0
+
+
+def _python_that_draws(args: argparse.Namespace, label: str) -> Path | None:
+    return None if args.no_figures else python_that_draws(f"gilscope experiment show {label}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.commands.file_options import with_files
 from gilscope.toolkit.units import parse_seconds
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class CommandParser(argparse.ArgumentParser):
         program: list[str] = []
         if self.cut is not None:
             args, program = self.cut(args)
+        args = with_files(self._option_string_actions, args)
         found, unknown = super().parse_known_args(args, namespace)
         if self.cut is not None:
             found.program = program

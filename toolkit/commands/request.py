@@ -46,6 +46,7 @@ FIXED_AT_START = {  # attribute of the command line: how a user writes it
     "payload": "--payload",
     "check": "--check",
     "async_form": "--async-form",
+    "kind": "--kind",
     "path": "--path",
     "packages": "--with",
     "preset": "--quick or --rigorous",
@@ -71,6 +72,7 @@ class Preset:
 
 
 TIMEOUT_SECONDS = 60.0
+TASKS = 16  # how often --payload is repeated
 PRESETS = {
     "quick": Preset("small", rounds=6, values=2, warmups=0, min_seconds=0.02, budget=290.0),
     "default": Preset("small", rounds=12, values=3, warmups=1, min_seconds=0.05, budget=None),
@@ -97,13 +99,11 @@ def make_selection(args: argparse.Namespace) -> Selection:
     models = args.models or (
         QUICK_MODELS if args.preset == "quick" else [each.name for each in RUNNERS]
     )
-    cores = usable_cores()
-    workers = args.workers or ((1, cores) if args.preset == "quick" else _powers_of_two(cores))
     return Selection(
         workloads=chosen,
         user=user,
         models=choose_runners(models, RUNNERS),
-        workers=tuple(sorted(set(workers))),
+        workers=tuple(sorted(set(_workers(args)))),
         phases=PHASES[args.phases or "steady"],
         size=args.size or PRESETS[args.preset or "default"].size,
         task_seconds=args.task_length,
@@ -124,7 +124,7 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
         ToolkitError: it is not named as it must be, or what it is called with is not said once.
     """
     named = [name for name in args.workload if ":" in name]
-    extra = [option for option in ("payloads", "payload", "check", "async_form") if getattr(args, option)]
+    extra = [option for option in ("payloads", "payload", "check", "async_form", "kind") if getattr(args, option)]
     if not named:
         if extra:
             raise ToolkitError(
@@ -153,9 +153,10 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
         function=named[0],
         payloads=args.payloads,
         payload=args.payload,
-        tasks=args.tasks,
+        tasks=args.tasks or max(TASKS, *_workers(args)),
         check=args.check,
         async_function=args.async_form,
+        kind=args.kind,
     )
 
 
@@ -220,6 +221,11 @@ def refuse_beside_resume(args: argparse.Namespace) -> None:
             f"{', '.join(given)} cannot be changed in a run that has begun: leave it out, "
             "or start a new run without --resume"
         )
+
+
+def _workers(args: argparse.Namespace) -> tuple[int, ...]:
+    cores = usable_cores()
+    return tuple(args.workers or ((1, cores) if args.preset == "quick" else _powers_of_two(cores)))
 
 
 def _powers_of_two(cores: int) -> tuple[int, ...]:

@@ -11,7 +11,9 @@ from typing import Any
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.pairing import compare_builds
+from gilscope.toolkit.commands.file_options import add_output
 from gilscope.toolkit.commands.options import counts, duration, durations, names, positive, share
+from gilscope.toolkit.commands.output import Output, refuse_beside_dry_run
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.commands.request import (
     PHASES,
@@ -22,15 +24,17 @@ from gilscope.toolkit.commands.request import (
     refuse_beside_resume,
 )
 from gilscope.toolkit.errors import BuildError, ToolkitError
+from gilscope.toolkit.measure.demand import KINDS, Demands
 from gilscope.toolkit.measure.machine import now, this_machine
 from gilscope.toolkit.measure.noise import usable_cores
-from gilscope.toolkit.measure.plan import BASELINE, Plan, expand
+from gilscope.toolkit.measure.plan import Plan, baseline_of, expand
 from gilscope.toolkit.measure.prepare import Prepared, child_environment, prepare, sized_tasks
 from gilscope.toolkit.measure.record import Request
 from gilscope.toolkit.measure.schedule import Arms, Scheduler, Settings
 from gilscope.toolkit.measure.services import services
+from gilscope.toolkit.measure.tried import allow_time, failed_cells, try_builds, warn_of_length
 from gilscope.toolkit.model import Note, Run
-from gilscope.toolkit.report import RENDERERS
+from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.store import Store, default_label, find_label
@@ -127,7 +131,7 @@ def _add_user(group: Any) -> None:
         "--payload", metavar="LITERAL", help="One payload for all tasks, as a Python literal, e.g. 100000."
     )
     group.add_argument(
-        "--tasks", metavar="N", type=positive, default=16, help="How often --payload is repeated (default: 16)."
+        "--tasks", metavar="N", type=positive, help="How often --payload is repeated (default: 16, or one per worker)."
     )
     group.add_argument(
         "--check",
@@ -136,6 +140,12 @@ def _add_user(group: Any) -> None:
     )
     group.add_argument(
         "--async-form", metavar="MODULE:FUNCTION", help="The coroutine function that asyncio awaits instead."
+    )
+    group.add_argument(
+        "--kind",
+        choices=sorted(KINDS),
+        help="Whether it computes or waits. Leave it out: gilscope measures it. Say it where a table calls cells "
+        "starved that need no core, or trusts cells that went short of one.",
     )
     group.add_argument(
         "--path",
@@ -205,19 +215,20 @@ def _add_output(group: Any) -> None:
         "--resume",
         metavar="LABEL",
         help="Go on with a run that was interrupted or killed. It is measured as it was asked for; "
-        "only --rounds, --budget, --timeout and --markdown go with it.",
+        "only --rounds, --budget, --timeout, --markdown and --json go with it.",
     )
     group.add_argument(
         "--strict",
         action="store_true",
         help="Exit with 3 before measuring when the builds were not built alike. For CI.",
     )
-    group.add_argument("--markdown", action="store_true", help="Print the tables as Markdown, for pasting.")
+    add_output(group)
     group.add_argument("--dry-run", action="store_true", help="Only show what would be measured, and what not and why.")
 
 
 def run(args: argparse.Namespace) -> int:
     """Do what the command line asks; return the exit code."""
+    refuse_beside_dry_run(args)
     with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
         return _start(args, Path(folder)) if args.resume is None else _resume(args, Path(folder))
 
@@ -236,12 +247,16 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     if args.dry_run:
         return _show_plan(plan, settings)
     _refuse_empty(plan)
+    trials = try_builds(selection, prepared, folder, timeout=settings.timeout, say=say)
+    settings = allow_time(settings, trials, asked=args.timeout is not None, say=say)
+    warn_of_length(plan.cells, settings, trials, say)
     request = Request(
         selection=selection,
         settings=settings,
         units=sized_tasks(selection, prepared, folder),
         paths=tuple(map(str, paths)),
         packages=tuple(args.packages),
+        shared_by=max(selection.workers),
     )
     new = Run(
         label=args.label or default_label(),
@@ -252,17 +267,19 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
         rounds_planned=settings.rounds,
         rounds_done=0,
         stopped="running",
-        baseline=BASELINE,
+        baseline=baseline_of(prepared.subjects),
         measurements=(),
         cells=plan.cells,
         skips=plan.skips,
+        failures=failed_cells(plan.cells, trials),
         notes=(*mismatches, *prepared.notes, *_machine_notes()),
         options=request.to_options(),
     )
     store = Store.create(new.label)
     store.save(new)  # there to go on with, however soon this one ends
     say(f"{len(plan.cells)} cells, {settings.rounds} rounds, seed {settings.seed}, results in {store.path}")
-    return _measure(new, request, store, prepared, folder, markdown=args.markdown)
+    demands = {label: trial.demand for label, trial in trials.items() if trial.demand is not None}
+    return _measure(new, request, store, prepared, folder, tried=demands, args=args)
 
 
 def _resume(args: argparse.Namespace, folder: Path) -> int:
@@ -293,7 +310,7 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
         raise
     say(f"going on with {args.resume} after {so_far.rounds_done} of {rounds} rounds, seed {settings.seed}")
     so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
-    return _measure(so_far, request, store, prepared, folder, markdown=args.markdown)
+    return _measure(so_far, request, store, prepared, folder, tried={}, args=args)
 
 
 def _refuse_to_resume(so_far: Run, rounds: int) -> None:
@@ -306,20 +323,32 @@ def _refuse_to_resume(so_far: Run, rounds: int) -> None:
             raise BuildError(f"{build.label} is gone from {build.executable}, so {so_far.label} cannot go on")
 
 
-def _measure(new: Run, request: Request, store: Store, prepared: Prepared, folder: Path, *, markdown: bool) -> int:
+def _measure(
+    new: Run,
+    request: Request,
+    store: Store,
+    prepared: Prepared,
+    folder: Path,
+    *,
+    tried: dict[str, float],
+    args: argparse.Namespace,
+) -> int:
     chosen = [catalog.find(name) for name in request.selection.workloads]
+    user = request.selection.user
     needed = dict.fromkeys(workload.service for workload in chosen if workload.service)
     try:
         with services(needed, child_environment(())) as running, ProgressReporter() as reporter:
             arms = Arms(
                 pythons=prepared.pythons,
                 size=request.selection.size,
-                user=request.selection.user,
+                user=user,
                 units=request.units,
                 environments={label: {**each, **running.environment} for label, each in prepared.environments.items()},
                 free_threaded=frozenset(build.label for build in new.builds if build.free_threaded),
                 services=running.pids,
                 folder=folder,
+                shared_by=request.shared_by,
+                demands=Demands(observations=store.observations, tried=tried, kind=user.kind if user else None),
             )
             done = Scheduler(new, store, arms, request.settings, reporter).go()
     except KeyboardInterrupt:
@@ -327,7 +356,9 @@ def _measure(new: Run, request: Request, store: Store, prepared: Prepared, folde
         raise
     finally:
         store.close()
-    print(RENDERERS["markdown" if markdown else "terminal"](run_document(done)))
+    output = Output(args)
+    output.show(run_document(done))
+    output.finish(lambda: run_values(done))
     if done.failures:
         say(f"{len(done.failures)} cells failed; their last output is in {store.path / 'run.json'}")
         return FAILED_CELLS

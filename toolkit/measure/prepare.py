@@ -87,8 +87,7 @@ def prepare(
         missing[build.label] = environment.missing
     subjects = [Subject.of(each) for each in chosen]
     if selection.user is not None:
-        first = builds[0].label
-        subjects = [look_at(selection.user, pythons[first], environments[first], folder)]
+        subjects = [_look_anywhere(selection.user, pythons, environments, folder)]
     abilities = {}
     for build in builds:
         say(f"asking {build.label} what it can run")
@@ -160,6 +159,20 @@ def check_shadowing(target: UserTarget, paths: Sequence[Path]) -> None:
             raise ToolkitError(
                 f"{each} is gilscope's own; its workloads are named without a module (see gilscope list)"
             )
+
+
+def _look_anywhere(
+    target: UserTarget, pythons: Mapping[str, str], environments: Mapping[str, Mapping[str, str]], folder: Path
+) -> Subject:
+    """Look at the function in the first build that takes it; what others lack costs only their own cells."""
+    first: ToolkitError | None = None
+    for label, python in pythons.items():
+        try:
+            return look_at(target, python, environments[label], folder)
+        except ToolkitError as error:
+            first = first or error
+    assert first is not None, "there is a build"
+    raise first
 
 
 def look_at(target: UserTarget, python: str, environment: Mapping[str, str], folder: Path) -> Subject:

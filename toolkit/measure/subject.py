@@ -33,7 +33,7 @@ class Subject:
     shared: Any  # gilscope.runners.base.Shared or None
     check: Callable[[Sequence[Any]], None]
     modules: tuple[str, ...] = ()  # what the task imports when it first runs
-    kind: str | None = None  # gilscope.workloads.base.Kind; None: the user's, about which nothing is known
+    kind: str | None = None  # gilscope.workloads.base.Kind; None: the user's, who did not say
 
 
 def load(spec: ChildSpec) -> Subject:
@@ -53,9 +53,9 @@ def load(spec: ChildSpec) -> Subject:
     return Subject(
         workload.task,
         workload.async_task,
-        workload.payloads(size),
+        workload.payloads(size, spec.shared_by),
         workload.shared,
-        lambda results: workload.check(size, results),
+        lambda results: workload.check(size, results, spec.shared_by),
         modules=workload.requires,
         kind=workload.kind,
     )
@@ -99,7 +99,7 @@ def _user_subject(target: UserTarget) -> Subject:
     check = resolve(target.check) if target.check else lambda _results: None
     if not callable(check):
         raise RefusedError(f"{target.check} is a {type(check).__name__}, not a function")
-    return Subject(function, async_function, payloads, None, check)
+    return Subject(function, async_function, payloads, None, check, kind=target.kind)
 
 
 def _async_function(name: str) -> Callable[..., Any]:

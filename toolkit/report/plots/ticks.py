@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 FEW = 10          # so many different places or fewer: each gets its mark
 MANY_DECADES = 3  # from here on a mark per decade is enough
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def limits(axis: Axis, values: Iterable[float], *, zero: bool) -> tuple[float, float]:
@@ -38,6 +38,11 @@ def limits(axis: Axis, values: Iterable[float], *, zero: bool) -> tuple[float, f
 def drawable(value: float, axis: Axis) -> bool:
     """Return whether `value` has a place on `axis`."""
     return math.isfinite(value) and (value > 0 or not axis.log)
+
+
+def has_interval(lo: float, hi: float) -> bool:
+    """Return whether there is something to draw: both ends, and apart."""
+    return math.isfinite(lo) and math.isfinite(hi) and lo != hi
 
 
 def marks(axis: Axis, lo: float, hi: float, count: int, places: Sequence[float] = ()) -> list[tuple[float, str]]:
@@ -94,7 +99,7 @@ def linear_steps(lo: float, hi: float, count: int) -> list[float]:
 
 
 def seconds_text(seconds: float, unit: float | None = None) -> str:
-    """Return a mark's text: "10 us", "1 ms", "0.1 s"; in the unit given where one axis keeps to one unit."""
+    """Return a mark's text: "10 µs", "1 ms", "0.1 s"; in the unit given where one axis keeps to one unit."""
     if seconds == 0:
         return "0"
     # A tenth of a second is read more easily than a hundred milliseconds.
