@@ -37,7 +37,7 @@ def commands(page: Path) -> Iterator[Command]:
         assert block.startswith("$ "), f"{page.name}: a console block begins with no command: {block}"
         for text, comment in COMMAND.findall(block):
             exits = re.search(r"\bexits with (\d+)", comment)
-            yield Command(text, page, int(exits[1]) if exits else 0, reason or None)
+            yield Command(text.replace("\n> ", "\n"), page, int(exits[1]) if exits else 0, reason or None)
 
 
 def all_commands() -> list[Command]:
