@@ -4,8 +4,8 @@ import ast
 from contextlib import contextmanager
 
 from gilscope.toolkit.race import registry
+from gilscope.toolkit.race.conflicts.engine import Engine
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.engine import Engine
 from gilscope.toolkit.race.site import Flag, Kind, SiteInfo
 
 
@@ -108,5 +108,5 @@ class Program:
         return self.engine.on_conflict((sort, owner, part, key, first, second, value))
 
     def report(self, **options):
-        from gilscope.toolkit.race.report import load
+        from gilscope.toolkit.race.report.races import load
         return load(str(self.spool), **options)

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from gilscope.toolkit.race.confirm_plan import (
+from gilscope.toolkit.race.confirm.plan import (
     CHANGED,
     FIRST,
     ITERATES,
@@ -22,8 +22,8 @@ from gilscope.toolkit.race.confirm_plan import (
     in_words,
     plan,
 )
-from gilscope.toolkit.race.confirm_watch import ANY, Watcher, same
-from gilscope.toolkit.race.report import Access, Frame, Race, Spot
+from gilscope.toolkit.race.confirm.watch import ANY, Watcher, same
+from gilscope.toolkit.race.report.races import Access, Frame, Race, Spot
 from tests.conformance.builds import ROOT, builds
 
 CORE = ("--core", os.environ["GILSCOPE_TEST_CORE"]) if "GILSCOPE_TEST_CORE" in os.environ else ()

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.race import engine_record, spool
-from gilscope.toolkit.race.engine import Engine
+from gilscope.toolkit.race import spool
+from gilscope.toolkit.race.conflicts import record as engine_record
+from gilscope.toolkit.race.conflicts.engine import Engine
 from gilscope.toolkit.race.site import Flag, Kind
 from tests.race.engine_fakes import FakeCore, Program
 
@@ -270,7 +271,7 @@ os.kill(os.getpid(), 9)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_fork_exit_and_kill_lose_nothing(tmp_path):
-    from gilscope.toolkit.race.report import load
+    from gilscope.toolkit.race.report.races import load
 
     ended = subprocess.run([sys.executable, "-W", "ignore", "-c", CHILD, str(tmp_path)], check=False, timeout=300,
                            cwd=Path(__file__).parents[2])
@@ -288,11 +289,12 @@ def test_a_line_that_was_cut_short_costs_no_other(program):
 
 
 def test_the_engine_imports_little():
-    code = ("import sys; before = set(sys.modules); import gilscope.toolkit.race.engine; "
+    code = ("import sys; before = set(sys.modules); import gilscope.toolkit.race.conflicts.engine; "
             "print(' '.join(sorted(set(sys.modules) - before)))")
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                            cwd=Path(__file__).parents[2]).stdout.split()
-    assert set(found) <= {"gilscope", "gilscope.toolkit", "gilscope.toolkit.race", "gilscope.toolkit.race.engine",
+    assert set(found) <= {"gilscope", "gilscope.toolkit", "gilscope.toolkit.race", "gilscope.toolkit.race.conflicts",
+                          "gilscope.toolkit.race.conflicts.engine",
                           "gilscope.toolkit.race.registry", "__future__"}
 
 

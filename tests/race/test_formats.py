@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.race import formats_github, formats_json, formats_sarif, text
+from gilscope.toolkit.race.report import github, json_, sarif, text
 from tests.race.report_fakes import CHECK, FLAG, HIDDEN, make_access, make_race, make_report
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -61,25 +61,25 @@ def test_colour_on_a_terminal_alone(monkeypatch, stream, environment, expected):
 
 
 def test_json():
-    check("race.json", formats_json.render(make_report()))
+    check("race.json", json_.render(make_report()))
 
 
 def test_json_comes_back():
-    assert formats_json.parse(formats_json.render(make_report())) == make_report()
+    assert json_.parse(json_.render(make_report())) == make_report()
 
 
 @pytest.mark.parametrize("document", ["", "[]", "{}", '{"schema": 2, "tool": "gilscope race"}', '{"schema": 1}'])
 def test_json_that_is_no_report(document):
     with pytest.raises(BadFileError):
-        formats_json.parse(document)
+        json_.parse(document)
 
 
 def test_sarif():
-    check("race.sarif", formats_sarif.render(make_report(), notes=True))
+    check("race.sarif", sarif.render(make_report(), notes=True))
 
 
 def test_sarif_is_what_the_standard_asks_for():
-    log = json.loads(formats_sarif.render(make_report(), notes=True))
+    log = json.loads(sarif.render(make_report(), notes=True))
     assert log["version"] == "2.1.0"
     [run] = log["runs"]
     rules = run["tool"]["driver"]["rules"]
@@ -103,18 +103,18 @@ def test_sarif_is_what_the_standard_asks_for():
 
 
 def test_github():
-    check("race.github", formats_github.render(make_report(), notes=True))
+    check("race.github", github.render(make_report(), notes=True))
 
 
 def test_github_escapes_what_would_end_a_command():
     odd = make_race(variable="d['a,b:c%\n']", second=make_access(path="/home/ann/bank/a,b.py"))
     report = make_report(races=(odd,), unused_suppressions=(), unexplained_suppressions=())
-    [line] = formats_github.render(report).split("\n")
+    [line] = github.render(report).split("\n")
     assert line.startswith("::error file=a%2Cb.py,line=14,title=lost update on d['a%2Cb%3Ac%25%0A']::")
 
 
 def test_github_has_nothing_to_say_of_a_clean_run():
     report = make_report(races=(), unused_suppressions=(), unexplained_suppressions=())
-    assert formats_github.render(report) == ""
-    assert formats_github.render(report, notes=True).startswith("::notice ")
-    assert FLAG.variable in formats_github.render(report, notes=True)
+    assert github.render(report) == ""
+    assert github.render(report, notes=True).startswith("::notice ")
+    assert FLAG.variable in github.render(report, notes=True)

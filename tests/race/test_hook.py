@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.race import cache, hook
-from gilscope.toolkit.race.link import link
+from gilscope.toolkit.race.loading import cache, hook
+from gilscope.toolkit.race.loading.link import link
 from gilscope.toolkit.race.rewrite import compile_rewritten
 from tests.race.stub import StubCore, in_builtins
 
@@ -67,9 +67,9 @@ def test_second_process_finds_it_in_the_cache(tmp_path):
         import sys
         sys.path[:0] = [sys.argv[1], sys.argv[2]]
         from tests.race.stub import StubCore
-        for name in ("ast", "gilscope.toolkit.race.rewrite", "gilscope.toolkit.race.scopes"):
+        for name in ("ast", "gilscope.toolkit.race.rewrite", "gilscope.toolkit.race.rewrite.scopes.shared"):
             sys.modules.pop(name, None)
-        from gilscope.toolkit.race import hook
+        from gilscope.toolkit.race.loading import hook
         core = StubCore()
         hook.install(core, lambda name, path: name == "jobs")
         import jobs
@@ -83,7 +83,7 @@ def test_second_process_finds_it_in_the_cache(tmp_path):
 
 
 def test_start_of_a_checked_program_imports_little():
-    code = ("import sys; before = set(sys.modules); import gilscope.toolkit.race.hook; "
+    code = ("import sys; before = set(sys.modules); import gilscope.toolkit.race.loading.hook; "
             "print(sorted({'ast', 're', 'inspect', 'typing', 'dataclasses', 'tokenize', "
             "'gilscope.toolkit.race.rewrite'} & (set(sys.modules) - before)))")
     done = subprocess.run([sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300,
@@ -130,7 +130,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
 
 
 def test_a_module_that_cannot_be_rewritten_runs_and_is_named(core, tmp_path, monkeypatch):
-    from gilscope.toolkit.race import build
+    from gilscope.toolkit.race.loading import build
     write(tmp_path, "odd_of_hook.py", "x = [1]\n")
 
     def fail(*_args, **_keywords):
@@ -181,7 +181,7 @@ def test_what_counts_as_project_code(tmp_path):
     assert is_project("yaml.loader", "/usr/lib/python3/dist-packages/yaml/loader.py")
     assert not is_project("attr", str(tmp_path / ".venv/lib/python3.13/site-packages/attr/__init__.py"))
     assert not is_project("queue", str(Path(os.__file__).with_name("queue.py")))
-    assert not is_project("gilscope.toolkit.race.hook", hook.__file__)     # not even with --include
+    assert not is_project("gilscope.toolkit.race.loading.hook", hook.__file__)     # not even with --include
     installed = tmp_path / "site-packages" / "tool"
     assert hook.project_filter(roots=[str(installed)])("tool.main", str(installed / "main.py"))
     assert not hook.project_filter(roots=[str(tmp_path)])("tool.main", str(installed / "main.py"))
@@ -200,7 +200,7 @@ def test_finalizers_at_exit_still_find_the_operations(tmp_path):
         job = Job(os.write)
     """)
     code = ("import sys; sys.path[:0] = sys.argv[1:3]; from tests.race.stub import StubCore;"
-            "from gilscope.toolkit.race import hook;"
+            "from gilscope.toolkit.race.loading import hook;"
             "hook.install(StubCore(), hook.project_filter()); import jobs")
     done = subprocess.run([sys.executable, "-c", code, str(ROOT), str(tmp_path)], capture_output=True, text=True,
                           timeout=300, check=True, env={**os.environ, "GILSCOPE_CACHE": str(tmp_path / "cache")})
@@ -208,7 +208,7 @@ def test_finalizers_at_exit_still_find_the_operations(tmp_path):
 
 
 def test_retired_operations_are_all_there_and_do_what_the_program_asks():
-    from gilscope.toolkit.race.retired import operations
+    from gilscope.toolkit.race.loading.retired import operations
     from gilscope.toolkit.race.site import OPS
     from tests.race import test_rewrite
 

@@ -6,11 +6,10 @@ import types
 
 import pytest
 
-from gilscope.toolkit.race import naming_raw as raw
-from gilscope.toolkit.race.classify_source import Sources
-from gilscope.toolkit.race.naming import Naming, container_text, enclosing_class
-from gilscope.toolkit.race.naming_locks import LockNames
-from gilscope.toolkit.race.naming_referrers import Referrers
+from gilscope.toolkit.race.conflicts.source import Sources
+from gilscope.toolkit.race.naming.locks import LockNames
+from gilscope.toolkit.race.naming.referrers import Referrers
+from gilscope.toolkit.race.naming.variables import Naming, container_text, enclosing_class, raw
 from gilscope.toolkit.race.site import SiteInfo
 from tests.race.engine_fakes import FakeCore, Program
 

@@ -32,7 +32,7 @@ COMMON = """
     """
 
 
-def run(folder, tests, *options, plugin=("-p", "gilscope.toolkit.race.pytest_plugin"), race=("--race",), **files):
+def run(folder, tests, *options, plugin=("-p", "gilscope.toolkit.race.pytest_.plugin"), race=("--race",), **files):
     for name, text in {"test_it": textwrap.dedent(COMMON) + textwrap.dedent(tests), **files}.items():
         (folder / f"{name}.py").write_text(textwrap.dedent(text))
     # The plugin is named: whether gilscope is installed here, and when, does not matter.
@@ -67,10 +67,11 @@ def test_nothing_is_checked_without_the_option(tmp_path):
 def test_plugin_costs_next_to_nothing_without_the_option(tmp_path):
     (tmp_path / "test_it.py").write_text(
         "import sys\ndef test_it():\n    assert [n for n in sys.modules if n.startswith('gilscope')] == "
-        "['gilscope', 'gilscope.toolkit', 'gilscope.toolkit.race', 'gilscope.toolkit.race.pytest_plugin']\n")
+        "['gilscope', 'gilscope.toolkit', 'gilscope.toolkit.race', 'gilscope.toolkit.race.pytest_', "
+        "'gilscope.toolkit.race.pytest_.plugin']\n")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "gilscope.toolkit.race.pytest_plugin", "test_it.py"], cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, capture_output=True,
+        [sys.executable, "-m", "pytest", "-q", "-p", "gilscope.toolkit.race.pytest_.plugin", "test_it.py"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, capture_output=True,
         text=True, timeout=TIMEOUT, check=False)
     assert done.returncode == 0, done.stdout
 
@@ -213,7 +214,7 @@ def test_notes_are_shown_when_asked_for(tmp_path):
 def test_run_that_is_checked_already_is_told(tmp_path):
     (tmp_path / "test_it.py").write_text("def test_it(): pass\n")
     done = subprocess.run(
-        [sys.executable, "-m", "gilscope", "race", "-m", "pytest", "-p", "gilscope.toolkit.race.pytest_plugin",
+        [sys.executable, "-m", "gilscope", "race", "-m", "pytest", "-p", "gilscope.toolkit.race.pytest_.plugin",
          "--race", *CORE], cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True, text=True, timeout=TIMEOUT, check=False)
@@ -244,7 +245,7 @@ def test_pytest_says_nothing_of_an_installed_gilscope(tmp_path):
     installed.mkdir(parents=True)
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: gilscope\nVersion: 0\n")
     (installed / "RECORD").write_text("gilscope/__init__.py,,\n")
-    (installed / "entry_points.txt").write_text("[pytest11]\ngilscope_race = gilscope.toolkit.race.pytest_plugin\n")
+    (installed / "entry_points.txt").write_text("[pytest11]\ngilscope_race = gilscope.toolkit.race.pytest_.plugin\n")
     (tmp_path / "test_it.py").write_text("def test():\n    pass\n")
     done = subprocess.run(
         [sys.executable, "-m", "gilscope", "race", "-m", "pytest", "-q", "-p", "no:cacheprovider",
@@ -256,7 +257,7 @@ def test_pytest_says_nothing_of_an_installed_gilscope(tmp_path):
 def test_workers_of_xdist_check_each_their_own(tmp_path):
     pytest.importorskip("xdist")
     shown, code = run(tmp_path, RACY + "\n    def test_clean(): pass\n", "-n2",
-                      plugin=("-p", "gilscope.toolkit.race.pytest_plugin", "-p", "xdist"))
+                      plugin=("-p", "gilscope.toolkit.race.pytest_.plugin", "-p", "xdist"))
     assert (code, "1 failed, 1 passed" in shown) == (1, True)
     assert "DATA RACE on Account.balance" in shown
 

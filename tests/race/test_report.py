@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from gilscope.toolkit.race import report_sentences
-from gilscope.toolkit.race.report import Held, load
+from gilscope.toolkit.race.report import sentences
+from gilscope.toolkit.race.report.races import Held, load
+from gilscope.toolkit.race.report.suppress import Suppression
 from gilscope.toolkit.race.site import Flag, Kind
-from gilscope.toolkit.race.suppress import Suppression
 from tests.race.engine_fakes import Program
 from tests.race.report_fakes import frame, make_access
 
@@ -146,12 +146,12 @@ def test_the_sentence_on_locks(first, second, said, to_hold):
     places = {"/a.py": first, "/b.py": second}
     found = {(path, 1 + (path == "/b.py")): frozenset(each.name for each in held) for path, held in places.items()}
     sides = [make_access(place=frame(f"{path}:1", "f"), locks=tuple(held)) for path, held in places.items()]
-    assert report_sentences.missing_lock(found, *sides) == (said, to_hold)
+    assert sentences.missing_lock(found, *sides) == (said, to_hold)
 
 
 def test_one_place_without_a_lock():
     side = make_access()
-    assert report_sentences.missing_lock({("/a.py", 1): frozenset()}, side, side)[0] == "No lock is held at the place."
+    assert sentences.missing_lock({("/a.py", 1): frozenset()}, side, side)[0] == "No lock is held at the place."
 
 
 @pytest.mark.parametrize(("kind", "part", "expected"), [
@@ -165,7 +165,7 @@ def test_one_place_without_a_lock():
     ("unsynchronised read/write", "attr", "Hold one lock for both accesses: bank.py:14, or hand the value over"),
 ])
 def test_the_repair_is_that_of_the_kind(kind, part, expected):
-    assert report_sentences.repair(kind, part, make_access(), make_access(), None).startswith(expected)
+    assert sentences.repair(kind, part, make_access(), make_access(), None).startswith(expected)
 
 
 @pytest.mark.parametrize(("source", "said"), [
@@ -174,10 +174,10 @@ def test_the_repair_is_that_of_the_kind(kind, part, expected):
 ])
 def test_the_pattern_names_the_operator(source, said):
     side = make_access(place=frame("a.py:3", "f", source))
-    assert said in report_sentences.pattern("lost update", "order", "attr", side, side, None)
+    assert said in sentences.pattern("lost update", "order", "attr", side, side, None)
 
 
 def test_the_pattern_of_a_split_update_names_both_lines():
     side = make_access(augmented=False, partner=make_access().pause, place=frame("bank.py:16", "f"))
-    said = report_sentences.pattern("lost update", "span", "attr", side, side, None)
+    said = sentences.pattern("lost update", "span", "attr", side, side, None)
     assert "read in line 14 is written back in line 16" in said

@@ -11,7 +11,7 @@ import warnings
 
 import pytest
 
-from gilscope.toolkit.race.link import link
+from gilscope.toolkit.race.loading.link import link
 from gilscope.toolkit.race.rewrite import compile_rewritten
 from gilscope.toolkit.race.site import Flag
 from tests.race.stub import StubCore, in_builtins, run, shown, sites

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.race import formats_github, formats_json, formats_sarif, text
-from gilscope.toolkit.race.child_process import INTERRUPTED
-from gilscope.toolkit.race.confirm import confirm, limit_after
-from gilscope.toolkit.race.pytest_frames import without_pytest
-from gilscope.toolkit.race.report import load
+from gilscope.toolkit.race.confirm.again import confirm, limit_after
+from gilscope.toolkit.race.program.start import INTERRUPTED
+from gilscope.toolkit.race.pytest_.frames import without_pytest
+from gilscope.toolkit.race.report import github, json_, sarif, text
+from gilscope.toolkit.race.report.races import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.commands.race import FirstRun, Options
-    from gilscope.toolkit.race.report import RaceReport
-    from gilscope.toolkit.race.suppress import Suppression
+    from gilscope.toolkit.race.report.races import RaceReport
+    from gilscope.toolkit.race.report.suppress import Suppression
 
 
 def tell(args: Options, suppressions: Sequence[Suppression], first: FirstRun) -> bool:
@@ -30,15 +30,15 @@ def tell(args: Options, suppressions: Sequence[Suppression], first: FirstRun) ->
     if first.ended < 0 and first.ended != INTERRUPTED:
         _say(f"gilscope: the program was ended by {signal.Signals(-first.ended).name}")
     if args.json == "-":
-        _say(formats_json.render(report))
+        _say(json_.render(report))
     elif _is_worth_saying(args, report):
         color = not args.no_color and text.wants_colour(sys.stderr)
         _say(text.render(without_pytest(report), color=color, notes=args.notes))
     if args.json not in {None, "-"}:
-        _save(args.json, formats_json.render(report))
+        _save(args.json, json_.render(report))
     if args.sarif:
-        _save(args.sarif, formats_sarif.render(report))
-    if args.github and (commands := formats_github.render(report, notes=args.notes)):
+        _save(args.sarif, sarif.render(report))
+    if args.github and (commands := github.render(report, notes=args.notes)):
         _say(commands)
     return bool(report.races)
 

@@ -1,7 +1,8 @@
 # EXPECT: lost update | *visits* | 10
 import threading
-from guard import guarded
+
 import site_state
+from guard import guarded
 
 
 def visit(times):
