@@ -71,8 +71,8 @@ def test_plugin_costs_next_to_nothing_without_the_option(tmp_path):
         "'gilscope.toolkit.race.pytest_.plugin']\n")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "gilscope.toolkit.race.pytest_.plugin", "test_it.py"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, capture_output=True,
-        text=True, timeout=TIMEOUT, check=False)
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert done.returncode == 0, done.stdout
 
 

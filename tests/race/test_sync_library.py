@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.race import sync
-from gilscope.toolkit.race.pure import guard
+from gilscope.toolkit.race.pure.state import guard
 from tests.race.sync_layer import LIMIT, Unseen, installed, level_in
 from tests.race.test_sync_primitives import in_turn
 

@@ -49,7 +49,8 @@ def load(on_compile: Callable[[], object] | None = None) -> ModuleType:
 
 def sources() -> list[str]:
     """Return the paths of the C sources, in a fixed order."""
-    return [os.path.join(_FOLDER, name) for name in sorted(os.listdir(_FOLDER)) if name.endswith((".c", ".h"))]
+    return sorted(os.path.join(folder, name) for folder, _, files in os.walk(_FOLDER) for name in files
+                  if name.endswith((".c", ".h")))
 
 
 def revive(fields: tuple[Any, ...], number: int) -> object:

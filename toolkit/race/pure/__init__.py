@@ -6,11 +6,12 @@ program does into verbs on locations (`detect`, `spans`); `monitor` applies them
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure import calls, items, locks, looks, methods, names, wrapping
-from gilscope.toolkit.race.pure.clocks import Clock
-from gilscope.toolkit.race.pure.holding import Holding
+from gilscope.toolkit.race.pure.locking import locks, wrapping
+from gilscope.toolkit.race.pure.locking.holding import Holding
 from gilscope.toolkit.race.pure.marks import Site
 from gilscope.toolkit.race.pure.monitor import Monitor
+from gilscope.toolkit.race.pure.ops import calls, items, looks, methods, names
+from gilscope.toolkit.race.pure.state.clocks import Clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from sys import _getframe
 
-from gilscope.toolkit.race.pure import detect, spans
+from gilscope.toolkit.race.pure.detection import detect, spans
 from gilscope.toolkit.race.site import Flag
 
 TYPE_CHECKING = False
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from gilscope.toolkit.race.pure.detection.touch import Touch
     from gilscope.toolkit.race.pure.marks import Site
     from gilscope.toolkit.race.pure.monitor import Monitor
-    from gilscope.toolkit.race.pure.touch import Touch
 
 GUARD, VALUE, AUGMENTED, RECHECKED = int(Flag.GUARD), int(Flag.VALUE), int(Flag.AUGMENTED), int(Flag.RECHECKED)
 

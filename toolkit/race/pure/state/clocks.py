@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections import deque
 
-    from gilscope.toolkit.race.pure.record import Access, Location
+    from gilscope.toolkit.race.pure.state.record import Access, Location
 
     Times = dict[int, int]     # slot -> the last time of it that is known to be past
 

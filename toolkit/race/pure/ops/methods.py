@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import deque
 from sys import _getframe
 
-from gilscope.toolkit.race.pure import detect, handoff, structure
 from gilscope.toolkit.race.pure.classify import family, holder, loaded, one_of
-from gilscope.toolkit.race.pure.dicts import DICT_METHODS, SET_METHODS, count_up
-from gilscope.toolkit.race.pure.sequences import SEQUENCE_METHODS
+from gilscope.toolkit.race.pure.detection import detect, handoff, structure
+from gilscope.toolkit.race.pure.ops.dicts import DICT_METHODS, SET_METHODS, count_up
+from gilscope.toolkit.race.pure.ops.sequences import SEQUENCE_METHODS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from gilscope.toolkit.race.pure.detect import Verb
-    from gilscope.toolkit.race.pure.items import Items
+    from gilscope.toolkit.race.pure.detection.detect import Verb
     from gilscope.toolkit.race.pure.marks import Site
     from gilscope.toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.pure.ops.items import Items
 
     Method = Callable[[Items, Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
@@ -106,7 +106,7 @@ class _Caller:
         self.call = call
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        from gilscope.toolkit.race.pure.items import Items
+        from gilscope.toolkit.race.pure.ops.items import Items
 
         native = getattr(self.container, name)
 

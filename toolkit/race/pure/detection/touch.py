@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure.record import Access
+from gilscope.toolkit.race.pure.state.record import Access
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from gilscope.toolkit.race.pure.clocks import ThreadState
-    from gilscope.toolkit.race.pure.contexts import Contexts
     from gilscope.toolkit.race.pure.marks import Site
-    from gilscope.toolkit.race.pure.record import Location
+    from gilscope.toolkit.race.pure.state.clocks import ThreadState
+    from gilscope.toolkit.race.pure.state.contexts import Contexts
+    from gilscope.toolkit.race.pure.state.record import Location
 
     Found = tuple[str, Location, Access, Access]     # sort, where, first, second
 

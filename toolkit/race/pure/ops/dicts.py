@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure import detect, handoff, structure
 from gilscope.toolkit.race.pure.classify import MISSING, one_of
-from gilscope.toolkit.race.pure.items import absent
+from gilscope.toolkit.race.pure.detection import detect, handoff, structure
+from gilscope.toolkit.race.pure.ops.items import absent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from gilscope.toolkit.race.pure.detect import Step, Transfer, Verb
-    from gilscope.toolkit.race.pure.items import Items
+    from gilscope.toolkit.race.pure.detection.detect import Step, Transfer, Verb
+    from gilscope.toolkit.race.pure.ops.items import Items
 
 _ASKS_NOTHING = (list, tuple, set, frozenset, dict, str)     # to iterate over these runs no code of the program
 MOST_KEYS = 64      # of an argument of `update` that are noted one by one

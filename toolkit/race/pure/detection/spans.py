@@ -7,18 +7,18 @@ it does not order: the three could have come in another order as well.  All unde
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure.clocks import Clock, Opened
 from gilscope.toolkit.race.pure.marks import DIRECTIONS, GUARDED
-from gilscope.toolkit.race.pure.record import Span
+from gilscope.toolkit.race.pure.state.clocks import Clock, Opened
+from gilscope.toolkit.race.pure.state.record import Span
 from gilscope.toolkit.race.site import Flag, Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gilscope.toolkit.race.pure.clocks import Times
-    from gilscope.toolkit.race.pure.record import Access, Location
-    from gilscope.toolkit.race.pure.touch import Touch
+    from gilscope.toolkit.race.pure.detection.touch import Touch
+    from gilscope.toolkit.race.pure.state.clocks import Times
+    from gilscope.toolkit.race.pure.state.record import Access, Location
 
 READ, WRITE, ATOMIC, GROW = int(Kind.READ), int(Kind.WRITE), int(Kind.ATOMIC), int(Kind.GROW)
 SHRINK, RESHAPE = int(Kind.SHRINK), int(Kind.RESHAPE)

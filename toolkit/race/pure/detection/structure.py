@@ -6,14 +6,14 @@ the guard.
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure import handoff, spans
-from gilscope.toolkit.race.pure.detect import unseen
+from gilscope.toolkit.race.pure.detection import handoff, spans
+from gilscope.toolkit.race.pure.detection.detect import unseen
 from gilscope.toolkit.race.site import Flag, Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gilscope.toolkit.race.pure.record import Access, Location
-    from gilscope.toolkit.race.pure.touch import Touch
+    from gilscope.toolkit.race.pure.detection.touch import Touch
+    from gilscope.toolkit.race.pure.state.record import Access, Location
 
 ITERATE, GROW, SHRINK, RESHAPE = int(Kind.ITERATE), int(Kind.GROW), int(Kind.SHRINK), int(Kind.RESHAPE)
 POLL, SPAN_READ = int(Flag.POLL), int(Flag.SPAN_READ)

@@ -11,16 +11,16 @@ from __future__ import annotations
 from _weakref import ref
 from sys import getrefcount
 
-from gilscope.toolkit.race.pure.keys import guard, token
-from gilscope.toolkit.race.pure.ranges import Box
-from gilscope.toolkit.race.pure.record import Location
+from gilscope.toolkit.race.pure.state.keys import guard, token
+from gilscope.toolkit.race.pure.state.ranges import Box
+from gilscope.toolkit.race.pure.state.record import Location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gilscope.toolkit.race.pure.clocks import Clock
-    from gilscope.toolkit.race.pure.record import Access
+    from gilscope.toolkit.race.pure.state.clocks import Clock
+    from gilscope.toolkit.race.pure.state.record import Access
 
 _SWEEP = 256        # strong references that may come before the first sweep
 _BOXES = 256        # different slices of an array

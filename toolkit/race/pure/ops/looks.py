@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import deque
 from sys import _getframe
 
-from gilscope.toolkit.race.pure import detect, handoff, structure
 from gilscope.toolkit.race.pure.classify import family, loaded, one_of
-from gilscope.toolkit.race.pure.methods import is_queue
-from gilscope.toolkit.race.pure.ranges import part
+from gilscope.toolkit.race.pure.detection import detect, handoff, structure
+from gilscope.toolkit.race.pure.ops.methods import is_queue
+from gilscope.toolkit.race.pure.state.ranges import part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from gilscope.toolkit.race.pure.detect import Step, Transfer
+    from gilscope.toolkit.race.pure.detection.detect import Step, Transfer
     from gilscope.toolkit.race.pure.marks import Site
     from gilscope.toolkit.race.pure.monitor import Monitor
 

@@ -6,9 +6,10 @@ from collections import defaultdict, deque
 from sys import _getframe
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.pure import detect, handoff, ranges, structure
 from gilscope.toolkit.race.pure.classify import MISSING, family, loaded, lookup
-from gilscope.toolkit.race.pure.keys import plain
+from gilscope.toolkit.race.pure.detection import detect, handoff, structure
+from gilscope.toolkit.race.pure.state import ranges
+from gilscope.toolkit.race.pure.state.keys import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from gilscope.toolkit.race.pure.detect import Step, Transfer
+    from gilscope.toolkit.race.pure.detection.detect import Step, Transfer
     from gilscope.toolkit.race.pure.marks import Site
     from gilscope.toolkit.race.pure.monitor import Monitor
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sys import _getframe
 
-from gilscope.toolkit.race.pure import detect, getters
-from gilscope.toolkit.race.pure.names import note_attribute
+from gilscope.toolkit.race.pure.detection import detect
+from gilscope.toolkit.race.pure.ops import getters
+from gilscope.toolkit.race.pure.ops.names import note_attribute
 from gilscope.toolkit.race.site import OP_PREFIX
 
 TYPE_CHECKING = False
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gilscope.toolkit.race.pure.detect import Verb
+    from gilscope.toolkit.race.pure.detection.detect import Verb
     from gilscope.toolkit.race.pure.marks import Site
     from gilscope.toolkit.race.pure.monitor import Monitor
 

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from gilscope.toolkit.race.core import Place
-    from gilscope.toolkit.race.pure.clocks import Clock, ThreadState
     from gilscope.toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.pure.state.clocks import Clock, ThreadState
 
 _MOST_ORIGINS = 4096     # locks whose origin is remembered although they may be gone
 

@@ -6,7 +6,7 @@ what leaves one thread's hands for another's.  All under the guard.
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure import handoff, spans
+from gilscope.toolkit.race.pure.detection import handoff, spans
 from gilscope.toolkit.race.site import Flag, Kind
 
 TYPE_CHECKING = False
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from gilscope.toolkit.race.pure.record import Access, Location
-    from gilscope.toolkit.race.pure.shadow import Shadow
-    from gilscope.toolkit.race.pure.touch import Touch
+    from gilscope.toolkit.race.pure.detection.touch import Touch
+    from gilscope.toolkit.race.pure.state.record import Access, Location
+    from gilscope.toolkit.race.pure.state.shadow import Shadow
 
     Verb = Callable[[Touch, Location], None]
     # A verb, the object it is about, and which part of it: (verb, owner, part, key)

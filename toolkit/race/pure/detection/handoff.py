@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from gilscope.toolkit.race.pure.clocks import Clock
-    from gilscope.toolkit.race.pure.record import Location
-    from gilscope.toolkit.race.pure.shadow import Shadow
-    from gilscope.toolkit.race.pure.touch import Touch
+    from gilscope.toolkit.race.pure.detection.touch import Touch
+    from gilscope.toolkit.race.pure.state.clocks import Clock
+    from gilscope.toolkit.race.pure.state.record import Location
+    from gilscope.toolkit.race.pure.state.shadow import Shadow
 
 _EQUAL = 256      # insertions of one and the same object that are told apart
 _UNSEEN = 64      # values of a container that may have left it unseen before it is looked through

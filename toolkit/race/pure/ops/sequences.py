@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure import handoff, structure
+from gilscope.toolkit.race.pure.detection import handoff, structure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from gilscope.toolkit.race.pure.detect import Transfer
-    from gilscope.toolkit.race.pure.items import Items
-    from gilscope.toolkit.race.pure.shadow import Shadow
-    from gilscope.toolkit.race.pure.touch import Touch
+    from gilscope.toolkit.race.pure.detection.detect import Transfer
+    from gilscope.toolkit.race.pure.detection.touch import Touch
+    from gilscope.toolkit.race.pure.ops.items import Items
+    from gilscope.toolkit.race.pure.state.shadow import Shadow
 
     Taken = Callable[[Touch, Shadow, Sequence[Any]], None]
 

@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.core import RawAccess
-    from gilscope.toolkit.race.pure.clocks import Clock, Opened
-    from gilscope.toolkit.race.pure.shadow import Shadow
+    from gilscope.toolkit.race.pure.state.clocks import Clock, Opened
+    from gilscope.toolkit.race.pure.state.shadow import Shadow
 
 TOLD_LOCKS = 3      # innermost locks that a report names
 

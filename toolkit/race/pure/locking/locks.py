@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Self
 
-    from gilscope.toolkit.race.pure.holding import Holding, Record
+    from gilscope.toolkit.race.pure.locking.holding import Holding, Record
 
 _native_lock = _thread.allocate_lock
 _NativeLock = type(_thread.allocate_lock())
