@@ -1,6 +1,6 @@
 """Who needs a package."""
 
-from gilscope.toolkit.evaluate.chains import asked_for, chains
+from gilscope.toolkit.evaluate.requirements.chains import asked_for, chains
 
 NEEDS = {"web": ("models", "core"), "models": ("core",), "core": ("core-binary",), "core-binary": ("models",)}
 

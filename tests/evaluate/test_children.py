@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.imports import Wanted, import_run
+from gilscope.toolkit.evaluate.packages.ask.imports import Wanted, import_run
 
 HERE = Path(sys.executable)
 
@@ -91,8 +91,8 @@ def test_stopping_ends_what_runs(tmp_path):
     program = f"""
 from pathlib import Path
 import sys
-from gilscope.toolkit.evaluate.doctor_imports import all_at_once
-from gilscope.toolkit.evaluate.imports import Wanted, import_run
+from gilscope.toolkit.evaluate.packages.ask.every_import import all_at_once
+from gilscope.toolkit.evaluate.packages.ask.imports import Wanted, import_run
 all_at_once(lambda _: import_run(Path(sys.executable), Wanted(roots=("thing",)), path=[{str(tmp_path)!r}]), ["a"])
 """
     process = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parents[2], stderr=subprocess.PIPE)

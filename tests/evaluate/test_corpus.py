@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate import evaluating, suite_cost, workload
+from gilscope.toolkit.evaluate import evaluating
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
 from gilscope.toolkit.evaluate.evaluation import Missing, Word
-from gilscope.toolkit.evaluate.machine import MOST_QUEUED
-from gilscope.toolkit.evaluate.racing import check_races
-from gilscope.toolkit.evaluate.screen import document, exit_code
-from gilscope.toolkit.evaluate.verdict import may_tell_speed
+from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
+from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
+from gilscope.toolkit.evaluate.project.suite.racing import check_races
+from gilscope.toolkit.evaluate.project.workload import rounds as workload
+from gilscope.toolkit.evaluate.shown.screen import document, exit_code
+from gilscope.toolkit.evaluate.verdict.words import may_tell_speed
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.places import compiled, skip_when_busy
 from tests.evaluate.wheels import make_wheel

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.evaluate.distributions import installed
+from gilscope.toolkit.evaluate.packages.distributions import installed
 from tests.evaluate.places import at_hand
 
 

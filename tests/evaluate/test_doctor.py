@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.evaluate import doctor
-from gilscope.toolkit.evaluate.doctor import Options, diagnose, reference_of
-from gilscope.toolkit.evaluate.doctor_document import document, plain
-from gilscope.toolkit.evaluate.explain import explain
-from gilscope.toolkit.evaluate.imports import Wanted, import_run
-from gilscope.toolkit.evaluate.judge import InterpreterStatus, Status
-from gilscope.toolkit.evaluate.scratch import Request
+from gilscope.toolkit.evaluate.packages import doctor
+from gilscope.toolkit.evaluate.packages.ask.imports import Wanted, import_run
+from gilscope.toolkit.evaluate.packages.doctor import Options, diagnose, reference_of
+from gilscope.toolkit.evaluate.packages.install.scratch import Request
+from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.shown.doctor import document, plain
+from gilscope.toolkit.evaluate.shown.explain import explain
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.places import Site, at_hand, build_called, one_of_each
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.evaluate.doctor import BuildReport, Finding
-from gilscope.toolkit.evaluate.doctor_document import document
-from gilscope.toolkit.evaluate.judge import Seen, Status, judge
-from gilscope.toolkit.evaluate.judge_interpreters import judge_interpreters
+from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
+from gilscope.toolkit.evaluate.packages.judge import Seen, Status, judge
+from gilscope.toolkit.evaluate.packages.judge_interpreters import judge_interpreters
+from gilscope.toolkit.evaluate.shown.doctor import document
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.places import at_hand
 from tests.evaluate.test_judge import CRASH, THING, extension, load, run

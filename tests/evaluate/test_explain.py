@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.evaluate.evaluation import Place
-from gilscope.toolkit.evaluate.explain import Beside, explain
-from gilscope.toolkit.evaluate.facts import Distribution
-from gilscope.toolkit.evaluate.judge import InterpreterStatus, Status
-from gilscope.toolkit.evaluate.locks import Locked
+from gilscope.toolkit.evaluate.packages.facts import Distribution
+from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.requirements.locks import Locked
+from gilscope.toolkit.evaluate.shown.explain import Beside, explain
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.made_up import ETREE, evaluation, finding, lxml, report
 from tests.fakes import make_build

@@ -3,8 +3,8 @@
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from gilscope.toolkit.evaluate import fallbacks
-from gilscope.toolkit.evaluate.facts import Distribution
+from gilscope.toolkit.evaluate.packages.facts import Distribution
+from gilscope.toolkit.evaluate.packages.install import fallbacks
 
 WHEELS = "thing (0.10.1)\nAvailable versions: 0.10.1, 0.9\n"
 ANSWER = "thing (4.4.0)\nAvailable versions: 4.4.0, 4.3.2, 0.10.1, 0.9\n  INSTALLED: 0.10.1\n"

@@ -6,19 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate import suite_cost, workload
 from gilscope.toolkit.evaluate.evaluation import NO_TIME, Cost, Forced, Missing, Word
-from gilscope.toolkit.evaluate.explain import Beside, explain
-from gilscope.toolkit.evaluate.forced_text import RULE, said
-from gilscope.toolkit.evaluate.machine import Calibration, Spin
 from gilscope.toolkit.evaluate.measuring import Comparing
-from gilscope.toolkit.evaluate.next_steps import next_steps
-from gilscope.toolkit.evaluate.project import find_project
-from gilscope.toolkit.evaluate.screen import document
-from gilscope.toolkit.evaluate.speed import Sections, Speed
-from gilscope.toolkit.evaluate.testing import Bench
-from gilscope.toolkit.evaluate.verdict import conclude
-from gilscope.toolkit.evaluate.workload import Workload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.machine import Calibration, Spin
+from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
+from gilscope.toolkit.evaluate.project.suite.running import Bench
+from gilscope.toolkit.evaluate.project.workload import rounds as workload
+from gilscope.toolkit.evaluate.project.workload.rounds import Workload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.project.workload.speed import Sections, Speed
+from gilscope.toolkit.evaluate.shown.explain import Beside, explain
+from gilscope.toolkit.evaluate.shown.forced import RULE, said
+from gilscope.toolkit.evaluate.shown.screen import document
+from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
+from gilscope.toolkit.evaluate.verdict.words import conclude
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.made_up import CLEAN, NOT_DONE, PROJECT, QUIET, evaluation, found, lxml, ratio, report, suite
 from tests.evaluate.places import compiled

@@ -8,10 +8,10 @@ import pytest
 
 from gilscope.toolkit.builds.environment import NO_WHEEL, python_of, run_installer
 from gilscope.toolkit.errors import BuildError
-from gilscope.toolkit.evaluate import installing
-from gilscope.toolkit.evaluate.distributions import installed, site_folders
-from gilscope.toolkit.evaluate.installing import Chosen, chosen_in, fill
-from gilscope.toolkit.evaluate.wheels import Store, make, of_version, pip_of
+from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
+from gilscope.toolkit.evaluate.packages.install import installing
+from gilscope.toolkit.evaluate.packages.install.installing import Chosen, chosen_in, fill
+from gilscope.toolkit.evaluate.packages.install.wheels import Store, make, of_version, pip_of
 from tests.evaluate.places import build_called, one_of_each
 from tests.evaluate.wheels import make_wheel
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load, Step
-from gilscope.toolkit.evaluate.judge import InterpreterStatus, Seen, Status, judge, lost_modules
-from gilscope.toolkit.evaluate.judge_interpreters import judge_interpreters
+from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load, Step
+from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Seen, Status, judge, lost_modules
+from gilscope.toolkit.evaluate.packages.judge_interpreters import judge_interpreters
 
 C = "thing._c"
 THING = Distribution(name="thing", version="1.0", modules=("thing",), inner=("thing.a", "thing.b"), tags=(), pure=False,

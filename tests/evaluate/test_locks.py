@@ -5,8 +5,8 @@ import platform
 import pytest
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.evaluate.locks import read_lock
-from gilscope.toolkit.evaluate.tags import offered
+from gilscope.toolkit.evaluate.requirements.locks import read_lock
+from gilscope.toolkit.evaluate.requirements.tags import offered
 from tests.fakes import make_build
 
 MACHINE = platform.machine()

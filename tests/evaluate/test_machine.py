@@ -2,9 +2,9 @@
 
 import pytest
 
-from gilscope.toolkit.evaluate import machine
 from gilscope.toolkit.evaluate.evaluation import Missing
-from gilscope.toolkit.evaluate.machine import LEAST_SPINS, Calibration, Spin, doubts, facts, spin
+from gilscope.toolkit.evaluate.project import machine
+from gilscope.toolkit.evaluate.project.machine import LEAST_SPINS, Calibration, Spin, doubts, facts, spin
 from gilscope.toolkit.measure.noise import usable_cores
 
 

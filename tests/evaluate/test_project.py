@@ -3,8 +3,8 @@
 import pytest
 
 from gilscope.toolkit.errors import BadFileError, ToolkitError
-from gilscope.toolkit.evaluate.project import PYTEST, find_project
-from gilscope.toolkit.evaluate.requirements import requirement_lines
+from gilscope.toolkit.evaluate.project.conventions import PYTEST, find_project
+from gilscope.toolkit.evaluate.requirements.declared import requirement_lines
 
 PEP_621 = """
 [project]

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from gilscope.toolkit.evaluate import racing
 from gilscope.toolkit.evaluate.evaluation import Missing, RaceFact, Races
-from gilscope.toolkit.evaluate.project import PYTEST, find_project
-from gilscope.toolkit.evaluate.racing import FOUND, as_program, check_races, facts, nothing_ran
-from gilscope.toolkit.evaluate.testing import Bench, Shown
+from gilscope.toolkit.evaluate.project.conventions import PYTEST, find_project
+from gilscope.toolkit.evaluate.project.suite import racing
+from gilscope.toolkit.evaluate.project.suite.racing import FOUND, as_program, check_races, facts, nothing_ran
+from gilscope.toolkit.evaluate.project.suite.running import Bench, Shown
 from tests.conformance.builds import ROOT
 from tests.evaluate.made_up import PROJECT
 from tests.evaluate.places import skip_when_busy
@@ -89,7 +89,7 @@ def test_race_is_kept_when_its_confirming_run_does_not_end(tmp_path, monkeypatch
         told.write_text((ROOT / "tests/golden/race.json").read_text())
         return FOUND
 
-    monkeypatch.setattr("gilscope.toolkit.evaluate.racing.run_bounded", run_once)
+    monkeypatch.setattr("gilscope.toolkit.evaluate.project.suite.racing.run_bounded", run_once)
     assert check(tmp_path, monkeypatch, RACY, confirm=1).found
     assert ["--confirm=1" in command for command in commands] == [False, True]
 

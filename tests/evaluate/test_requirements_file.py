@@ -3,8 +3,8 @@
 import pytest
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.evaluate.locks import read_lock
-from gilscope.toolkit.evaluate.requirements_file import listed
+from gilscope.toolkit.evaluate.requirements.file import listed
+from gilscope.toolkit.evaluate.requirements.locks import read_lock
 
 TEXT = """
 --index-url https://example.org/simple   # an option

@@ -9,8 +9,8 @@ import pytest
 
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.evaluate import room
-from gilscope.toolkit.evaluate.room import STAMP, clear, hold, make_room, size_of
+from gilscope.toolkit.evaluate.packages.install import room
+from gilscope.toolkit.evaluate.packages.install.room import STAMP, clear, hold, make_room, size_of
 
 GIB = 2**30
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.errors import BuildError
-from gilscope.toolkit.evaluate import installing, scratch
-from gilscope.toolkit.evaluate.installing import name_of
-from gilscope.toolkit.evaluate.scratch import Request, prepare
+from gilscope.toolkit.evaluate.packages.install import installing, scratch
+from gilscope.toolkit.evaluate.packages.install.installing import name_of
+from gilscope.toolkit.evaluate.packages.install.scratch import Request, prepare
 from tests.evaluate.places import at_hand
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.imports import Wanted, import_run, interpreter_runs
-from gilscope.toolkit.evaluate.slots import read_extensions
+from gilscope.toolkit.evaluate.packages.ask.imports import Wanted, import_run, interpreter_runs
+from gilscope.toolkit.evaluate.packages.ask.slots import read_extensions
 from tests.evaluate.places import build_called, one_of_each, version
 
 BUILDS = one_of_each()

@@ -4,9 +4,9 @@ import platform
 
 import pytest
 
-from gilscope.toolkit.evaluate import tags
-from gilscope.toolkit.evaluate.locks import Locked
-from gilscope.toolkit.evaluate.tags import libc_floor, offered, supported, why_no_wheel
+from gilscope.toolkit.evaluate.requirements import tags
+from gilscope.toolkit.evaluate.requirements.locks import Locked
+from gilscope.toolkit.evaluate.requirements.tags import libc_floor, offered, supported, why_no_wheel
 from tests.fakes import make_build
 
 MACHINE = platform.machine()

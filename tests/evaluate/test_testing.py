@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate import testing
 from gilscope.toolkit.evaluate.evaluation import Missing, Place
-from gilscope.toolkit.evaluate.project import PYTEST, find_project
-from gilscope.toolkit.evaluate.testing import (
+from gilscope.toolkit.evaluate.project.conventions import PYTEST, find_project
+from gilscope.toolkit.evaluate.project.suite import running as testing
+from gilscope.toolkit.evaluate.project.suite.running import (
     Bench,
     Shown,
     counts,

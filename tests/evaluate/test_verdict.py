@@ -15,9 +15,9 @@ from gilscope.toolkit.evaluate.evaluation import (
     RaceFact,
     Word,
 )
-from gilscope.toolkit.evaluate.judge import InterpreterStatus, Status
-from gilscope.toolkit.evaluate.verdict import conclude
-from gilscope.toolkit.evaluate.verdict_models import conclude_interpreters, conclude_processes
+from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
+from gilscope.toolkit.evaluate.verdict.words import conclude
 from tests.evaluate.made_up import (
     CACHE,
     CLEAN,

@@ -6,15 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate import workload
 from gilscope.toolkit.evaluate.evaluation import NO_TIME, Missing, Pool
-from gilscope.toolkit.evaluate.machine import Calibration, Spin
-from gilscope.toolkit.evaluate.programs.calls import NoWorkError, call_often, function_called, refuse_unawaited
-from gilscope.toolkit.evaluate.project import find_project
-from gilscope.toolkit.evaluate.speed import Speed
-from gilscope.toolkit.evaluate.testing import Bench
-from gilscope.toolkit.evaluate.watched import busiest, by_line, contended, parked_share, queued_share, wait_share
-from gilscope.toolkit.evaluate.workload import LEAST_ROUNDS, Cell, Measured, Workload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.machine import Calibration, Spin
+from gilscope.toolkit.evaluate.project.suite.running import Bench
+from gilscope.toolkit.evaluate.project.workload import rounds as workload
+from gilscope.toolkit.evaluate.project.workload.programs.calls import (
+    NoWorkError,
+    call_often,
+    function_called,
+    refuse_unawaited,
+)
+from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, Cell, Measured, Workload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.project.workload.speed import Speed
+from gilscope.toolkit.evaluate.project.workload.waits import (
+    busiest,
+    by_line,
+    contended,
+    parked_share,
+    queued_share,
+    wait_share,
+)
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.summary import Place as WaitingPlace
 from gilscope.toolkit.measure.process import Answer

@@ -3,8 +3,8 @@
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.evaluate.project import find_project
-from gilscope.toolkit.evaluate.workload_name import refuse_misnamed
+from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.workload.name import refuse_misnamed
 
 
 @pytest.fixture
