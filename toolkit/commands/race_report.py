@@ -12,7 +12,7 @@ from gilscope.toolkit.race.confirm.again import confirm, limit_after
 from gilscope.toolkit.race.program.start import INTERRUPTED
 from gilscope.toolkit.race.pytest_.frames import without_pytest
 from gilscope.toolkit.race.report import github, json_, sarif, text
-from gilscope.toolkit.race.report.races import load
+from gilscope.toolkit.race.report.gather import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,6 +7,7 @@ import os
 
 from gilscope.toolkit.race import registry, sync
 from gilscope.toolkit.race.conflicts.engine import Engine
+from gilscope.toolkit.race.core import UnavailableError
 from gilscope.toolkit.race.loading import hook
 from gilscope.toolkit.race.site import OP_PREFIX
 from gilscope.toolkit.race.sync.later import Later
@@ -157,7 +158,7 @@ def load_core(wanted: str) -> tuple[Core, str]:
         else:
             try:
                 return build.load(_say_that_it_compiles), ""
-            except build.UnavailableError as error:
+            except UnavailableError as error:
                 reason = str(error)
     if wanted == "c":
         from gilscope.toolkit.errors import ToolkitError

@@ -413,7 +413,8 @@ def subinterpreters(world):
     code = f"""if True:
         import sys, threading
         sys.path.insert(0, {str(Path.cwd())!r})
-        from gilscope.toolkit.race._core.build import load, UnavailableError
+        from gilscope.toolkit.race._core.build import load
+        from gilscope.toolkit.race.core import UnavailableError
         try:
             load()
         except UnavailableError as error:

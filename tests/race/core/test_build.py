@@ -7,11 +7,13 @@ import sys
 import pytest
 
 from gilscope.toolkit.race._core import build, compiling
+from gilscope.toolkit.race.core import UnavailableError
 from tests.conformance.builds import ROOT, builds, run_child
 
 LOAD = "from gilscope.toolkit.race._core.build import load; print(load(lambda: print('compiling')).name)"
 TELL = """
-from gilscope.toolkit.race._core.build import load, UnavailableError
+from gilscope.toolkit.race._core.build import load
+from gilscope.toolkit.race.core import UnavailableError
 try:
     load()
 except UnavailableError as error:
@@ -22,7 +24,7 @@ except UnavailableError as error:
 def has_compiler():
     try:
         compiling.compiler()
-    except build.UnavailableError:
+    except UnavailableError:
         return False
     return True
 
@@ -94,7 +96,7 @@ def test_python_may_be_asked_for():
 def test_a_file_that_is_no_core_is_a_reason(tmp_path):
     path = tmp_path / "_core.so"
     path.write_bytes(b"nothing that can be loaded")
-    with pytest.raises(build.UnavailableError, match="cannot be loaded"):
+    with pytest.raises(UnavailableError, match="cannot be loaded"):
         build._load(str(path))
 
 

@@ -108,5 +108,5 @@ class Program:
         return self.engine.on_conflict((sort, owner, part, key, first, second, value))
 
     def report(self, **options):
-        from gilscope.toolkit.race.report.races import load
+        from gilscope.toolkit.race.report.gather import load
         return load(str(self.spool), **options)

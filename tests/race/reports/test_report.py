@@ -5,7 +5,8 @@ import json
 import pytest
 
 from gilscope.toolkit.race.report import sentences
-from gilscope.toolkit.race.report.races import Held, load
+from gilscope.toolkit.race.report.gather import load
+from gilscope.toolkit.race.report.races import Held
 from gilscope.toolkit.race.report.suppress import Suppression
 from gilscope.toolkit.race.site import Flag, Kind
 from tests.race.fakes.engine import Program

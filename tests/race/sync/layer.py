@@ -66,7 +66,8 @@ def pure_core():
 
 def native_core():
     try:
-        from gilscope.toolkit.race._core.build import UnavailableError, load
+        from gilscope.toolkit.race._core.build import load
+        from gilscope.toolkit.race.core import UnavailableError
     except ImportError:
         pytest.skip("no C core here")
     try:

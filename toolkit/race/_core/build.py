@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
+from gilscope.toolkit.race.core import NO_VALUE, UnavailableError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,10 +20,6 @@ if TYPE_CHECKING:
 CHOICE = "GILSCOPE_RACE_CORE"      # "python" or "c": what a user may insist on
 NAME = "gilscope.toolkit.race._core._core"
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
-
-
-class UnavailableError(Exception):
-    """The C core cannot be had here; the message says why."""
 
 
 def load(on_compile: Callable[[], object] | None = None) -> ModuleType:
@@ -100,8 +98,6 @@ def _load(path: str) -> ModuleType:
         exec_dynamic(module)
     except (ImportError, OSError) as error:
         raise UnavailableError(f"the compiled core cannot be loaded: {error}") from error
-    from gilscope.toolkit.race.core import NO_VALUE
-
     module.acquaint(NO_VALUE, revive, os.path.dirname(_FOLDER) + os.sep)
     module.__spec__ = spec
     sys.modules[NAME] = module

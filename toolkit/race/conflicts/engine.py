@@ -14,17 +14,13 @@ import os
 import sys
 from _thread import interrupt_main
 
-from gilscope.toolkit.race import registry
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from typing import Any
 
-    from gilscope.toolkit.race.conflicts.record import Recorder
-    from gilscope.toolkit.race.core import Conflict, Core, Place
-
-    DescribeThread = Callable[[int], tuple[str, tuple[Place, ...]]]
+    from gilscope.toolkit.race.conflicts.record import DescribeThread, Recorder
+    from gilscope.toolkit.race.core import Conflict, Core
 
 ASKED_FOR_RACES = 8       # variables that one pair of sites may be reported for
 ASKED_FOR_NOTES = 32      # conflicts that may all be benign before the pair is taken for benign
@@ -84,7 +80,8 @@ class Engine:
         if found is None:
             from gilscope.toolkit.race.conflicts.record import Recorder
             # Several threads may come here at once, and no lock may be taken: the first one's is everybody's.
-            found = self._recorder = self._made.setdefault("recorder", Recorder(self))
+            found = self._recorder = self._made.setdefault(
+                "recorder", Recorder(self.core, self.folder, self.root, self.describe_thread, self.options))
         return found
 
     @property
@@ -124,8 +121,3 @@ class Engine:
             return
         import traceback
         traceback.print_exc(file=sys.__stderr__)
-
-
-def noted_sites() -> list[tuple[str, int, str]]:
-    """Return path, line and reason of every `# race: ok` in a module that was loaded."""
-    return sorted({(site.path, site.line, site.note) for site in list(registry.sites) if site.note is not None})

@@ -20,7 +20,6 @@ from gilscope.toolkit.race.conflicts.classify import (
     judge,
     older_than_both,
 )
-from gilscope.toolkit.race.conflicts.engine import noted_sites
 from gilscope.toolkit.race.conflicts.source import Sources
 from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.naming import raw
@@ -30,14 +29,16 @@ from gilscope.toolkit.race.site import Flag, Kind
 from gilscope.toolkit.race.spool import Spool
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
     from typing import Any
 
     from gilscope.toolkit.race.conflicts.classify import Verdict
-    from gilscope.toolkit.race.conflicts.engine import Engine
-    from gilscope.toolkit.race.core import Conflict, Place, RawAccess
+    from gilscope.toolkit.race.core import Conflict, Core, Place, RawAccess
     from gilscope.toolkit.race.site import SiteInfo
     from gilscope.toolkit.race.spool import Plain
+
+    DescribeThread = Callable[[int], tuple[str, tuple[Place, ...]]]
 
 WRITES = frozenset({Kind.WRITE, Kind.ATOMIC, Kind.GROW, Kind.SHRINK, Kind.RESHAPE})
 STEPS = 400           # frames that are looked through for the one that accesses
@@ -55,24 +56,24 @@ class Entry(NamedTuple):
 
 
 class Recorder:
-    """Writes the records of one process."""
+    """Writes the records of one process; its arguments are `Engine`'s."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._core = engine.core
+    def __init__(self, core: Core, folder: str, root: str, describe_thread: DescribeThread,
+                 options: dict[str, Any]) -> None:
+        self._core = core
+        self._describe_thread = describe_thread
         self._sites = Sites(registry.sites)
-        self._sources = Sources(engine.root)
+        self._sources = Sources(root)
         self._naming = Naming(registry.sites)
-        self._locks = LockNames(engine.core, self._sources, self._naming)
+        self._locks = LockNames(core, self._sources, self._naming)
         self._written: dict[Entry, str] = {}             # -> severity written so far
         self._pairs: dict[tuple[int, int], Entry] = {}   # of site numbers -> the first record
         self._common: dict[tuple[int, str, str], frozenset[int]] = {}
         self._changed: frozenset[int] = frozenset()
         self._used: dict[tuple[str, int], None] = {}
         self._counted: dict[tuple[int, int], int] = {}
-        options = engine.options
-        self._spool = Spool(engine.folder, {
-            "core": engine.core.name, "root": engine.root,
+        self._spool = Spool(folder, {
+            "core": core.name, "root": root,
             **{name: options[name] for name in ("target", "build", "command") if options.get(name) is not None},
         })
 
@@ -204,7 +205,7 @@ class Recorder:
         }
 
     def _access(self, side: Side, access: RawAccess) -> dict[str, Plain]:
-        thread, started = self._engine.describe_thread(side.thread)
+        thread, started = self._describe_thread(side.thread)
         site = side.site
         place = (site.path, site.line, site.function)
         return {
@@ -302,3 +303,8 @@ def _lookup(frame: FrameType, name: str) -> Any:
     if frame.f_code.co_flags & OPTIMIZED and name in frame.f_locals:     # a class body's namespace may be the user's
         return frame.f_locals[name]
     return frame.f_globals.get(name, NO_VALUE)
+
+
+def noted_sites() -> list[tuple[str, int, str]]:
+    """Return path, line and reason of every `# race: ok` in a module that was loaded."""
+    return sorted({(site.path, site.line, site.note) for site in list(registry.sites) if site.note is not None})

@@ -92,7 +92,7 @@ class PureCore:
         `failed(state, error, *args)` when it raised.  A muted one inside a muted one is the original alone; a
         `before` that returns NotImplemented leaves the locks as they are.
         """
-        return wrapping.Wrapped(self._monitor, original, (before, after, failed), muted=muted)
+        return wrapping.Wrapped(self._monitor.threads, original, (before, after, failed), muted=muted)
 
     def patch(self, owner: Any, name: str, replacement: object) -> Callable[[], None] | None:
         """Set an attribute; return what undoes it, or None where it cannot be set (immutable types)."""

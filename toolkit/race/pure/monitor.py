@@ -12,7 +12,7 @@ from gilscope.toolkit.race.pure.detection import detect
 from gilscope.toolkit.race.pure.detection.touch import Touch
 from gilscope.toolkit.race.pure.locking.wrapping import complain, guarded
 from gilscope.toolkit.race.pure.state import keys, shadow
-from gilscope.toolkit.race.pure.state.clocks import Clock, ThreadState
+from gilscope.toolkit.race.pure.state.clocks import Clock
 from gilscope.toolkit.race.pure.state.contexts import OURS, Contexts
 from gilscope.toolkit.race.pure.state.ranges import Box
 from gilscope.toolkit.race.pure.state.threads import Threads
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.pure.detection.touch import Found
     from gilscope.toolkit.race.pure.locking.holding import LockRef
     from gilscope.toolkit.race.pure.marks import Site
+    from gilscope.toolkit.race.pure.state.thread import ThreadState
 
 
 class Monitor:

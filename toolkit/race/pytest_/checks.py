@@ -11,7 +11,7 @@ from _pytest.reports import CollectErrorRepr
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.program.start import make_spool, remove_spool
 from gilscope.toolkit.race.pytest_.frames import without_pytest
-from gilscope.toolkit.race.report.races import load
+from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.suppress import settings
 from gilscope.toolkit.race.report.text import render_race
 from gilscope.toolkit.race.session import Session

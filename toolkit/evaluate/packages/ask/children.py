@@ -101,7 +101,8 @@ def _digest(*question: object) -> str:
 @cache
 def _programs() -> str:
     folder = Path(__file__).parent
-    texts = [(folder / name).read_bytes() for name in ("slots_child.py", "watch.py", "import_child.py", "children.py")]
+    names = ("slots_child.py", "watch.py", "bounds.py", "import_child.py", "children.py")
+    texts = [(folder / name).read_bytes() for name in names]
     return hashlib.sha256(b"\0".join(texts)).hexdigest()
 
 

@@ -10,6 +10,7 @@ import json
 import sys
 
 from gilscope.toolkit.evaluate.packages.ask import watch
+from gilscope.toolkit.evaluate.packages.ask.bounds import bound_files
 from gilscope.toolkit.measure import lifeline
 
 TYPE_CHECKING = False
@@ -54,7 +55,7 @@ def begin() -> dict[str, Any]:
     """Return the job that the standard arguments name, after what every one of these processes does first."""
     lifeline.hold()
     faulthandler.enable()   # a crash, and the signal that ends a hang, leave the Python stack in the output
-    watch.bound_files()
+    bound_files()
     with open(sys.argv[1], encoding="utf-8") as source:
         job: dict[str, Any] = json.load(source)
     job["file"] = sys.argv[1]

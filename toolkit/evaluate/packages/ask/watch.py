@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-LARGEST_FILE = 2**30   # bytes; more than any package writes when it is imported
 LONGEST_CHAIN = 40   # frames; a package that imports itself in circles needs no more to be understood
 
 
@@ -36,16 +35,6 @@ class Journal:
     def close(self) -> None:
         """Close the file: an interpreter that ends must not leave handles."""
         os.close(self._handle)
-
-
-def bound_files() -> None:
-    """Let this process write no core file, and no file that fills a disk: some print in a loop."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    bound = LARGEST_FILE if most == resource.RLIM_INFINITY else min(LARGEST_FILE, most)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (bound, most))
 
 
 def forget_toolkit() -> None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.pure.detection.touch import Touch
-    from gilscope.toolkit.race.pure.state.record import Access, Location
-    from gilscope.toolkit.race.pure.state.shadow import Shadow
+    from gilscope.toolkit.race.pure.state.record import Access
+    from gilscope.toolkit.race.pure.state.shadow import Location, Shadow
 
     Verb = Callable[[Touch, Location], None]
     # A verb, the object it is about, and which part of it: (verb, owner, part, key)

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.race.pure.detection.touch import Touch
     from gilscope.toolkit.race.pure.state.clocks import Clock
-    from gilscope.toolkit.race.pure.state.record import Location
-    from gilscope.toolkit.race.pure.state.shadow import Shadow
+    from gilscope.toolkit.race.pure.state.shadow import Location, Shadow
 
 _EQUAL = 256      # insertions of one and the same object that are told apart
 _UNSEEN = 64      # values of a container that may have left it unseen before it is looked through

@@ -8,8 +8,8 @@ it does not order: the three could have come in another order as well.  All unde
 from __future__ import annotations
 
 from gilscope.toolkit.race.pure.marks import DIRECTIONS, GUARDED
-from gilscope.toolkit.race.pure.state.clocks import Clock, Opened
-from gilscope.toolkit.race.pure.state.record import Span
+from gilscope.toolkit.race.pure.state.clocks import Clock
+from gilscope.toolkit.race.pure.state.record import Opened, Span
 from gilscope.toolkit.race.site import Flag, Kind
 
 TYPE_CHECKING = False
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.race.pure.detection.touch import Touch
     from gilscope.toolkit.race.pure.state.clocks import Times
-    from gilscope.toolkit.race.pure.state.record import Access, Location
+    from gilscope.toolkit.race.pure.state.record import Access
+    from gilscope.toolkit.race.pure.state.shadow import Location
 
 READ, WRITE, ATOMIC, GROW = int(Kind.READ), int(Kind.WRITE), int(Kind.ATOMIC), int(Kind.GROW)
 SHRINK, RESHAPE = int(Kind.SHRINK), int(Kind.RESHAPE)
@@ -49,7 +50,7 @@ def begin(touch: Touch, location: Location, *, own: bool = False, ordered: bool 
         presence: It asks whether there is something, not what.
     """
     state = touch.state
-    opened = Opened(state, presence=presence)
+    opened = Opened(Clock(state.order, state.hard), tuple(state.held), presence=presence)
     opens = own or touch.site.flags & (SPAN_READ | AUGMENTED)
     if opens:
         failed_check(touch, location, opened, ordered=ordered)

@@ -13,7 +13,8 @@ from gilscope.toolkit.race.site import Flag, Kind
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gilscope.toolkit.race.pure.detection.touch import Touch
-    from gilscope.toolkit.race.pure.state.record import Access, Location
+    from gilscope.toolkit.race.pure.state.record import Access
+    from gilscope.toolkit.race.pure.state.shadow import Location
 
 ITERATE, GROW, SHRINK, RESHAPE = int(Kind.ITERATE), int(Kind.GROW), int(Kind.SHRINK), int(Kind.RESHAPE)
 POLL, SPAN_READ = int(Flag.POLL), int(Flag.SPAN_READ)

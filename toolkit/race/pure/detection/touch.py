@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.pure.marks import Site
-    from gilscope.toolkit.race.pure.state.clocks import ThreadState
     from gilscope.toolkit.race.pure.state.contexts import Contexts
-    from gilscope.toolkit.race.pure.state.record import Location
+    from gilscope.toolkit.race.pure.state.shadow import Location
+    from gilscope.toolkit.race.pure.state.thread import ThreadState
 
     Found = tuple[str, Location, Access, Access]     # sort, where, first, second
 

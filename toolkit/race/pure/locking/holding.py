@@ -8,10 +8,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
+    from typing import Protocol
 
     from gilscope.toolkit.race.core import Place
-    from gilscope.toolkit.race.pure.monitor import Monitor
-    from gilscope.toolkit.race.pure.state.clocks import Clock, ThreadState
+    from gilscope.toolkit.race.pure.state.clocks import Clock
+    from gilscope.toolkit.race.pure.state.contexts import Contexts
+    from gilscope.toolkit.race.pure.state.thread import ThreadState
+    from gilscope.toolkit.race.pure.state.threads import Threads
+
+    class Watching(Protocol):
+        """What the locks need of the core's state."""
+
+        contexts: Contexts
+        dead_locks: list[LockRef]
+        threads: Threads
+
+        def change(self, action: Callable[[ThreadState], object]) -> None: ...
+        def tidy(self) -> None: ...
 
 _MOST_ORIGINS = 4096     # locks whose origin is remembered although they may be gone
 
@@ -38,7 +51,7 @@ class Record:
 class Holding:
     """The locks of one core."""
 
-    def __init__(self, monitor: Monitor) -> None:
+    def __init__(self, monitor: Watching) -> None:
         self._monitor = monitor
         self._uids = 0
         self._serial = 0

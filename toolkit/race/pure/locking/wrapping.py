@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gilscope.toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.pure.state.threads import Threads
 
 _MISSING: Any = object()
 _COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__text_signature__")
@@ -22,7 +22,7 @@ class Wrapped:
     A call that fails shows one frame of this module in its traceback; the C core leaves none.
     """
 
-    def __init__(self, monitor: Monitor, original: Callable[..., Any], hooks: tuple[Any, Any, Any], *,
+    def __init__(self, threads: Threads, original: Callable[..., Any], hooks: tuple[Any, Any, Any], *,
                  muted: bool) -> None:
         self.__dict__.update(getattr(original, "__dict__", {}))
         for name in _COPIED:
@@ -30,18 +30,18 @@ class Wrapped:
             if value is not _MISSING:
                 self.__dict__[name] = value
         self.__wrapped__ = original
-        self._monitor = monitor
+        self._threads = threads
         self._hooks = hooks
         self._muted = muted
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the original, with our calls around it."""
-        level = self._monitor.threads.muted()     # the first call of all announces the thread
+        level = self._threads.muted()     # the first call of all announces the thread
         if self._muted and level:
             return self.__wrapped__(*args, **kwargs)     # a primitive inside a primitive
         before, after, failed = self._hooks
         state = guarded(before, *args, **kwargs)
-        thread = self._monitor.threads.current()     # perhaps a logical one that has just begun
+        thread = self._threads.current()     # perhaps a logical one that has just begun
         muted = level + 1 if self._muted and state is not NotImplemented else thread.muted
         level = thread.muted
         try:

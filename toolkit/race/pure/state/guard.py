@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gilscope.toolkit.race.pure.state.clocks import ThreadState
+    from gilscope.toolkit.race.pure.state.thread import ThreadState
 
 _Native = RLock     # as it is before locks are tracked
 _PATIENCE = 10.0    # seconds

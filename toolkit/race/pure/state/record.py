@@ -4,11 +4,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
 
     from gilscope.toolkit.race.core import RawAccess
-    from gilscope.toolkit.race.pure.state.clocks import Clock, Opened
-    from gilscope.toolkit.race.pure.state.shadow import Shadow
+    from gilscope.toolkit.race.pure.state.clocks import Clock
 
 TOLD_LOCKS = 3      # innermost locks that a report names
 
@@ -36,6 +34,22 @@ class Access:
         return (self.uid, self.site, self.kind, self.context, self.locks[:TOLD_LOCKS], self.span_site)
 
 
+class Opened:
+    """A read that a later write may depend on: what was past at it, and which locks were held in which acquisition."""
+
+    __slots__ = ("after", "before", "held", "presence", "used")
+
+    def __init__(self, moment: Clock, held: tuple[tuple[int, int], ...], *, presence: bool) -> None:
+        self.before = self.after = moment   # the item that it gets is handed over in between
+        self.presence = presence     # whether there is something was asked, not what
+        self.used = -1               # serial of the thread's own next write there, after which nothing depends on it
+        self.held = held
+
+    def serves(self, serial: int) -> bool:
+        """Claim that the write of that serial may still depend on this read."""
+        return self.used in (-1, serial)
+
+
 class Span:
     """A read and the write that depends on it."""
 
@@ -55,24 +69,3 @@ class Span:
         some synchronisation made by hand, and what it orders is in order.
         """
         return any(uid in locks for uid in self.retaken)
-
-
-class Location:
-    """One attribute, item, structure, iterator or cell of one object."""
-
-    __slots__ = ("acts", "by", "guards", "handed", "key", "kinds", "part", "published", "reads", "shadow", "spans",
-                 "write")
-
-    def __init__(self, shadow: Shadow, part: str, key: Any, guards: tuple[Any, ...]) -> None:
-        self.shadow = shadow
-        self.part = part
-        self.key = key                 # a token, see `keys`
-        self.guards = guards           # what keeps the ids in the token true
-        self.write: Access | None = None                         # the last plain store
-        self.reads: dict[tuple[int, bool], Access] = {}          # (slot, polling) -> last load since then
-        self.kinds: dict[tuple[int, int], Access] = {}           # (slot, kind) -> last, for structures
-        self.spans: dict[tuple[int, int, tuple[int, ...]], Span] = {}
-        self.acts: dict[tuple[int, int, tuple[int, ...], bool], Access] = {}
-        self.handed: Clock | None = None     # the moment of the insertion
-        self.published: Clock | None = None  # the moment of the last store, where a load may come after it for that
-        self.by = 0                          # and which loads may: bits of `detect`

@@ -13,14 +13,13 @@ from sys import getrefcount
 
 from gilscope.toolkit.race.pure.state.keys import guard, token
 from gilscope.toolkit.race.pure.state.ranges import Box
-from gilscope.toolkit.race.pure.state.record import Location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.pure.state.clocks import Clock
-    from gilscope.toolkit.race.pure.state.record import Access
+    from gilscope.toolkit.race.pure.state.record import Access, Span
 
 _SWEEP = 256        # strong references that may come before the first sweep
 _BOXES = 256        # different slices of an array
@@ -30,6 +29,27 @@ _MOST = 20_000      # strong references at any time; the oldest go first
 class _Ref(ref):    # type: ignore[type-arg]  # generic for checkers only
     __slots__ = ("key",)
     key: int
+
+
+class Location:
+    """One attribute, item, structure, iterator or cell of one object."""
+
+    __slots__ = ("acts", "by", "guards", "handed", "key", "kinds", "part", "published", "reads", "shadow", "spans",
+                 "write")
+
+    def __init__(self, shadow: Shadow, part: str, key: Any, guards: tuple[Any, ...]) -> None:
+        self.shadow = shadow
+        self.part = part
+        self.key = key                 # a token, see `keys`
+        self.guards = guards           # what keeps the ids in the token true
+        self.write: Access | None = None                         # the last plain store
+        self.reads: dict[tuple[int, bool], Access] = {}          # (slot, polling) -> last load since then
+        self.kinds: dict[tuple[int, int], Access] = {}           # (slot, kind) -> last, for structures
+        self.spans: dict[tuple[int, int, tuple[int, ...]], Span] = {}
+        self.acts: dict[tuple[int, int, tuple[int, ...], bool], Access] = {}
+        self.handed: Clock | None = None     # the moment of the insertion
+        self.published: Clock | None = None  # the moment of the last store, where a load may come after it for that
+        self.by = 0                          # and which loads may: bits of `detect`
 
 
 class Shadow:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from _thread import _local
 
-from gilscope.toolkit.race.pure.state.clocks import Clock, ThreadState
+from gilscope.toolkit.race.pure.state.clocks import Clock
 from gilscope.toolkit.race.pure.state.guard import Guard
+from gilscope.toolkit.race.pure.state.thread import ThreadState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from gilscope.toolkit.race.rewrite.flow import locations
-from gilscope.toolkit.race.rewrite.flow.expressions import NOTHING, Effects, Reads
-from gilscope.toolkit.race.rewrite.flow.locations import Place, Read
+from gilscope.toolkit.race.rewrite.flow.expressions import Effects
+from gilscope.toolkit.race.rewrite.flow.locations import NOTHING, Place, Read, Reads
 from gilscope.toolkit.race.rewrite.names import DYNAMIC, REWRITING, SNAPSHOTS
 from gilscope.toolkit.race.rewrite.sites import Role
 

@@ -10,7 +10,7 @@ from gilscope.toolkit.race.rewrite.names import SNAPSHOTS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.race.rewrite.flow.expressions import Reads
+    from gilscope.toolkit.race.rewrite.flow.locations import Reads
 
 _FRESH_CALLS = SNAPSHOTS | {"deque", "Counter", "defaultdict", "OrderedDict", "bytearray"}
 _LOOKUP_ERRORS = frozenset({"KeyError", "IndexError", "LookupError", "Exception", "BaseException"})

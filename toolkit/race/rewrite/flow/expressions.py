@@ -6,7 +6,7 @@ import ast
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.rewrite.flow.locations import Paths, Place, Read
+from gilscope.toolkit.race.rewrite.flow.locations import NOTHING, Paths, Place, Read, Reads
 from gilscope.toolkit.race.rewrite.names import UNREPEATABLE
 from gilscope.toolkit.race.rewrite.scopes.shared import mangle
 from gilscope.toolkit.race.rewrite.sites import Role
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.rewrite.scopes.shared import Scope, Table
     from gilscope.toolkit.race.rewrite.summary import Summary
 
-Reads = frozenset[Read]
-NOTHING: Reads = frozenset()
 _PEEKED = (0, 1)     # `if queue[0] < now: queue.popleft()` depends on the queue, not on a place in it; 1 as in -1
 
 

@@ -48,6 +48,10 @@ OTHERS = frozenset({
 }) - {"count", "index", "find", "replace"}
 
 
+Reads = frozenset[Read]
+NOTHING: Reads = frozenset()
+
+
 class Paths:
     """Names expressions; locals that stand for another expression are replaced by it."""
 

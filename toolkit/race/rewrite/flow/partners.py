@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.race.site import Flag
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.race.rewrite.flow.expressions import Effects, Reads
-    from gilscope.toolkit.race.rewrite.flow.locations import Place, Read
+    from gilscope.toolkit.race.rewrite.flow.locations import Place, Read, Reads
     from gilscope.toolkit.race.rewrite.sites import Plan, Role
     from gilscope.toolkit.race.rewrite.summary import Summary
+
+
+class Frame(Protocol):
+    """What has to be known of the frame in which a write happens."""
+
+    guards: list[Reads]              # what brought us here, oldest first
+    held: tuple[object, ...]         # `with` statements around, locks acquired before
+    taken: dict[Place, Read]         # places whose whole value a local has
 
 
 class Spans:
@@ -21,7 +28,7 @@ class Spans:
         self.plan = plan
         self.summary = summary
 
-    def act(self, frame: Effects, role: Role, place: Place, value: Reads, *, resets: bool = False,
+    def act(self, frame: Frame, role: Role, place: Place, value: Reads, *, resets: bool = False,
             clears: bool = False) -> None:
         """Record a write with the reads that it depends on, if there are any.
 
@@ -55,7 +62,7 @@ class Spans:
         if partners:
             self.plan.add(role, tuple(sorted(partners, key=_position)), flags)
 
-    def _guards(self, frame: Effects, place: Place) -> tuple[set[Read], set[Read]]:
+    def _guards(self, frame: Frame, place: Place) -> tuple[set[Read], set[Read]]:
         """Return the tested reads that the write depends on, and those that they outdo.
 
         For each place the latest test decides, and in it the reads nearest to the write: a test that looks again inside
@@ -115,7 +122,7 @@ class Spans:
         return known is not None and _below(place, call) and _identifier(place) in known.reads
 
 
-def _shared(read: Read, frame: Effects) -> int:
+def _shared(read: Read, frame: Frame) -> int:
     """Return how many of the regions around the write are also around the read."""
     return sum(1 for region in read.held if region in frame.held)
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.race.rewrite.flow.calls import CallEffects
 from gilscope.toolkit.race.rewrite.flow.endings import exits, failing, is_reset
-from gilscope.toolkit.race.rewrite.flow.expressions import NOTHING, Reads
-from gilscope.toolkit.race.rewrite.flow.locations import Place, Read
+from gilscope.toolkit.race.rewrite.flow.locations import NOTHING, Place, Read, Reads
 from gilscope.toolkit.race.rewrite.flow.partners import Spans
 from gilscope.toolkit.race.rewrite.names import SNAPSHOTS, UNREPEATABLE
 from gilscope.toolkit.race.rewrite.scopes.shared import FUNCTIONS
