@@ -1,8 +1,10 @@
 """The command line: every mistake ends with exit code 2 and a way out, and nothing is begun."""
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -162,6 +164,54 @@ def test_reader_that_has_gone_is_no_error(argv):
         started.stdout.close()
         errors = started.stderr.read()
         assert (started.wait(timeout=300), errors) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_full_disk_is_said_not_traced():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "gilscope", "list"], stdout=full, stderr=subprocess.PIPE,
+                              text=True, cwd=ROOT, check=False, timeout=300)
+    assert (done.returncode, done.stderr) == (
+        3, "gilscope: cannot write to standard output: No space left on device\n")
+
+
+TELLS_STREAMS = """import os, sys
+os.write(9, repr([sys.stdin is None, sys.stdout is None, sys.stderr is None]).encode())"""
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_are_no_error_and_nothing_lands_in_the_other(closed, folder):
+    done = subprocess.run(
+        f"{sys.executable} -m gilscope builds --build {HOST} {closed}", shell=True, cwd=folder, check=False,
+        capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("host" in done.stdout) is (">&-" not in closed.replace("2>&-", ""))
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
+def test_program_finds_closed_what_was_closed(closed, folder):
+    (folder / "prog.py").write_text(TELLS_STREAMS)
+
+    def told(command):
+        subprocess.run(f"{command} prog.py {closed} 9>told", shell=True, cwd=folder, check=True, timeout=300,
+                       capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        return (folder / "told").read_text()
+
+    alone = told(sys.executable)
+    assert "True" in alone
+    assert told(f"{sys.executable} -m gilscope race") == alone
+
+
+@pytest.mark.parametrize("words", ["run noop", "builds", "evaluate .", "race {prog}"])
+def test_folder_that_has_been_removed_is_said(words, folder):
+    (folder / "prog.py").write_text("")
+    (folder / "gone").mkdir()
+    done = subprocess.run(
+        f"cd gone && rmdir ../gone && {sys.executable} -m gilscope {words.format(prog=folder / 'prog.py')}", shell=True,
+        cwd=folder, check=False, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert (done.returncode, done.stderr) == (
+        2, "gilscope: the current folder has been removed; change to one that is there\n")
 
 
 @pytest.mark.parametrize(("parse", "text", "value"), [

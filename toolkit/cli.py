@@ -5,6 +5,7 @@ Only the command that is asked for is imported: a program that `gilscope race` r
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -21,6 +22,8 @@ else:
 
 # Each is a module in toolkit/commands, in the order of --help; `list` is `list_`, after the builtin.
 COMMANDS = ("run", "compare", "report", "race", "gil", "experiment", "evaluate", "doctor", "builds", "list")
+REFUSED = 2      # the request was wrong
+UNFINISHED = 3
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 TERMINATED = 143  # 128 + SIGTERM
 
@@ -71,12 +74,31 @@ class TerminatedError(KeyboardInterrupt):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: the process's) and return the exit code."""
+    _have_standard_streams()
     args = _parse(sys.argv[1:] if argv is None else list(argv))
-    earlier = signal.signal(signal.SIGTERM, _terminate)
+    earlier = signal.getsignal(signal.SIGTERM)
+    if earlier != signal.SIG_IGN:   # who ignores it ignores it for the programs, too, that `race` and `gil` run
+        signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited; then nobody would tell how a process ended
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         return _run(args)
     finally:
         signal.signal(signal.SIGTERM, earlier)
+
+
+def _have_standard_streams() -> None:
+    """Open to nothing what was closed (`>&-`): else the next file to be opened would be standard output to children.
+
+    What is opened here is not inherited: a program that `race` and `gil` run finds it closed, as it would without them.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:   # it is not the lowest that is free, where something else has opened a file already
+                os.dup2(opened, number, inheritable=False)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w"))
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
@@ -104,8 +126,31 @@ def _run(args: argparse.Namespace) -> int:
     except KeyboardInterrupt as stop:
         print("gilscope: interrupted", file=sys.stderr)
         return TERMINATED if isinstance(stop, TerminatedError) else INTERRUPTED
+    except FileNotFoundError:
+        if not _folder_is_gone():
+            raise
+        print("gilscope: the current folder has been removed; change to one that is there", file=sys.stderr)
+        return REFUSED
     except BrokenPipeError:
-        # The reader (head, less) has gone; nothing is wrong, but Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_stdout()   # the reader (head, less) has gone, and nothing is wrong
         return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _let_go_of_stdout()
+        print(f"gilscope: cannot write {error.filename or 'to standard output'}: {error.strerror}", file=sys.stderr)
+        return UNFINISHED
     return code
+
+
+def _let_go_of_stdout() -> None:
+    # Python would complain when it flushes at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _folder_is_gone() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109  pathlib is one that the start of `race` does without
+    except FileNotFoundError:
+        return True
+    return False

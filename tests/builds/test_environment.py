@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.builds import environment
+from gilscope.toolkit.builds import environment, stamp
 from gilscope.toolkit.builds.environment import build_environment, harness_path
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.model import Build
@@ -74,6 +74,31 @@ def test_builds_of_one_version_do_not_wait_for_each_other(build, installer):
     environments = [build_environment(replace(build, free_threaded=kind), ["one"]) for kind in (False, True)]
     folders = [each.python.parents[1] for each in environments]
     assert {path.name for path in folders[0].parent.glob("*.lock")} == {f"{folder.name}.lock" for folder in folders}
+
+
+def test_each_purpose_has_an_environment_of_its_own(build, installer):
+    measured = build_environment(build, ["one"])
+    drawing = build_environment(build, ["one"], purpose="figures")
+    tox = build_environment(replace(build, source="tox"), ["one"], purpose="figures")   # tox's own stays as it is
+    assert measured.python.parents[1] != drawing.python.parents[1] == tox.python.parents[1]
+    assert installer.asked().count("one") == 2
+
+
+@pytest.mark.parametrize("said", [
+    # pip 25
+    ("WARNING: Retrying after connection broken by 'NewConnectionError(\"Failed to establish a new connection\")'\n"
+     "ERROR: No matching distribution found for one"),
+    # uv 0.8
+    ("error: Failed to fetch: `https://index/simple/one/`\n  Caused by: error sending request for url\n"
+     "  Caused by: client error (Connect)\n  Caused by: dns error"),
+])
+def test_without_a_network_nothing_is_taken_for_missing_nor_asked_for_again_and_again(build, installer, said):
+    installer.lacks = {"one": said}
+    unreachable = dict.fromkeys(("one", "two"), environment.UNREACHABLE)
+    assert build_environment(build, [], ["one", "two"]).missing == unreachable
+    assert len(installer.commands) == 2   # the environment, both packages together
+    installer.lacks = {}
+    assert build_environment(build, [], ["one", "two"]).missing == {}
 
 
 def test_only_what_is_missing_is_added(build, installer):
@@ -140,7 +165,7 @@ def test_a_broken_environment_is_made_again(build, installer, damage):
     if damage == "python":
         python.unlink()
     elif damage == "stamp":
-        (python.parents[1] / environment.STAMP).write_text("{")
+        (python.parents[1] / stamp.STAMP).write_text("{")
     else:
         Path(build.base_executable).write_text("another interpreter in its place\n")
     installer.commands.clear()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -59,7 +60,8 @@ def test_program_runs_as_it_is_and_its_waits_are_told(folder, label):
     assert "Measuring took" in done.stderr
     assert "3 threads" in done.stderr
     if "no GIL" not in done.stderr:
-        assert "spin (" in done.stderr
+        assert "Thread-1 (spin)" in done.stderr
+        assert re.search(r"Thread-\d \(spin\) +\d+ +the GIL +spin.py:\d+ spin", done.stderr)
         assert "It changed hands" in done.stderr
 
 
@@ -129,16 +131,15 @@ def made_up(*, ended=0, wall=1.0, cpu=1.9, **changes):
     return Recording(ended=ended, wall=wall, cpu=cpu, processes=(make_process(**changes),))
 
 
-def quiet(waits=0, **changes):
-    threads = tuple(make_thread(number, [], main=number == 0, acquired=waits, run_queue=0.001, **changes)
-                    for number in range(3))
-    return {"free_threaded": True, "threads": threads}
+def quiet(*, gil=False, **changes):
+    threads = tuple(make_thread(number, [], main=number == 0, run_queue=0.001, **changes) for number in range(3))
+    return {"free_threaded": True, "gil_used": gil, "threads": threads}
 
 
 @pytest.mark.parametrize(("free", "found"), [
     (made_up(**quiet()), 1.9),
     (made_up(cpu=1.1, **quiet()), "its threads hardly ran at the same time (1.1 cores on average)"),
-    (made_up(**quiet(waits=3)), "the GIL was on in the run without it: an extension module has turned it on"),
+    (made_up(**quiet(gil=True)), "the GIL was on in the run without it: an extension module has turned it on"),
     (made_up(ended=1, **quiet()), "the program did not end well each time"),
     (made_up(**quiet(cpu=None)), "its CPU time is not known"),
 ])
@@ -148,7 +149,7 @@ def test_inflation_is_a_number_or_a_reason(free, found):
 
 def test_busy_machine_refuses_inflation():
     threads = tuple(make_thread(number, [], acquired=0, run_queue=0.2) for number in range(2))
-    busy = made_up(free_threaded=True, threads=threads)
+    busy = made_up(free_threaded=True, gil_used=False, threads=threads)
     assert "waited for a core 29% of the time" in inflation(busy, made_up(**quiet()))
 
 
@@ -159,8 +160,26 @@ def test_report_reads_as_it_should():
     assert f"{text}\n" == golden.read_text()
 
 
+def test_report_fits_a_narrow_terminal_in_one_table_each():
+    threads = (make_thread(number, [], main=number == 0, called=f"ThreadPoolExecutor-0_1{number}")
+               for number in range(3))
+    recording = made_up(threads=tuple(threads))
+    text = render(document(recording, summarize(recording.processes), None, places=5), width=80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.count("ThreadPoo...utor-0_12") == 2      # a row in each table
+    assert " 500 ms  ThreadPoo...utor-0_12      5  the GIL  program.py:5 spin" in text
+
+
+def test_places_beyond_those_asked_for_are_counted():
+    recording = made_up()
+    text = render(document(recording, summarize(recording.processes), None, places=1))
+    assert "2 more waited less; --places shows more of them" in text
+
+
 def test_report_without_a_gil_says_so():
     recording = made_up(**quiet())
     text = render(document(recording, summarize(recording.processes), 1.5, places=5), ascii_only=True)
     assert "For the GIL: none, it is off." in text
+    headings = text.partition("Where each")[2].splitlines()[1].split()
+    assert headings == ["thread", "there", "CPU", "no", "core", "locks", "idle"]
     assert "CPU inflation: 1.50 times the CPU time" in text

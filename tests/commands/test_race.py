@@ -38,6 +38,7 @@ def executable(path, text):
     (["--json", "s.py"], ["--json"], ["s.py"]),                      # never overwrites the program
     (["--json", "out.json", "s.py"], ["--json=out.json"], ["s.py"]),
     (["--json=out", "s.py"], ["--json=out"], ["s.py"]),
+    (["--json", "-", "s.py"], ["--json=-"], ["s.py"]),               # refused, not taken for the program
     (["--confirm", "s.py"], ["--confirm"], ["s.py"]),
     (["--confirm", "3", "s.py"], ["--confirm=3"], ["s.py"]),
     (["--include", "a*", "--include", "b*", "-m", "p"], ["--include", "a*", "--include", "b*"], ["-m", "p"]),
@@ -70,7 +71,7 @@ def test_what_needs_argparse_goes_there(words):
 def test_options_have_their_values():
     args = cli.make_parser(("race",)).parse_args(
         ["race", "--confirm", "--json", "--include", "a", "--include", "b", "--confirm-timeout", "2m", "s.py"])
-    assert (args.confirm, args.json, args.include, args.confirm_timeout) == (5, "-", ["a", "b"], 120)
+    assert (args.confirm, args.json, args.include, args.confirm_timeout) == (5, "/dev/stderr", ["a", "b"], 120)
     assert args.program == ["s.py"]
 
 

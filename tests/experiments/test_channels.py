@@ -23,7 +23,7 @@ from gilscope.toolkit.measure.frame import StoppedError
 from gilscope.toolkit.measure.probe import Abilities
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document, Lines
-from gilscope.toolkit.report.figure import BarFigure, LineFigure
+from gilscope.toolkit.report.figure import CategoryFigure, LineFigure
 from gilscope.toolkit.report.terminal import render
 from tests.fakes import RunMaker, make_build
 
@@ -368,12 +368,13 @@ def test_control_has_rows_of_its_own():
     assert [row[2] for row in shown(Channels().sections(results)[0])] == ["threads", "threads, GIL on"]
 
 
-def test_one_size_is_drawn_as_bars_and_several_as_lines():
+def test_one_size_is_drawn_as_dots_and_several_as_lines():
     one = made_up((FAN_IN, 8, SIMPLE, 1e-6), (FAN_IN, 8, CROSSING, None))
-    (bars,) = Channels().figures(one)
-    assert isinstance(bars, BarFigure)
-    assert bars.panels[0].categories == ("threads: SimpleQueue", "subinterpreters: interpreters.Queue")
-    assert [str(value) == "nan" for value in bars.panels[0].series[0].y] == [False, True]
+    (dots,) = Channels().figures(one)
+    assert isinstance(dots, CategoryFigure)
+    assert dots.panels[0].categories == ("SimpleQueue", "interpreters.Queue")
+    assert [(each.name, each.x, str(each.y[0]) == "nan") for each in dots.panels[0].series] == [
+        ("threads", (0.0,), False), ("subinterpreters", (1.0,), True)]
     several = made_up((FAN_IN, 8, SIMPLE, 1e-6), (FAN_IN, 1024, SIMPLE, 2e-6))
     (lines,) = Channels().figures(several)
     assert isinstance(lines, LineFigure)

@@ -198,7 +198,7 @@ def test_figures_show_what_is_there_and_what_is_not():
 def test_figures_name_the_cells_whose_mean_says_little():
     assert "see the table" not in Convoy().figures(convoy_run())[0].note
     note = Convoy().figures(convoy_run(bimodal=True))[0].note
-    assert note.endswith("Means of a fast and a slow time, see the table: 3.14 (threads, GIL, 1).")
+    assert note.endswith("so that the mean says little (see the table): 3.14 (threads, GIL, 1).")
 
 
 def test_interval_figure_has_a_panel_per_build_and_2021_beside_the_gil():

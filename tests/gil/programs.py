@@ -255,3 +255,51 @@ if not child:
 else:
     os.waitpid(child, 0)
 """
+
+NAMED = """
+# Threads of all kinds, each of which has its name in `threading` when it is started.
+import _thread, concurrent.futures, threading
+
+class Own(threading.Thread):
+    def run(self):
+        met.wait()
+
+def meet():
+    met.wait()
+
+met = threading.Barrier(5)
+started = [threading.Thread(target=meet, name="Z\u00e4hler, dessen Name lang ist, 1"), Own(), Own(name="x" * 300)]
+for thread in started:
+    thread.start()
+ended = threading.Event()
+_thread.start_new_thread(lambda: (met.wait(), ended.set()), ())
+with concurrent.futures.ThreadPoolExecutor(1, "pool of one") as pool:
+    pool.submit(meet).result()
+for thread in started:
+    thread.join()
+ended.wait()
+print(started[1].name)
+"""
+
+IMPORTING = """
+# Two threads that import extension modules of the standard library, one after the other.
+import importlib.util, sys, threading
+
+def is_extension(name):
+    spec = importlib.util.find_spec(name)
+    return spec is not None and str(spec.origin).endswith(".so")
+
+names = ["_decimal", "_elementtree", "_zoneinfo", "_queue", "_bisect", "_heapq", "_csv", "_json", "_pickle"]
+for name in [name for name in names if name not in sys.modules and is_extension(name)][:2]:
+    thread = threading.Thread(target=importlib.import_module, args=(name,))
+    thread.start()
+    thread.join()
+"""
+
+STARTS = """
+# The main thread waits for the start of each of many threads.
+import threading
+
+for _ in range(200):
+    threading.Thread(target=int).start()
+"""

@@ -102,7 +102,8 @@ def test_one_thread_at_a_time_holds_the_gil(label, record):
 @pytest.mark.parametrize("label", BUILDS)
 def test_spans_of_a_thread_do_not_cross_and_sum_up_to_its_totals(label, record):
     process = record(label, programs.SPIN, "2").process
-    checked(trace([process]))
+    events = [event for event in checked(trace([process])) if event["ph"] == "X"]
+    assert ("holds the GIL" in {event["name"] for event in events}) is (label in WITH_GIL)
     for thread in process.threads:
         assert len(thread.spans) + thread.spans_lost == sum(total.count for total in thread.totals.values())
         for kind in Kind if not thread.spans_lost else ():   # 3.15t: the two may yield ten thousands of times
@@ -153,6 +154,39 @@ def test_names_that_are_not_ascii_are_read(label, record):
         pytest.skip("frames of this version are not read")
     functions = {site.function: site.file for site in process.sites if site}
     assert functions["frager\u00e9_\u4f60"].endswith("/caf\u00e9/progr\u00e4mm_\U0001f40d.py")
+
+
+@pytest.mark.parametrize("label", FREE)
+def test_waiting_for_a_threads_start_is_idle_also_where_it_only_spins(label, record):
+    process = record(label, programs.STARTS).process
+    waits = [site for site in process.sites if site and site.function == "Condition.wait"]
+    assert waits or not process.sites_known
+    assert all(site.idle for site in waits)
+    spans = [span for thread in process.threads for span in thread.spans if span.site]
+    assert {span.kind for span in spans if process.sites[span.site] in waits} <= {Kind.IDLE}
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_threads_have_the_names_that_threading_knows(label, record):
+    recorded = record(label, programs.NAMED)
+    if not recorded.process.sites_known:
+        pytest.skip("this version's frames cannot be read")
+    called = sorted(thread.called for thread in recorded.process.threads)
+    assert called == sorted(["", "", "Z\u00e4hler, dessen Name lang ist, 1", recorded.out.strip(), "x" * 127,
+                             "pool of one_0"])   # the main one has none, nor has what was not started by threading
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_place_is_of_the_thread_that_waited_there(label, record):
+    process = record(label, programs.SPIN, "2").process
+    if not process.sites_known:
+        pytest.skip("this version's frames cannot be read")
+    for thread in process.threads:
+        there = [site for site in process.sites if site and site.thread == thread.number]
+        waited = [span for span in thread.spans if span.kind is Kind.WAIT]
+        assert not process.sites_lost
+        assert sum(site.waited.count for site in there) == sum(1 for span in waited if span.site)
+        assert all(process.sites[span.site] in there for span in thread.spans if span.site)
 
 
 @pytest.mark.parametrize("label", BUILDS)
@@ -214,7 +248,19 @@ def test_free_threaded_build_with_its_gil_on_waits_for_it(label, record):
     assert process.free_threaded
     waited = [each.totals[Kind.WAIT].seconds for each in process.threads if each.entry == "spin"]
     assert min(waited) > 0.02
-    assert all(not each.totals[Kind.WAIT].count for each in record_off(label, record).threads)
+    assert process.gil_used
+    off = record_off(label, record)
+    assert not off.gil_used
+    assert all(not each.totals[Kind.WAIT].count for each in off.threads)
+
+
+@pytest.mark.parametrize("label", FREE)
+def test_imports_of_extension_modules_turn_no_gil_on(label, record):
+    process = record(label, programs.IMPORTING).process
+    importing = [thread for thread in process.threads if not thread.main]
+    assert all(thread.acquired for thread in importing)     # each has one for a moment
+    assert not process.gil_used
+    assert "holds the GIL" not in {event["name"] for event in trace([process])["traceEvents"]}
 
 
 def record_off(label, record):
@@ -226,6 +272,7 @@ def test_killed_process_leaves_what_it_has(label, record):
     recorded = record(label, programs.KILLED, ended=-9)
     process, (turns_took,) = recorded.process, recorded.numbers
     assert not process.ended
+    assert process.gil_used is not process.free_threaded
     spinning = [each for each in process.threads if not each.main]
     assert len(spinning) == 2
     if not process.free_threaded:

@@ -99,8 +99,20 @@ def test_places_of_objects_of_unknown_type_and_the_longest_wait_of_several():
 
 def test_names_are_pythons_own_or_what_the_thread_runs():
     threads = (make_thread(0, [], main=True), make_thread(1, []), make_thread(2, [], name="Thread-2 (feed)"),
-               make_thread(3, [], entry=""))
-    assert thread_names(make_process(threads=threads)) == ["main", "thread 1: spin", "Thread-2 (feed)", "thread 3"]
+               make_thread(3, [], entry=""), make_thread(4, [], called="worker-in-a-pool_4"),
+               make_thread(5, [], called="worker-in-a-pool_5", name="worker-in-a-po\N{REPLACEMENT CHARACTER}"),
+               make_thread(6, [], called="Thread-6", name="renamed"))
+    assert thread_names(make_process(threads=threads)) == [
+        "main", "thread 1: spin", "Thread-2 (feed)", "thread 3", "worker-in-a-pool_4", "worker-in-a-pool_5", "renamed"]
+
+
+def test_each_thread_has_its_own_places_and_all_together_are_added_up():
+    summary = summarize([make_process()])
+    assert [(place.thread, place.seconds) for place in summary.places][:1] == [(None, 1.0)]
+    assert [(place.thread, place.line, place.seconds) for place in summary.thread_places] == [
+        ("main", 9, 0.9), ("thread 1: spin", 5, 0.5), ("thread 2: spin", 5, 0.5), ("main", 7, 0.05)]
+    several = summarize([make_process(), make_process(pid=7)]).thread_places
+    assert [place.thread for place in several][:2] == ["100 main", "7 main"]
 
 
 def test_trace_has_every_span_under_its_threads_name():
@@ -108,13 +120,34 @@ def test_trace_has_every_span_under_its_threads_name():
     names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     assert names == {100: "main", 101: "thread 1: spin", 102: "thread 2: spin"}
     spans = [event for event in events if event["ph"] == "X"]
-    assert len(spans) == 22
+    assert len(spans) == 23
+    between = spans[-1]   # of main, the rest of its second
+    assert (between["name"], between["tid"], between["ts"], between["dur"]) == (
+        "without the GIL: C code or a system call", 100, 950000.0, 50000.0)
     first = next(event for event in spans if event["name"] == "waits for the GIL")
     assert first == {
         "name": "waits for the GIL", "cat": "wait", "ph": "X", "pid": 100, "tid": 102, "ts": 0.0, "dur": 100000.0,
         "args": {"at": "/home/me/program.py:5 in spin", "attempts": 2, "requests": 1, "holder": 101}}
     parked = next(event for event in spans if event["name"] == "parked")
     assert parked["args"] == {"at": "/home/me/program.py:7 in add", "on": "list"}
+
+
+def test_trace_without_a_gil_draws_none_and_what_runs():
+    importing = [Span(Kind.HOLD, 0.1, 0.2, 0, 0, 0, None, 0), Span(Kind.PARK, 0.5, 0.6, 0, 0, 0, None, 0)]
+    threads = (make_thread(0, importing, main=True, acquired=9), make_thread(1, [], acquired=0))
+    process = make_process(threads=threads, free_threaded=True, gil_used=False)
+    spans = [event for event in checked(trace([process])) if event["ph"] == "X"]
+    runs = "runs, or is in a system call"
+    assert [(event["tid"], event["name"], event["ts"] / 1e6, event["dur"] / 1e6) for event in spans] == [
+        (101, runs, 0.0, 1.0), (100, runs, 0.0, 0.5), (100, "parked", 0.5, pytest.approx(0.1)),
+        (100, runs, 0.6, pytest.approx(0.4))]
+
+
+def test_trace_says_nothing_of_a_time_whose_spans_are_lost():
+    kept = [Span(Kind.WAIT, 0.5, 0.75, 0, 1, 0, None, 0)]
+    process = make_process(threads=(make_thread(1, kept, spans_lost=9),), all_holds=False)
+    spans = [event for event in checked(trace([process])) if event["ph"] == "X"]
+    assert [(event["name"], event["ts"]) for event in spans] == [("waits for the GIL", 5e5), ("does not wait", 7.5e5)]
 
 
 def test_trace_of_several_processes_has_one_clock(tmp_path):
@@ -142,13 +175,13 @@ def test_trace_names_processes_and_other_gils_and_nobody_as_holder_of_what_a_thr
     events = checked(trace([process]))
     assert next(event["args"]["name"] for event in events if event["name"] == "process_name") == (
         "Python 3.14.0t: python program.py")
-    assert [event["args"] for event in events if event["ph"] == "X"] == [
+    assert [event["args"] for event in events if event.get("cat") == "wait"] == [
         {"attempts": 1, "requests": 0}, {"attempts": 1, "requests": 0, "gil": 1}]
 
 
 @pytest.mark.parametrize(("content", "words"), [
     (b"something else" * 300000, "was not written by"), (b"gilscope", "was not written by"),
-    (b"gilscope" + (99).to_bytes(4, "little") + bytes(3_000_000), "format 99"),
+    (b"gilscope" + (99).to_bytes(4, "little") + bytes(5_000_000), "format 99"),
 ])
 def test_foreign_files_are_refused(tmp_path, content, words):
     path = tmp_path / "1-2.gil"

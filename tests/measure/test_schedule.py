@@ -7,6 +7,9 @@ from pathlib import Path
 import pyperf
 import pytest
 
+from gilscope.toolkit.measure import schedule
+from gilscope.toolkit.measure.inherited import Inherited
+from gilscope.toolkit.measure.lifeline import OPEN_FILES
 from gilscope.toolkit.measure.process import Answer
 from gilscope.toolkit.measure.schedule import FUTILE_RETAKES, Arms, Scheduler, Settings
 from gilscope.toolkit.model import Cell, Phase, Run
@@ -97,6 +100,15 @@ class Silent:
 @pytest.fixture
 def laboratory():
     return Laboratory()
+
+
+USUAL = Inherited(nice=0, policy="", cpus=(0,), online=1, files=OPEN_FILES, limits={}, cpu_seconds=None)
+
+
+@pytest.fixture(autouse=True)
+def usual(monkeypatch):
+    """Let the machine of these tests, which may be part of another one, be as any."""
+    monkeypatch.setattr(schedule, "inherited", lambda: USUAL)
 
 
 @pytest.fixture
@@ -202,6 +214,14 @@ def test_note_of_a_process_is_kept_once(bench, laboratory):
     laboratory.answers[CELLS[0], None] = {"note": "did not end"}
     done = bench().go()
     assert [note.text for note in done.notes] == ["3.14, serial: a measured process did not end"]
+
+
+def test_how_gilscope_was_started_is_kept_with_the_run_and_said_once(bench, monkeypatch):
+    monkeypatch.setattr(schedule, "inherited", lambda: dataclasses.replace(USUAL, nice=5))
+    bench(rounds=1).go()
+    done = bench(rounds=2).go()   # goes on
+    assert [note.text for note in done.notes] == ["gilscope was started with nice 5; so were the measured processes"]
+    assert load_run(bench.path).notes == done.notes
 
 
 def busy(others):

@@ -1,6 +1,6 @@
 """Colours that a colour-blind reader tells apart, and forms for grey print."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -18,7 +18,8 @@ VISIONS = {
 # The edge of what one notices is 2.3 (Mahy 1994).  Closest come the green and the grey of history, 15.7 to a
 # deuteranope, who has the hollow markers to go by.
 DIFFERENT = 15
-PAIRS = list(combinations((*palette.COLOURS, palette.HISTORY, "#FFFFFF"), 2))
+OF_MODELS = list(dict.fromkeys(look.colour for look in palette.MODELS.values()))
+PAIRS = [*combinations((*OF_MODELS, palette.HISTORY, "#FFFFFF"), 2), *combinations((*palette.SHADES, "#FFFFFF"), 2)]
 
 
 def seen(colour, vision):
@@ -48,25 +49,50 @@ def test_distances_are_those_of_the_literature():
     assert seen("#FF0000", "normal") == pytest.approx((53.24, 80.09, 67.20), abs=0.1)
 
 
-@pytest.mark.parametrize("colour", [*palette.COLOURS[:4], palette.HISTORY, palette.TEXT, palette.FAINT])
+@pytest.mark.parametrize("colour", [
+    *(palette.MODELS[model].colour for model in ("threads", "free-threaded", "subinterpreters", "processes")),
+    *palette.SHADES, palette.HISTORY, palette.TEXT, palette.FAINT])
 def test_lines_and_texts_stand_out_from_white(colour):
-    # WCAG 2.2, 1.4.11: 3 to 1 for what is drawn; the first four are what most figures need.
-    wanted = 4.5 if colour in {palette.TEXT, palette.FAINT} else 2.9   # 4.5 for text; purple just misses 3
+    # WCAG 2.2, 1.4.11: 3 to 1 for what is drawn; these are what most figures need.
+    wanted = 4.5 if colour in {palette.TEXT, palette.FAINT} else 3.0   # 4.5 for text
     assert 1.05 / (palette.luminance(colour) + 0.05) >= wanted
 
 
-def test_looks_differ_in_form_as_well():
-    found = [palette.nth_look(i) for i in range(7)]
-    for form in ("colour", "marker", "hatch"):
-        assert len({getattr(look, form) for look in found}) == 7
-    assert len({(look.marker, str(look.dash)) for look in found}) == 7
-    assert len({(look.colour, look.marker) for look in map(palette.nth_look, range(56))}) == 56
+def test_each_model_has_a_mark_of_its_own_and_lines_and_bars_that_grey_print_keeps_apart():
+    found = list(palette.MODELS.values())
+    assert len({look.marker for look in found}) == len(found)
+    assert len({look.hatch for look in found}) == len(found)
+    assert len({(look.marker, str(look.dash)) for look in found}) == len(found)
+
+
+def test_a_model_looks_the_same_whatever_stands_beside_it():
+    alone = palette.looks([Series("x", (), (), model="processes")])["x"]
+    beside = palette.looks([Series(model, (), (), model=model) for model in ("asyncio", "processes-spawn", "threads")])
+    assert beside["processes-spawn"] == alone == palette.MODELS["processes"]
+    assert list(beside) == ["threads", "processes-spawn", "asyncio"], "the order of the table, not that of the plan"
+
+
+def test_series_of_one_model_keep_its_colour_and_mark_and_differ_in_form():
+    found = [palette.model_look("threads", nth) for nth in range(6)]
+    assert {(look.colour, look.marker) for look in found} == {(palette.MODELS["threads"].colour, "o")}
+    for form in ("fill", "dash", "hatch"):
+        assert len({str(getattr(look, form)) for look in found}) == 6
+
+
+def test_what_is_no_model_has_no_models_colour():
+    found = [palette.nth_look(i) for i in range(24)]
+    assert not {look.colour for look in found} & {*OF_MODELS}
+    assert len({(look.colour, look.marker) for look in found}) == 24
+    # As grey print shows them: each darker than the next, by what one sees at a glance.
+    dark = [seen(colour, "normal")[0] for colour in palette.SHADES]
+    assert all(after - before > 15 for before, after in pairwise(dark))
 
 
 def test_names_keep_their_looks_and_history_takes_no_colour():
     series = [Series(name, (), (), style=style) for name, style in
               (("then", "history"), ("a", "measured"), ("b", "measured"), ("earlier", "history"), ("a", "measured"))]
     found = palette.looks(series)
-    assert [found[name].colour for name in ("a", "b")] == list(palette.COLOURS[:2])
+    assert [found[name].colour for name in ("a", "b")] == list(palette.SHADES[:2])
     assert [found[name].hollow for name in ("then", "earlier", "a")] == [True, True, False]
     assert found["then"].marker != found["earlier"].marker
+    assert list(found) == ["a", "b", "then", "earlier"]

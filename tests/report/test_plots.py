@@ -3,6 +3,7 @@
 Golden files hold an SVG's texts and how many things of each kind it has, not its bytes: these differ by version.
 """
 
+import importlib.util
 import math
 import os
 import re
@@ -17,12 +18,22 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.report import plots
-from gilscope.toolkit.report.figure import Axis, BarPanel, HeatPanel, HistogramPanel, Lane, Rule, Series, TimelinePanel
+from gilscope.toolkit.report.figure import (
+    Axis,
+    CategoryPanel,
+    HeatPanel,
+    HistogramPanel,
+    Lane,
+    Rule,
+    Series,
+    TimelinePanel,
+)
 from gilscope.toolkit.report.plots import palette
+from gilscope.toolkit.report.plots.legend import entries
 from tests.report.figures import FIGURES
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-NEEDS = pytest.mark.skipif(plots.unavailable() is not None, reason=str(plots.unavailable()))
+NEEDS = pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="needs matplotlib")
 EVERY = pytest.mark.parametrize("name", FIGURES)
 TEXT = "{http://www.w3.org/2000/svg}text"
 
@@ -173,8 +184,8 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path):
 def test_a_value_that_is_missing_is_marked_and_explained(drawn, sheets):
     crosses = [line for line in sheets("lines")[0].axes[0].get_lines() if line.get_marker() == "x"]
     assert [list(line.get_xdata()) for line in crosses] == [[4.0]]   # the control's NaN at 4 threads
-    assert "no value" in svg_texts(drawn("lines")[0])
-    assert "no value" not in svg_texts(drawn("log_lines")[0])
+    assert "no number: the table says why" in svg_texts(drawn("lines")[0])
+    assert "no number: the table says why" not in svg_texts(drawn("log_lines")[0])
 
 
 @NEEDS
@@ -218,10 +229,10 @@ def test_marks_of_a_scale_of_colours_lie_apart():
 @NEEDS
 def test_a_bar_of_no_height_is_seen():
     figure = FIGURES["bars"]()
-    panel = BarPanel("", ("none", "all"), (Series("3.14", (0.0, 1.0), (0.0, 100.0)),))
+    panel = CategoryPanel("", ("none", "all"), (Series("3.14", (0.0, 1.0), (0.0, 100.0)),))
     sheet, _ = boxes_of(replace(figure, panels=(panel,)))
     assert [list(line.get_ydata()) for line in sheet.axes[0].get_lines()
-            if line.get_color() == palette.COLOURS[0]] == [[0.0, 0.0]]
+            if line.get_color() == palette.nth_look(0).colour] == [[0.0, 0.0]]
 
 
 @NEEDS
@@ -231,13 +242,14 @@ def test_what_was_published_looks_different(sheets):
     history, now = lines["Beazley 2009, Python 2.6"], lines["3.14 threads"]
     assert (history.get_color(), history.get_markerfacecolor()) == (palette.HISTORY, "white")
     assert (now.get_linestyle(), history.get_linestyle()) == ("-", "--")
-    assert now.get_markerfacecolor() == now.get_color() == palette.COLOURS[0]
+    assert now.get_markerfacecolor() == now.get_color() == palette.MODELS["threads"].colour
 
 
 @NEEDS
 def test_a_series_looks_the_same_in_every_panel(sheets):
+    fourth = palette.nth_look(3)
     for axes in sheets("log_lines")[0].axes:
-        assert [line.get_color() for line in axes.get_lines() if line.get_marker() == "D"] == [palette.COLOURS[3]]
+        assert [line.get_color() for line in axes.get_lines() if line.get_marker() == fourth.marker] == [fourth.colour]
 
 
 @NEEDS
@@ -248,6 +260,70 @@ def test_what_lies_beyond_the_ends_asked_for_is_shown_all_the_same():
         axes = plots.compose(replace(figure, y=replace(figure.y, lo=1.0, hi=2.0))).axes[0]
     assert axes.get_ylim()[0] <= 0.652
     assert axes.get_ylim()[1] >= 4.55
+
+
+@NEEDS
+@EVERY
+def test_legend_is_what_occurs_by_the_rule(sheets, name):
+    wanted = [entry.name for entry in entries(FIGURES[name]())]
+    legends = sheets(name)[0].figure.legends
+    found = [" ".join(text.get_text().split()) for legend in legends for text in legend.get_texts()]
+    assert sorted(found) == sorted(wanted)
+
+
+@NEEDS
+@EVERY
+def test_no_bar_stands_on_a_logarithmic_axis(sheets, name):
+    from matplotlib.patches import StepPatch
+    for axes in sheets(name)[0].axes:
+        bars = [patch for patch in axes.patches if isinstance(patch, StepPatch) or type(patch).__name__ == "Rectangle"]
+        assert axes.get_yscale() != "log" or not bars
+
+
+@NEEDS
+def test_dots_have_the_marks_and_whiskers_of_their_series(sheets):
+    axes = sheets("log_bars")[0].axes[0]
+    dots = [line for line in axes.get_lines() if line.get_linestyle() == "None" and len(line.get_xdata()) == 1]
+    assert len(dots) == 7 * 3
+    assert {line.get_marker() for line in dots} == {palette.nth_look(nth).marker for nth in range(7)}
+    assert len({round(float(line.get_xdata()[0]), 6) for line in dots}) == 7 * 3, "side by side"
+
+
+@NEEDS
+def test_values_of_a_category_stand_together_whichever_series_have_one(sheets):
+    figure = FIGURES["bars"]()
+    (panel,) = figure.panels
+    series = (Series("a", (0.0,), (1.0,)), Series("b", (1.0,), (1.0,)), Series("c", (0.0, 1.0), (2.0, 2.0)))
+    sheet, _ = boxes_of(replace(figure, panels=(replace(panel, series=series, rules=()),)))
+    middles = [bar.get_x() + bar.get_width() / 2 for bar in sheet.axes[0].patches]
+    assert [round(sum(middles[nth : nth + 2]) / 2, 6) for nth in (0, 2)] == [0.0, 1.0]
+
+
+@NEEDS
+def test_titles_below_panels_stand_side_by_side_however_long_the_names_above_are():
+    figure = FIGURES["log_bars"]()
+    names = ("a name that takes several lines", "b", "c")
+    sheet, _ = boxes_of(replace(figure, panels=(figure.panels[0], replace(figure.panels[1], categories=names))))
+    tops = [axes.xaxis.label.get_window_extent(sheet.renderer()).y1 for axes in sheet.axes]
+    assert tops[0] == pytest.approx(tops[1], abs=1)
+
+
+@NEEDS
+def test_lanes_are_called_threads_and_a_strip_below_counts_them(drawn, sheets):
+    from matplotlib.patches import StepPatch
+    said = svg_texts(drawn("timelines")[0])
+    assert said.count("threads, not cores") == 2   # the third panel has none
+    for axes in sheets("timelines")[0].axes[:2]:
+        (strip,) = [patch for patch in axes.patches if isinstance(patch, StepPatch)]
+        assert strip.get_data().baseline > len(axes.get_yticks()) - 1, "below the last lane"
+
+
+@NEEDS
+def test_strip_counts_the_threads_that_are_in_the_state_at_once():
+    from gilscope.toolkit.report.plots.timelines import at_once
+    lanes = (Lane("a", ((0.0, 2.0, "runs"), (2.0, 3.0, "waits"), (5.0, 6.0, "runs"))), Lane("b", ((1.0, 3.0, "runs"),)))
+    assert at_once(TimelinePanel("", lanes), "runs") == ([0.0, 1.0, 2.0, 3.0, 5.0, 6.0], [1, 2, 1, 0, 1])
+    assert at_once(TimelinePanel("", lanes), "sleeps") == ([0.0], [])
 
 
 @NEEDS
@@ -293,20 +369,18 @@ def test_pyplot_is_never_loaded_and_matplotlib_only_to_draw(tmp_path):
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=600, cwd=Path(__file__).parents[2])
 
 
-def test_without_matplotlib_it_is_said_how_to_get_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert "pip install 'gilscope[experiments]'" in plots.unavailable()
-
 
 @pytest.mark.parametrize("make", [
     lambda: Series("a", (1.0,), (1.0, 2.0)),
     lambda: Series("a", (1.0, 2.0), (1.0, 2.0), (1.0,), (1.0,)),
     lambda: Series("a", (1.0,), (1.0,), (1.0,)),
-    lambda: BarPanel("", ("one",), (Series("a", (1.0,), (1.0,)),)),
+    lambda: CategoryPanel("", ("one",), (Series("a", (1.0,), (1.0,)),)),
     lambda: HistogramPanel("", (1.0, 2.0), (1.0, 2.0)),
     lambda: HeatPanel("", ((1.0, 2.0),), (("1",),)),
     lambda: replace(FIGURES["heats"](), rows=("one",)),
+    lambda: replace(FIGURES["bars"](), y=Axis("time (s)", lo=1.0)),
+    lambda: replace(FIGURES["histograms"](), y=Axis("requests (number)", log=True)),
+    lambda: replace(FIGURES["timelines"](), counted="sleeps"),
     lambda: replace(FIGURES["timelines"](), panels=(TimelinePanel("", (Lane("a", ((0.0, 1.0, "sleeps"),)),)),)),
 ])
 def test_parts_that_do_not_fit_together_are_refused_where_they_are_made(make):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import os
 import re
 import shutil
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import gilscope
 from gilscope.toolkit.builds.places import cache_dir, locked, uv_command
+from gilscope.toolkit.builds.stamp import Stamp, identity, read_stamp, write_stamp
 from gilscope.toolkit.errors import BuildError
 
 if TYPE_CHECKING:
@@ -29,18 +29,22 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Build
 
-STAMP = "gilscope-environment.json"
 PACKAGE = Path(gilscope.__path__[0]).resolve()   # where we are: a checkout's folder of that name, or the installed one
 _FOLDERS = tuple((PACKAGE / name).resolve() for name in ("toolkit", "workloads", "runners"))   # links, in a checkout
 # pyperf asks for psutil, which has no wheels for several builds; pyperf does without it.
 WITHOUT_DEPENDENCIES = {"pyperf"}
 # Compiling these takes minutes and depends on what the machine has: only their wheels count.
-WHEELS_ONLY = {"numpy", "gevent"}
+WHEELS_ONLY = {"numpy", "gevent", "matplotlib"}
 # A source distribution may be built as long as it compiles nothing.
 NO_COMPILERS = {"CC": "false", "CXX": "false", "CARGO": "false", "RUSTC": "false"}
 NO_WHEEL = "no wheel for this build"
+UNREACHABLE = "no package index can be reached"
 RETRY_SECONDS = 3600.0    # a package without a wheel may get one; asking at every start would cost seconds
 INSTALL_SECONDS = 300.0
+# What pip and uv say where they get no answer; pip ends it with the "no matching distribution" of a missing wheel.
+NO_NETWORK = (r"failed to establish a new connection|name resolution|name or service not known|dns error|"
+              r"network is unreachable|connection refused|connect error|cannot connect to proxy|connection timed out|"
+              r"connecttimeout|network connectivity is disabled|couldn't resolve host|error sending request")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,30 +55,29 @@ class Environment:
     missing: dict[str, str] = field(default_factory=dict)   # requirement -> why it is not there
 
 
-@dataclass(slots=True, kw_only=True)
-class Stamp:
-    """What an environment of ours is known to hold; its presence says that the environment is whole."""
-
-    base: str                       # identity of the interpreter it was made for
-    installed: list[str] = field(default_factory=list)           # requirement strings
-    failed: dict[str, tuple[float, str]] = field(default_factory=dict)  # requirement -> when, why
-
-
 def build_environment(
-    build: Build, packages: Sequence[str], optional: Sequence[str] = (), *,
+    build: Build, packages: Sequence[str], optional: Sequence[str] = (), *, purpose: str = "",
     on_progress: Callable[[str], None] | None = None,
 ) -> Environment:
     """Return a python of `build` that has `packages` and, where they can be had, the `optional` ones.
 
     A tox environment is returned as it is, with what it lacks as missing, required or not.
 
+    Args:
+        build: For which interpreter.
+        packages: Requirements that it must have.
+        optional: Requirements that it can do without; those not to be had are `missing` from what is returned.
+        purpose: Other than being measured, in a word: there is an environment of its own for each, so that what serves
+            one purpose changes nothing for another.
+        on_progress: Told each step that takes a while.
+
     Raises:
         BuildError: The environment cannot be made, or a package of `packages` not be installed.
     """
     wanted = list(dict.fromkeys([*packages, *optional]))
-    if build.source == "tox":
+    if build.source == "tox" and not purpose:
         return _as_it_is(build, wanted)
-    folder = _folder(build)
+    folder = _folder(build, purpose)
     say = on_progress or (lambda _: None)
     if found := _ready(folder, build, wanted):
         return _checked(found, build, packages)
@@ -149,9 +152,10 @@ def _checked(found: Environment, build: Build, packages: Sequence[str]) -> Envir
     return found
 
 
-def _folder(build: Build) -> Path:
+def _folder(build: Build, purpose: str) -> Path:
     digest = hashlib.sha256(build.base_executable.encode()).hexdigest()[:10]
-    return cache_dir() / "environments" / f"{build.version}{'t' if build.free_threaded else ''}-{digest}"
+    name = f"{build.version}{'t' if build.free_threaded else ''}-{digest}"
+    return cache_dir() / "environments" / (f"{name}-{purpose}" if purpose else name)
 
 
 def python_of(folder: Path) -> Path:
@@ -159,15 +163,9 @@ def python_of(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def identity(build: Build) -> str:
-    """Return what changes when the interpreter is replaced by another one."""
-    status = Path(build.base_executable).stat()
-    return f"{build.base_executable}|{status.st_mtime_ns}|{status.st_size}"
-
-
 def _ready(folder: Path, build: Build, wanted: Sequence[str]) -> Environment | None:
     """Return the environment when nothing has to be done for `wanted`, without starting a process."""
-    stamp = _read_stamp(folder, build)
+    stamp = read_stamp(folder, build, python_of(folder))
     if stamp is None:
         return None
     late = time.time() - RETRY_SECONDS
@@ -177,25 +175,8 @@ def _ready(folder: Path, build: Build, wanted: Sequence[str]) -> Environment | N
     return None
 
 
-def _read_stamp(folder: Path, build: Build) -> Stamp | None:
-    """Return the stamp of an environment that is whole and made for this very interpreter."""
-    try:
-        fields = json.loads((folder / STAMP).read_text())
-        stamp = Stamp(base=fields["base"], installed=list(fields["installed"]),
-                      failed={text: (float(when), str(why)) for text, (when, why) in fields["failed"].items()})
-        return stamp if stamp.base == identity(build) and os.access(python_of(folder), os.X_OK) else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
-
-
-def _write_stamp(folder: Path, stamp: Stamp) -> None:
-    fresh = folder / f"{STAMP}.new"
-    fresh.write_text(json.dumps({"base": stamp.base, "installed": stamp.installed, "failed": stamp.failed}, indent=1))
-    fresh.replace(folder / STAMP)
-
-
 def _install(folder: Path, build: Build, wanted: Sequence[str], say: Callable[[str], None]) -> Environment:
-    stamp = _read_stamp(folder, build)
+    stamp = read_stamp(folder, build, python_of(folder))
     if stamp is None:
         say(f"{build.label}: make an environment")
         shutil.rmtree(folder, ignore_errors=True)
@@ -207,8 +188,9 @@ def _install(folder: Path, build: Build, wanted: Sequence[str], say: Callable[[s
     failed = _install_all(folder, todo)
     now = time.time()
     stamp.installed += [text for text in todo if text not in failed]
-    stamp.failed = {text: (now, why) for text, why in failed.items()}
-    _write_stamp(folder, stamp)
+    # A network that comes back does so at any time; asking for a wheel that is not there can wait.
+    stamp.failed = {text: (now, why) for text, why in failed.items() if why != UNREACHABLE}
+    write_stamp(folder, stamp)
     return Environment(python=python_of(folder), missing=failed)
 
 
@@ -235,7 +217,9 @@ def _install_all(folder: Path, todo: Sequence[str]) -> dict[str, str]:
     alone = [text for text in todo if _name(text) in WITHOUT_DEPENDENCIES]
     together = [text for text in todo if text not in alone]
     failed = {}
-    if together and _install_wheels(folder, together):
+    if together and (reason := _install_wheels(folder, together)):
+        if shortened(reason) == UNREACHABLE:   # asking for each would take as long again, each
+            return dict.fromkeys(todo, UNREACHABLE)
         alone += together
     for text in alone:
         if reason := _install_one(folder, text):
@@ -289,6 +273,8 @@ def run_installer(command: Sequence[str | Path], extra: dict[str, str] | None = 
 
 def shortened(reason: str) -> str:
     """Return an installer's complaint in one line of at most 300 characters."""
+    if re.search(NO_NETWORK, reason, re.IGNORECASE):
+        return UNREACHABLE
     if re.search(r"no matching distribution|no wheels|has no usable wheels|no pre-built wheels", reason, re.IGNORECASE):
         return NO_WHEEL
     lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", reason).splitlines() if line.strip()]

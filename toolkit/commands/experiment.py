@@ -96,7 +96,8 @@ def _add_run(parser: Any) -> None:
 
 
 def _add_output(parser: Any) -> None:
-    parser.add_argument("--no-figures", action="store_true", help="Print the tables, draw nothing.")
+    parser.add_argument("--no-figures", action="store_true", help="Print the tables, draw nothing. What draws figures "
+                        "is installed into gilscope's cache the first time: for machines without a network.")
     parser.add_argument("--markdown", action="store_true", help="Print the tables as Markdown, for pasting.")
 
 

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.find import default_pair, find_builds, select_builds
 from gilscope.toolkit.builds.pairing import compare_builds
+from gilscope.toolkit.commands.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.errors import BadFileError, BuildError, LabelTakenError, ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.base import Effort
-from gilscope.toolkit.experiments.report import beside, document, draw, experiment_of
+from gilscope.toolkit.experiments.report import beside, document, experiment_of
 from gilscope.toolkit.experiments.running import Asked, Prepared, begin, measure, plan, prepare
 from gilscope.toolkit.model import Build
-from gilscope.toolkit.report import RENDERERS, plots
+from gilscope.toolkit.report import RENDERERS
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.store import RESULTS, Store, default_label, label_path, load_run, read_json
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.report.document import Picture
 
 ALL = "all"
 REQUEST = "experiments.json"  # in results/LABEL: what was asked for together
@@ -165,6 +165,7 @@ def _go_through(request: Request, prepared: Prepared, target: Path, folder: Path
     """Run what is not finished, one after the other, each with its report; one that cannot be run costs only itself."""
     mismatches = tuple(note for build in request.builds[1:] for note in compare_builds(request.builds[0], build))
     prepared = dataclasses.replace(prepared, notes=(*mismatches, *prepared.notes))
+    python = _python_that_draws(args, target.name)   # before a measurement takes the machine
     failed = False
     try:
         for number, asked in enumerate(request.asked, 1):
@@ -178,7 +179,7 @@ def _go_through(request: Request, prepared: Prepared, target: Path, folder: Path
                 failed = True
                 continue
             failed = failed or bool(done.failures)
-            _report(done, target / asked.experiment, args)
+            _report(done, target / asked.experiment, args, python)
     except KeyboardInterrupt:
         say(f"what was measured is kept: gilscope experiment run --resume {target.name} goes on")
         raise
@@ -206,14 +207,9 @@ def _finished(asked: Asked, prepared: Prepared, target: Path, folder: Path, *, m
         store.close()
 
 
-def _report(done: Run, path: Path, args: argparse.Namespace) -> None:
+def _report(done: Run, path: Path, args: argparse.Namespace, python: Path | None) -> None:
     experiment = experiment_of(done)
-    pictures: list[Picture] = []
-    if not args.no_figures:
-        if reason := plots.unavailable():
-            say(f"no figures: {reason}")
-        else:
-            pictures = draw(experiment, done, path)
+    pictures = draw_pictures(done, path, python)
     stored = document(experiment, done, path, beside(pictures))
     (path / "report.md").write_text(RENDERERS["markdown"](stored) + "\n")
     report = document(experiment, done, path, pictures)
@@ -223,10 +219,14 @@ def _report(done: Run, path: Path, args: argparse.Namespace) -> None:
 def show_again(args: argparse.Namespace) -> int:
     """Print the reports of earlier runs, and draw their figures again."""
     path = RESULTS / args.label if (RESULTS / args.label).exists() else Path(args.label)
-    if (path / "run.json").is_file():
-        _report(load_run(path), path, args)
-        return 0
-    for each in (_find_target(args.label) / name for name in catalog.EXPERIMENTS):
+    single = (path / "run.json").is_file()
+    folders = [path] if single else [_find_target(args.label) / name for name in catalog.EXPERIMENTS]
+    python = _python_that_draws(args, args.label)
+    for each in folders:
         if (each / "run.json").is_file():
-            _report(load_run(each), each, args)
+            _report(load_run(each), each, args, python)
     return 0
+
+
+def _python_that_draws(args: argparse.Namespace, label: str) -> Path | None:
+    return None if args.no_figures else python_that_draws(f"gilscope experiment show {label}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 from argparse import RawDescriptionHelpFormatter
 from dataclasses import asdict
@@ -13,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.gil_report import document
 from gilscope.toolkit.commands.options import positive
-from gilscope.toolkit.commands.race import SIGNALLED, build_python
+from gilscope.toolkit.commands.program_options import interpreter_flags, output_file, save, say
+from gilscope.toolkit.commands.race import SIGNALLED, build_python, warn_of_late_options
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.gil import preload
-from gilscope.toolkit.gil.chrome import write_trace
+from gilscope.toolkit.gil.chrome import trace
 from gilscope.toolkit.gil.recording import Recording, inflation, record
 from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.race.program.start import run_words
-from gilscope.toolkit.race.program.target import default_python
-from gilscope.toolkit.report.terminal import render
+from gilscope.toolkit.race.program.target import default_python, module_of, refuse_plain_folder
+from gilscope.toolkit.report.terminal import WIDTH, render
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 UNMEASURED = 3   # the exit code when the program ended well and nothing was recorded
 PLACES = 10
+NARROWEST = 40   # characters; a terminal may say that it has none
 
 USAGE = """gilscope gil [options] SCRIPT [ARGS...]
        gilscope gil [options] -m MODULE [ARGS...]"""
@@ -43,6 +44,7 @@ exit codes: the program's own; 128+N when signal N ended it; 3 when it ended wel
 The report follows on standard error. Processes that the program starts are recorded, too.
 """
 WITH_VALUE = frozenset({"--build", "--trace", "--json", "--places", "--python-args"})
+FLAGS = frozenset({"--inflation"})
 
 
 def add_parser(commands: Any) -> None:
@@ -54,13 +56,14 @@ def add_parser(commands: Any) -> None:
     add = parser.add_argument
     add("--build", metavar="LABEL", help="Run the program under this build, e.g. 3.14t, or under LABEL=PATH. To "
         "compare builds (default: the active environment's Python, else gilscope's own).")
-    add("--python-args", metavar="ARGS", default="",
+    add("--python-args", metavar="ARGS", type=interpreter_flags, default=(),
         help="Flags of the interpreter, as one word: --python-args='-O -W error'. For a program that is run with them.")
-    add("--json", metavar="FILE", help="Write everything as JSON to FILE, in place of the text; - is standard error. "
-        "For scripts.")
-    add("--trace", metavar="FILE", help="Also write a timeline to FILE. Open it at ui.perfetto.dev or chrome://tracing.")
+    add("--json", metavar="FILE", type=output_file, help="Write everything as JSON to FILE, in place of the text. For "
+        "scripts; /dev/stderr is a file, too.")
+    add("--trace", metavar="FILE", type=output_file,
+        help="Also write a timeline to FILE. Open it at ui.perfetto.dev or chrome://tracing.")
     add("--places", metavar="N", type=positive, default=PLACES,
-        help=f"Show the N places of the program that waited most (default: {PLACES}). For a long program.")
+        help=f"Show the N threads and places that waited most (default: {PLACES}). For a long program.")
     add("--inflation", action="store_true", help="On a free-threaded build, run the program again with its GIL on, and "
         "say how much more CPU time it takes when its threads run at the same time. It must bear to be run again.")
     parser.cut = cut
@@ -80,24 +83,25 @@ def cut(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def run(args: Namespace) -> int:
     """Run the program, tell what its threads waited for, and return the exit code."""
-    command = [build_python(args.build) if args.build else default_python(), *shlex.split(args.python_args),
+    command = [build_python(args.build) if args.build else default_python(), *args.python_args,
                *_program(args.program)]
     preload.library()      # where it cannot be had, nothing is started
     first = record(lambda environ: run_words(command, environ), os.environ, all_holds=bool(args.trace))
     code = first.ended if first.ended >= 0 else SIGNALLED - first.ended
     if not first.processes:
-        _say("gilscope: nothing was recorded: the program's Python did not load the library that measures, as one does "
-             "that is linked statically, or is older than 3.12")
+        say("gilscope: nothing was recorded: the program's Python did not load the library that measures, as one does "
+            "that is linked statically, or is older than 3.12")
         return code or UNMEASURED
     grown = _inflation(args, command, first)
     if args.trace:
-        _write(args.trace, lambda path: write_trace(first.processes, path))
+        save(args.trace, json.dumps(trace(first.processes), separators=(",", ":")))
     summary = summarize(first.processes)
     if args.json:
-        text = json.dumps(_as_json(args.program, first, summary, grown), indent=1)
-        _say(text) if args.json == "-" else _write(args.json, lambda path: path.write_text(f"{text}\n", "utf-8"))
+        save(args.json, json.dumps(_as_json(args.program, first, summary, grown), indent=1) + "\n")
     else:
-        _say(render(document(first, summary, grown, places=args.places), ascii_only=not _takes_unicode()))
+        say(render(document(first, summary, grown, places=args.places), width=_width(),
+                   ascii_only=not _takes_unicode()))
+    warn_of_late_options("gil", WITH_VALUE | FLAGS, first.ended, args.program[1:])
     return code
 
 
@@ -105,12 +109,18 @@ def _program(words: Sequence[str]) -> list[str]:
     """Return the words that the interpreter is given.
 
     Raises:
-        ToolkitError: there is no program.
+        ToolkitError: there is no program, or Python cannot run it.
     """
     if not words:
         raise ToolkitError("no program to run; write `gilscope gil script.py` or `gilscope gil -m module`")
-    if not words[0].startswith("-") and not Path(words[0]).exists():
-        raise ToolkitError(f"no script {words[0]!r}; to run a module, write `gilscope gil -m {words[0]}`")
+    name = words[0]
+    if name.startswith("-m"):
+        module_of(words)
+    elif name != "-":
+        if not name or not Path(name).exists():
+            hint = f"; to run a module, write `gilscope gil -m {name}`" if name.isidentifier() else ""
+            raise ToolkitError(f"no script {name!r}{hint}")
+        refuse_plain_folder(name)
     return list(words)
 
 
@@ -120,7 +130,7 @@ def _inflation(args: Namespace, command: list[str], first: Recording) -> float |
         return None
     if not first.free_threaded:
         return "this build has a GIL: its threads do not run at the same time"
-    _say("gilscope: running it again with the GIL on")
+    say("gilscope: running it again with the GIL on")
     again = record(lambda environ: run_words(command, environ), {**os.environ, "PYTHON_GIL": "1"})
     return inflation(first, again)
 
@@ -136,16 +146,10 @@ def _as_json(words: Sequence[str], first: Recording, summary: Summary, grown: fl
     }
 
 
+def _width() -> int:
+    """Return how many characters a line of the report may have: what fits the terminal, on one."""
+    return max(NARROWEST, os.get_terminal_size(2).columns) if sys.stderr.isatty() else WIDTH
+
+
 def _takes_unicode() -> bool:
     return (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
-
-
-def _say(words: str) -> None:
-    print(words.rstrip("\n"), file=sys.stderr)
-
-
-def _write(name: str, write: Any) -> None:
-    try:
-        write(Path(name))
-    except OSError as error:
-        raise ToolkitError(f"cannot write {name}: {error.strerror}") from None

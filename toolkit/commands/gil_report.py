@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.commands.gil_tables import WRITTEN, places_table, threads_legend, threads_table
 from gilscope.toolkit.gil.recording import BUSY, queued_share
-from gilscope.toolkit.report.document import Column, Document, Duration, Entry, Heading, Lines, Quantity, Share, Table
+from gilscope.toolkit.report.document import Document, Heading, Lines
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gilscope.toolkit.gil.recording import Recording
-    from gilscope.toolkit.gil.summary import Place, Summary, ThreadSummary
-    from gilscope.toolkit.report.document import Section, Value
+    from gilscope.toolkit.gil.summary import Summary
+    from gilscope.toolkit.report.document import Section
 
-MOST_THREADS = 20
 LEAST = 0.0001
-WRITTEN = 1e-6   # seconds; a shorter time is told as none
 
 
 def document(recording: Recording, summary: Summary, inflation: float | str | None, *, places: int) -> Document:
@@ -28,14 +26,17 @@ def document(recording: Recording, summary: Summary, inflation: float | str | No
         recording: The run.
         summary: What its processes come to.
         inflation: Times the CPU time with the GIL on, or why that is not known; None: not asked for.
-        places: How many places of the program to show.
+        places: How many rows of who waited where to show.
     """
     sections: list[Section] = [Heading(_title(recording, summary), 1)]
     sections.append(Lines("Waits", tuple(_waits(recording, summary))))
-    sections.append(_threads(summary))
-    contended = tuple(place for place in summary.places if not place.idle)
+    gil = recording.gil_used or summary.waits > 0
+    sections.append(threads_table(summary, gil=gil))
+    sections.append(Lines("", (threads_legend(gil=gil),)))
+    contended = tuple(place for place in summary.thread_places if not place.idle)
     if contended:
-        sections.append(_places(contended[:places]))
+        left_out = max(0, len(contended) - places)
+        sections.append(places_table(contended[:places], left_out, lost=bool(summary.sites_lost)))
     sections.append(Lines("Measured", tuple(_measured(recording, summary, inflation))))
     return Document(tuple(sections))
 
@@ -50,7 +51,8 @@ def _title(recording: Recording, summary: Summary) -> str:
 
 def _waits(recording: Recording, summary: Summary) -> Iterator[str]:
     if not recording.gil_used:
-        yield "For the GIL: none, it is off."
+        during = f", but during imports of extension modules: {format_seconds(summary.waited)}" if summary.waits else ""
+        yield f"For the GIL: none, it is off{during}."
     elif not summary.waits:
         yield "For the GIL: none."
     else:
@@ -72,49 +74,6 @@ def _waits(recording: Recording, summary: Summary) -> Iterator[str]:
 
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-def _threads(summary: Summary) -> Table:
-    titles = ("there", "waited", "share", "longest", "waits", "blocked", "idle", "CPU", "no core")
-    columns = [Column(title="thread", key=True, align="left"), *(Column(title=title) for title in titles)]
-    several = summary.processes > 1
-    ranked = sorted(summary.threads, key=lambda row: -(row.waited + row.parked + row.spun))
-    rows = tuple(_row(row, several=several) for row in ranked[:MOST_THREADS])
-    left_out = len(ranked) - len(rows)
-    note = (f"{left_out} more threads waited less",) if left_out else ()
-    return Table(title="Threads", columns=tuple(columns), rows=rows, footnotes=note)
-
-
-def _row(row: ThreadSummary, *, several: bool) -> tuple[Entry, ...]:
-    name = f"{row.process} {row.name}" if several else row.name
-    values = (
-        Duration(row.seconds), _time(row.waited), Share(row.waited / row.seconds if row.seconds else 0.0),
-        _time(row.longest), Quantity(row.waits, ""), _time(row.parked + row.spun), _time(row.idle), _time(row.cpu),
-        _time(row.run_queue))
-    return (Entry(name), *map(Entry, values))
-
-
-def _time(seconds: float | None) -> Value:
-    if seconds is None:
-        return "?"
-    return "-" if seconds < WRITTEN else Duration(seconds)
-
-
-def _places(places: tuple[Place, ...]) -> Table:
-    columns = (Column(title="time", key=True), Column(title="times"), Column(title="longest"),
-               Column(title="waited for", align="left"), Column(title="where", align="left"))
-    rows = tuple(
-        (Entry(Duration(place.seconds)), Entry(Quantity(place.count, "")), Entry(Duration(place.longest)),
-         Entry(place.what), Entry(f"{place.function} ({_short(place.file)}:{place.line})"))
-        for place in places
-    )
-    return Table(title="Who waited where", columns=columns, rows=rows)
-
-
-def _short(file: str) -> str:
-    """Return a path from the current folder, or its last two parts."""
-    path = PurePath(file)
-    return str(PurePath(*path.parts[-2:])) if len(path.parts) > 2 else file   # noqa: PLR2004  as the sentence says
 
 
 def _measured(recording: Recording, summary: Summary, inflation: float | str | None) -> Iterator[str]:

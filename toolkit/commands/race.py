@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 RACE_FOUND = 66        # the exit code of the sanitizers
 SIGNALLED = 128        # plus the signal's number, as shells say it
+MISUSED = 2            # what argparse ends a program with that it does not know an option of
 CONFIRM_TRIES = 5
 
 USAGE = """gilscope race [options] SCRIPT [ARGS...]
@@ -35,11 +36,13 @@ order, also those that did no harm this time. Works on builds with and without t
 SCRIPT is a file, a folder or zip file with __main__.py, or - for standard input. COMMAND is what a package installed,
 like pytest. The program behaves as without the checker; the report follows on standard error."""
 EPILOG = """\
-exit codes: the program's own; 66 when a race was found (notes do not count); 128+N when signal N ended the program.
+exit codes: the program's own; 66 when a race was found (notes do not count); 128+N when signal N ended the program;
+3 when the interpreter ended well and never came to the program.
 A line that may race says so: `# race: ok WHY`. Whole files and variables: [tool.gilscope.race] in pyproject.toml.
 """
 WITH_VALUE = frozenset({"--build", "--sarif", "--include", "--core", "--python-args", "--confirm-timeout"})
 PLAIN_FLAGS = frozenset({"--notes", "--github", "--no-color"})
+OPTIONAL_VALUE = frozenset({"--json", "--confirm"})
 
 
 def add_parser(commands: Any) -> None:
@@ -47,6 +50,7 @@ def add_parser(commands: Any) -> None:
     from argparse import RawDescriptionHelpFormatter
 
     from gilscope.toolkit.commands.options import duration, positive
+    from gilscope.toolkit.commands.program_options import STDERR, interpreter_flags, output_file
 
     parser = commands.add_parser(
         "race", help="run a program and report its data races", usage=USAGE, description=DESCRIPTION, epilog=EPILOG,
@@ -55,16 +59,17 @@ def add_parser(commands: Any) -> None:
     add = parser.add_argument
     add("--build", metavar="LABEL", help="Run the program under this build, e.g. 3.14t, or under LABEL=PATH. For code "
         "that behaves differently without the GIL (default: the active environment's Python, else gilscope's own).")
-    add("--python-args", metavar="ARGS", default="",
+    add("--python-args", metavar="ARGS", type=interpreter_flags, default=(),
         help="Flags of the interpreter, as one word: --python-args='-O -W error'. For a program that is run with them.")
     add("--include", metavar="GLOB", action="append", default=[],
         help="Also check files or modules that match GLOB, of the standard library or of installed packages, "
         "e.g. 'cachetools*'. Use it to see into a dependency; may be given again (default: the project's own code).")
     add("--notes", action="store_true", help="Also show what is unordered but harmless: polled flags, correct "
         "double-checked locking, memos that come out equal. For a review.")
-    add("--json", metavar="FILE", nargs="?", const="-", help="Write the report as JSON to FILE (default: standard "
-        "error, in place of the text). For scripts; write --json=FILE, or a FILE ending in .json.")
-    add("--sarif", metavar="FILE", help="Also write the report as SARIF to FILE. For code scanning services.")
+    add("--json", metavar="FILE", nargs="?", type=output_file, const=STDERR, help="Write the report as JSON to FILE "
+        "(default: standard error, in place of the text). For scripts; write --json=FILE, or a FILE ending in .json.")
+    add("--sarif", metavar="FILE", type=output_file,
+        help="Also write the report as SARIF to FILE. For code scanning services.")
     add("--github", action="store_true",
         help="Also print GitHub annotations on standard error. They show the races beside the lines of a pull request.")
     add("--confirm", metavar="K", nargs="?", const=CONFIRM_TRIES, type=positive, default=0,
@@ -87,7 +92,8 @@ class Options:
         self.program = program
         self.suppressions: tuple[Suppression, ...] = ()
         self.build = self.json = self.sarif = self.confirm_timeout = None
-        self.python_args = self.core = ""
+        self.python_args: tuple[str, ...] = ()
+        self.core = ""
         self.include: list[str] = []
         self.notes = self.github = self.no_color = False
         self.confirm = 0
@@ -114,10 +120,10 @@ def cut(words: Sequence[str]) -> tuple[list[str], list[str]]:
         if word in {"-", "--"} or word.startswith("-m") or not word.startswith("-"):
             break
         value = words[position + 1] if position + 1 < len(words) else ""
-        if word in WITH_VALUE and value:
+        if word in WITH_VALUE and position + 1 < len(words):
             own += [word, value]
             position += 1
-        elif (word == "--json" and value.endswith(".json")) or (word == "--confirm" and value.isdecimal()):
+        elif (word == "--json" and _is_file(value)) or (word == "--confirm" and value.isdecimal()):
             own.append(f"{word}={value}")   # these values are optional, so a word that looks like none is the program
             position += 1
         else:
@@ -126,9 +132,14 @@ def cut(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return own, list(words[position:])
 
 
+def _is_file(word: str) -> bool:
+    """Return whether the word after --json is its file, not the program; "" and "-" are so that they can be refused."""
+    return word in {"", "-", "/dev/stderr", "/dev/stdout"} or word.endswith(".json")
+
+
 def run(args: Options) -> int:
     """Run the program, tell what was found, and return the exit code."""
-    target = find(args.program)
+    target = _target(args)
     python = _python(args, target)
     if args.build and target.python:   # the command's own environment is another one's
         target = Target(COMMAND, os.path.basename(target.name), target.args)
@@ -141,12 +152,38 @@ def run(args: Options) -> int:
     first = FirstRun(spec, target.entry())
     try:
         first.go()
+        if first.ended == 0 and not start.was_begun(first.spool):
+            raise UncheckedError(f"nothing was checked: {python[0]} ended before the program began")
         found = not start.was_refused(first.spool) and _tell(args, settings, first)
     finally:
         start.remove_spool(first.spool)
+    warn_of_late_options("race", WITH_VALUE | PLAIN_FLAGS | OPTIONAL_VALUE, first.ended, target.args)
     if found:
         return RACE_FOUND
     return first.ended if first.ended >= 0 else SIGNALLED - first.ended
+
+
+def warn_of_late_options(command: str, options: frozenset[str], ended: int, words: Sequence[str]) -> None:
+    """Say which of our options a program got that ended for an option that it does not know: they come before it."""
+    late = [word for word in words if word.partition("=")[0] in options]
+    if ended == MISUSED and late:
+        from gilscope.toolkit.commands.program_options import say
+
+        say(f"gilscope {command}: {late[0]} was given to the program, as all that follows its name is; gilscope's "
+            "options come before it")
+
+
+class UncheckedError(ToolkitError):
+    """The interpreter ended well and the program never began: that must not look like a program without races."""
+
+    exit_code = 3
+
+
+def _target(args: Options) -> Target:
+    name = args.program[0] if args.program else "-"
+    if args.json == "/dev/stderr" and name[:1] != "-" and not os.path.exists(name):   # the word after --json
+        raise ToolkitError(f"no script {name!r}; if the report is to go there, write --json={name}")
+    return find(args.program)
 
 
 class FirstRun:
@@ -209,14 +246,9 @@ def _tell(args: Options, settings: Settings | Options, first: FirstRun) -> bool:
 
 def _python(args: Options, target: Target) -> list[str]:
     """Return the interpreter and its flags."""
-    flags = []
-    if args.python_args:
-        import shlex
-
-        flags = shlex.split(args.python_args)
     if args.build:
-        return [build_python(args.build), *flags]
-    return [*(target.python or (default_python(),)), *flags]
+        return [build_python(args.build), *args.python_args]
+    return [*(target.python or (default_python(),)), *args.python_args]
 
 
 def build_python(label: str) -> str:

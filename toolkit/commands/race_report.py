@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import signal
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.commands.program_options import STDERR, save, say
 from gilscope.toolkit.race.confirm.again import confirm, limit_after
 from gilscope.toolkit.race.program.start import INTERRUPTED
 from gilscope.toolkit.race.pytest_.frames import without_pytest
@@ -28,18 +27,18 @@ def tell(args: Options, suppressions: Sequence[Suppression], first: FirstRun) ->
     if args.confirm and report.races:
         report = report.with_confirmations(_confirmations(args, report, first))
     if first.ended < 0 and first.ended != INTERRUPTED:
-        _say(f"gilscope: the program was ended by {signal.Signals(-first.ended).name}")
-    if args.json == "-":
-        _say(json_.render(report))
+        say(f"gilscope: the program was ended by {signal.Signals(-first.ended).name}")
+    if args.json == STDERR:
+        say(json_.render(report))
     elif _is_worth_saying(args, report):
         color = not args.no_color and text.wants_colour(sys.stderr)
-        _say(text.render(without_pytest(report), color=color, notes=args.notes))
-    if args.json not in {None, "-"}:
-        _save(args.json, json_.render(report))
+        say(text.render(without_pytest(report), color=color, notes=args.notes))
+    if args.json not in {None, STDERR}:
+        save(args.json, json_.render(report))
     if args.sarif:
-        _save(args.sarif, sarif.render(report))
+        save(args.sarif, sarif.render(report))
     if args.github and (commands := github.render(report, notes=args.notes)):
-        _say(commands)
+        say(commands)
     return bool(report.races)
 
 
@@ -52,18 +51,7 @@ def _is_worth_saying(args: Options, report: RaceReport) -> bool:
 def _confirmations(args: Options, report: RaceReport, first: FirstRun) -> dict[str, str]:
     def progress(attempt: int, unconfirmed: int) -> None:
         if sys.stderr.isatty():
-            _say(f"gilscope: confirming, run {attempt} of at most {args.confirm}: {unconfirmed} to go")
+            say(f"gilscope: confirming, run {attempt} of at most {args.confirm}: {unconfirmed} to go")
 
     limit = args.confirm_timeout or limit_after(first.seconds)
     return confirm(report.races, first.spec, first.entry, tries=args.confirm, limit=limit, progress=progress)
-
-
-def _say(words: str) -> None:
-    print(words.rstrip("\n"), file=sys.stderr)
-
-
-def _save(path: str, words: str) -> None:
-    try:
-        Path(path).write_text(words, encoding="utf-8")
-    except OSError as error:
-        raise ToolkitError(f"cannot write {path}: {error.strerror}") from None

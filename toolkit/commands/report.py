@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.experiments.report import beside, document, draw, experiment_of
+from gilscope.toolkit.commands.figures import draw_pictures, python_that_draws
+from gilscope.toolkit.experiments.report import beside, document, experiment_of
 from gilscope.toolkit.publish import publish
-from gilscope.toolkit.report import RENDERERS, plots
+from gilscope.toolkit.report import RENDERERS
 from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.store import find_label, labels, load_run
 
@@ -57,9 +58,10 @@ def run(args: argparse.Namespace) -> int:
         return 0
     published = publish(path, args.publish)
     pictures: list[Picture] = []
-    if "experiment" in published.options and plots.unavailable() is None:
+    if "experiment" in published.options:
         # What trials left, such as timelines, is not published, since it holds paths; what is drawn of it is.
-        pictures = beside(draw(experiment_of(published), published, path, into=args.publish))
+        python = python_that_draws(f"gilscope report {args.label} --publish {args.publish}")
+        pictures = beside(draw_pictures(published, path, python, into=args.publish))
     report = _document(published, args.publish, pictures)
     for name, renderer in (("report.md", "markdown"), ("report.txt", "terminal")):
         (args.publish / name).write_text(RENDERERS[renderer](report) + "\n")

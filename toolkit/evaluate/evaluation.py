@@ -40,6 +40,7 @@ class MachineFacts:
     governor: str | None
     libc: str                    # "glibc 2.36"
     doubts: tuple[str, ...]      # why no word on speed can be said; empty: it can
+    inherited: str | None = None   # what is unusual in how gilscope was started, and the measured processes with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

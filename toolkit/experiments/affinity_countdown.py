@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
-from gilscope.toolkit.report.figure import Axis, BarFigure, BarPanel, Rule, Series
+from gilscope.toolkit.report.figure import Axis, CategoryFigure, CategoryPanel, Rule, Series
 from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.plots.palette import family
 from gilscope.toolkit.report.wording import ratio_number
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.paired import Comparison
 
 PROCESSES = "processes-spawn"
-CROSSES = "Crosses: skipped, failed or starved; the table says which and why."
 # How the work is done: the words of the tables, and the seconds of 2012.
 WAYS: dict[str, float | None] = {
     "one after the other": 10.41,
@@ -98,39 +98,44 @@ def _serial(results: Results, build: str) -> Cell | None:
     return next(iter(results.cells(build=build, runner="serial", work="countdown")), None)
 
 
-def figure(results: Results) -> BarFigure | None:
+def figure(results: Results) -> CategoryFigure | None:
     """Return the picture of the countdown; None when there is nothing to show."""
     ways = [way for way in WAYS if way != SEQUENTIAL]
-    series = []
-    for build in results.builds:
-        found = [results.compare(_serial(results, build.label), _find(results, build, way)) for way in ways]
-        if any(found):
-            series.append(_bars(build.label, [None if each is None else _inverted(each) for each in found]))
-    if not series:
+    panels = tuple(
+        CategoryPanel(build.label, tuple(ways), series, rules=(Rule(1.0, "one after the other", "y"),))
+        for build in results.builds if (series := _bars(results, build, ways)))
+    if not panels:
         return None
-    base = WAYS[SEQUENTIAL] or 1.0
-    known = [(place, then / base) for place, way in enumerate(ways) if (then := WAYS[way]) is not None]
-    series.append(Series("2012", tuple(float(place) for place, _ in known), tuple(y for _, y in known),
-                         style="history"))
-    panel = BarPanel("", tuple(ways), tuple(series), rules=(Rule(1.0, "one after the other", "y"),))
-    return BarFigure(
-        name="affinity-countdown", title="Countdown: time relative to doing it one after the other",
-        y=Axis("time / one after the other (lower is better)", lo=0.0), panels=(panel,), x_title="how it is done",
-        note=CROSSES,
+    return CategoryFigure(
+        name="affinity-countdown", title="Two countdowns: how long they take, against one after the other",
+        y=Axis("time (1 = one after the other)", lo=0.0), panels=panels, x_title="how it is done",
     )
+
+
+def _bars(results: Results, build: Build, ways: list[str]) -> tuple[Series, ...]:
+    """Return a series for each model that the ways take, and those of 2012; () where nothing was measured."""
+    models: dict[str, list[tuple[int, Comparison | None]]] = {}
+    for place, way in enumerate(ways):
+        found = results.compare(_serial(results, build.label), _find(results, build, way))
+        models.setdefault(cell_of(build, way).runner, []).append((place, found))
+    if not any(found for known in models.values() for _, found in known):
+        return ()
+    base = WAYS[SEQUENTIAL] or 1.0
+    then = [(float(place), seconds / base) for place, way in enumerate(ways) if (seconds := WAYS[way]) is not None]
+    return (*(_series(model, known) for model, known in models.items()),
+            Series("threads, 2012", tuple(x for x, _ in then), tuple(y for _, y in then), style="history"))
+
+
+def _series(model: str, known: list[tuple[int, Comparison | None]]) -> Series:
+    shown = [(nan, nan, nan) if found is None else _inverted(found) for _, found in known]
+    return Series(
+        family(model), tuple(float(place) for place, _ in known), tuple(each[0] for each in shown),
+        lo=tuple(each[1] for each in shown), hi=tuple(each[2] for each in shown), model=model)
 
 
 def _inverted(comparison: Comparison) -> tuple[float, float, float]:
     """Return the time relative to the baseline's, and the ends of its interval."""
     return 1 / comparison.ratio, 1 / comparison.hi, 1 / comparison.lo
-
-
-def _bars(name: str, values: list[tuple[float, float, float] | None]) -> Series:
-    shown = [(nan, nan, nan) if each is None else each for each in values]
-    return Series(
-        name, tuple(float(place) for place in range(len(shown))), tuple(each[0] for each in shown),
-        lo=tuple(each[1] for each in shown), hi=tuple(each[2] for each in shown),
-    )
 
 
 def findings(results: Results, build: Build) -> Iterator[str]:

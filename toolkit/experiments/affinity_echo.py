@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.experiments.affinity_countdown import CROSSES, threads_of
+from gilscope.toolkit.experiments.affinity_countdown import threads_of
 from gilscope.toolkit.report.document import Column, Entry, Table
 from gilscope.toolkit.report.figure import Axis, LineFigure, LinePanel, Series
 from gilscope.toolkit.report.footnotes import Footnotes
@@ -73,10 +73,12 @@ def figure(results: Results) -> LineFigure | None:
     if all(isnan(y) for panel in panels for each in panel.series if each.style == "measured" for y in each.y):
         return None
     return LineFigure(
-        name="affinity-echo", title="Echo server beside CPU threads, all on one core, by where its client runs",
+        name="affinity-echo",
+        title="Echo server and CPU threads on one core: requests per second by where the client is",
         # 0 has no place on a logarithmic axis, and the steps are to be equal.
-        x=Axis("CPU threads", ticks=tuple((float(place), str(count)) for place, count in enumerate(BURNERS))),
-        y=Axis("requests per second (1/s)", log=True), panels=panels, note=CROSSES,
+        x=Axis("CPU threads beside the server (number)",
+               ticks=tuple((float(place), str(count)) for place, count in enumerate(BURNERS))),
+        y=Axis("requests per second (1/s)", log=True), panels=panels,
     )
 
 

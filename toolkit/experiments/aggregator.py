@@ -19,7 +19,16 @@ from gilscope.toolkit.experiments.libraries import AIOHTTP, CONTROL, GEVENT, REQ
 from gilscope.toolkit.experiments.load.http_answers import BACKENDS
 from gilscope.toolkit.experiments.results import shown_duration
 from gilscope.toolkit.report.document import Column, Entry, Lines, Quantity, Size, Table
-from gilscope.toolkit.report.figure import Axis, BarFigure, BarPanel, LineFigure, LinePanel, Rule, Series, seconds_axis
+from gilscope.toolkit.report.figure import (
+    Axis,
+    CategoryFigure,
+    CategoryPanel,
+    LineFigure,
+    LinePanel,
+    Rule,
+    Series,
+    seconds_axis,
+)
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.plots.ticks import seconds_text
 from gilscope.toolkit.report.wording import list_text
@@ -110,11 +119,11 @@ class Aggregator(Experiment):
         loads = loads_of(results)
         ticks = tuple((float(place), name) for place, name in enumerate(PERCENTILES))
         return (
-            BarFigure(
+            CategoryFigure(
                 name="aggregator", title=f"Requests answered right within {seconds_text(LIMIT)}",
                 y=Axis("share of all requests (%)", lo=0.0, hi=105.0), x_title="how the service is written",
                 panels=tuple(_bars(results, build, loads) for build in results.builds),
-                note=f"{BACK_ENDS}. x: left out of --quick, or no number (see the table).",
+                note=f"{BACK_ENDS}.{_left_out(results, loads)}",
             ),
             LineFigure(
                 name="aggregator-latency", title="Latency from the time a request was scheduled",
@@ -215,18 +224,26 @@ def _table(
     return Table(title=title, columns=tuple(columns), rows=tuple(rows), footnotes=notes.texts())
 
 
-def _bars(results: Results, build: Build, loads: Sequence[Load]) -> BarPanel:
+def _bars(results: Results, build: Build, loads: Sequence[Load]) -> CategoryPanel:
     rows = rows_of(results, build)
     series = []
     for load in loads:
-        # One that was not planned is a cross, too: no bar would look like 0 %.
-        found = [results.metric(find(results, build, *row, load), "success") for row in rows]
+        planned = [(place, cell) for place, row in enumerate(rows)
+                   if (cell := find(results, build, *row, load)) is not None]
+        found = [results.metric(cell, "success") for _, cell in planned]
         center, lo, hi = (
             tuple(NAN if each is None else getattr(each, name) * 100 for each in found)
             for name in ("center", "lo", "hi")
         )
-        series.append(Series(load.text, tuple(float(place) for place in range(len(rows))), center, lo=lo, hi=hi))
-    return BarPanel(build.label, tuple(_short(*row) for row in rows), tuple(series))
+        series.append(Series(load.text, tuple(float(place) for place, _ in planned), center, lo=lo, hi=hi))
+    return CategoryPanel(build.label, tuple(_short(*row) for row in rows), tuple(series))
+
+
+def _left_out(results: Results, loads: Sequence[Load]) -> str:
+    """Return why a service may have fewer bars than others; "" where all have all."""
+    everywhere = all(find(results, build, *row, load) for build in results.builds for row in rows_of(results, build)
+                     for load in loads)
+    return "" if everywhere else " --quick does not put both loads on every service."
 
 
 def _short(model: str, workers: int) -> str:
@@ -246,6 +263,6 @@ def _curves(results: Results, build: Build, load: Load) -> LinePanel:
         if known:
             series.append(Series(
                 _name(model, workers), tuple(place for place, _ in known), tuple(each.center for _, each in known),
-                lo=tuple(each.lo for _, each in known), hi=tuple(each.hi for _, each in known)))
+                lo=tuple(each.lo for _, each in known), hi=tuple(each.hi for _, each in known), model=model))
     return LinePanel(f"{build.label}, {load.text}", tuple(series),
                      rules=(Rule(LIMIT, f"limit {seconds_text(LIMIT)}", "y"),))

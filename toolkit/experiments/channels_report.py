@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from math import floor, log10
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.experiments import channels_cells as cells
@@ -13,8 +11,8 @@ from gilscope.toolkit.experiments.results import shown_duration, shown_quantity
 from gilscope.toolkit.report.document import Column, Duration, Entry, Table
 from gilscope.toolkit.report.figure import (
     Axis,
-    BarFigure,
-    BarPanel,
+    CategoryFigure,
+    CategoryPanel,
     LineFigure,
     LinePanel,
     Rule,
@@ -22,6 +20,7 @@ from gilscope.toolkit.report.figure import (
     seconds_axis,
 )
 from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.plots.palette import family
 from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.units import format_bytes
 
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 LAPS = ("lap_p50", "lap_p99", "lap_max")
-CROSS = "A cross: no number, see the table."
 BULK = 64 << 10   # bytes of a message from which bytes per second say something
 
 
@@ -117,7 +115,7 @@ def _metric(results: Results, name: str) -> Callable[[Cell], Value | None]:
 def figures(results: Results) -> tuple[Figure, ...]:
     """Return time per message over its size and over a ring's length, and messages per second of many-to-one."""
     many = [shape for shape in cells.shapes(results) if shape.pattern == "fan-in"]
-    found: list[LineFigure | BarFigure] = [_over_sizes(results), _over_members(results)]
+    found: list[LineFigure | CategoryFigure] = [_over_sizes(results), _over_members(results)]
     found += [_many(results, shape) for shape in many[-1:]]
     return tuple(figure for figure in found if any(panel.series for panel in figure.panels))
 
@@ -128,7 +126,7 @@ def _over_sizes(results: Results) -> LineFigure:
         LinePanel(build.label, _lines(results, build, [(float(size), PING_PONG, size) for size in sizes], _seconds),
                   _rules(results, build)) for build in results.builds)
     return LineFigure(
-        name="channels", title="Ping-pong: time from one to the other", x=_size_axis(sizes),
+        name="channels", title="Ping-pong: how long a message takes from one to the other", x=_size_axis(sizes),
         y=seconds_axis("time per message", log=True), panels=panels, note=_note(results),
     )
 
@@ -139,50 +137,45 @@ def _over_members(results: Results) -> LineFigure:
     panels = tuple(LinePanel(build.label, _lines(results, build, places, _seconds), _rules(results, build))
                    for build in results.builds) if len(rings) > 1 else ()
     return LineFigure(
-        name="channels-ring", title=f"A token of {SMALLEST} bytes in a ring: time from one to the next",
-        x=Axis("members of the ring (2: ping-pong)", ticks=tuple((place, f"{place:.0f}") for place, *_ in places)),
+        name="channels-ring", title=f"A token of {SMALLEST} bytes in a ring: how long it takes from one to the next",
+        x=Axis("members of the ring (number; 2: ping-pong)",
+               ticks=tuple((place, f"{place:.0f}") for place, *_ in places)),
         y=seconds_axis("time per message", log=True), panels=panels, note=_note(results),
     )
 
 
-def _many(results: Results, shape: Shape) -> LineFigure | BarFigure:
+def _many(results: Results, shape: Shape) -> LineFigure | CategoryFigure:
     """Return lines over sizes, or bars when there is only one."""
     sizes = cells.sizes(results, shape)
     places = [(float(size), shape, size) for size in sizes]
-    title, y = f"{shape.workers} senders to one receiver", Axis("messages per second (1/s)", log=True)
+    title = f"{shape.workers} senders to one receiver: messages per second"
+    y = Axis("messages per second (1/s)", log=True)
     if len(sizes) > 1:
         panels = tuple(LinePanel(build.label, _lines(results, build, places, _rate)) for build in results.builds)
         return LineFigure(
             name="channels-fan-in", title=title, x=_size_axis(sizes), y=y, panels=panels, note=_note(results))
-    ways = cells.ways(results, shape, sizes[0])
-    series = tuple(_bars(results, build, [cells.find(results, build, shape, sizes[0], way) for way in ways])
-                   for build in results.builds)
-    panel = BarPanel("", tuple(_name(way) for way in ways), series)
-    rates = [value for line in series for value in line.y if value > 0]
-    foot = 10.0 ** floor(log10(min(rates))) if rates else None   # else the shortest bar would have no length
-    return BarFigure(name="channels-fan-in", title=f"{title}, {size_text(sizes[0])} each", y=replace(y, lo=foot),
-                     panels=(panel,), note=_note(results), x_title="between what, through what")
+    ways = [way for way in cells.ways(results, shape, sizes[0]) if way not in cells.CONTROLS]
+    return CategoryFigure(
+        name="channels-fan-in", title=f"{title}, {size_text(sizes[0])} each", y=y, x_title="through what",
+        panels=tuple(CategoryPanel(build.label, tuple(way.label for way in ways), _dots(results, build, shape, ways))
+                     for build in results.builds), note=_note(results))
 
 
-def _bars(results: Results, build: Build, found: list[Cell | None]) -> Series:
-    known = [results.value(cell) for cell in found]
-    nothing = float("nan")
-    return Series(
-        build.label, tuple(float(place) for place in range(len(known))),
-        tuple(1 / each.center if each else nothing for each in known),
-        lo=tuple(1 / each.hi if each else nothing for each in known),
-        hi=tuple(1 / each.lo if each else nothing for each in known),
-    )
-
-
-def _name(way: Way) -> str:
-    return f"{way.between.partition('-')[0]}: {way.label}"
+def _dots(results: Results, build: Build, shape: Shape, ways: list[Way]) -> tuple[Series, ...]:
+    """Return the rates of the ways, which stand side by side: one series for each model."""
+    size = cells.sizes(results, shape)[0]
+    found: dict[str, list[tuple[float, Cell]]] = {}
+    for place, way in enumerate(ways):
+        cell = cells.find(results, build, shape, size, way)
+        if cell is not None:
+            found.setdefault(cell.runner, []).append((float(place), cell))
+    return tuple(_line(results, family(model), model, known, _rate) for model, known in found.items())
 
 
 def _note(results: Results) -> str:
     """Return what an empty place stands for."""
     left_out = results.run.options.get("effort") != Effort.FULL
-    return CROSS + (" Where there is no mark, only the full experiment measures." if left_out else "")
+    return "Where there is no mark, only the full experiment measures." if left_out else ""
 
 
 def _size_axis(sizes: list[int]) -> Axis:
@@ -207,19 +200,20 @@ def _lines(
         found = [(place, cell) for place, shape, size in places
                  if (cell := cells.find(results, build, shape, size, way)) is not None]
         if found:
-            lines.append(_line(results, _name(way), found, value))
+            model = cells.runner_of(build, way) or way.between
+            lines.append(_line(results, f"{family(model)}: {way.label}", model, found, value))
     return tuple(lines)
 
 
 def _line(
-    results: Results, name: str, found: list[tuple[float, Cell]], value: Callable[[float], float],
+    results: Results, name: str, model: str, found: list[tuple[float, Cell]], value: Callable[[float], float],
 ) -> Series:
     known = [results.value(cell) for _, cell in found]
     nothing = float("nan")
     ends = [sorted((value(each.lo), value(each.hi))) if each else [nothing, nothing] for each in known]
     return Series(
         name, tuple(place for place, _ in found), tuple(value(each.center) if each else nothing for each in known),
-        lo=tuple(lo for lo, _ in ends), hi=tuple(hi for _, hi in ends),
+        lo=tuple(lo for lo, _ in ends), hi=tuple(hi for _, hi in ends), model=model,
     )
 
 

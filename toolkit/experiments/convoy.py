@@ -27,8 +27,8 @@ from gilscope.toolkit.experiments.results import middle
 from gilscope.toolkit.report.document import Column, Entry, Table
 from gilscope.toolkit.report.figure import (
     Axis,
-    BarFigure,
-    BarPanel,
+    CategoryFigure,
+    CategoryPanel,
     HistogramFigure,
     HistogramPanel,
     Rule,
@@ -210,13 +210,12 @@ def _rate(results: Results, cell: Cell | None) -> float | None:
     return None if value is None else 1 / value
 
 
-def _bars(results: Results) -> BarFigure:
-    return BarFigure(
+def _bars(results: Results) -> CategoryFigure:
+    return CategoryFigure(
         name="convoy", title="Echo server beside CPU work: requests per second",
-        y=Axis("requests per second (1/s)", log=True, lo=1.0), x_title="CPU workers beside the server",
+        y=Axis("requests per second (1/s)", log=True), x_title="CPU workers beside the server (number)",
         panels=tuple(_bar_panel(results, build) for build in results.builds),
-        note="Closed loop, one client. A cross is a cell without a number, the table says why; or one that only the "
-        "whole experiment measures, without --quick."
+        note="Closed loop, one client: the next request follows each answer."
         + doubted(((cell, _cell_name(cell)) for cell in results.cells()), results),
     )
 
@@ -225,7 +224,7 @@ def _cell_name(cell: Cell) -> str:
     return f"{cell.build} ({PLACES[cell.runner]}, {cell.workers})"
 
 
-def _bar_panel(results: Results, build: Build) -> BarPanel:
+def _bar_panel(results: Results, build: Build) -> CategoryPanel:
     counts = sorted({cell.workers for cell in results.cells(build=build.label)})
     series = [
         _bars_of(results, cells, counts)
@@ -236,18 +235,17 @@ def _bar_panel(results: Results, build: Build) -> BarPanel:
         then = [(float(place), float(THEN["threads", count])) for place, count in enumerate(counts)]
         series.append(Series("threads, 2021", tuple(x for x, _ in then), tuple(y for _, y in then), style="history"))
         rules = (Rule(THEN["processes", 1], "2021, beside processes", "y"),)
-    return BarPanel(build.label, tuple(map(str, counts)), tuple(series), rules)
+    return CategoryPanel(build.label, tuple(map(str, counts)), tuple(series), rules)
 
 
 def _bars_of(results: Results, cells: list[Cell], counts: list[int]) -> Series:
     values, nan = {cell.workers: results.value(cell) for cell in cells}, float("nan")
-    # Nothing is nothing, wherever it would be: only threads are asked for 0 of them.
-    places = [(place, values.get(count)) for place, count in enumerate(counts) if count or count in values]
+    places = [(place, values[count]) for place, count in enumerate(counts) if count in values]
     return Series(
         PLACES[cells[0].runner], tuple(float(place) for place, _ in places),
         tuple(nan if each is None else 1 / each.center for _, each in places),
         lo=tuple(nan if each is None else 1 / each.hi for _, each in places),
-        hi=tuple(nan if each is None else 1 / each.lo for _, each in places))
+        hi=tuple(nan if each is None else 1 / each.lo for _, each in places), model=cells[0].runner)
 
 
 def _histograms(results: Results) -> HistogramFigure:
@@ -259,7 +257,7 @@ def _histograms(results: Results) -> HistogramFigure:
         HistogramPanel(
             arm.title, edges,
             tuple(100 * count / (each.count or 1) for count in each.counts[low:high]),
-            rules=(Rule(INTERVAL, "switch interval 5 ms"),))
+            rules=(Rule(INTERVAL, "switch interval 5 ms"),), model=arm.model)
         for arm, each in found
     ]
     return HistogramFigure(

@@ -117,7 +117,8 @@ def doubted(named: Iterable[tuple[Cell, str]], results: Results) -> str:
     if not names:
         return ""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f" Means of a fast and a slow time, see the table: {'; '.join(names[:MOST_NAMED])}{more}."
+    return (" Some requests take much longer than others, so that the mean says little (see the table): "
+            f"{'; '.join(names[:MOST_NAMED])}{more}.")
 
 
 def latency_marks(results: Results, cell: Cell, notes: Footnotes) -> tuple[int, ...]:

@@ -74,9 +74,9 @@ class Countdown(Experiment):
         panels = [_panel(results, build) for build in results.builds]
         return (
             LineFigure(
-                name="countdown", title="Countdown: time in threads relative to the same work without threads",
+                name="countdown", title="Countdown: how long the same work takes in threads",
                 x=Axis("threads (number)", log=True, ticks=tuple((float(n), str(n)) for n in THREADS)),
-                y=Axis("time in threads / sequential (1 = no gain, lower is better)", lo=0.0),
+                y=Axis("time (1 = without threads; lower is better)", lo=0.0),
                 panels=tuple(panel for panel in panels if panel.series),
             ),
         )
@@ -179,6 +179,7 @@ def _panel(results: Results, build: Build) -> LinePanel:
                     tuple(1 / each.ratio for _, each in known),
                     lo=tuple(1 / each.hi for _, each in known),
                     hi=tuple(1 / each.lo for _, each in known),
+                    model=model,
                 )
             )
     if series:
@@ -186,4 +187,4 @@ def _panel(results: Results, build: Build) -> LinePanel:
             known_then = [(float(count), ratio) for count, ratio in ratios.items() if ratio is not None]
             series.append(Series(when, tuple(x for x, _ in known_then), tuple(y for _, y in known_then),
                                  style="history"))
-    return LinePanel(build.label, tuple(series), rules=(Rule(1.0, "sequential", "y"),))
+    return LinePanel(build.label, tuple(series), rules=(Rule(1.0, "without threads", "y"),))

@@ -43,6 +43,7 @@ BULLDOGJOB = Source(
 )
 POOLS = ("threads", "free-threaded")
 NAN = float("nan")
+NAMES = {"loops": "a loop in each thread"}   # of models, where figures say more than the tables
 WORKERS = (2, 5, 10, 20, 50, 100)
 LATENCIES = ("20ms", "100ms")   # the source does not say its servers'; where threads stop gaining depends on it
 HOW = (
@@ -107,15 +108,14 @@ class Downloads(Experiment):
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
         panels = [(build, latency) for latency in latencies_of(results) for build in results.builds]
-        at_a_time = Axis("requests at a time", log=True, ticks=tuple((float(n), str(n)) for n in WORKERS))
+        at_a_time = Axis("requests at a time (number)", log=True, ticks=tuple((float(n), str(n)) for n in WORKERS))
         return (
             LineFigure(
                 name="downloads", title="Time for all pages by the number of requests at a time",
                 x=at_a_time, y=seconds_axis("time for all pages", log=True),
                 panels=tuple(_panel(results, build, latency, None, ideal=True)
                              for build, latency in panels),
-                note="waiting alone: what the server's latency takes, pages x latency / requests at a time. "
-                "x: no number, see the table.",
+                note="waiting alone: what the server's latency takes, pages x latency / requests at a time.",
             ),
             LineFigure(
                 name="downloads-memory", title="Memory of the process with all workers alive",
@@ -243,4 +243,4 @@ def _line(results: Results, build: Build, model: str, latency: str, metric: str 
     unit = 1.0 if metric is None else 1024.0**2
     center, lo, hi = (tuple(NAN if each is None else getattr(each, name) / unit for each in found.values())
                       for name in ("center", "lo", "hi"))
-    return Series(model, tuple(map(float, found)), center, lo=lo, hi=hi)
+    return Series(NAMES.get(model, model), tuple(map(float, found)), center, lo=lo, hi=hi, model=model)

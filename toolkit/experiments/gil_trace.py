@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
 from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.gil_trace_lanes import (
+    WORKS,
+    arm_text,
+    cells_of,
+    gil_figure,
+    parked_figure,
+    work_of,
+)
 from gilscope.toolkit.experiments.intervals import SECONDS as INTERVAL
 from gilscope.toolkit.experiments.results import shown_duration, shown_quantity
 from gilscope.toolkit.experiments.sources import BEAZLEY
 from gilscope.toolkit.gil import preload
-from gilscope.toolkit.gil.chrome import NAMES
-from gilscope.toolkit.gil.records import Kind
 from gilscope.toolkit.report.document import Column, Entry, Lines, Share, Table
-from gilscope.toolkit.report.figure import Lane, TimelineFigure, TimelinePanel, seconds_axis
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.wording import quantity_text
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
 
     from gilscope.toolkit.experiments.base import Setting
     from gilscope.toolkit.experiments.results import Results
@@ -37,16 +40,8 @@ SOURCE = replace(
     headline="hundreds of failed attempts before a thread gets the GIL; 3.3 million system calls on one CPU and 9.5 "
     "million on two for 2 threads that count down from 100,000,000",
 )
-WORKS = {
-    "cpu": "2 CPU threads", "io": "I/O beside a CPU thread", "lock": "2 threads, one Lock",
-    "list": "2 threads, one list",
-}
-EXCERPT = 0.06            # seconds of the trace that the picture shows: a dozen switch intervals
-PARKED_EXCERPT = 0.001    # of threads that are parked for microseconds
 OFTEN = 0.5               # waits for each request from which on they make its time
 MANY_FAILED = 100         # tries in vain for each handover from which one may speak of 2009's hundreds
-WORKERS = ("CPU", "I/O")  # what the program calls the threads that do the work
-RUNS = "runs, or could run"
 
 
 class GilTrace(Experiment):
@@ -94,10 +89,9 @@ class GilTrace(Experiment):
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
-        return tuple(figure for figure in (_gil_figure(results), _parked_figure(results)) if figure.panels)
+        return tuple(figure for figure in (gil_figure(results), parked_figure(results)) if figure.panels)
 
 
-X = seconds_axis("time since the start of the stretch shown")
 COUNTED = Lines("What is counted", (
     "A wait lasts from when a thread finds the GIL taken to when it has it.",
     "A try in vain is a wake-up, or the end of a switch interval, that finds it taken still.",
@@ -105,24 +99,6 @@ COUNTED = Lines("What is counted", (
     "Nor those of the C library's mutexes around the GIL, which strace shows to be about as many again.",
     "Waiting for each other: parked for a lock or an object, or yielding the CPU until one is free.",
 ))
-
-
-def _has_gil(cell: Cell) -> bool:
-    return cell.runner == "threads"
-
-
-def _cells(results: Results) -> list[Cell]:
-    """Return the cells in the order of the tables: by work, then as planned."""
-    return [cell for work in WORKS for cell in results.cells(work=work)]
-
-
-def _work(cell: Cell) -> str:
-    return dict(cell.parameters)["work"]
-
-
-def _arm(results: Results, cell: Cell) -> str:
-    free = next(build.free_threaded for build in results.builds if build.label == cell.build)
-    return f"{cell.build}, GIL on" if free and _has_gil(cell) else cell.build
 
 
 def _share(results: Results, name: str) -> Show:
@@ -143,7 +119,7 @@ def _number(results: Results, name: str, unit: str = "") -> Show:
 
 def _value(results: Results) -> Show:
     """Show what the work took: requests a second, or the time of the whole."""
-    return lambda cell: results.rate(cell) if _work(cell) == "io" else results.duration(cell)
+    return lambda cell: results.rate(cell) if work_of(cell) == "io" else results.duration(cell)
 
 
 def _table(results: Results, title: str, cells: list[Cell], columns: dict[str, Show], then: list[str] | None) -> Table:
@@ -151,7 +127,7 @@ def _table(results: Results, title: str, cells: list[Cell], columns: dict[str, S
     heads = [Column(title="work", key=True, align="left"), Column(title="build", key=True, align="left")]
     heads += [Column(title=each) for each in columns]
     rows = [
-        (Entry(WORKS[_work(cell)]), Entry(_arm(results, cell)),
+        (Entry(WORKS[work_of(cell)]), Entry(arm_text(results, cell)),
          *(results.entry(cell, show, notes) for show in columns.values()))
         for cell in cells
     ]
@@ -166,7 +142,7 @@ def _waits(results: Results) -> Table:
         "longest": _seconds(results, "longest"), "tries in vain": _number(results, "failed"),
         "handovers": _number(results, "handovers", "/s"), "system calls": _number(results, "calls", "/s"),
     }
-    cells = [cell for cell in _cells(results) if _work(cell) in {"cpu", "io"}]
+    cells = [cell for cell in cells_of(results) if work_of(cell) in {"cpu", "io"}]
     then = ["45.5 s", "-", "-", "-", "hundreds in a row", "-", "9.5 million in all"]
     return _table(results, "Waits for the GIL", cells, columns, then)
 
@@ -177,7 +153,7 @@ def _parks(results: Results) -> Table:
         "for each other": _share(results, "blocked"), "parked": _number(results, "parks"),
         "yields": _number(results, "yields"), "system calls": _number(results, "calls", "/s"),
     }
-    cells = [cell for cell in _cells(results) if _work(cell) in {"lock", "list"}]
+    cells = [cell for cell in cells_of(results) if work_of(cell) in {"lock", "list"}]
     return _table(results, "Threads that wait for what they share", cells, columns, None)
 
 
@@ -245,80 +221,3 @@ def _on_parking(results: Results, build: Build) -> Iterator[str]:
             f"{on_list:.0%} of their time, two that take one Lock {on_lock:.0%}. That is not all that sharing costs: "
             "what is shared also travels between the caches of the cores.")
     yield text
-
-
-def _gil_figure(results: Results) -> TimelineFigure:
-    states = tuple(NAMES[kind] for kind in (Kind.HOLD, Kind.WAIT, Kind.SWITCH))
-    panels = [_panel(results, cell, EXCERPT, states, "") for cell in _cells(results)
-              if _has_gil(cell) and _work(cell) in {"cpu", "io"}]
-    return TimelineFigure(
-        name="gil-trace", title="How the GIL changes hands", x=X, states=states,
-        panels=tuple(panel for panel in panels if panel is not None),
-        note=f"{1e3 * EXCERPT:g} ms out of the latest round. Where a lane is empty the thread neither has nor "
-        "wants the GIL: it waits in a system call, or for a core while it gives the GIL away.",
-    )
-
-
-def _parked_figure(results: Results) -> TimelineFigure:
-    states = (RUNS, NAMES[Kind.PARK], NAMES[Kind.SPIN])
-    panels = [_panel(results, cell, PARKED_EXCERPT, states, RUNS) for cell in _cells(results)
-              if not _has_gil(cell) and _work(cell) in {"lock", "list"}]
-    return TimelineFigure(
-        name="gil-trace-parked", title="Without a GIL: threads wait for what they share", x=X,
-        states=states, panels=tuple(panel for panel in panels if panel is not None),
-        note=f"{1e3 * PARKED_EXCERPT:g} ms out of the latest round. A thread that spins yields its core until the "
-        "lock is free; after 40 times it is parked.",
-    )
-
-
-def _panel(results: Results, cell: Cell, length: float, states: tuple[str, ...], rest: str) -> TimelinePanel | None:
-    """Return the middle of the cell's trace; None where there is none.
-
-    Args:
-        results: Where its trace is kept.
-        cell: What was traced.
-        length: Seconds to show.
-        states: Those to show.
-        rest: The state between two others; "": none.
-    """
-    path = results.file(cell, "trace.json")
-    if path is None:
-        return None
-    events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
-    lanes = {event["tid"]: event["args"]["name"] for event in events
-             if event["name"] == "thread_name" and event["args"]["name"].startswith(WORKERS)}
-    spans = [event for event in events if event["ph"] == "X" and event["name"] in states and event["tid"] in lanes]
-    begin = _begin(spans, length)
-    if begin is None:
-        return None
-    shown = [
-        Lane(name, _lane([event for event in spans if event["tid"] == tid], begin, length, rest))
-        for tid, name in lanes.items()
-    ]
-    return TimelinePanel(f"{WORKS[_work(cell)]}, {_arm(results, cell)}", tuple(lane for lane in shown if lane.spans))
-
-
-def _begin(spans: list[dict[str, Any]], length: float) -> float | None:
-    """Return where the excerpt begins, in seconds: at the middle span's begin, or earlier when the trace ends soon."""
-    if not spans:
-        return None
-    first, last = spans[0]["ts"] / 1e6, max(event["ts"] + event["dur"] for event in spans) / 1e6
-    return float(max(first, min(spans[len(spans) // 2]["ts"] / 1e6, last - length)))
-
-
-def _lane(spans: list[dict[str, Any]], begin: float, length: float, rest: str) -> tuple[tuple[float, float, str], ...]:
-    """Return what lies within the excerpt, in seconds from its begin, with `rest` between where it is something."""
-    cut = [
-        (max(0.0, event["ts"] / 1e6 - begin), min(length, (event["ts"] + event["dur"]) / 1e6 - begin), event["name"])
-        for event in spans
-        if event["ts"] / 1e6 < begin + length and (event["ts"] + event["dur"]) / 1e6 > begin
-    ]
-    if not rest:
-        return tuple(cut)
-    filled, position = [], 0.0
-    for start, end, state in sorted(cut):
-        if start > position:
-            filled.append((position, start, rest))
-        filled.append((start, end, state))
-        position = max(position, end)
-    return tuple([*filled, (position, length, rest)] if position < length else filled)

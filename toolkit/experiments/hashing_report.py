@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.paired import Comparison
 
 
-CROSS = "A cross: no number, see the table."
 
 
 def seconds_table(results: Results) -> Table:
@@ -143,9 +142,9 @@ def over_sizes(results: Results, count: int) -> LineFigure:
         panels.append(LinePanel(arm.title, tuple(series), rules=(Rule(1.0, "no gain", "y"),)))
     ticks = tuple((float(place), _tick(size)) for place, size in enumerate(sorted({*sizes, HUGE})))
     return LineFigure(
-        name="hashing", title=f"SHA-256 of eight messages in {count} threads",
+        name="hashing", title=f"SHA-256 of eight messages: what {count} threads gain",
         x=Axis("length of a message (bytes; not to scale)", ticks=ticks),
-        y=Axis("speed-up against no threads (x)", lo=0.0), panels=tuple(panels), note=CROSS,
+        y=Axis("speed-up against no threads (x)", lo=0.0), panels=tuple(panels),
     )
 
 
@@ -164,10 +163,9 @@ def over_threads(results: Results) -> LineFigure:
                              tuple(THEN[1] / seconds for seconds in THEN.values()), style="history"))
         panels.append(LinePanel(arm.title, tuple(series), rules=(Rule(1.0, "no gain", "y"),)))
     return LineFigure(
-        name="hashing-threads", title="SHA-256 of eight messages, one bytes object for all threads",
-        x=Axis("threads", log=True, ticks=tuple((float(count), str(count)) for count in THREADS)),
+        name="hashing-threads", title="SHA-256 of eight messages in one bytes object: what threads gain",
+        x=Axis("threads (number)", log=True, ticks=tuple((float(count), str(count)) for count in THREADS)),
         y=Axis("speed-up against no threads (x)", lo=0.0), panels=tuple(panels),
-        note=CROSS,
     )
 
 

@@ -24,7 +24,15 @@ from gilscope.toolkit.experiments.lost_updates_shares import (
 )
 from gilscope.toolkit.experiments.sources import SKVORTSOV
 from gilscope.toolkit.report.document import Column, Entry, Table
-from gilscope.toolkit.report.figure import Axis, BarFigure, BarPanel, LineFigure, LinePanel, Series, seconds_axis
+from gilscope.toolkit.report.figure import (
+    Axis,
+    CategoryFigure,
+    CategoryPanel,
+    LineFigure,
+    LinePanel,
+    Series,
+    seconds_axis,
+)
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.units import format_seconds, parse_seconds
 
@@ -48,6 +56,7 @@ INTERVALS = {
 }
 THREADS = {Effort.SMOKE: (2,), Effort.QUICK: (2,), Effort.FULL: (2, 4, 8)}
 QUICK_VARIANTS = ("bare", "called", LOCKED)
+WHISKERS = "from the least to the most of a round"
 
 
 class LostUpdates(Experiment):
@@ -177,11 +186,10 @@ def _bars(results: Results) -> tuple[Figure, ...]:
     kept = tuple(each for each in series if not all(map(isnan, each.y)))
     if not kept:
         return ()
-    panel = BarPanel(f"{CHECKED} threads, switch interval 5 ms", tuple(WORDS[row.variant] for row in rows), kept)
-    return (BarFigure(name="lost-updates", title="Additions to one variable that are lost", panels=(panel,),
+    panel = CategoryPanel(f"{CHECKED} threads, switch interval 5 ms", tuple(WORDS[row.variant] for row in rows), kept)
+    return (CategoryFigure(name="lost-updates", title="How many additions to one variable are lost", panels=(panel,),
                       y=Axis("updates lost (%)", lo=0.0, hi=100.0), x_title="what each thread does in a loop",
-                      note="Lines: range over rounds. A bar of no height: none were lost. Crosses: no number; the "
-                      "tables say why."),)
+                      whiskers=WHISKERS, note="A bar of no height: none were lost."),)
 
 
 def _lines(results: Results) -> tuple[Figure, ...]:
@@ -199,7 +207,7 @@ def _lines(results: Results) -> tuple[Figure, ...]:
         return ()
     return (LineFigure(name="lost-updates-interval", title=f"Lost updates by switch interval, {CHECKED} threads",
                        x=seconds_axis("switch interval", log=True), y=Axis("updates lost (%)", lo=0.0, hi=100.0),
-                       panels=tuple(panels), note="Lines: range over rounds. Crosses: no number; the tables say why."),)
+                       panels=tuple(panels), whiskers=WHISKERS),)
 
 
 def _series(results: Results, arm: Arm, points: list[tuple[float, Row]]) -> Series:
@@ -208,5 +216,5 @@ def _series(results: Results, arm: Arm, points: list[tuple[float, Row]]) -> Seri
     return Series(
         arm.title, tuple(x for x, _ in points), tuple(nan if each is None else 100 * each.center for each in shares),
         lo=tuple(nan if each is None else 100 * each.lo for each in shares),
-        hi=tuple(nan if each is None else 100 * each.hi for each in shares),
+        hi=tuple(nan if each is None else 100 * each.hi for each in shares), model=arm.model,
     )

@@ -10,9 +10,10 @@ from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.report import plots
 from gilscope.toolkit.report.build import about, builds_table
 from gilscope.toolkit.report.document import Banner, Document, Heading, Lines, Picture
+from gilscope.toolkit.report.drawing import draw_figures
+from gilscope.toolkit.report.figure import shows_something
 from gilscope.toolkit.report.sentences import floor_line
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.base import Experiment, Source
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.document import Section
+    from gilscope.toolkit.report.figure import Figure
 
 SMOKE = "--smoke: everything is tiny and was done once; the numbers say that it works here and nothing else"
 
@@ -65,17 +67,39 @@ def _source_line(source: Source) -> str:
     return f"{source.cited()}{where}: {source.headline}"
 
 
-def draw(experiment: Experiment, run: Run, folder: Path, into: Path | None = None) -> list[Picture]:
+def figures_of(experiment: Experiment, run: Run, folder: Path | None) -> list[Figure]:
+    """Return the figures of a run that is stored in `folder`, each with where and when it was measured.
+
+    Those without a single value are left out: the tables say why there is none.
+    """
+    return [replace(figure, made=made_on(run)) for figure in experiment.figures(Results(run, folder))
+            if shows_something(figure)]
+
+
+def made_on(run: Run) -> str:
+    """Return when, where and with how much effort `run` was measured, in a line."""
+    machine, effort = run.machine, Effort(str(run.options.get("effort", Effort.FULL)))
+    how = {Effort.FULL: "in full", Effort.QUICK: "--quick", Effort.SMOKE: "--smoke: the numbers mean nothing"}[effort]
+    return (f"Measured {run.started[:10]} on {machine.cpu_model}, {machine.cores} cores, "
+            f"{machine.system.partition('-')[0]}; {how}, {run.rounds_done} round{'s' * (run.rounds_done != 1)}")
+
+
+def draw(experiment: Experiment, run: Run, folder: Path, python: Path, into: Path | None = None) -> list[Picture]:
     """Draw the figures of a run that is stored in `folder`, as SVG and PNG, and return the former.
 
     Args:
         experiment: What was run.
         run: What was measured of it.
         folder: Where its values and files are.
+        python: What `report.drawing` found to draw with.
         into: The folder of the figures; None: there, too.
+
+    Raises:
+        CannotDrawError: The process that draws failed.
     """
-    figures = experiment.figures(Results(run, folder))
-    return [Picture(figure.title, str(plots.draw(figure, into or folder)[0])) for figure in figures]
+    figures = figures_of(experiment, run, folder)
+    drawn = draw_figures(python, figures, into or folder) if figures else []
+    return [Picture(figure.title, str(path)) for figure, path in zip(figures, drawn, strict=True)]
 
 
 def beside(pictures: Sequence[Picture]) -> list[Picture]:

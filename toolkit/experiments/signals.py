@@ -22,8 +22,18 @@ from gilscope.toolkit.experiments.signals_times import (
 )
 from gilscope.toolkit.experiments.sources import BEAZLEY
 from gilscope.toolkit.report.document import Column, Entry, Table
-from gilscope.toolkit.report.figure import Axis, BarFigure, BarPanel, LineFigure, LinePanel, Rule, Series, seconds_axis
+from gilscope.toolkit.report.figure import (
+    Axis,
+    CategoryFigure,
+    CategoryPanel,
+    LineFigure,
+    LinePanel,
+    Rule,
+    Series,
+    seconds_axis,
+)
 from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.plots.ticks import seconds_text
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
@@ -41,8 +51,8 @@ SOURCE = replace(
     headline="never, when the main thread waits for a lock or joins a thread",
 )
 THEN = "2009: Python 2.6"
-NOTE = ("Bars and points: median over rounds of each process's median; lines: the fastest and the slowest of all, "
-        "those not handled in time with the limit. Crosses: no number; the tables say why.")
+NOTE = "Median over rounds of each process's median. One that was not handled in time counts as the limit."
+WHISKERS = "from the fastest to the slowest"
 
 class Signals(Experiment):
     """Beazley's question why Ctrl-C does not work in a program with threads."""
@@ -89,16 +99,18 @@ class Signals(Experiment):
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
-        panels = [
-            _panel(results, WAITING, "the main thread ... (CPU threads beside it)"),
-            _panel(results, CALLING, f"one C call of about {call_text(results)}; the main thread ..."),
-        ]
-        bars = tuple(
-            BarFigure(name=name, title="From Ctrl-C to KeyboardInterrupt", y=_axis(), panels=(panel,), note=NOTE)
-            for name, panel in zip(("signals", "signals-c-calls"), panels, strict=True)
-            if panel.series
+        pictures = (
+            ("signals", "How long Ctrl-C takes to reach the main thread", WAITING,
+             "what the main thread does (how many CPU threads run beside it)"),
+            ("signals-c-calls", f"How long Ctrl-C takes while one C call lasts about {call_text(results)}", CALLING,
+             "what the main thread does"),
         )
-        return (*bars, *_by_threads(results))
+        dots = tuple(
+            CategoryFigure(name=name, title=title, y=_axis(), panels=(panel,), note=NOTE, whiskers=WHISKERS,
+                           x_title=x_title)
+            for name, title, doings, x_title in pictures if (panel := _panel(results, doings)).series
+        )
+        return (*dots, *_by_threads(results))
 
 
 def _grid(effort: Effort) -> list[tuple[str, int]]:
@@ -147,7 +159,7 @@ def _slowest(times: Times | None) -> str | None:
 
 
 def _axis() -> Axis:
-    return seconds_axis("time until KeyboardInterrupt", log=True, lo=1e-5)
+    return seconds_axis("time until KeyboardInterrupt", log=True)
 
 
 def _pictured(rows: list[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -156,12 +168,12 @@ def _pictured(rows: list[tuple[str, int]]) -> list[tuple[str, int]]:
     return [row for row in rows if row[1] == most[row[0]] or row == ("join", 0)]
 
 
-def _panel(results: Results, doings: dict[str, str], title: str) -> BarPanel:
+def _panel(results: Results, doings: dict[str, str]) -> CategoryPanel:
     rows = _pictured(rows_of(results, doings))
     series = [_series(arm, [(float(place), times_of(results, find_cell(results, arm, *row)))
                             for place, row in enumerate(rows)]) for arm in arms_of(results)]
-    rule = Rule(SWITCH_INTERVAL, f"switch interval {format_seconds(SWITCH_INTERVAL)}", "y")
-    return BarPanel(title, tuple(_category(doings, *row) for row in rows),
+    rule = Rule(SWITCH_INTERVAL, f"switch interval {seconds_text(SWITCH_INTERVAL)}", "y")
+    return CategoryPanel("", tuple(_category(doings, *row) for row in rows),
                     tuple(each for each in series if not all(map(isnan, each.y))),
                     rules=(rule,) if doings is WAITING else ())
 
@@ -177,9 +189,9 @@ def _by_threads(results: Results) -> tuple[Figure, ...]:
     ]
     return (
         LineFigure(
-            name="signals-threads", title="From Ctrl-C to KeyboardInterrupt in a main thread that joins another",
-            x=Axis("CPU threads", ticks=tuple((float(count), str(count)) for count in counts)), y=_axis(),
-            panels=(LinePanel("", tuple(series)),), note=NOTE,
+            name="signals-threads", title="How long Ctrl-C takes to reach a main thread that joins another",
+            x=Axis("CPU threads (number)", ticks=tuple((float(count), str(count)) for count in counts)), y=_axis(),
+            panels=(LinePanel("", tuple(series)),), note=NOTE, whiskers=WHISKERS,
         ),
     )
 
@@ -189,6 +201,7 @@ def _series(arm: Arm, points: list[tuple[float, Times | None]]) -> Series:
     return Series(
         arm.title, tuple(x for x, _ in points), tuple(_or_nan(each, "typical") for each in found),
         lo=tuple(_or_nan(each, "best") for each in found), hi=tuple(_or_nan(each, "worst") for each in found),
+        model=arm.model,
     )
 
 

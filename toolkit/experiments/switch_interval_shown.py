@@ -121,7 +121,7 @@ def _panel(results: Results, build: Build, model: str) -> LinePanel:
     ]
     if model == "threads":
         series += [_then_line(count) for count in counts[-1:] if count > 1]
-    return LinePanel(f"{build.label}, {model}", tuple(series), rules=(Rule(1.0, "sequential", "y"),))
+    return LinePanel(f"{build.label}, {model}", tuple(series), rules=(Rule(1.0, "without threads", "y"),))
 
 
 def _line(results: Results, build: Build, model: str, count: int, *, fine: bool) -> Series | None:
@@ -158,11 +158,11 @@ def figure(results: Results) -> LineFigure | None:
     if all(isnan(y) for panel in panels for each in panel.series if each.style == "measured" for y in each.y):
         return None
     return LineFigure(
-        name="switch-interval", title="Countdown: time in threads relative to none, by switch interval",
+        name="switch-interval", title="Countdown: how long the same work takes in threads, by switch interval",
         x=seconds_axis("switch interval", log=True),
-        y=Axis("time in threads / without (lower is better)", log=True,
+        y=Axis("time (1 = without threads; lower is better)", log=True,
                ticks=tuple((each, f"{each:g}") for each in (0.5, 1.0, 2.0, 5.0, 10.0))),
         panels=panels,
         note=f"fine timer: timed waits end within 1 ns, not within Linux's usual {USUAL_SLACK}; 2021 was measured on "
-        "macOS. Crosses: skipped, failed or starved; the table says which and why.",
+        "macOS.",
     )

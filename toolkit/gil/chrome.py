@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.gil.records import Process, Span, Thread
 
 ALL = (float("-inf"), float("inf"))
+HAVING_IT = frozenset({Kind.HOLD, Kind.SWITCH})
+SHORTEST = 1e-6   # seconds between two spans that are drawn
 NAMES = {
     Kind.WAIT: "waits for the GIL", Kind.HOLD: "holds the GIL", Kind.SWITCH: "hands the GIL over", Kind.PARK: "parked",
     Kind.IDLE: "idle", Kind.SPIN: "spins",
@@ -31,7 +33,10 @@ def write_trace(processes: Sequence[Process], path: str | Path, window: tuple[fl
 
 
 def trace(processes: Sequence[Process], window: tuple[float, float] = ALL) -> dict[str, Any]:
-    """Return the trace: of each process and thread its name, then every span that was kept, in order of time.
+    """Return the trace: of each process and thread its name, then every span that was kept, and what is between them.
+
+    They are in order of time.  Where a free-threaded build has its GIL off, that it has one for a moment while it
+    starts and imports an extension module is left out.
 
     Args:
         processes: What was recorded.
@@ -61,15 +66,42 @@ def _named(what: str, pid: int, tid: int, **values: Any) -> dict[str, Any]:
 
 
 def _spans(process: Process, offset: float, window: tuple[float, float]) -> Iterator[dict[str, Any]]:
+    def event(thread: Thread, name: str, kind: str, begin: float, end: float, **arguments: Any) -> dict[str, Any]:
+        return {
+            "name": name, "cat": kind, "ph": "X", "pid": process.pid, "tid": thread.tid,
+            "ts": round((offset + begin) * 1e6, 3), "dur": round((end - begin) * 1e6, 3), "args": arguments,
+        }
+
+    def inside(begin: float, end: float) -> bool:
+        return end + offset >= window[0] and begin + offset <= window[1]
+
     for thread in process.threads:
-        for span in thread.spans:
-            if span.end + offset < window[0] or span.begin + offset > window[1]:
-                continue
-            yield {
-                "name": NAMES[span.kind], "cat": span.kind.name.lower(), "ph": "X", "pid": process.pid,
-                "tid": thread.tid, "ts": round((offset + span.begin) * 1e6, 3), "dur": round(span.seconds * 1e6, 3),
-                "args": _arguments(process, thread, span),
-            }
+        spans = [span for span in thread.spans if process.gil_used or span.kind not in HAVING_IT]
+        for span in spans:
+            if inside(span.begin, span.end):
+                yield event(thread, NAMES[span.kind], span.kind.name.lower(), span.begin, span.end,
+                            **_arguments(process, thread, span))
+        for begin, end in _between(thread, spans):
+            if inside(begin, end):
+                yield event(thread, _running(process), "run", begin, end)
+
+
+def _running(process: Process) -> str:
+    """Return what a thread does that neither waits nor has the GIL, as far as can be told."""
+    if not process.gil_used:
+        return "runs, or is in a system call"
+    return "without the GIL: C code or a system call" if process.all_holds else "does not wait"
+
+
+def _between(thread: Thread, spans: Sequence[Span]) -> Iterator[tuple[float, float]]:
+    """Yield begin and end of the times of a thread's life that no span covers, those before lost spans left out."""
+    position = thread.start
+    if thread.spans_lost:
+        position = spans[0].begin if spans else thread.end
+    for begin, end in [*((span.begin, span.end) for span in spans), (thread.end, thread.end)]:
+        if begin - position > SHORTEST:
+            yield position, begin
+        position = max(position, end)
 
 
 def _arguments(process: Process, thread: Thread, span: Span) -> dict[str, Any]:

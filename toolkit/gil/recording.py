@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.gil import preload
-from gilscope.toolkit.gil.records import Kind, read_folder
+from gilscope.toolkit.gil.records import read_folder
 from gilscope.toolkit.gil.summary import summarize
 
 if TYPE_CHECKING:
@@ -38,10 +38,7 @@ class Recording:
     @property
     def gil_used(self) -> bool:
         """Whether its threads took a GIL once the interpreter was up."""
-        if not self.free_threaded:
-            return True
-        return any(thread.totals[Kind.WAIT].count or (not thread.main and thread.acquired)
-                   for process in self.processes for thread in process.threads)
+        return not self.processes or any(process.gil_used for process in self.processes)
 
 
 def record(

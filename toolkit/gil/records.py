@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from typing import Any
 
 SUFFIX = ".gil"
-FORMAT = 1
+FORMAT = 2
 PAGE = 4096
-SITES, SITE = 512, 512
+SITES, SITE = 4096, 512
 SLOTS, SLOT = 2048, 1024
 CHUNKS, CHUNK, SPANS = 8192, 8192, 255
 HISTOGRAM = 40
 _SLOTS_AT = PAGE + SITES * SITE
 _CHUNKS_AT = _SLOTS_AT + SLOTS * SLOT
 _HEADER = struct.Struct("=8s10I5Q256s1024s")
-_SITE = struct.Struct("=2I3Q2I8Q224s88s40s")
-_SLOT = struct.Struct(f"=2I2Q16s128s2IQ28Q18Q{HISTOGRAM}I")
+_SITE = struct.Struct("=2I3Q2I8Q224s88s40sI")
+_SLOT = struct.Struct(f"=2I2Q16s128s2IQ28Q18Q{HISTOGRAM}I128s")
 _CHUNK = struct.Struct("=2IQ16x")
 _SPAN = struct.Struct("=2QI3H2BI")
-_FREE_THREADED, _SITES_KNOWN, _ENDED, _FORKED = 1, 2, 4, 8
+_FREE_THREADED, _SITES_KNOWN, _ENDED, _FORKED, _ALL_HOLDS, _GIL_ON = 1, 2, 4, 8, 32, 64
 _PYTHON, _SLOT_ENDED, _MAIN, _USAGE_KNOWN = 1, 2, 4, 8
 
 
@@ -93,8 +93,9 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """One place in the program that waited, for one reason."""
+    """One place in the program at which one thread waited, for one reason."""
 
+    thread: int          # Thread.number
     file: str
     line: int
     function: str
@@ -112,6 +113,7 @@ class Thread:
     number: int          # of its slot, in order of appearance
     tid: int
     name: str            # as the operating system has it: Python's own name from 3.14 on
+    called: str          # its name in `threading` when it was started; "" for one that was started otherwise
     entry: str           # the outermost function of the program that it ran; "" when it was never seen waiting
     main: bool
     ended: bool          # False: it was still there when the recording ended, or the process was killed
@@ -151,6 +153,8 @@ class Process:
     sites_known: bool    # False: this version's frames cannot be read
     ended: bool          # False: it was killed, or is still there
     forked: bool
+    gil_used: bool       # False: it is off, but for a moment at each import of an extension module
+    all_holds: bool      # the time with the GIL was recorded also while nobody waited for it
     started: float       # seconds since the epoch
     seconds: float       # how long it was recorded
     executable: str
@@ -206,8 +210,10 @@ def _process(header: tuple[Any, ...], fixed: bytes, chunks: bytes) -> Process:
     return Process(
         pid=pid, parent=parent, version=f"{python >> 24}.{python >> 16 & 255}.{python >> 8 & 255}",
         free_threaded=bool(flags & _FREE_THREADED), sites_known=bool(flags & _SITES_KNOWN),
-        ended=bool(flags & _ENDED), forked=bool(flags & _FORKED), started=real / 1e9, seconds=(last - start) / 1e9,
-        executable=_text(executable), command=tuple(_words(command)),
+        ended=bool(flags & _ENDED), forked=bool(flags & _FORKED),
+        gil_used=bool(flags & _GIL_ON) or not flags & _FREE_THREADED,
+        all_holds=bool(flags & _ALL_HOLDS), started=real / 1e9, seconds=(last - start) / 1e9,
+        executable=_text(executable), command=tuple(map(_text, command.rstrip(b"\0").split(b"\0"))),
         threads=tuple(thread for thread in threads if thread is not None), sites=tuple(_sites(fixed, start)),
         threads_lost=lost, sites_lost=sites_lost, gils_lost=gils_lost, clock_cost=clock / 1e12, hold_cost=pair / 1e12,
     )
@@ -251,12 +257,13 @@ def _thread(fixed: bytes, number: int, start: int, last: int, spans: list[Span])
     (tid, flags, born, died, name, entry, state, _, since, *rest) = _SLOT.unpack_from(fixed, _SLOTS_AT + number * SLOT)
     if not flags & _PYTHON or not born:
         return None
-    totals, numbers, histogram = rest[:28], rest[28:46], rest[46:]
+    totals, numbers, histogram, called = rest[:28], rest[28:46], rest[46:-1], rest[-1]
     attempts, timeouts, handovers, free, acquired, _, spans_lost, _, sampling, yields, *usage = numbers
     ended, counted = bool(flags & _SLOT_ENDED), bool(flags & _USAGE_KNOWN)
     cpu, run_queue, voluntary, involuntary = map(operator.sub, usage[:4], usage[4:])
     return Thread(
-        number=number, tid=tid, name=_text(name), entry=_text(entry), main=bool(flags & _MAIN), ended=ended,
+        number=number, tid=tid, name=_text(name), called=_text(called), entry=_text(entry),
+        main=bool(flags & _MAIN), ended=ended,
         start=(born - start) / 1e9, end=((died if ended else last) - start) / 1e9,
         totals={kind: _total(totals[4 * kind : 4 * kind + 4], start) for kind in Kind},
         attempts=attempts, timeouts=timeouts, handovers=handovers, acquired=acquired, acquired_free=free,
@@ -274,10 +281,9 @@ def _sites(fixed: bytes, start: int) -> Iterator[Site | None]:
         if fields[0] != 2:  # noqa: PLR2004  2: written whole
             yield None
             continue
-        file, function, on = (_text(each) for each in fields[15:])
-        yield Site(file=file, line=fields[1], function=function, reason=Reason(fields[5]), idle=bool(fields[6]),
-                   on=on,
-                   waited=_total(fields[7:11], start), parked=_total(fields[11:15], start))
+        file, function, on = (_text(each) for each in fields[15:18])
+        yield Site(thread=fields[18], file=file, line=fields[1], function=function, reason=Reason(fields[5]),
+                   idle=bool(fields[6]), on=on, waited=_total(fields[7:11], start), parked=_total(fields[11:15], start))
 
 
 def _total(fields: tuple[int, ...] | list[int], start: int) -> Total:
@@ -288,6 +294,3 @@ def _total(fields: tuple[int, ...] | list[int], start: int) -> Total:
 def _text(raw: bytes) -> str:
     return raw.partition(b"\0")[0].decode(errors="replace")
 
-
-def _words(raw: bytes) -> list[str]:
-    return [word.decode(errors="replace") for word in raw.rstrip(b"\0").split(b"\0")]

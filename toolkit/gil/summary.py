@@ -21,6 +21,7 @@ PASS_COST = 12e-9    # seconds per release that is counted and not timed; measur
 class Place:
     """One line of the program, or of a library, that waited for one reason."""
 
+    thread: str | None  # None: all that waited there, added up
     file: str
     line: int
     function: str
@@ -86,6 +87,8 @@ class Summary:
     overhead: float           # CPU seconds that measuring took, estimated from costs measured at the start
     threads: tuple[ThreadSummary, ...]
     places: tuple[Place, ...]   # the most seconds first
+    thread_places: tuple[Place, ...]  # likewise, those of each thread on their own
+    sites_lost: int           # looks at where a thread waits that found no room to be kept
     at_once: int              # threads that did something, at the same time in one process; its main one is not counted
     killed: int               # processes that left no end
     threads_lost: int
@@ -132,7 +135,9 @@ def summarize(processes: Sequence[Process]) -> Summary:
         idle=sum(row.idle for row in rows), cpu=_known(row.cpu for row in rows),
         run_queue=_known(row.run_queue for row in rows), system_calls=sum(_calls(thread) for _, thread, _ in threads),
         context_switches=_known_count(row.switches for row in rows), overhead=sum(map(_overhead, processes)),
-        threads=rows, places=_places(processes), at_once=max(map(_at_once, processes), default=0),
+        threads=rows, places=_places(processes, by_thread=False),
+        thread_places=_places(processes, by_thread=True), sites_lost=sum(process.sites_lost for process in processes),
+        at_once=max(map(_at_once, processes), default=0),
         killed=sum(not process.ended for process in processes),
         threads_lost=sum(process.threads_lost for process in processes),
         sites_known=all(process.sites_known for process in processes),
@@ -140,10 +145,7 @@ def summarize(processes: Sequence[Process]) -> Summary:
 
 
 def thread_names(process: Process) -> list[str]:
-    """Return a name for each of the process's threads: Python's own, or what it runs.
-
-    Before 3.14 Python does not tell the system its threads' names, so that all have the process's.
-    """
+    """Return a name for each of the process's threads: Python's own, or what it runs."""
     common = next((thread.name for thread in process.threads if thread.main), "")
     return [_name(thread, common) for thread in process.threads]
 
@@ -151,7 +153,11 @@ def thread_names(process: Process) -> list[str]:
 def _name(thread: Thread, common: str) -> str:
     if thread.main:
         return "main"
-    if thread.name and thread.name != common:
+    # The system keeps 15 bytes of a name; another one than the first was given later.
+    named = bool(thread.name) and thread.name != common
+    if thread.called and (not named or thread.called.startswith(thread.name.rstrip("\N{REPLACEMENT CHARACTER}"))):
+        return thread.called
+    if named:
         return thread.name
     return f"thread {thread.number}: {thread.entry}" if thread.entry else f"thread {thread.number}"
 
@@ -210,20 +216,29 @@ def _known_count(values: Iterable[int | None]) -> int | None:
     return None if total is None else int(total)
 
 
-def _places(processes: Sequence[Process]) -> tuple[Place, ...]:
-    found: dict[tuple[str, int, str, str, bool], list[Total]] = defaultdict(list)
+def _places(processes: Sequence[Process], *, by_thread: bool) -> tuple[Place, ...]:
+    found: dict[tuple[str | None, str, int, str, str, bool], list[Total]] = defaultdict(list)
     for process in processes:
+        names = dict(zip((thread.number for thread in process.threads), _labels(process, processes), strict=True))
         for site in filter(None, process.sites):
+            thread = names.get(site.thread, "?") if by_thread else None
+            place = thread, site.file, site.line, site.function
             if site.waited.count:
-                found[site.file, site.line, site.function, "the GIL", False].append(site.waited)
+                found[*place, "the GIL", False].append(site.waited)
             if site.parked.count:
-                found[site.file, site.line, site.function, _what(site), site.idle].append(site.parked)
+                found[*place, _what(site), site.idle].append(site.parked)
     places = [
-        Place(file=file, line=line, function=function, what=what, idle=idle, count=sum(each.count for each in totals),
-              seconds=sum(each.seconds for each in totals), longest=max(each.longest for each in totals))
-        for (file, line, function, what, idle), totals in found.items()
+        Place(thread=thread, file=file, line=line, function=function, what=what, idle=idle,
+              count=sum(each.count for each in totals), seconds=sum(each.seconds for each in totals),
+              longest=max(each.longest for each in totals))
+        for (thread, file, line, function, what, idle), totals in found.items()
     ]
     return tuple(sorted(places, key=lambda place: (-place.seconds, place.file, place.line)))
+
+
+def _labels(process: Process, processes: Sequence[Process]) -> list[str]:
+    names = thread_names(process)
+    return [f"{process.pid} {name}" for name in names] if len(processes) > 1 else names
 
 
 def _what(site: Site) -> str:

@@ -12,12 +12,15 @@ import json
 import sys
 from typing import Any
 
+from gilscope.toolkit.measure.lifeline import settle
+
 ISOLATED = frozenset({"subinterpreters", "interpreter-pool"})  # runners whose workers are own-GIL interpreters
 ANSWER = "gilscope answers: "  # what is imported may print too, before and after
 
 
 def main() -> None:
     """Answer the question in `sys.argv`."""
+    settle()
     question, name = sys.argv[1:]
     answers = {"runners": runners, "import": import_here, "isolated": import_isolated, "versions": versions}
     print(f"\n{ANSWER}{json.dumps(answers[question](name))}", flush=True)  # noqa: T201 - the answer's way out

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from gilscope.toolkit.measure.inherited import inherited
 from gilscope.toolkit.measure.plan import BASELINE
 from gilscope.toolkit.measure.process import Answer, run_child
 from gilscope.toolkit.measure.spec import ChildSpec, Spec, UserTarget
@@ -163,6 +164,8 @@ class Scheduler:
             KeyboardInterrupt: after what was measured was saved.
         """
         done, stopped = self._run.rounds_done, "rounds"
+        if sentence := inherited().sentence():
+            self._add_note(sentence)
         try:
             while done < self._settings.rounds:
                 if self._over_budget():

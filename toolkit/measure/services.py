@@ -14,6 +14,10 @@ from gilscope.toolkit.errors import BuildError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+_ENTRY = (
+    "from gilscope.toolkit.measure.lifeline import settle; settle(); "
+    "from gilscope.workloads.servers import main; main()"
+)
 READY_SECONDS = 120.0  # a loaded machine starts slowly; a server that never says its address must not hang the run
 
 
@@ -38,7 +42,7 @@ def services(names: Iterable[str], environment: Mapping[str, str]) -> Iterator[S
         for name in names:
             # The server's end of stdin closes when we do, however we do, and it ends with that.
             server = subprocess.Popen(
-                [sys.executable, "-P", "-m", "gilscope.workloads.servers", name],
+                [sys.executable, "-P", "-c", _ENTRY, name],
                 env=dict(environment),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

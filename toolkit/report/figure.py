@@ -1,11 +1,12 @@
 """What a figure shows, as plain values: experiments make figures, `plots` draws them; nothing here does either.
 
-A value that is not there is NaN: it is drawn as a cross at the foot of the axis, never left out; say why in `note`.
+A value that is not there is NaN: it is drawn as a cross at the foot of the axis, never left out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
 
@@ -17,7 +18,7 @@ class Axis:
         title: What is measured, with its unit, as "requests per second (1/s)"; no unit where `seconds` is on.
         log: Logarithmic.  What is not positive is drawn as a value that is missing.
         ticks: Where there are marks, and what they say; empty: chosen by the values.
-        lo: Where the axis starts; None: chosen by the values (bars without `log` start at 0).
+        lo: Where the axis starts; None: chosen by the values (bars start at 0).
         hi: Where it ends, likewise.
         seconds: Values are seconds: the marks carry the unit themselves, as "10 us", "1 ms", "0.1 s".
     """
@@ -32,7 +33,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line, or the bars of one colour.
+    """One line, or the bars or dots of one colour.
 
     Attributes:
         name: In the legend, unless it is empty; the same name has the same colour and marker in all panels of a figure.
@@ -41,6 +42,8 @@ class Series:
         lo: Lower ends of the values' intervals, as values of the axis, not as distances; empty: no intervals.
         hi: Upper ends, likewise.  An end that is not finite is not drawn.
         style: "history": what a source published, drawn grey, dashed and hollow.
+        model: The execution model that was measured, a name of `plots.palette.MODELS`: it has the same colour and mark
+            in all figures.  Empty: what varies is something else; a figure has series of the one kind or of the other.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Series:
     lo: tuple[float, ...] = ()
     hi: tuple[float, ...] = ()
     style: Literal["measured", "history"] = "measured"
+    model: str = ""
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y):
@@ -67,6 +71,28 @@ class Rule:
     axis: Literal["x", "y"] = "x"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """What every figure says beside its panels.
+
+    Attributes:
+        note: Small below the panels: the source, how it was measured.  Marks are explained in the legend, not here.
+        made: When, where and with how much effort it was measured; the last line below the panels.
+        whiskers: What the lines through values reach from and to.
+        missing: What a cross stands for.
+    """
+
+    note: str = ""
+    made: str = ""
+    whiskers: str = "95 % interval"
+    missing: str = "no number: the table says why"
+
+    @property
+    def footer(self) -> str:
+        """The lines below the panels."""
+        return "\n".join(filter(None, (self.note, self.made)))
+
+
 @dataclass(frozen=True, slots=True)
 class LinePanel:
     """Lines in one frame; `title` may be empty where there is one panel."""
@@ -77,7 +103,7 @@ class LinePanel:
 
 
 @dataclass(frozen=True, slots=True)
-class LineFigure:
+class LineFigure(Explained):
     """Values over something that varies; panels share both axes."""
 
     name: str    # the files' name: "countdown-threads"
@@ -85,12 +111,11 @@ class LineFigure:
     x: Axis
     y: Axis
     panels: tuple[LinePanel, ...]
-    note: str = ""   # small below the panels: the source, what crosses stand for
 
 
 @dataclass(frozen=True, slots=True)
-class BarPanel:
-    """Groups of bars, one group per category, one bar of each series in it."""
+class CategoryPanel:
+    """Groups of values, one group per category, one value of each series in it that names the category."""
 
     title: str
     categories: tuple[str, ...]
@@ -104,15 +129,21 @@ class BarPanel:
 
 
 @dataclass(frozen=True, slots=True)
-class BarFigure:
-    """Values of a few things that have no order; panels share the y axis."""
+class CategoryFigure(Explained):
+    """Values of a few things that have no order; panels share the y axis.
+
+    They are drawn as bars, which start at 0; on a logarithmic axis, where a bar's length means nothing, as dots.
+    """
 
     name: str
     title: str
     y: Axis
-    panels: tuple[BarPanel, ...]
-    note: str = ""
+    panels: tuple[CategoryPanel, ...]
     x_title: str = ""   # what the categories are: "how the work is run"
+
+    def __post_init__(self) -> None:
+        if not self.y.log and self.y.lo:
+            raise ValueError(f"figure {self.name!r}: bars that do not start at 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +154,7 @@ class HistogramPanel:
     edges: tuple[float, ...]    # ascending, one more than counts
     counts: tuple[float, ...]
     rules: tuple[Rule, ...] = ()
+    model: str = ""             # what was measured, as that of a Series
 
     def __post_init__(self) -> None:
         if len(self.edges) != len(self.counts) + 1:
@@ -130,15 +162,18 @@ class HistogramPanel:
 
 
 @dataclass(frozen=True, slots=True)
-class HistogramFigure:
+class HistogramFigure(Explained):
     """Distributions, one a panel; panels share both axes.  A panel without counts says "no values"."""
 
     name: str
     title: str
     x: Axis
-    y: Axis
+    y: Axis      # from 0 up
     panels: tuple[HistogramPanel, ...]
-    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.y.log:
+            raise ValueError(f"figure {self.name!r}: bars on a logarithmic axis, where their length means nothing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +190,7 @@ class HeatPanel:
 
 
 @dataclass(frozen=True, slots=True)
-class HeatFigure:
+class HeatFigure(Explained):
     """Values over two things that vary; panels share rows, columns and the scale of colours."""
 
     name: str
@@ -167,7 +202,6 @@ class HeatFigure:
     unit: str                   # what the values are, with their unit: "requests per second (1/s)"
     log: bool                   # the scale of colours
     panels: tuple[HeatPanel, ...]
-    note: str = ""
 
     def __post_init__(self) -> None:
         for panel in self.panels:
@@ -193,28 +227,44 @@ class TimelinePanel:
 
 
 @dataclass(frozen=True, slots=True)
-class TimelineFigure:
+class TimelineFigure(Explained):
     """Who did what when; panels stand below one another and share the x axis.
 
-    Every state a lane names stands in `states`; their order is that of the colours.
+    Every state a lane names stands in `states`; their order is that of the colours.  Below the lanes of each panel a
+    strip shows how many of them are in the state `counted` at once, and `strip` says so: lanes are threads, not cores.
     """
 
     name: str
     title: str
     x: Axis
     states: tuple[str, ...]
+    counted: str                # one of `states`
+    strip: str                  # "how many hold the GIL at once"
     panels: tuple[TimelinePanel, ...]
-    note: str = ""
 
     def __post_init__(self) -> None:
         named = {state for panel in self.panels for lane in panel.lanes for _, _, state in lane.spans}
-        if unknown := named - set(self.states):
+        if unknown := (named | {self.counted}) - set(self.states):
             raise ValueError(f"states that the figure does not list: {', '.join(sorted(unknown))}")
 
 
-Figure = LineFigure | BarFigure | HistogramFigure | HeatFigure | TimelineFigure
+Figure = LineFigure | CategoryFigure | HistogramFigure | HeatFigure | TimelineFigure
 
 
 def seconds_axis(title: str, *, log: bool = False, lo: float | None = None, hi: float | None = None) -> Axis:
     """Return an axis whose values are seconds and whose marks carry their units: "10 us", "1 ms", "0.1 s"."""
     return Axis(title, log=log, lo=lo, hi=hi, seconds=True)
+
+
+def shows_something(figure: Figure) -> bool:
+    """Return whether `figure` has a value, beside what was published."""
+    match figure:
+        case LineFigure() | CategoryFigure():
+            return any(isfinite(value) for panel in figure.panels for each in panel.series for value in each.y
+                       if each.style == "measured")
+        case HistogramFigure():
+            return any(sum(panel.counts) > 0 for panel in figure.panels)
+        case HeatFigure():
+            return any(isfinite(value) for panel in figure.panels for row in panel.values for value in row)
+        case TimelineFigure():
+            return any(panel.lanes for panel in figure.panels)

@@ -5,6 +5,7 @@ import pytest
 from gilscope.toolkit.evaluate.evaluation import Missing
 from gilscope.toolkit.evaluate.project import machine
 from gilscope.toolkit.evaluate.project.machine import LEAST_SPINS, Calibration, Spin, doubts, facts, spin
+from gilscope.toolkit.measure.inherited import Inherited
 from gilscope.toolkit.measure.noise import usable_cores
 
 
@@ -48,6 +49,12 @@ def test_facts_are_of_all_looks():
     found = facts([look(1.9), look(0.6), look(1.95), look(1.92), look(4.0)])
     assert (found.cores, found.effective, found.run_queue) == (2, pytest.approx(1.92), pytest.approx(0.1))
     assert found.doubts == ()
+
+
+def test_facts_tell_how_gilscope_was_started(monkeypatch):
+    started = Inherited(nice=5, policy="", cpus=(0, 1), online=2, files=1024, limits={}, cpu_seconds=None)
+    monkeypatch.setattr(machine, "inherited", lambda: started)
+    assert facts([look(1.9)]).inherited == "gilscope was started with nice 5; so were the measured processes"
 
 
 def test_cores_that_were_given_are_told_by_time():

@@ -46,6 +46,11 @@ def test_fits_on_a_screen_with_something_in_every_section():
     assert max(map(len, lines)) <= 100
 
 
+def test_how_gilscope_was_started_is_said_beside_the_machine():
+    said = "gilscope was started with nice 5; so were the measured processes"
+    assert said in terminal.render(document(evaluation(machine=replace(QUIET, inherited=said))))
+
+
 def test_busy_machine_shows_no_speed():
     shown = " ".join(terminal.render(document(evaluation(machine=BUSY)), width=100).split())
     assert "no prediction and nothing measured: the machine is too busy or too small" in shown

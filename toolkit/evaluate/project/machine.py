@@ -13,6 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.evaluation import MachineFacts, Missing
+from gilscope.toolkit.measure.inherited import inherited
 from gilscope.toolkit.measure.noise import usable_cores
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def facts(spins: Sequence[Spin]) -> MachineFacts:
     queued = sum(waited for _, waited in told) / sum(map(sum, told)) if told else None
     return MachineFacts(
         cores=cores, effective=effective, run_queue=queued, governor=_governor(), libc=" ".join(platform.libc_ver()),
-        doubts=tuple(doubts(cores, effective, queued)),
+        doubts=tuple(doubts(cores, effective, queued)), inherited=inherited().sentence(),
     )
 
 

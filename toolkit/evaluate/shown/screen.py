@@ -239,6 +239,8 @@ def _machine(machine: MachineFacts | Missing) -> Iterator[str]:
     waits = f", {machine.run_queue * 100:.0f} % of the time waited for one" if machine.run_queue is not None else ""
     told = "" if not machine.doubts else "; so no word on speed"
     yield f"{machine.cores} cores{able}{waits}; {machine.libc}{told}"
+    if machine.inherited:
+        yield machine.inherited
 
 
 def _unexercised(conclusions: Sequence[Conclusion]) -> Iterator[str]:

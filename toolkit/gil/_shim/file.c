@@ -95,7 +95,8 @@ int open_file(const char *folder, uint32_t flags)
     header->pid = (uint32_t)getpid();
     header->parent = (uint32_t)getppid();
     header->python = python_version;
-    header->flags = flags | (free_threaded ? FREE_THREADED : 0) | (sites_known ? SITES_KNOWN : 0);
+    header->flags = flags | (free_threaded ? FREE_THREADED : 0) | (sites_known ? SITES_KNOWN : 0) |
+                    (all_holds ? ALL_HOLDS : 0);
     header->start_real = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
     fill_names(header);
     calibrate(header);

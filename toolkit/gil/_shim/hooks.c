@@ -3,11 +3,15 @@
    The GIL is a flag under a mutex and a condition variable (take_gil and drop_gil in ceval_gil.c).  A thread that has to
    wait calls pthread_cond_timedwait, again and again; one that has it unlocks the mutex; one that gives it away signals
    the condition variable and unlocks.  A hold is timed from where another thread waits: a program that nobody waits in
-gives the GIL away and takes it back up to a million times a second, and must not pay for a clock each time.  The main interpreter's lies in _PyRuntime; that of an interpreter with a GIL of
-   its own lies in the heap, and is known by pthread_cond_init having been called from the same place. */
+   gives the GIL away and takes it back up to a million times a second, and must not pay for a clock each time.  The main
+   interpreter's lies in _PyRuntime; that of an interpreter with a GIL of its own lies in the heap, and is known by
+   pthread_cond_init having been called from the same place. */
 #include "shim.h"
 
 #include <errno.h>
+#include <limits.h>
+
+enum { ENABLED = 40 };          /* bytes from `enabled` to `cond`; the same in 3.13 to 3.15 */
 
 static struct gil gils[GILS_MAX];
 static uint32_t gil_count;
@@ -55,6 +59,17 @@ static void add_gil(pthread_cond_t *cond)
     gil_bits |= bit_of(mutex);
     if (number == gil_count)
         __atomic_store_n(&gil_count, number + 1, __ATOMIC_RELEASE);
+}
+
+/* Note that the main interpreter's GIL is on.  A free-threaded build that has it off takes one all the same, while it
+   starts and for a moment at each import of an extension module: `enabled` in its struct is INT_MAX only when it stays on. */
+static void note_gil(void)
+{
+    const char *gil = (const char *)gils[0].cond;
+    if (map->header.flags & GIL_ON || gil == NULL)
+        return;
+    if (!free_threaded || *(const volatile int *)(gil - ENABLED) == INT_MAX)
+        __atomic_fetch_or(&map->header.flags, GIL_ON, __ATOMIC_RELAXED);
 }
 
 static int within_runtime(const void *address)
@@ -155,6 +170,7 @@ static void on_unlock(struct gil *gil)
         slot->acquired_free++;
         slot->since = gil->waiters || all_holds ? now() : 0;
     }
+    note_gil();
     uint32_t me = self.number + 1;
     slot->acquired++;
     slot->handovers += gil->last != 0 && gil->last != me;
@@ -225,7 +241,10 @@ void forget_holders(void)
 void hold_from_now(void)
 {
     struct slot *slot = own_slot(0);
-    if (slot == NULL || gil_count == 0 || free_threaded)     /* a free-threaded build may have it off */
+    if (slot == NULL || gil_count == 0)
+        return;
+    note_gil();
+    if (!(map->header.flags & GIL_ON))
         return;
     self.gil = &gils[0];
     gils[0].holder = gils[0].last = self.number + 1;

@@ -107,6 +107,8 @@ void end_row(struct slot *slot)
     self.row.begin = 0;
     if (row.begin == 0)
         return;
+    if (is_idle(row.site, ON_SPIN))     /* an event came before the thread was parked */
+        row.kind = IDLE;
     record(slot, &row);
     if (row.site)
         add_total_shared(&map->sites[row.site].parked, row.begin, row.end);
@@ -133,14 +135,15 @@ EXPORT int sched_yield(void)
     return result;
 }
 
-struct beginning { void *(*function)(void *); void *argument; };
+struct beginning { void *(*function)(void *); void *argument; char called[NAME]; };
 
 static void *begin_thread(void *raw)
 {
     struct beginning beginning = *(struct beginning *)raw;
     free(raw);
-    if (recording)
-        own_slot(1);
+    struct slot *slot = recording ? own_slot(1) : NULL;
+    if (slot != NULL)
+        memcpy(slot->called, beginning.called, sizeof slot->called);
     return beginning.function(beginning.argument);
 }
 
@@ -152,7 +155,12 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
     struct beginning *beginning = recording && python && from_python(CALLER) ? malloc(sizeof *beginning) : NULL;
     if (beginning == NULL)
         return real.create(thread, attributes, function, argument);
-    *beginning = (struct beginning){function, argument};
+    *beginning = (struct beginning){.function = function, .argument = argument};
+    struct slot *slot = own_slot(0);
+    uint64_t begin = now();
+    name_of_started(beginning->called, sizeof beginning->called);
+    if (slot != NULL)
+        slot->sample_ns += now() - begin;
     int result = real.create(thread, attributes, begin_thread, beginning);
     if (result != 0)
         free(beginning);

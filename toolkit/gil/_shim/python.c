@@ -104,6 +104,7 @@ int find_python(void)
         at.last_owner = 2;
     }
     sites_known &= this_thread_state != NULL;
+    find_naming();
     return 1;
 }
 

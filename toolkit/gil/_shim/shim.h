@@ -16,8 +16,8 @@
 
 #pragma GCC visibility push(hidden)
 
-#define FORMAT 1                /* raise it with every change below */
-#define SITES_MAX 512
+#define FORMAT 2                /* raise it with every change below */
+#define SITES_MAX 4096
 #define SLOTS_MAX 2048
 #define CHUNKS_MAX 8192         /* 64 MiB */
 #define CHUNKS_PER_THREAD 64    /* then a thread overwrites its own oldest ones: 16,320 spans are kept */
@@ -33,7 +33,7 @@
 enum kind { WAIT = 1, HOLD = 2, SWITCH = 3, PARK = 4, IDLE = 5, SPIN = 6, KINDS = 7 };
 /* What a parked thread waits for.  ON_OBJECT: the mutex in an object's header, a critical section. */
 enum reason { ON_NOTHING, ON_OBJECT, ON_LOCK, ON_WORLD, ON_RAW, ON_OTHER, ON_SPIN };
-enum flags { FREE_THREADED = 1, SITES_KNOWN = 2, ENDED = 4, FORKED = 8, NO_GIL_FOUND = 16 };
+enum flags { FREE_THREADED = 1, SITES_KNOWN = 2, ENDED = 4, FORKED = 8, NO_GIL_FOUND = 16, ALL_HOLDS = 32, GIL_ON = 64 };
 enum slot_flags { PYTHON = 1, SLOT_ENDED = 2, MAIN = 4, USAGE_KNOWN = 8 };
 
 struct span {                   /* 32 bytes */
@@ -54,6 +54,8 @@ struct chunk {                  /* 8 KiB */
 
 struct total { uint64_t count, sum, longest, longest_begin; };
 
+#define NAME 128
+
 struct slot {                   /* one thread; 1024 bytes */
     uint32_t tid, flags;
     uint64_t start, end;
@@ -65,16 +67,18 @@ struct slot {                   /* one thread; 1024 bytes */
     uint64_t cpu_ns, runqueue_ns, voluntary, involuntary;
     uint64_t cpu_start, runqueue_start, voluntary_start, involuntary_start;
     uint32_t histogram[HISTOGRAM];
-    char padding[1024 - 8 - 16 - 144 - 16 - 32 * KINDS - 18 * 8 - 4 * HISTOGRAM];
+    char called[NAME];          /* its name in threading when it was started; "" when it was not started there */
+    char padding[1024 - 8 - 16 - 144 - 16 - 32 * KINDS - 18 * 8 - 4 * HISTOGRAM - NAME];
 };
 
-struct site {                   /* one place that waited, for one reason; 512 bytes */
+struct site {                   /* one place at which one thread waited, for one reason; 512 bytes */
     uint32_t ready, line;
     uint64_t code, instruction, object;
     uint32_t reason, idle;
     struct total waited, parked;
     char file[224], function[88], on[40];
-    char padding[512 - 40 - 64 - 352];
+    uint32_t slot;              /* the thread */
+    char padding[512 - 40 - 64 - 352 - 4];
 };
 
 struct header {                 /* one page */
@@ -201,6 +205,10 @@ struct place { uint64_t code, instruction; };
 int own_place(struct place *place);
 int own_entry(char *into, unsigned long size);
 void describe(struct place place, struct site *site);
+
+/* names.c */
+void find_naming(void);
+void name_of_started(char *into, unsigned long size);
 
 /* sites.c */
 uint32_t sample(struct slot *slot, enum reason reason, uint64_t type);

@@ -1,4 +1,4 @@
-/* The places that waited: one entry for each place in the program and reason to wait, shared by all threads. */
+/* The places that waited: one entry for each thread, place in the program, and reason to wait. */
 #include "shim.h"
 
 #include <string.h>
@@ -11,6 +11,7 @@ static uint32_t hashed(struct place place, enum reason reason, uint64_t object)
     uint64_t mixed = (place.code >> 4) * 0x9E3779B97F4A7C15u;
     mixed ^= (place.instruction + 64 * (uint64_t)reason) * 0xC2B2AE3D27D4EB4Fu;
     mixed ^= (object >> 4) * 0x165667B19E3779F9u;
+    mixed ^= (uint64_t)self.number * 0xD6E8FEB86659FD93u;
     return (uint32_t)(mixed >> 40);
 }
 
@@ -59,17 +60,17 @@ static uint32_t find(struct slot *slot, struct place place, enum reason reason, 
             uint64_t begin = now();
             site->code = place.code, site->instruction = place.instruction, site->object = type;
             site->reason = reason;
+            site->slot = self.number;
             describe(place, site);
             name_of(type, site->on, sizeof site->on);
-            site->idle = reason == ON_OTHER || (reason == ON_LOCK && waits_on_purpose(site));
+            site->idle = reason == ON_OTHER || ((reason == ON_LOCK || reason == ON_SPIN) && waits_on_purpose(site));
             __atomic_store_n(&site->ready, 2, __ATOMIC_RELEASE);
             slot->sample_ns += now() - begin;
             return number;
         }
         if (ready == 2 && site->code == place.code && site->instruction == place.instruction &&
-            site->reason == (uint32_t)reason && site->object == type)
+            site->reason == (uint32_t)reason && site->object == type && site->slot == self.number)
             return number;
-        /* ready == 1: another thread is writing it, perhaps the same; a second entry for it is added up later. */
     }
     __atomic_fetch_add(&map->header.sites_lost, 1, __ATOMIC_RELAXED);
     return 0;

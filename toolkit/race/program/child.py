@@ -48,6 +48,7 @@ def main(spool: str) -> None:
     names = sys.modules["__main__"].__dict__
     for name in set(names) - GIVEN:
         del names[name]
+    open(spool + "/" + specs.BEGUN, "wb").close()
     run = _as_module if as_module else _as_stdin if spec.kind == specs.STDIN else _as_script
     try:
         run(spec.name, names, session)
@@ -109,6 +110,8 @@ def _as_script(path: str, names: dict[str, Any], session: Session | Confirmation
 def _as_stdin(_name: str, names: dict[str, Any], session: Session | Confirmation) -> None:
     names["__file__"] = "<stdin>"
     source = b"".join(iter(lambda: os.read(0, 65536), b""))
+    if not source.strip() and isinstance(session, Session):
+        specs.refuse(session.spool, "standard input is empty: there is no program in it to check")
     _execute(session.compile(source, "<stdin>"), names, session)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 FILE = "spec"           # in the spool folder
 REFUSED = "refused"     # left there by a child that did not begin the program, and has said why
+BEGUN = "begun"         # left there when the program's own code is about to run
 SCRIPT, MODULE, STDIN = "script", "module", "stdin"
 COMMAND = "command"     # a module, run because no script of that name was found or fits the build
 PLAIN_FORMAT = 2        # of marshal: the same in every version; json would cost both processes its import

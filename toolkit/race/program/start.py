@@ -10,7 +10,7 @@ import os
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.program.places import cache_folder
-from gilscope.toolkit.race.program.spec import COMMAND, MODULE, REFUSED, SCRIPT
+from gilscope.toolkit.race.program.spec import BEGUN, COMMAND, MODULE, REFUSED, SCRIPT
 from gilscope.toolkit.race.program.target import is_bundle
 
 TYPE_CHECKING = False
@@ -47,6 +47,11 @@ def make_spool() -> str:
 def was_refused(folder: str) -> bool:
     """Return whether the child has ended without beginning the program; it has said why."""
     return os.path.exists(os.path.join(folder, REFUSED))
+
+
+def was_begun(folder: str) -> bool:
+    """Return whether the child came to the program: an interpreter that only tells its version does not."""
+    return os.path.exists(os.path.join(folder, BEGUN))
 
 
 def has_records(folder: str) -> bool:

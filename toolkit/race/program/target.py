@@ -67,13 +67,23 @@ def find(words: Sequence[str]) -> Target:
     if first == "--":
         return _command(rest)
     if first.startswith("-m"):
-        module, *rest = [first[2:], *rest] if first != "-m" else rest or [""]
-        if not all(part.isidentifier() for part in module.split(".")):
-            raise ToolkitError(f"-m {module!r}: write the name of a module, like -m package.module")
-        return Target(MODULE, module, rest)
+        return module_of(words)
     if first == "-":
         return Target(STDIN, first, rest)
     return _script(first, rest)
+
+
+def module_of(words: Sequence[str]) -> Target:
+    """Return the module that words beginning with -m name.
+
+    Raises:
+        ToolkitError: they name none.
+    """
+    first, *rest = words
+    module, *rest = [first[2:], *rest] if first != "-m" else rest or [""]
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise ToolkitError(f"-m {module!r}: write the name of a module, like -m package.module")
+    return Target(MODULE, module, rest)
 
 
 def is_bundle(path: str) -> bool:
@@ -85,12 +95,17 @@ def _script(path: str, args: Sequence[str]) -> Target:
     if not os.path.exists(path):
         hint = f"; to run the command, write `gilscope race -- {path}`" if _on_path(path) else ""
         raise ToolkitError(f"no script {path!r}{hint}")
-    if os.path.isdir(path) and not os.path.exists(os.path.join(path, "__main__.py")):
-        raise ToolkitError(f"{path!r} is a folder without __main__.py; name a script, or a package with -m")
+    refuse_plain_folder(path)
     beginning = _beginning(path)
     if not os.path.isdir(path) and not beginning.startswith(ZIP):
         _refuse_other_programs(path, beginning)
     return Target(SCRIPT, path, args)
+
+
+def refuse_plain_folder(path: str) -> None:
+    """Raise when a folder is named that Python cannot run."""
+    if os.path.isdir(path) and not os.path.exists(os.path.join(path, "__main__.py")):
+        raise ToolkitError(f"{path!r} is a folder without __main__.py; name a script, or a package with -m")
 
 
 def _refuse_other_programs(path: str, beginning: bytes) -> None:

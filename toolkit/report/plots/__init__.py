@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.figure import BarFigure, HeatFigure, HistogramFigure, LineFigure, TimelineFigure
+from gilscope.toolkit.report.figure import CategoryFigure, HeatFigure, HistogramFigure, LineFigure, TimelineFigure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.plots.sheet import Sheet
 
 
-def unavailable() -> str | None:
-    """Return why nothing can be drawn and what to do about it; None when it can."""
-    try:
-        import matplotlib.figure  # noqa: F401 -- whether it loads is the question
-    except ImportError as error:
-        return f"figures need matplotlib ({error}): pip install 'gilscope[experiments]'"
-    return None
-
-
 def draw(figure: Figure, folder: Path) -> tuple[Path, Path]:
     """Write `figure` as SVG and PNG into `folder`, in place of what an earlier run left there.
 
@@ -35,7 +26,7 @@ def draw(figure: Figure, folder: Path) -> tuple[Path, Path]:
         `folder`/<name>.svg and `folder`/<name>.png.
 
     Raises:
-        ImportError: matplotlib is missing; ask `unavailable` first.
+        ImportError: matplotlib is missing; `report.drawing` runs this where it is not.
         ValueError: `figure` has no panels.
     """
     from gilscope.toolkit.report.plots import style
@@ -56,15 +47,15 @@ def compose(figure: Figure) -> Sheet:
     Raises:
         ValueError: `figure` has no panels.
     """
-    from gilscope.toolkit.report.plots import bars, heats, histograms, lines, timelines
+    from gilscope.toolkit.report.plots import categories, heats, histograms, lines, timelines
 
     if not figure.panels:
         raise ValueError(f"figure {figure.name!r} has no panels")
     match figure:
         case LineFigure():
             return lines.compose(figure)
-        case BarFigure():
-            return bars.compose(figure)
+        case CategoryFigure():
+            return categories.compose(figure)
         case HistogramFigure():
             return histograms.compose(figure)
         case HeatFigure():

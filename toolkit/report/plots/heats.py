@@ -29,7 +29,7 @@ HALF = 0.3   # brightness from which dark text is read more easily than white
 def compose(figure: HeatFigure) -> Sheet:
     """Return the figure laid out."""
     columns = column_count(len(figure.panels), [_needed(figure)])
-    sheet = Sheet(title=figure.title, note=figure.note, panels=len(figure.panels), columns=columns,
+    sheet = Sheet(title=figure.title, note=figure.footer, panels=len(figure.panels), columns=columns,
                   height=ROW * len(figure.rows))
     norm = _norm(figure)
     for index, panel in enumerate(figure.panels):

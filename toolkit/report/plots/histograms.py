@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.plots.frame import Scale, room_for_marks, say_empty, set_title, thin_marks
-from gilscope.toolkit.report.plots.palette import COLOURS
+from gilscope.toolkit.report.plots.palette import SHADES, model_look
 from gilscope.toolkit.report.plots.rules import add_rules, head_room
 from gilscope.toolkit.report.plots.sheet import Sheet, column_count, mark_count, row_height
 
@@ -20,12 +20,10 @@ def compose(figure: HistogramFigure) -> Sheet:
     x = Scale.over(figure.x, _edges(figure), count=8)
     counts = [count for panel in figure.panels for count in panel.counts if count > 0]
     counts += [rule.value for panel in figure.panels for rule in panel.rules if rule.axis == "y"]
-    # The least count is to be seen on a logarithmic axis too: it stands upon half of it.
-    counts += [min(counts, default=1) / 2] if figure.y.log else []
     columns = column_count(len(figure.panels), [room_for_marks(x)])
     height = row_height(len(figure.panels), columns)
     y = Scale.over(figure.y, counts, count=mark_count(height), zero=True)
-    sheet = Sheet(title=figure.title, note=figure.note, panels=len(figure.panels), columns=columns, height=height)
+    sheet = Sheet(title=figure.title, note=figure.footer, panels=len(figure.panels), columns=columns, height=height)
     head_room(sheet, [panel.rules for panel in figure.panels], y)
     for index, panel in enumerate(figure.panels):
         _panel(sheet, index, panel, x, y)
@@ -37,11 +35,9 @@ def _panel(sheet: Sheet, index: int, panel: HistogramPanel, x: Scale, y: Scale) 
     axes = sheet.axes[index]
     x.apply(axes, "x", labelled=sheet.is_bottom(index))
     y.apply(axes, "y", labelled=sheet.is_left(index))
-    foot = y.lo if y.axis.log else 0.0
     if sum(panel.counts) > 0:
-        heights = [max(count, foot) for count in panel.counts]
-        axes.stairs(heights, panel.edges, baseline=foot, fill=True, facecolor=COLOURS[0], edgecolor=COLOURS[0],
-                    linewidth=0.8, zorder=2)
+        colour = model_look(panel.model).colour if panel.model else SHADES[0]
+        axes.stairs(panel.counts, panel.edges, fill=True, facecolor=colour, edgecolor=colour, linewidth=0.8, zorder=2)
     else:
         say_empty(axes)
     set_title(sheet, index, panel.title)

@@ -54,9 +54,9 @@ class Sheet:
         """Have `fit` adapt texts to the panels' size, each time that it has changed."""
         self._fits.append(fit)
 
-    def legend(self, entries: Mapping[str, Any]) -> None:
+    def legend(self, explained: Sequence[tuple[str, Any]]) -> None:
         """Explain the handles by their names between title and panels, where no value can lie."""
-        rows = [(handle, self.wrapped(name, WIDTH - 80, LEGEND)) for name, handle in entries.items()]
+        rows = [(handle, self.wrapped(name, WIDTH - 80, LEGEND)) for name, handle in explained]
         for columns in range(min(len(rows), MOST_LEGEND_COLUMNS), 0, -1):
             # Rows of even length: six and one more would look like an afterthought.
             self._legend = self._legend_of(rows, -(-len(rows) // -(-len(rows) // columns)))

@@ -40,6 +40,11 @@ def drawable(value: float, axis: Axis) -> bool:
     return math.isfinite(value) and (value > 0 or not axis.log)
 
 
+def has_interval(lo: float, hi: float) -> bool:
+    """Return whether there is something to draw: both ends, and apart."""
+    return math.isfinite(lo) and math.isfinite(hi) and lo != hi
+
+
 def marks(axis: Axis, lo: float, hi: float, count: int, places: Sequence[float] = ()) -> list[tuple[float, str]]:
     """Return the marks between `lo` and `hi` and their texts.
 

@@ -1,0 +1,7 @@
+"""Tells at its import what its process has inherited."""
+
+import os
+
+from standing import tell
+
+tell(os.environ["GILSCOPE_TOLD"])

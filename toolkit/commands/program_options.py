@@ -1,0 +1,116 @@
+"""The options of `race` and `gil`, which run a program: its standard output is not ours."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from argparse import ArgumentTypeError
+from contextlib import suppress
+from pathlib import Path
+
+from gilscope.toolkit.errors import ToolkitError
+
+STDERR = "/dev/stderr"
+_STREAMS = {"/dev/stdout": 1, STDERR: 2}
+_FD = "/dev/fd/"
+_SOURCES = (".py", ".pyw", ".pyz", ".pyc")
+_SWITCHES = frozenset("bBdEiIOPqRsStuvx")   # of the interpreter: those that leave it to run the program
+_WITH_VALUE = frozenset({"-W", "-X", "--check-hash-based-pycs"})
+
+
+def output_file(text: str) -> str:
+    """Return the name of a file to write when the program has ended; argparse shows why one is refused.
+
+    It is looked at before the program runs, which may take hours.
+    """
+    if text == "-":
+        raise ArgumentTypeError(
+            "'-' would be standard output, and that is the program's; name a file or /dev/stderr; to have it "
+            "after what the program prints, name /dev/fd/3 and end the command with 3>&1")
+    if not text:
+        raise ArgumentTypeError("the name of the file is empty")
+    number = _descriptor(text)
+    if number is not None:
+        try:
+            os.fstat(number)
+        except (OSError, OverflowError):
+            raise ArgumentTypeError(f"{text} is not open; end the command with {number}>FILE or {number}>&1") from None
+    elif reason := _unwritable(Path(text)):
+        raise ArgumentTypeError(f"cannot write {text!r}: {reason}")
+    return text
+
+
+def say(words: str) -> None:
+    """Print to standard error; whether someone still reads it (`2>&1 | head`) changes no exit code."""
+    try:
+        print(words.rstrip("\n"), file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())   # Python would complain when it flushes at exit
+
+
+def save(name: str, words: str) -> None:
+    """Write what an option of a name from `output_file` asks for; to an open stream, after what is there.
+
+    Raises:
+        ToolkitError: it cannot be written.
+    """
+    number = _descriptor(name)
+    try:
+        if number is None:
+            Path(name).write_text(words, encoding="utf-8")
+            return
+        with os.fdopen(os.dup(number), "w", encoding="utf-8") as file:   # opening it anew would cut a log that it is
+            file.write(words)
+    except OSError as error:
+        raise ToolkitError(f"cannot write {name}: {error.strerror}") from None
+
+
+def interpreter_flags(text: str) -> tuple[str, ...]:
+    """Return the words of --python-args; refused are those after which the interpreter would not run the program."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r}: {str(error).lower()}") from None
+    rest = iter(words)
+    for word in rest:
+        if word in _WITH_VALUE:
+            if next(rest, None) is None:
+                raise ArgumentTypeError(f"{word!r} needs a value")
+        elif not _leaves_the_program(word):
+            raise ArgumentTypeError(f"with {word!r} the interpreter would not run the program; only flags like -O, "
+                                    "-X dev or -W error go here")
+    return tuple(words)
+
+
+def _leaves_the_program(word: str) -> bool:
+    if word.startswith("--"):
+        return word.partition("=")[0] in _WITH_VALUE
+    return word.startswith("-") and len(word) > 1 and (word[:2] in _WITH_VALUE or _SWITCHES.issuperset(word[1:]))
+
+
+def _descriptor(name: str) -> int | None:
+    """Return the number of the open stream that a name of /dev stands for."""
+    if name.startswith(_FD) and name[len(_FD):].isdecimal():
+        return int(name[len(_FD):])
+    return _STREAMS.get(name)
+
+
+def _unwritable(path: Path) -> str:
+    if path.is_dir():
+        return "it is a folder"
+    if path.suffix in _SOURCES or _is_script(path):
+        return "it is a program; the option's FILE comes first, then the program"
+    if path.exists():
+        return "" if os.access(path, os.W_OK) else "it is read-only here"
+    if not path.parent.is_dir():
+        return f"there is no folder {str(path.parent)!r}"
+    return "" if os.access(path.parent, os.W_OK) else f"nothing can be written in {str(path.parent)!r}"
+
+
+def _is_script(path: Path) -> bool:
+    with suppress(OSError):
+        if path.is_file():   # of a pipe nothing may be read
+            with path.open("rb") as file:
+                return file.read(2) == b"#!"
+    return False
