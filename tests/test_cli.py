@@ -1,5 +1,6 @@
 """The command line: every mistake ends with exit code 2 and a way out, and nothing is begun."""
 
+import argparse
 import json
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import sys
 import pytest
 
 from gilscope.toolkit import cli
-from gilscope.toolkit.commands.options import counts, durations, positive, share
+from gilscope.toolkit.commands.options import counts, duration, growth, positive, share, task_lengths
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from tests.conformance.builds import ROOT
 
@@ -47,7 +48,21 @@ def call(*argv):
     (["run", "countdown", "--workers", "two"], ["'two' is not a list of numbers; write it like 1,2,4"]),
     (["run", "countdown", "--rounds", "0"], ["--rounds"]),
     (["run", "countdown", "--rounds", "1,2"], ["'1,2' is not one number"]),
-    (["run", "countdown", "--resolution", "200%"], ["is not a share; write it like 2%"]),
+    (["run", "countdown", "--resolution", "200%"], ["is not a positive percentage below 100%; write it like 2%"]),
+    (["run", "countdown", "--resolution", "2"], ["--resolution: '2' has no unit: write 2%"]),
+    (["run", "countdown", "--resolution", "0.02"], ["'0.02' has no unit: write 2% or 0.02%"]),
+    (["run", "countdown", "--resolution", "2s"], ["'2s' is not a percentage; write it like 2%"]),
+    (["run", "countdown", "--task-length", "1"], ["--task-length: '1' has no unit: write 1us, 1ms or 1s"]),
+    (["run", "countdown", "--task-length", "1,10ms"], ["'1' has no unit"]),
+    (["run", "countdown", "--budget", "5"], ["--budget: '5' has no unit: write 5s, 5m or 5h"]),
+    (["run", "countdown", "--budget", "5%"], ["'5%' is not a duration"]),
+    (["run", "countdown", "--timeout", "1e3"], ["'1e3' has no unit: write 1000s"]),
+    (["compare", "a", "b", "--fail-on", "5"], ["--fail-on: '5' has no unit: write 5%"]),
+    (["compare", "a", "b", "--fail-on=-5%"], ["'-5%' is not a percentage"]),
+    (["race", "--confirm-timeout", "5", "x.py"], ["--confirm-timeout: '5' has no unit"]),
+    (["experiment", "run", "convoy", "--budget", "5"], ["--budget: '5' has no unit"]),
+    (["doctor", "--timeout", "5", "numpy"], ["--timeout: '5' has no unit"]),
+    (["evaluate", ".", "--budget", "5"], ["--budget: '5' has no unit"]),
     (["run", "countdown", "--task-length", "1ms,long"], ["--task-length"]),
     (["run", "countdown", "--size", "huge"], ["--size"]),
     (["run", "countdown", "--quick", "--rigorous"], ["not allowed with"]),
@@ -165,8 +180,29 @@ def test_reader_that_has_gone_is_no_error(argv):
 
 
 @pytest.mark.parametrize(("parse", "text", "value"), [
-    (counts, "4,1,2,2", (1, 2, 4)), (positive, "3", 3), (share, "5%", 0.05), (share, "0.05", 0.05),
-    (durations, "100ms,1ms", (0.001, 0.1)),
+    (counts, "4,1,2,2", (1, 2, 4)), (positive, "3", 3), (share, "5%", 0.05), (share, " 0.5 %", 0.005),
+    (growth, "5%", 0.05), (growth, "0", 0.0), (growth, "250%", 2.5), (task_lengths, "100ms,1ms", (0.001, 0.1)),
+    (duration, "5m", 300.0), (duration, "1.5 s", 1.5), (duration, ".5h", 1800.0), (duration, "1e3ms", 1.0),
 ])
 def test_option_values_are_read(parse, text, value):
-    assert parse(text) == value
+    assert parse(text) == pytest.approx(value)
+
+
+def test_every_option_with_a_unit_refuses_a_bare_number():
+    """An option that is new, or read otherwise, cannot take a number for seconds again."""
+    kinds = {"TIME", "TIMES", "DURATION", "PERCENT"}
+    found = [action for action in _options(cli.make_parser()) if action.metavar in kinds]
+    assert {word for action in found for word in action.option_strings} >= {
+        "--budget", "--timeout", "--confirm-timeout", "--task-length", "--resolution", "--fail-on"}
+    for action in found:
+        with pytest.raises(argparse.ArgumentTypeError, match="has no unit"):
+            action.type("3")
+
+
+def _options(parser):
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                yield from _options(each)
+        else:
+            yield action

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
+from gilscope.toolkit.commands.options import growth
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report import RENDERERS
@@ -48,7 +49,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--clock", metavar="CLOCK", choices=("wall", "cpu", "auto"), default="auto",
                         help="Compare by wall, cpu or auto: CPU time for one worker, wall time for more (default: "
                              "auto). Use 'cpu' for work that does not wait: it is steadier on a busy machine.")
-    parser.add_argument("--fail-on", metavar="PERCENT", type=_percent,
+    parser.add_argument("--fail-on", metavar="PERCENT", type=growth,
                         help="Exit with 1 when a cell is slower by more than PERCENT, e.g. 5%%, with its whole "
                              "interval and beyond the noise floor (default: never). Use it in CI.")
     parser.add_argument("--markdown", action="store_true",
@@ -138,13 +139,3 @@ def _pair(text: str) -> tuple[str, str]:
     if len(names) != 2 or not all(names) or names[0] == names[1]:  # noqa: PLR2004 - A and B
         raise argparse.ArgumentTypeError(f"{text!r} is not two different names; write it like A,B")
     return names[0], names[1]
-
-
-def _percent(text: str) -> float:
-    try:
-        share = float(text.strip().removesuffix("%")) / 100
-    except ValueError:
-        share = -1.0
-    if not 0 <= share < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage; write it like 5%")
-    return share

@@ -11,7 +11,7 @@ from typing import Any
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.pairing import compare_builds
-from gilscope.toolkit.commands.options import counts, duration, durations, names, positive, share
+from gilscope.toolkit.commands.options import counts, duration, names, positive, share, task_lengths
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.commands.request import (
     PHASES,
@@ -112,7 +112,7 @@ def _add_matrix(group: Any) -> None:
     group.add_argument(
         "--task-length",
         metavar="TIMES",
-        type=durations,
+        type=task_lengths,
         default=(),
         help="Cut the same work into tasks of these lengths, e.g. 1ms,10ms,100ms. Shows where each model "
         "starts to pay.",
