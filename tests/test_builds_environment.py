@@ -13,6 +13,7 @@ import pytest
 
 from gilscope.toolkit.builds import environment
 from gilscope.toolkit.builds.environment import build_environment, harness_path
+from gilscope.toolkit.builds.installer import UNKNOWN
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.model import Build
 
@@ -108,6 +109,23 @@ def test_a_missing_package_is_asked_for_again_after_a_while(build, installer, mo
     installer.lacks = {}
     monkeypatch.setattr(environment, "RETRY_SECONDS", -1.0)
     assert build_environment(build, [], ["numpy"]).missing == {}
+
+
+def test_an_index_that_was_not_reached_is_asked_again_at_the_next_start(build, installer):
+    installer.lacks = {"numpy": "error: Failed to fetch: an address"}
+    assert "index cannot be reached" in build_environment(build, [], ["numpy"]).missing["numpy"]
+    installer.lacks = {}
+    assert build_environment(build, [], ["numpy"]).missing == {}
+
+
+def test_pip_is_asked_once_more_whether_it_knows_the_name(build, installer, monkeypatch):
+    build_environment(build, [])
+    installer.lacks = {"needy": "ERROR: No matching distribution found for needed>=2 (from needy)"}
+    asked = []
+    monkeypatch.setattr(environment, "uv_command", lambda: None)
+    monkeypatch.setattr(environment, "talk", lambda command: asked.append(command[-1]) or "404 everywhere")
+    why = build_environment(build, [], ["needy"]).missing["needy"]
+    assert (asked, why) == (["needed>=2"], f"it needs needed>=2: {UNKNOWN}")
 
 
 def test_numpy_is_never_built_from_source_but_a_pure_package_is(build, installer):

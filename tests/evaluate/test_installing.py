@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.builds.environment import NO_WHEEL, python_of, run_installer
+from gilscope.toolkit.builds.environment import python_of
+from gilscope.toolkit.builds.installer import NO_WHEEL, run_installer
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate import installing
 from gilscope.toolkit.evaluate.distributions import installed, site_folders

@@ -11,16 +11,24 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gilscope
+from gilscope.toolkit.builds.installer import (
+    NO_WHEEL,
+    UNREACHED,
+    from_talk,
+    lacking,
+    run_installer,
+    shortened,
+    talk,
+    without_version,
+)
 from gilscope.toolkit.builds.places import cache_dir, locked, uv_command
 from gilscope.toolkit.errors import BuildError
 
@@ -38,9 +46,7 @@ WITHOUT_DEPENDENCIES = {"pyperf"}
 WHEELS_ONLY = {"numpy", "gevent"}
 # A source distribution may be built as long as it compiles nothing.
 NO_COMPILERS = {"CC": "false", "CXX": "false", "CARGO": "false", "RUSTC": "false"}
-NO_WHEEL = "no wheel for this build"
 RETRY_SECONDS = 3600.0    # a package without a wheel may get one; asking at every start would cost seconds
-INSTALL_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +213,8 @@ def _install(folder: Path, build: Build, wanted: Sequence[str], say: Callable[[s
     failed = _install_all(folder, todo)
     now = time.time()
     stamp.installed += [text for text in todo if text not in failed]
-    stamp.failed = {text: (now, why) for text, why in failed.items()}
+    # What failed for want of an index is no news of the package: the next start asks again.
+    stamp.failed = {text: (now, why) for text, why in failed.items() if UNREACHED not in why}
     _write_stamp(folder, stamp)
     return Environment(python=python_of(folder), missing=failed)
 
@@ -246,12 +253,23 @@ def _install_all(folder: Path, todo: Sequence[str]) -> dict[str, str]:
 def _install_one(folder: Path, text: str) -> str:
     options = ["--no-deps"] if _name(text) in WITHOUT_DEPENDENCIES else []
     reason = _install_wheels(folder, [*options, text])
-    if not reason or _name(text) in WHEELS_ONLY:
-        return shortened(reason)
-    if run_installer([*installer(folder), *options, text], NO_COMPILERS):
-        return shortened(reason)
-    return ""
+    if not reason:
+        return ""
+    if _name(text) not in WHEELS_ONLY and not run_installer([*installer(folder), *options, text], NO_COMPILERS):
+        return ""
+    return _why(folder, text, reason)
 
+
+def _why(folder: Path, text: str, reason: str) -> str:
+    """Return in one line why `text` cannot be had; pip is asked once more where it says the same of several reasons."""
+    short, missing = shortened(reason), lacking(reason)
+    if short != NO_WHEEL or missing is None or uv_command():
+        return short
+    own = "" if _name(missing) == _name(text) else f"it needs {missing}: "
+    if other := without_version(reason):
+        return own + other
+    command = [word for word in installer(folder) if word != "--quiet"]
+    return own + from_talk(talk([*command, "-vv", "--dry-run", "--no-deps", "--only-binary", ":all:", missing]))
 
 def _install_wheels(folder: Path, arguments: Sequence[str]) -> str:
     return run_installer([*installer(folder), "--only-binary", ":all:", *arguments])
@@ -266,34 +284,6 @@ def installer(folder: Path) -> list[str | Path]:
     if python_of(folder).with_name("pip").exists():
         pip = [python_of(folder), "-I", "-m", "pip"]
     return [*pip, "install", "--quiet", "--disable-pip-version-check", "--no-input"]
-
-
-def run_installer(command: Sequence[str | Path], extra: dict[str, str] | None = None) -> str:
-    """Run an installer's command; return its last lines when it fails, "" when it does not."""
-    # An activated environment must not turn the installer's mind from the one that is named.
-    inherited = {name: value for name, value in os.environ.items()
-                 if name not in {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "CONDA_PREFIX", "__PYVENV_LAUNCHER__"}}
-    try:
-        outcome = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS, stdin=subprocess.DEVNULL,
-            env={**inherited, **(extra or {})})
-    except subprocess.TimeoutExpired:
-        return f"{Path(command[0]).name} did not end within {INSTALL_SECONDS:.0f} s"
-    except OSError as error:
-        return f"{command[0]} cannot be started: {error.strerror}"
-    if outcome.returncode == 0:
-        return ""
-    lines = (outcome.stderr.strip() or outcome.stdout.strip() or "no output").splitlines()
-    return "\n".join(lines[-12:])
-
-
-def shortened(reason: str) -> str:
-    """Return an installer's complaint in one line of at most 300 characters."""
-    if re.search(r"no matching distribution|no wheels|has no usable wheels|no pre-built wheels", reason, re.IGNORECASE):
-        return NO_WHEEL
-    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", reason).splitlines() if line.strip()]
-    told = [line for line in lines if re.match(r"error|caused by|.*cause:", line, re.IGNORECASE)] or lines[-1:]
-    return textwrap.shorten(" ".join(told), 300, placeholder="...")
 
 
 def _host_pip() -> bool:
