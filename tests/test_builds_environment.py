@@ -195,6 +195,49 @@ def test_builds_have_environments_of_their_own(build, installer, tmp_path):
     assert build_environment(build, []).python != build_environment(free, []).python
 
 
+@pytest.fixture
+def own(build, tmp_path):
+    """A build that is an environment of the user's, with one package."""
+    site = tmp_path / "venv" / "lib" / "python3.14" / "site-packages"
+    (site / "Some.Package-1.0.dist-info").mkdir(parents=True)
+    (tmp_path / "venv" / "pyvenv.cfg").write_text("home = /nowhere\n")
+    return replace(build, label="mine", source="explicit", executable=str(tmp_path / "venv" / "bin" / "python"))
+
+
+@pytest.mark.parametrize("source", ["explicit", "added"])
+def test_environment_of_the_users_is_measured_as_it_is(own, installer, source):
+    found = build_environment(replace(own, source=source), ["pyperf>=2"], user=["some-package>=1"])
+    assert (str(found.python), installer.commands) == (own.executable, [])
+    assert f"install it there: {own.executable} -m pip install 'pyperf>=2'" in found.missing["pyperf>=2"]
+
+
+def test_what_the_user_asks_for_is_not_installed_into_his_environment(own, installer):
+    with pytest.raises(BuildError, match=r"mine needs other, .* not in the environment .* install it there"):
+        build_environment(own, [], user=["other"])
+    assert build_environment(own, [], user=["other; python_version < '3.14'"]).missing == {}
+    assert installer.commands == []
+
+
+def test_interpreter_that_is_pointed_at_gets_an_environment_of_ours(build, installer):
+    assert build_environment(replace(build, source="explicit"), ["one"]).python != Path(build.executable)
+
+
+def test_other_requirements_of_the_user_are_another_environment(build, installer):
+    pythons = [build_environment(build, [], user=user).python for user in (["one==1"], ["one==2"], ["one==1"], [])]
+    assert pythons[0] == pythons[2]
+    assert len(set(pythons)) == 3
+
+
+def test_requirements_that_contradict_each_other_are_refused(build, installer, monkeypatch):
+    def run(command, _extra=None):
+        both = {"one==1", "two"} <= set(map(str, command))
+        return "error: one==1 and two cannot both be" if both else installer.run(command)
+
+    monkeypatch.setattr(environment, "run_installer", run)
+    with pytest.raises(BuildError, match="not together with the others: error: one==1 and two cannot both be"):
+        build_environment(build, [], user=["one==1", "two"])
+
+
 def test_a_tox_environment_is_used_as_it_is(build, installer, tmp_path):
     python = tmp_path / ".tox" / "py314" / "bin" / "python"
     site = tmp_path / ".tox" / "py314" / "lib" / "python3.14" / "site-packages"

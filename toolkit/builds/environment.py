@@ -9,7 +9,6 @@ import hashlib
 import importlib.util
 import json
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gilscope
+from gilscope.toolkit.builds.inspection import keeps_environment
 from gilscope.toolkit.builds.installer import (
     NO_WHEEL,
     UNREACHED,
@@ -29,6 +29,7 @@ from gilscope.toolkit.builds.installer import (
     talk,
     without_version,
 )
+from gilscope.toolkit.builds.lacking import distribution_of, lacking_in
 from gilscope.toolkit.builds.places import cache_dir, locked, uv_command
 from gilscope.toolkit.errors import BuildError
 
@@ -67,20 +68,24 @@ class Stamp:
 
 
 def build_environment(
-    build: Build, packages: Sequence[str], optional: Sequence[str] = (), *,
+    build: Build, packages: Sequence[str], optional: Sequence[str] = (), *, user: Sequence[str] = (),
     on_progress: Callable[[str], None] | None = None,
 ) -> Environment:
     """Return a python of `build` that has `packages` and, where they can be had, the `optional` ones.
 
-    A tox environment is returned as it is, with what it lacks as missing, required or not.
+    What the `user` requires has an environment of its own: versions asked for at another time must not be in it.
+    An environment of the user's is returned as it is, with what it lacks as missing, required or not; only what the
+    user named for it must be there.
 
     Raises:
         BuildError: The environment cannot be made, or a package of `packages` not be installed.
     """
+    packages = [*packages, *user]
     wanted = list(dict.fromkeys([*packages, *optional]))
-    if build.source == "tox":
-        return _as_it_is(build, wanted)
-    folder = _folder(build)
+    if keeps_environment(build):
+        own = Environment(python=Path(build.executable), missing=lacking_in(build, wanted))
+        return _checked(own, build, user)
+    folder = _folder(build, user)
     say = on_progress or (lambda _: None)
     if found := _ready(folder, build, wanted):
         return _checked(found, build, packages)
@@ -136,18 +141,6 @@ def _make_link(folder: Path) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _as_it_is(build: Build, wanted: Sequence[str]) -> Environment:
-    root = Path(build.executable).parent.parent
-    present = {
-        normalized(path.name.split("-")[0])
-        for pattern in ("*.dist-info", "*.egg-info")
-        for path in root.glob(f"lib/python3.*/site-packages/{pattern}")
-    }
-    why = f"not in the tox environment {root.name}; add it to its deps in tox.ini"
-    return Environment(python=Path(build.executable), missing={
-        text: why for text in wanted if _name(text) not in present})
-
-
 def _checked(found: Environment, build: Build, packages: Sequence[str]) -> Environment:
     for text in packages:
         if reason := found.missing.get(text):
@@ -155,8 +148,8 @@ def _checked(found: Environment, build: Build, packages: Sequence[str]) -> Envir
     return found
 
 
-def _folder(build: Build) -> Path:
-    digest = hashlib.sha256(build.base_executable.encode()).hexdigest()[:10]
+def _folder(build: Build, user: Sequence[str]) -> Path:
+    digest = hashlib.sha256("\n".join([build.base_executable, *sorted(user)]).encode()).hexdigest()[:10]
     return cache_dir() / "environments" / f"{build.version}{'t' if build.free_threaded else ''}-{digest}"
 
 
@@ -239,23 +232,23 @@ def create(folder: Path, build: Build) -> None:
 
 def _install_all(folder: Path, todo: Sequence[str]) -> dict[str, str]:
     """Install the requirements together; where that fails, one by one to learn which of them cannot be had."""
-    alone = [text for text in todo if _name(text) in WITHOUT_DEPENDENCIES]
+    alone = [text for text in todo if distribution_of(text) in WITHOUT_DEPENDENCIES]
     together = [text for text in todo if text not in alone]
-    failed = {}
-    if together and _install_wheels(folder, together):
-        alone += together
-    for text in alone:
-        if reason := _install_one(folder, text):
-            failed[text] = reason
+    refused = bool(together) and bool(_install_wheels(folder, together))
+    todo = [*alone, *(together if refused else ())]
+    failed = {text: reason for text in todo if (reason := _install_one(folder, text))}
+    if refused and not failed and (reason := _install_wheels(folder, together)):
+        return dict.fromkeys(together, f"not together with the others: {shortened(reason)}")
     return failed
 
 
 def _install_one(folder: Path, text: str) -> str:
-    options = ["--no-deps"] if _name(text) in WITHOUT_DEPENDENCIES else []
+    options = ["--no-deps"] if distribution_of(text) in WITHOUT_DEPENDENCIES else []
     reason = _install_wheels(folder, [*options, text])
     if not reason:
         return ""
-    if _name(text) not in WHEELS_ONLY and not run_installer([*installer(folder), *options, text], NO_COMPILERS):
+    without_compilers = [*installer(folder), *options, text]
+    if distribution_of(text) not in WHEELS_ONLY and not run_installer(without_compilers, NO_COMPILERS):
         return ""
     return _why(folder, text, reason)
 
@@ -265,11 +258,12 @@ def _why(folder: Path, text: str, reason: str) -> str:
     short, missing = shortened(reason), lacking(reason)
     if short != NO_WHEEL or missing is None or uv_command():
         return short
-    own = "" if _name(missing) == _name(text) else f"it needs {missing}: "
+    own = "" if distribution_of(missing) == distribution_of(text) else f"it needs {missing}: "
     if other := without_version(reason):
         return own + other
     command = [word for word in installer(folder) if word != "--quiet"]
     return own + from_talk(talk([*command, "-vv", "--dry-run", "--no-deps", "--only-binary", ":all:", missing]))
+
 
 def _install_wheels(folder: Path, arguments: Sequence[str]) -> str:
     return run_installer([*installer(folder), "--only-binary", ":all:", *arguments])
@@ -289,13 +283,3 @@ def installer(folder: Path) -> list[str | Path]:
 def _host_pip() -> bool:
     # `pip --python` came with pip 22.3; every CPython that can run us bundles a later one.
     return importlib.util.find_spec("pip") is not None
-
-
-def _name(requirement: str) -> str:
-    match = re.match(r"[A-Za-z0-9._-]+", requirement.strip())
-    return normalized(match[0]) if match else requirement
-
-
-def normalized(name: str) -> str:
-    """Return the name of a distribution as indices compare it.  Source: PEP 503."""
-    return re.sub(r"[-_.]+", "-", name).lower()

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import FoundBuilds, default_pair, select_builds
+from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
+from gilscope.toolkit.evaluate.requirements_file import listed
 from gilscope.toolkit.measure.noise import usable_cores
 from gilscope.toolkit.measure.plan import Selection, choose_runners
 from gilscope.toolkit.measure.schedule import Settings
@@ -48,6 +50,7 @@ FIXED_AT_START = {  # attribute of the command line: how a user writes it
     "async_form": "--async-form",
     "path": "--path",
     "packages": "--with",
+    "requirements": "--requirements",
     "preset": "--quick or --rigorous",
     "resolution": "--resolution",
     "seed": "--seed",
@@ -200,6 +203,33 @@ def make_settings(args: argparse.Namespace) -> Settings:
         resolution=args.resolution,
         seed=seed,
     )
+
+
+def user_packages(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return what --with and --requirements name.
+
+    Raises:
+        ToolkitError: the file asks for what cannot be installed into the environment of every build.
+        BadFileError: it cannot be read.
+    """
+    found = list(args.packages)
+    for file in args.requirements:
+        told = listed(file)
+        if told.left_out:
+            raise ToolkitError(
+                f"{file} names {told.left_out[0]!r}: folders and addresses are not installed, since what is built for "
+                "one build would be taken for another's. Take the line out; --path names the folder of your own "
+                "modules, and --build LABEL=PATH measures in an environment where it is installed"
+            )
+        if unread := [option for option in told.options if option != "--hash"]:
+            raise ToolkitError(
+                f"{file} has {unread[0]}, which is pip's and is not followed here: take it out, and say it by an "
+                "environment variable or a configuration file of pip or uv"
+            )
+        if told.options:
+            say(f"{file}: versions are kept, hashes are not checked")
+        found += told.requirements
+    return tuple(dict.fromkeys(found))
 
 
 def module_paths(args: argparse.Namespace) -> list[Path]:

@@ -20,6 +20,7 @@ from gilscope.toolkit.commands.request import (
     make_settings,
     module_paths,
     refuse_beside_resume,
+    user_packages,
 )
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.machine import now, this_machine
@@ -81,7 +82,9 @@ def _add_matrix(group: Any) -> None:
         metavar="LABEL=PATH",
         action="append",
         default=[],
-        help="Add the interpreter at PATH under the name LABEL. For one that `gilscope builds` does not find.",
+        help="Add the interpreter at PATH under the name LABEL; without --builds it alone is measured. For one "
+        "that `gilscope builds` does not find, or for an environment with your packages: mine=venv/bin/python. "
+        "`gilscope builds add` remembers it.",
     )
     group.add_argument(
         "--models",
@@ -150,7 +153,16 @@ def _add_user(group: Any) -> None:
         action="append",
         default=[],
         dest="packages",
-        help="A package that your function needs, installed into an environment of each build.",
+        help="A package that your function needs, installed into an environment of each build. May be given again.",
+    )
+    group.add_argument(
+        "--requirements",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="Install what a requirements.txt lists, likewise. To measure in an environment that you have instead, "
+        "with its packages, name it: --build mine=venv/bin/python.",
     )
 
 
@@ -230,8 +242,8 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     mismatches = tuple(note for build in builds[1:] for note in compare_builds(builds[0], build))
     if mismatches and args.strict:
         raise BuildError("the builds were not built alike: " + "; ".join(note.text for note in mismatches))
-    paths = module_paths(args)
-    prepared = prepare(selection, builds, paths=paths, packages=args.packages, folder=folder, say=say)
+    paths, packages = module_paths(args), user_packages(args)
+    prepared = prepare(selection, builds, paths=paths, packages=packages, folder=folder, say=say)
     plan = expand(selection, prepared.subjects, builds, RUNNERS, prepared.abilities)
     if args.dry_run:
         return _show_plan(plan, settings)
@@ -241,7 +253,7 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
         settings=settings,
         units=sized_tasks(selection, prepared, folder),
         paths=tuple(map(str, paths)),
-        packages=tuple(args.packages),
+        packages=packages,
     )
     new = Run(
         label=args.label or default_label(),

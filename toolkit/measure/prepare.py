@@ -63,7 +63,7 @@ def prepare(
         selection: What is to be compared.
         builds: The builds, each with its own label.
         paths: Folders of the user's modules, in the order of the search.
-        packages: Requirements to install beside those of the workloads.
+        packages: Requirements of the user's, to install beside those of the workloads.
         folder: For the files of the child processes.
         say: Told each step.
 
@@ -77,9 +77,9 @@ def prepare(
     pythons, environments, missing = {}, {}, {}
     for build in builds:
         environment = build_environment(
-            build, [*needed_packages(build), *packages], workload_packages(chosen), on_progress=say
+            build, needed_packages(build), workload_packages(chosen), user=packages, on_progress=say
         )
-        # Of what is needed only a tox environment can lack something; without the backport it lacks one model.
+        # Only an environment of the user's can lack what is needed; without the backport it lacks one model.
         if reason := environment.missing.get(PYPERF):
             raise BuildError(f"{build.label} cannot be measured: pyperf is {reason}")
         pythons[build.label] = str(environment.python)
