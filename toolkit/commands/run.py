@@ -12,6 +12,7 @@ from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.options import counts, duration, names, positive, share, task_lengths
+from gilscope.toolkit.commands.preview import earlier_processes, preview
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.commands.request import (
     PHASES,
@@ -28,7 +29,7 @@ from gilscope.toolkit.measure.noise import usable_cores
 from gilscope.toolkit.measure.plan import BASELINE, Plan, expand
 from gilscope.toolkit.measure.prepare import Prepared, child_environment, prepare, sized_tasks
 from gilscope.toolkit.measure.record import Request
-from gilscope.toolkit.measure.schedule import Arms, Scheduler, Settings
+from gilscope.toolkit.measure.schedule import Arms, Scheduler
 from gilscope.toolkit.measure.services import services
 from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.report import RENDERERS
@@ -225,7 +226,11 @@ def _add_output(group: Any) -> None:
         help="Exit with 3 before measuring when the builds were not built alike. For CI.",
     )
     group.add_argument("--markdown", action="store_true", help="Print the tables as Markdown, for pasting.")
-    group.add_argument("--dry-run", action="store_true", help="Only show what would be measured, and what not and why.")
+    group.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="Only show how much would be measured, what not and why, and how long it would take.",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -246,7 +251,8 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     prepared = prepare(selection, builds, paths=paths, packages=packages, folder=folder, say=say)
     plan = expand(selection, prepared.subjects, builds, RUNNERS, prepared.abilities)
     if args.dry_run:
-        return _show_plan(plan, settings)
+        print("\n".join(preview(plan, builds, selection, settings, earlier_processes())))
+        return 0
     _refuse_empty(plan)
     request = Request(
         selection=selection,
@@ -350,15 +356,6 @@ def _refuse_empty(plan: Plan) -> None:
     if not plan.cells:
         reasons = "\n".join(sorted({f"  {skip.cell.build} {skip.cell.runner}: {skip.reason}" for skip in plan.skips}))
         raise ToolkitError(f"nothing of this can be measured:\n{reasons}")
-
-
-def _show_plan(plan: Plan, settings: Settings) -> int:
-    for cell in plan.cells:
-        print(f"{cell.build:8} {cell.name}")
-    for skip in plan.skips:
-        print(f"{skip.cell.build:8} {skip.cell.name}  skipped: {skip.reason}")
-    print(f"{len(plan.cells)} cells x {settings.rounds} rounds, one process each; seed {settings.seed}")
-    return 0
 
 
 def _machine_notes() -> list[Note]:
