@@ -18,6 +18,7 @@ from gilscope.toolkit.measure.noise import usable_cores
 from gilscope.toolkit.measure.plan import Selection, choose_runners
 from gilscope.toolkit.measure.schedule import Settings
 from gilscope.toolkit.measure.spec import UserTarget
+from gilscope.toolkit.measure.whereabouts import dotted
 from gilscope.toolkit.model import Build, Phase
 from gilscope.workloads import catalog
 
@@ -150,8 +151,8 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
     for name in (named[0], args.payloads, args.check, args.async_form):
         if name and (name.count(":") != 1 or name.startswith(".") or not all(name.partition(":")[::2])):
             raise ToolkitError(f"{name!r} is not of the form package.module:name")
-        if name and name.partition(":")[0].endswith(".py"):
-            raise ToolkitError(f"{name!r}: name the module, not the file: {name.partition(':')[0].removesuffix('.py')}")
+        if name and (name.partition(":")[0].endswith(".py") or "/" in name):
+            raise ToolkitError(f"{name!r}: name the module, not the file: {_as_module(name)}")
     return UserTarget(
         function=named[0],
         payloads=args.payloads,
@@ -160,6 +161,15 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
         check=args.check,
         async_function=args.async_form,
     )
+
+
+def _as_module(name: str) -> str:
+    """Return how "src/mypkg/part.py:function" is written: "mypkg.part:function, with --path src"."""
+    file, _, attribute = name.partition(":")
+    module, folder = dotted(Path(file))
+    # What is no package, or not there, is named by its file alone.
+    module = module or file.removesuffix(".py").rpartition("/")[2]
+    return f"{module}:{attribute}" + (f", with --path {folder}" if folder != Path() else "")
 
 
 def _check_literal(text: str) -> None:
@@ -233,7 +243,14 @@ def user_packages(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def module_paths(args: argparse.Namespace) -> list[Path]:
-    """Return the folders the user's modules are in."""
+    """Return the folders the user's modules are in.
+
+    Raises:
+        ToolkitError: one is not there.
+    """
+    for path in args.path or []:
+        if not path.is_dir():
+            raise ToolkitError(f"--path {path}: {'not a folder' if path.exists() else 'there is no such folder'}")
     return [path.resolve() for path in args.path or [Path.cwd()]]
 
 

@@ -15,6 +15,7 @@ from gilscope.toolkit.measure.plan import Selection, Subject
 from gilscope.toolkit.measure.probe import Abilities, ask_build, version_mismatches
 from gilscope.toolkit.measure.process import run_child
 from gilscope.toolkit.measure.spec import ChildSpec, UserTarget
+from gilscope.toolkit.measure.whereabouts import advice
 from gilscope.toolkit.model import Build, Note
 from gilscope.workloads import catalog
 
@@ -88,7 +89,7 @@ def prepare(
     subjects = [Subject.of(each) for each in chosen]
     if selection.user is not None:
         first = builds[0].label
-        subjects = [look_at(selection.user, pythons[first], environments[first], folder)]
+        subjects = [look_at(selection.user, pythons[first], environments[first], folder, paths)]
     abilities = {}
     for build in builds:
         say(f"asking {build.label} what it can run")
@@ -162,7 +163,9 @@ def check_shadowing(target: UserTarget, paths: Sequence[Path]) -> None:
             )
 
 
-def look_at(target: UserTarget, python: str, environment: Mapping[str, str], folder: Path) -> Subject:
+def look_at(
+    target: UserTarget, python: str, environment: Mapping[str, str], folder: Path, paths: Sequence[Path] = ()
+) -> Subject:
     """Return what planning needs to know of the user's function, after it was imported and checked in a child process.
 
     Raises:
@@ -171,6 +174,8 @@ def look_at(target: UserTarget, python: str, environment: Mapping[str, str], fol
     answer = run_child(python, question_spec(folder, user=target), environment, function="describe")
     if answer.kind != "described":
         detail = f"\n{answer.output}" if answer.kind != "refused" and answer.output else ""
+        if told := advice(target.function.partition(":")[0], answer.reason, paths):
+            detail = f"\n{told}"
         raise ToolkitError(f"cannot measure {target.function}: {answer.reason}{detail}")
     return Subject(
         target.function,
