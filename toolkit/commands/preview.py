@@ -44,7 +44,7 @@ def preview(
         "",
         *_matrix(plan, builds),
         "",
-        *_skipped(plan),
+        *skipped(plan),
         *_time(told, settings),
     ]
 
@@ -71,8 +71,8 @@ def _matrix(plan: Plan, builds: Sequence[Build]) -> Iterator[str]:
         yield "  ".join([name.ljust(widths[0]), *columns])
 
 
-def _skipped(plan: Plan) -> Iterator[str]:
-    """Yield the reasons, those that most cells have first."""
+def skipped(plan: Plan) -> Iterator[str]:
+    """Yield why cells are not measured, the reasons that most of them have first."""
     if not plan.skips:
         return
     about: dict[str, list[Cell]] = {}
@@ -80,7 +80,7 @@ def _skipped(plan: Plan) -> Iterator[str]:
         # One reason in the words of several models or versions: "threads cannot share", "not in 3.13".
         text = re.sub(r" in 3\.\d+$", " there", skip.reason).replace(f"{skip.cell.runner} cannot", "it cannot")
         about.setdefault(text, []).append(skip.cell)
-    yield f"not measured: {len(plan.skips)} cells"
+    yield f"not measured: {len(plan.skips)} cell{'s' * (len(plan.skips) > 1)}"
     ranked = sorted(about.items(), key=lambda item: -len(item[1]))
     for reason, cells in ranked[:SHOWN_REASONS]:
         models, builds = _few(cell.runner for cell in cells), _few(cell.build for cell in cells)

@@ -134,9 +134,9 @@ def resolve(name: str) -> Any:
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if module_name == missing or module_name.startswith(missing + "."):
-            package, _, last = missing.rpartition(".")
-            if package in sys.modules:
-                raise RefusedError(f"there is no module {missing!r}: {package} was found, and has no {last!r}") from error
+            outer, _, last = missing.rpartition(".")
+            if outer in sys.modules:
+                raise RefusedError(f"there is no module {missing!r}: {outer} was found, and has no {last!r}") from error
             raise RefusedError(
                 f"there is no module {missing!r} (looked for {name}); "
                 "run from the folder that holds it, or name that folder with --path or PYTHONPATH"
