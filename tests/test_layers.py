@@ -32,7 +32,7 @@ ONLY_IMPORTERS = dict.fromkeys(
 ONLY_PLACES = {
     "pyperf": ("gilscope.toolkit.measure.frame", "gilscope.toolkit.store"),
     "rich": ("gilscope.toolkit.report", "gilscope.toolkit.commands"),
-    "shtab": ("gilscope.toolkit.cli",),
+    "shtab": ("gilscope.toolkit.commands.completion",),
     "matplotlib": ("gilscope.toolkit.report.plots",),
     "psutil": ("gilscope.toolkit.experiments.programs.pinning",),
 }
