@@ -60,7 +60,8 @@ class RunMaker:
         self.machine = [1 + self.draw.random() / 10 for _ in range(self.rounds)]   # up to 10 % slower, for all arms
 
     def measure(self, cell: Cell, wall: float, cpu: float | None = None, *, starved: int = 0, pss: float = 25,
-                gil: bool | None = None, culprit: str | None = None, **metrics: float | str) -> None:
+                gil: bool | None = None, culprit: str | None = None, tasks: int | None = None,
+                **metrics: float | str) -> None:
         """Add the cell; its first `starved` rounds did not get their cores.  `pss` is in MiB; `metrics` are exact."""
         cpu = wall if cpu is None else cpu
         observations = []
@@ -70,7 +71,7 @@ class RunMaker:
                 round=number, wall=(wall * shared * own,) * 3, cpu=(cpu * cpu_own,) * 3, loops=1,
                 evidence=BUSY if number < starved else QUIET, starved=number < starved, rss_bytes=int((pss + 9) * MIB),
                 pss_bytes=int(pss * MIB), gil_start=gil, gil_end=True if culprit else gil, gil_culprit=culprit,
-                metrics=tuple(metrics.items()),
+                tasks=tasks, metrics=tuple(metrics.items()),
             ))
         self.measurements.append(Measurement(cell=cell, observations=tuple(observations)))
 

@@ -1,5 +1,6 @@
 """The command line: every mistake ends with exit code 2 and a way out, and nothing is begun."""
 
+import argparse
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit import cli
-from gilscope.toolkit.commands.options import counts, durations, positive, share
+from gilscope.toolkit.commands.options import counts, duration, growth, positive, share, task_lengths
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from tests.conformance.builds import ROOT
 
@@ -49,7 +50,21 @@ def call(*argv):
     (["run", "countdown", "--workers", "two"], ["'two' is not a list of numbers; write it like 1,2,4"]),
     (["run", "countdown", "--rounds", "0"], ["--rounds"]),
     (["run", "countdown", "--rounds", "1,2"], ["'1,2' is not one number"]),
-    (["run", "countdown", "--resolution", "200%"], ["is not a share; write it like 2%"]),
+    (["run", "countdown", "--resolution", "200%"], ["is not a positive percentage below 100%; write it like 2%"]),
+    (["run", "countdwn", "--resolution", "2"], ["--resolution: '2' has no unit: write 2%"]),
+    (["run", "countdwn", "--resolution", "0.02"], ["'0.02' has no unit: write 2% or 0.02%"]),
+    (["run", "countdwn", "--resolution", "2s"], ["'2s' is not a percentage; write it like 2%"]),
+    (["run", "countdwn", "--task-length", "1"], ["--task-length: '1' has no unit: write 1us, 1ms or 1s"]),
+    (["run", "countdwn", "--task-length", "1,10ms"], ["'1' has no unit"]),
+    (["run", "countdwn", "--budget", "5"], ["--budget: '5' has no unit: write 5s, 5m or 5h"]),
+    (["run", "countdwn", "--budget", "5%"], ["'5%' is not a duration"]),
+    (["run", "countdwn", "--timeout", "1e3"], ["'1e3' has no unit: write 1000s"]),
+    (["compare", "a", "b", "--fail-on", "5"], ["--fail-on: '5' has no unit: write 5%"]),
+    (["compare", "a", "b", "--fail-on=-5%"], ["'-5%' is not a percentage"]),
+    (["race", "--confirm-timeout", "5", "x.py"], ["--confirm-timeout: '5' has no unit"]),
+    (["experiment", "run", "nowhere", "--budget", "5"], ["--budget: '5' has no unit"]),
+    (["doctor", "--timeout", "5", "--lock", "nowhere"], ["--timeout: '5' has no unit"]),
+    (["evaluate", "nowhere", "--budget", "5"], ["--budget: '5' has no unit"]),
     (["run", "countdown", "--task-length", "1ms,long"], ["--task-length"]),
     (["run", "countdown", "--size", "huge"], ["--size"]),
     (["run", "countdown", "--quick", "--rigorous"], ["not allowed with"]),
@@ -61,6 +76,9 @@ def call(*argv):
     (["run", "mod:f:g", "--payload", "1"], ["'mod:f:g' is not of the form package.module:name"]),
     (["run", "mod:", "--payload", "1"], ["'mod:' is not of the form package.module:name"]),
     (["run", "mod.py:f", "--payload", "1"], ["name the module, not the file: mod"]),
+    (["run", "src/mod.py:f", "--payload", "1"], ["name the module, not the file: mod:f, with --path src"]),
+    (["run", "mod:f", "--payload", "1", "--path", "nowhere", "--build", HOST],
+     ["--path nowhere: there is no such folder"]),
     (["run", ".mod:f", "--payload", "1"], ["'.mod:f' is not of the form package.module:name"]),
     (["run", "mod:f", "--payloads", "p"], ["'p' is not of the form package.module:name"]),
     (["run", "mod:f", "other:g", "--payload", "1"], ["one function of yours at a time"]),
@@ -130,7 +148,7 @@ def test_catalogs_are_listed_for_scripts(capsys):
 
 def test_no_runs_are_said(capsys):
     assert call("report") == 0
-    assert "no runs under results/ yet" in capsys.readouterr().out
+    assert "results yet: `gilscope run --quick` makes one" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("error", "code", "shown"), [
@@ -157,7 +175,11 @@ def test_our_own_mistakes_are_loud(monkeypatch):
         call("report")
 
 
-@pytest.mark.parametrize("argv", [["list"], ["list", "--json"], ["report"], ["builds", "--help"]])
+EXAMPLE = str(ROOT / "results" / "example")
+
+
+@pytest.mark.parametrize("argv", [
+    ["list"], ["list", "--json"], ["report"], ["report", EXAMPLE], ["report", EXAMPLE, "--json"], ["builds", "--help"]])
 def test_reader_that_has_gone_is_no_error(argv):
     command = [sys.executable, "-m", "gilscope", *argv]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, text=True) as started:
@@ -212,11 +234,86 @@ def test_folder_that_has_been_removed_is_said(words, folder):
         env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert (done.returncode, done.stderr) == (
         2, "gilscope: the current folder has been removed; change to one that is there\n")
+def shell(command, folder):
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=300, cwd=folder,
+                          env={**os.environ, "PYTHONPATH": str(ROOT), "G": f"{sys.executable} -m gilscope",
+                               "EXAMPLE": EXAMPLE})
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_reader_of_the_first_line_gets_it(tmp_path):
+    assert shell("set -o pipefail; $G report $EXAMPLE | head -1", tmp_path) == (
+        0, "gilscope 20261121-132252-22824\n", "")
+
+
+def test_gate_judges_without_a_reader_and_files_are_written(tmp_path):
+    words = "compare $EXAMPLE --builds 3.13,3.13t --fail-on 5% --json out.json"
+    code, *_ = shell(f"set -o pipefail; $G {words} 2>/dev/null | true", tmp_path)
+    assert code == 1
+    assert json.loads((tmp_path / "out.json").read_text())["gate"]["past"] > 0
+
+
+@pytest.mark.parametrize(("command", "code", "said"), [
+    ("$G report $EXAMPLE >/dev/full", 3, "gilscope: cannot write to standard output: No space left on device\n"),
+    ("$G list >/dev/full", 3, "gilscope: cannot write to standard output: No space left on device\n"),
+    ("$G report $EXAMPLE >&-", 0, ""),
+    ("$G report $EXAMPLE 2>&- | cat >/dev/null; exit ${PIPESTATUS[0]}", 0, ""),
+    ("{ $G report nowhere; echo $? >code; } 2>&1 | true; exit $(cat code)", 2, ""),
+    ("$G report nowhere 2>&-", 2, ""),
+])
+def test_stream_that_cannot_be_written_is_no_traceback(command, code, said, tmp_path):
+    assert shell(command, tmp_path) == (code, "", said)
+
+
+@pytest.mark.parametrize(("environ", "spelled"), [
+    ({"PYTHONIOENCODING": "utf-8"}, "±"),
+    ({"PYTHONIOENCODING": "ascii"}, "+-"),
+    ({"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}, "+-"),
+])
+@pytest.mark.parametrize("options", [[], ["--markdown"], ["--json"]])
+def test_output_fits_its_encoding(environ, spelled, options, tmp_path):
+    command = [sys.executable, "-m", "gilscope", "report", str(ROOT / "results" / "example"), *options]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHON"))}
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, timeout=300,
+                          env={**kept, "PYTHONPATH": str(ROOT), **environ})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (spelled in done.stdout.decode("utf-8")) == (options != ["--json"])
+    if spelled == "+-":
+        assert done.stdout.isascii()
+
+
+def test_text_of_others_that_an_encoding_lacks_is_escaped(tmp_path):
+    command = [sys.executable, "-m", "gilscope", "experiment", "list"]   # it cites a title in Polish
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, timeout=300,
+                          env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"we\\u017a asyncio" in done.stdout
 
 
 @pytest.mark.parametrize(("parse", "text", "value"), [
-    (counts, "4,1,2,2", (1, 2, 4)), (positive, "3", 3), (share, "5%", 0.05), (share, "0.05", 0.05),
-    (durations, "100ms,1ms", (0.001, 0.1)),
+    (counts, "4,1,2,2", (1, 2, 4)), (positive, "3", 3), (share, "5%", 0.05), (share, " 0.5 %", 0.005),
+    (growth, "5%", 0.05), (growth, "0", 0.0), (growth, "250%", 2.5), (task_lengths, "100ms,1ms", (0.001, 0.1)),
+    (duration, "5m", 300.0), (duration, "1.5 s", 1.5), (duration, ".5h", 1800.0), (duration, "1e3ms", 1.0),
 ])
 def test_option_values_are_read(parse, text, value):
-    assert parse(text) == value
+    assert parse(text) == pytest.approx(value)
+
+
+def test_every_option_with_a_unit_refuses_a_bare_number():
+    """An option that is new, or read otherwise, cannot take a number for seconds again."""
+    kinds = {"TIME", "TIMES", "DURATION", "PERCENT"}
+    found = [action for action in _options(cli.make_parser()) if action.metavar in kinds]
+    assert {word for action in found for word in action.option_strings} >= {
+        "--budget", "--timeout", "--confirm-timeout", "--task-length", "--resolution", "--fail-on"}
+    for action in found:
+        with pytest.raises(argparse.ArgumentTypeError, match="has no unit"):
+            action.type("3")
+
+
+def _options(parser):
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                yield from _options(each)
+        else:
+            yield action

@@ -94,7 +94,9 @@ def test_run_prints_a_table_and_keeps_its_values(folder):
 
     code, again, _ = folder.call("report", "first")
     assert (code, again) == (0, out)   # all of it is derived from what is kept
-    assert folder.call("report") == (0, "first\n", "")
+    code, listed, said = folder.call("report")
+    assert (code, said) == (0, "")
+    assert listed.splitlines()[2].startswith("first ")
     code, _, err = folder.measure("countdown", label="first")
     assert code == 2
     assert "results/first exists already: choose another --label" in err
@@ -114,8 +116,8 @@ def test_dry_run_writes_nothing(folder):
     code, out, _ = folder.call("run", "countdown", "--dry-run", "--build", f"host={sys.executable}", "--models",
                                "free-threaded,threads")
     assert code == 0
-    assert "countdown/runner=serial/workers=1/phase=steady" in out
-    assert "skipped: " in out
+    assert "1 workload: countdown" in out
+    assert "not measured: " in out
     assert list(folder.path.iterdir()) == []
 
 
@@ -156,17 +158,30 @@ def test_crash_of_one_model_costs_the_others_nothing(folder):
 
 def test_wrong_result_is_a_failed_cell(folder):
     folder.module("wrong", """
+        import threading
         def work(number):
-            return number
+            return number + (threading.current_thread() is not threading.main_thread())
         def check(results):
-            assert results == [2], "not two"
+            assert results == [1], "not one"
     """)
     code, out, _ = folder.measure("wrong:work", "--payload", "1", "--tasks", "1", "--check", "wrong:check", "--models",
-                                  "serial",
+                                  "threads",
                                   label="wrong")
     assert code == 3
-    assert "not two" in out
+    assert "not one" in out
     assert {failure.kind for failure in folder.run("wrong").failures} == {"wrong-result"}
+
+
+def test_function_that_raises_everywhere_is_refused_once_with_its_payload_and_place(folder):
+    folder.module("bad", """
+        def work(number):
+            return 1 // number
+    """)
+    code, _, err = folder.measure("bad:work", "--payload", "0", "--models", "threads,processes-fork", label="bad")
+    assert code == 2
+    assert err.count("ZeroDivisionError") == 1
+    assert "bad:work raises for payload 0 (of 16, counted from 0): 0\n  bad.py:3 in work  return 1 // number" in err
+    assert not (folder.path / "results").exists()
 
 
 @pytest.mark.parametrize(("name", "words"), [
@@ -183,10 +198,10 @@ def test_function_that_cannot_be_measured_is_refused_before_anything_is_kept(nam
 
 def test_module_named_as_ours_is_refused(folder):
     (folder.path / "code").mkdir()
-    folder.module("code/workloads", "def work(number):\n    return number\n")
+    folder.module("code/gilscope", "def work(number):\n    return number\n")
     code, _, err = folder.measure("mine:work", "--payload", "1", "--path", "code", label="shadow")
     assert code == 2
-    assert "has the name of a package of gilscope itself" in err
+    assert "has the name of gilscope itself" in err
 
 
 def test_results_that_cannot_be_written_are_said(folder):
@@ -208,7 +223,7 @@ def test_killed_run_goes_on_where_it_was(folder):
         command.communicate()
     assert not still_alive(folder.mark)
     before = folder.run("gated")
-    assert (before.rounds_done, before.stopped) == (1, "running")
+    assert (before.rounds_done, before.stopped) == (1, "killed")
     (folder.path / "go").touch()
     code, out, err = folder.call("run", "--resume", "gated", GATED_PLACE=str(folder.path))
     assert code == 0, err

@@ -74,7 +74,8 @@ names = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, 
                        pressure=st.none() | st.floats(0, 1), involuntary_switches=st.none() | st.integers(0, 2**40),
                        load=st.none() | st.floats(0, 1e4)),
     retakes=st.integers(0, 5), rss_bytes=st.none() | st.integers(0, 2**50), pss_bytes=st.none() | st.integers(0, 2**50),
-    gil_start=st.none() | st.booleans(), gil_end=st.none() | st.booleans(), gil_culprit=st.none() | names))
+    gil_start=st.none() | st.booleans(), gil_end=st.none() | st.booleans(), gil_culprit=st.none() | names,
+    demand=st.none() | st.floats(0, 64), tasks=st.none() | st.integers(1, 10_000)))
 @settings(max_examples=60, deadline=None)
 def test_every_observation_comes_back(observation, tmp_path_factory):
     folder = tmp_path_factory.mktemp("any")

@@ -89,6 +89,9 @@ def test_cell_starved_in_more_than_half_of_its_rounds_has_no_number(starved, abs
     assert (result.time is None) == absent
     if absent:
         assert result.absence.word == "starved"
+        assert result.doubtful_seconds == pytest.approx(0.5, rel=0.1)
+        assert result.doubtful_speedup == pytest.approx(2, rel=0.01)
+        assert (result.speedup, result.efficiency, result.memory) == (None, None, None)   # nothing to go by
     else:
         assert result.time.count == 4
         assert result.speedup.rounds == 4
@@ -231,6 +234,31 @@ def test_fit_keeps_workers_that_only_wait():
     assert table.fits[0].scaling.counts == (1, 2, 4, 8)
 
 
+def few_tasks(tasks):
+    maker = RunMaker()
+    maker.measure(cell(), 1.0, tasks=tasks)
+    for workers in (1, 2, 3, 4, 8):
+        maker.measure(cell("threads", workers), 1.0 / min(workers, tasks), 1.0, tasks=tasks)
+    return maker.run(("3.14",))
+
+
+def test_cells_with_more_workers_than_tasks_say_so_and_are_not_fitted():
+    (table,) = build_tables(few_tasks(4))
+    notes = {row.workers: [note.text for note in row.results[0].notes] for row in table.rows if row.runner == "threads"}
+    assert notes[1] == notes[2] == notes[4] == []
+    assert notes[3] == ["4 tasks do not divide by 3 workers: at most 2x where they are equally long"]
+    assert notes[8] == ["only 4 tasks for 8 workers: the others have nothing to do"]
+    (text,) = (note.text for note in table.fits[0].scaling.notes)
+    assert text == "cannot fit: needs 4 worker counts, has 3 (N = 1, 2, 4); N = 3, 8 had too few tasks"
+
+
+def test_opening_workers_takes_one_task_however_many_there_are():
+    maker = RunMaker()
+    maker.measure(cell(phase=Phase.STARTUP), 1.0, tasks=4)
+    maker.measure(cell("threads", 8, phase=Phase.STARTUP), 1.0, tasks=4)
+    assert result_of(maker.run(("3.14",)), cell("threads", 8, phase=Phase.STARTUP)).notes == ()
+
+
 def test_free_threaded_build_is_set_against_the_gil_build_of_its_version():
     builds = [make_build(label) for label in ("3.13", "3.14", "3.14t", "3.15t")]
     pairs = [(a.label, b.label) for a, b in build_pairs(builds)]
@@ -285,5 +313,48 @@ def test_runs_are_compared_unpaired_with_the_worse_floor():
 def test_cell_of_one_run_alone_is_listed():
     first, second = two_cells().run(("3.14",), label="A"), two_cells(workers=4).run(("3.14",), label="B")
     reasons = {c.sample.workers: c.reason for c in compare_runs(first, second) if c.sample.runner == "threads"}
-    assert reasons[2].startswith("in B: not measured")
-    assert reasons[4].startswith("in A: not measured")
+    assert reasons == {2: "only in A", 4: "only in B"}
+
+
+def test_cell_that_one_run_was_asked_for_and_never_measured_says_so():
+    first = two_cells().run(("3.14",), label="A")
+    second = replace(two_cells(workers=4).run(("3.14",), label="B"), cells=(cell("threads", 2),), stopped="interrupted")
+    (reason,) = [c.reason for c in compare_runs(first, second) if c.sample == cell("threads", 2)]
+    assert reason == "in B: not measured: the run has no value of it (it ended by: interrupted)"
+
+
+def test_contrast_has_the_time_of_each_side_that_has_one():
+    first, second = two_cells().run(("3.14",), label="A"), two_cells(workers=4).run(("3.14",), label="B")
+    alone = next(c for c in compare_runs(first, second) if c.sample == cell("threads", 2))
+    assert alone.baseline_time is not None
+    assert alone.sample_time is None
+    both = next(c for c in compare_runs(first, second) if c.sample == cell("serial"))
+    assert both.comparison.ratio == pytest.approx(both.baseline_time.center / both.sample_time.center)
+
+
+def asked(label, *, tasks=4, **selection):
+    maker = RunMaker()
+    maker.measure(cell("threads", 2), 1.0, tasks=tasks)
+    return maker.run(("3.14",), label=label, options={"selection": {"size": "small", "user": None, **selection}})
+
+
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"tasks": 8}, "not the same work: tasks 4 in A, 8 in B"),
+    ({"size": "large"}, "not the same work: size small in A, large in B"),
+    ({"user": {"payload": "7"}}, "not the same work: payload None in A, 7 in B"),
+    ({"size": "medium"}, None),   # its tasks are as long as small ones, and here as many
+])
+def test_runs_of_unlike_work_are_not_compared(changes, reason):
+    (contrast,) = compare_runs(asked("A"), asked("B", **changes))
+    assert contrast.reason == reason
+    assert (contrast.comparison is None) == (reason is not None)
+
+
+def test_runs_whose_tasks_of_one_length_have_other_units_are_not_compared():
+    runs = []
+    for label, units in (("A", 400), ("B", 410)):
+        maker = RunMaker()
+        maker.measure(cell("threads", 2, task_seconds=0.01), 1.0, tasks=40)
+        runs.append(maker.run(("3.14",), label=label, options={"units": [["w", 0.01, units, 40]]}))
+    (contrast,) = compare_runs(*runs)
+    assert contrast.reason == "not the same work: units a task 400 in A, 410 in B"

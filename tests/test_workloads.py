@@ -20,6 +20,7 @@ from gilscope.workloads import checks, contention, cpu, pages, servers
 from gilscope.workloads.base import SIZES, Workload, WrongResult
 from gilscope.workloads.catalog import REPRESENTATIVE, WORKLOADS, find
 from gilscope.workloads.io import file_write_read, tcp_echo
+from gilscope.workloads.payloads import HUGE_TASKS, task_count
 
 ROOT = Path(__file__).parent.parent
 DEADLINE = 120  # seconds until a process that hangs is a failure
@@ -143,6 +144,27 @@ def test_larger_sizes_have_more_tasks(workload):
         pytest.skip("gigabytes of payloads")
     small, medium, large = (len(workload.payloads(size)) for size in SIZES)
     assert small < medium < large
+
+
+@pytest.mark.parametrize(("size", "workers", "tasks"), [
+    ("small", 1, 4), ("small", 4, 4), ("small", 5, 8), ("small", 64, 64), ("medium", 16, 16), ("medium", 17, 32),
+])
+def test_there_is_a_task_for_each_worker_of_the_widest_cell(size, workers, tasks):
+    assert len(find("sleep").payloads(size, workers)) == tasks
+    assert len(find("primes").payloads(size, workers)) == tasks
+    assert task_count(size, workers, HUGE_TASKS) == HUGE_TASKS[size]   # more of them would not fit into memory
+
+
+@pytest.mark.parametrize("name", ["primes", "fetch_parse", "countdown", "shared_counter", "nbody"])
+def test_check_expects_the_results_of_as_many_tasks(name):
+    workload = find(name)
+    with pytest.raises(WrongResult, match="expected 12 results, got 4"):
+        workload.check("small", [0] * 4, 9)
+
+
+def test_more_primes_are_those_of_further_ranges():
+    workload = find("primes")
+    workload.check("small", list(map(workload.task, workload.payloads("small", 5))), 5)
 
 
 @pytest.mark.parametrize("name", ["bytes_1k", "bytes_1m", "buffer_8m", "list_1e6_ints", "nested_dict"])

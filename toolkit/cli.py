@@ -59,12 +59,15 @@ def make_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 
 
 def _add_completion(parser: argparse.ArgumentParser) -> None:
-    import shtab
+    from gilscope.toolkit.commands.completion import SHELLS, PrintCompletion
 
-    shtab.add_argument_to(
-        parser,
-        ["--print-completion"],
-        help="Print the completion script of a shell. Source it from your shell's start-up file.",
+    parser.add_argument(
+        "--print-completion",
+        action=PrintCompletion,
+        choices=SHELLS,
+        metavar="SHELL",
+        help=f"Print the completion script of a shell: {', '.join(SHELLS)}. Source it from your shell's start-up "
+        "file, as in: source <(gilscope --print-completion bash)",
     )
 
 
@@ -74,7 +77,9 @@ class TerminatedError(KeyboardInterrupt):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: the process's) and return the exit code."""
-    _have_standard_streams()
+    from gilscope.toolkit.commands import streams
+
+    streams.prepare()
     args = _parse(sys.argv[1:] if argv is None else list(argv))
     earlier = signal.getsignal(signal.SIGTERM)
     if earlier != signal.SIG_IGN:   # who ignores it ignores it for the programs, too, that `race` and `gil` run
@@ -85,20 +90,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(args)
     finally:
         signal.signal(signal.SIGTERM, earlier)
-
-
-def _have_standard_streams() -> None:
-    """Open to nothing what was closed (`>&-`): else the next file to be opened would be standard output to children.
-
-    What is opened here is not inherited: a program that `race` and `gil` run finds it closed, as it would without them.
-    """
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            opened = os.open(os.devnull, os.O_RDWR)
-            if opened != number:   # it is not the lowest that is free, where something else has opened a file already
-                os.dup2(opened, number, inheritable=False)
-                os.close(opened)
-            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w"))
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
@@ -117,35 +108,32 @@ def _terminate(_signal: int, _frame: object) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from gilscope.toolkit.commands import streams
+
     try:
         code = int(args.run(args))
-        sys.stdout.flush()  # here, where a reader that has gone is no surprise
+        streams.put("", end="")   # here, where a reader that has gone is no surprise
     except ToolkitError as error:
-        print(f"gilscope: {error}", file=sys.stderr)
+        streams.complain(f"gilscope: {error}")
         return error.exit_code
     except KeyboardInterrupt as stop:
-        print("gilscope: interrupted", file=sys.stderr)
+        streams.complain("gilscope: interrupted")
         return TERMINATED if isinstance(stop, TerminatedError) else INTERRUPTED
     except FileNotFoundError:
         if not _folder_is_gone():
             raise
-        print("gilscope: the current folder has been removed; change to one that is there", file=sys.stderr)
+        streams.complain("gilscope: the current folder has been removed; change to one that is there")
         return REFUSED
     except BrokenPipeError:
-        _let_go_of_stdout()   # the reader (head, less) has gone, and nothing is wrong
+        streams.let_go()
         return 0
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        _let_go_of_stdout()
-        print(f"gilscope: cannot write {error.filename or 'to standard output'}: {error.strerror}", file=sys.stderr)
+        streams.let_go()
+        streams.complain(f"gilscope: cannot write {error.filename or 'to standard output'}: {error.strerror}")
         return UNFINISHED
     return code
-
-
-def _let_go_of_stdout() -> None:
-    # Python would complain when it flushes at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _folder_is_gone() -> bool:

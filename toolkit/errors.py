@@ -26,3 +26,9 @@ class BuildError(ToolkitError):
     """An interpreter that cannot be found, inspected, installed or given its packages. Exit code 3."""
 
     exit_code = 3
+
+
+class OutputError(ToolkitError):
+    """Standard output cannot be written. Exit code 3."""
+
+    exit_code = 3

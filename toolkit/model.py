@@ -12,6 +12,8 @@ from typing import Any
 
 from gilscope.toolkit.errors import BadFileError
 
+OUT_OF_BUDGET = "the budget ended before its first value"  # the reason of a Skip that more time would undo
+
 
 class Phase(StrEnum):
     """What the clock sees of a cell."""
@@ -36,7 +38,7 @@ class Build:
     executable: str        # what is started: an environment's python when there is one
     base_executable: str   # the real interpreter binary; builds are told apart by it
     free_threaded: bool
-    source: str            # how it was found: "explicit", "tox", "uv", "pyenv", "gilscope", "PATH"
+    source: str            # how it was found: "explicit", "added", "tox", "uv", "pyenv", "gilscope", "PATH"
     debug: bool
     jit: str               # "no", "off" (built in, not on), "on"
     compiler: str          # "GCC 12.2.0"
@@ -122,6 +124,8 @@ class Observation:
     gil_start: bool | None = None   # was the GIL on before the workload was imported; None before 3.13
     gil_end: bool | None = None     # and at its end
     gil_culprit: str | None = None  # the module whose import turned it on
+    demand: float | None = None     # of the serial baseline: cores that its tasks keep busy while nobody is in the way
+    tasks: int | None = None        # how many payloads one pass over the workload has
     metrics: tuple[tuple[str, float | str], ...] = ()  # what an experiment measured beside: (("p50", 0.005),)
 
     @property
@@ -190,7 +194,7 @@ class Run:
     seed: int
     rounds_planned: int
     rounds_done: int
-    stopped: str               # why it ended: "rounds", "budget", "resolution", "interrupted", "running"
+    stopped: str               # why it ended: "rounds", "budget", "resolution", "interrupted", "running", "killed"
     baseline: str              # runner name the tables compare with
     measurements: tuple[Measurement, ...]
     cells: tuple[Cell, ...] = ()  # everything that was to be measured, in the order of the tables

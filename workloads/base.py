@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 Kind = Literal["cpu", "native", "io", "mixed", "contention", "transfer"]
 Size = Literal["small", "medium", "large"]
@@ -27,19 +27,34 @@ class WrongResult(Exception):  # noqa: N818 - a verdict on a result, not a defec
     """A task returned something else than it must: a fast wrong answer is no answer."""
 
 
+class Maker(Protocol):
+    """Makes the payloads of a pass."""
+
+    def __call__(self, size: Size, workers: int = 1) -> Sequence[Payload]:
+        """Return the payloads of `size`, as many as give each of `workers` workers one."""
+
+
+class Check(Protocol):
+    """Checks the results of a pass."""
+
+    def __call__(self, size: Size, results: Sequence[Result], workers: int = 1) -> None:
+        """Raise WrongResult unless `results` are those of the payloads that are made for the same arguments."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """One piece of work, cut into tasks.
 
-    The payloads of a size do not depend on the number of workers: speed-up and efficiency mean strong scaling.
+    All cells of a run share the payloads, made for the largest number of workers: speed-up and efficiency mean strong
+    scaling.
     """
 
     name: str
     kind: Kind
     summary: str                                       # one line for `gilscope list`
     task: Task                                         # module-level: workers import it by name
-    payloads: Callable[[Size], Sequence[Payload]]
-    check: Callable[[Size, Sequence[Result]], None]    # raises WrongResult
+    payloads: Maker
+    check: Check
     async_task: AsyncTask | None = None                # the same result, awaiting instead of blocking
     shared: Shared | None = None                       # handed to the task second, when the runner can share it
     service: Service | None = None                     # loopback server that must be up; its address is in the

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
 from functools import cache
 from math import isqrt
+from typing import TYPE_CHECKING
 
 from gilscope.workloads import pages, payloads
-from gilscope.workloads.base import Result, Size, WrongResult
-from gilscope.workloads.payloads import TASKS, amount_for
+from gilscope.workloads.base import Check, Result, Size, WrongResult
+from gilscope.workloads.payloads import TASKS, amount_for, task_count
 
-Check = Callable[[Size, Sequence[Result]], None]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 # sha256sum (GNU coreutils 9.1) of the bytes 0 to 255 over and over, cut to that length.
 DIGESTS = {
@@ -35,15 +36,15 @@ BOUNDED = {9000: 2239, 15000: 3719}
 
 def same_for_all(expected: Callable[[Size], Result], tasks: dict[Size, int] = TASKS) -> Check:
     """Return a check that every task returned `expected(size)`."""
-    def check(size: Size, results: Sequence[Result]) -> None:
-        _compare([expected(size)] * tasks[size], results)
+    def check(size: Size, results: Sequence[Result], workers: int = 1) -> None:
+        _compare([expected(size)] * task_count(size, workers, tasks), results)
     return check
 
 
 def numbered(expected: Callable[[Size, int], Result], tasks: dict[Size, int] = TASKS) -> Check:
     """Return a check that task 0 returned `expected(size, 0)`, task 1 `expected(size, 1)` and so on."""
-    def check(size: Size, results: Sequence[Result]) -> None:
-        _compare([expected(size, index) for index in range(tasks[size])], results)
+    def check(size: Size, results: Sequence[Result], workers: int = 1) -> None:
+        _compare([expected(size, index) for index in range(task_count(size, workers, tasks))], results)
     return check
 
 
@@ -62,8 +63,9 @@ def _compare_lengths(expected: Sequence[object], results: Sequence[Result]) -> N
 
 def shared_counter(steps: int) -> Check:
     """Return a check that no addition to the one counter was lost, however the tasks took turns."""
-    def check(size: Size, results: Sequence[Result]) -> None:
-        _compare_lengths([None] * TASKS[size], results)
+    def check(size: Size, results: Sequence[Result], workers: int = 1) -> None:
+        tasks = task_count(size, workers)
+        _compare_lengths([None] * tasks, results)
         per_task = amount_for(size, steps)
         for index, result in enumerate(results):
             match result:
@@ -73,7 +75,7 @@ def shared_counter(steps: int) -> Check:
                     raise WrongResult(f"task {index}: expected two counts, got {result!r:.200}")
             if after - before < per_task:
                 raise WrongResult(f"task {index}: expected to see at least {per_task} additions, got {after - before}")
-        expected = per_task * TASKS[size]
+        expected = per_task * tasks
         got = max(after for _, after in results) - min(before for before, _ in results)
         if got != expected:
             raise WrongResult(f"expected {expected} additions to the shared counter, got {got}")
@@ -82,10 +84,10 @@ def shared_counter(steps: int) -> Check:
 
 def energy(steps: int) -> Check:
     """Return a check of the energy to nine digits: the last one may depend on the C library's pow()."""
-    def check(size: Size, results: Sequence[Result]) -> None:
+    def check(size: Size, results: Sequence[Result], workers: int = 1) -> None:
         expected = ENERGIES[amount_for(size, steps)]
         rounded = [round(result, 9) if isinstance(result, float) else result for result in results]
-        _compare([expected] * TASKS[size], rounded)
+        _compare([expected] * task_count(size, workers), rounded)
     return check
 
 
@@ -93,7 +95,7 @@ def energy(steps: int) -> Check:
 
 def prime_count(size: Size, index: int) -> int:
     """Return how many primes task `index` must find, by a sieve."""
-    start, stop = payloads.primes(size)[index]
+    start, stop = payloads.prime_range(size, index)
     return _primes_below(stop) - _primes_below(start)
 
 

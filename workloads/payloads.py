@@ -6,11 +6,15 @@ ms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from gilscope.workloads import pages
-from gilscope.workloads.base import Payload, Size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gilscope.workloads.base import Maker, Payload, Size
 
 TASKS: dict[Size, int] = {"small": 4, "medium": 16, "large": 64}
 MANY_TASKS: dict[Size, int] = {"small": 1000, "medium": 4000, "large": 16000}
@@ -18,7 +22,16 @@ MANY_TASKS: dict[Size, int] = {"small": 1000, "medium": 4000, "large": 16000}
 BULK_TASKS: dict[Size, int] = {"small": 4, "medium": 8, "large": 16}
 HUGE_TASKS: dict[Size, int] = {"small": 2, "medium": 4, "large": 8}
 
-Maker = Callable[[Size], Sequence[Payload]]
+
+def task_count(size: Size, workers: int = 1, tasks: dict[Size, int] = TASKS) -> int:
+    """Return how many tasks a pass has that up to `workers` workers share.
+
+    More workers than tasks would measure the idle ones: the tasks of a size are multiplied until there is one for each.
+    Not the huge ones, which fill the memory.
+    """
+    if tasks is HUGE_TASKS:
+        return tasks[size]
+    return -(-max(workers, tasks[size]) // tasks[size]) * tasks[size]
 
 
 def amount_for(size: Size, amount: int) -> int:
@@ -28,15 +41,15 @@ def amount_for(size: Size, amount: int) -> int:
 
 def equal_tasks(units: Callable[[int], Payload], amount: int, tasks: dict[Size, int] = TASKS) -> Maker:
     """Return a maker of equal payloads of `amount` units, each from a call of its own to `units`."""
-    def make(size: Size) -> list[Payload]:
-        return [units(amount_for(size, amount)) for _ in range(tasks[size])]
+    def make(size: Size, workers: int = 1) -> list[Payload]:
+        return [units(amount_for(size, amount)) for _ in range(task_count(size, workers, tasks))]
     return make
 
 
 def numbered_tasks(payload: Callable[[int], Payload], tasks: dict[Size, int] = TASKS) -> Maker:
     """Return a maker of payloads that differ: `payload(0)`, `payload(1)` and so on."""
-    def make(size: Size) -> list[Payload]:
-        return [payload(index) for index in range(tasks[size])]
+    def make(size: Size, workers: int = 1) -> list[Payload]:
+        return [payload(index) for index in range(task_count(size, workers, tasks))]
     return make
 
 
@@ -53,10 +66,15 @@ PRIMES_FROM = 1_000_000     # where a range twice as wide is twice the work
 PRIMES_WIDTH = 11_000
 
 
-def primes(size: Size) -> list[tuple[int, int]]:
+def primes(size: Size, workers: int = 1) -> list[tuple[int, int]]:
     """Return adjacent ranges from `PRIMES_FROM` on."""
+    return [prime_range(size, index) for index in range(task_count(size, workers))]
+
+
+def prime_range(size: Size, index: int) -> tuple[int, int]:
+    """Return the range of task `index`."""
     width = amount_for(size, PRIMES_WIDTH)
-    return [(PRIMES_FROM + index * width, PRIMES_FROM + (index + 1) * width) for index in range(TASKS[size])]
+    return PRIMES_FROM + index * width, PRIMES_FROM + (index + 1) * width
 
 
 def prime_units(count: int) -> tuple[int, int]:
@@ -131,10 +149,10 @@ def page_numbers(size: Size, index: int, pages_per_task: int) -> range:
 
 def page_paths(pages_per_task: int, words: int) -> Maker:
     """Return a maker of tuples of paths, each page with `words` words."""
-    def make(size: Size) -> list[tuple[str, ...]]:
+    def make(size: Size, workers: int = 1) -> list[tuple[str, ...]]:
         return [
             tuple(pages.path(number, words) for number in page_numbers(size, index, pages_per_task))
-            for index in range(TASKS[size])
+            for index in range(task_count(size, workers))
         ]
     return make
 

@@ -17,8 +17,8 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from gilscope.toolkit.builds.environment import normalized
 from gilscope.toolkit.builds.find import find_builds, select_builds
+from gilscope.toolkit.builds.lacking import normalized
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Options, diagnose, reference_of
 from gilscope.toolkit.evaluate.packages.install.scratch import Request, Scratch, prepare
 from tests.benchmarks import classes_truth as truth

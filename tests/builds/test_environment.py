@@ -13,6 +13,7 @@ import pytest
 
 from gilscope.toolkit.builds import environment, stamp
 from gilscope.toolkit.builds.environment import build_environment, harness_path
+from gilscope.toolkit.builds.installer import UNKNOWN
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.model import Build
 
@@ -94,8 +95,9 @@ def test_each_purpose_has_an_environment_of_its_own(build, installer):
 ])
 def test_without_a_network_nothing_is_taken_for_missing_nor_asked_for_again_and_again(build, installer, said):
     installer.lacks = {"one": said}
-    unreachable = dict.fromkeys(("one", "two"), environment.UNREACHABLE)
-    assert build_environment(build, [], ["one", "two"]).missing == unreachable
+    unreachable = build_environment(build, [], ["one", "two"]).missing
+    assert set(unreachable) == {"one", "two"}
+    assert all(why.startswith(environment.UNREACHED) for why in unreachable.values())
     assert len(installer.commands) == 2   # the environment, both packages together
     installer.lacks = {}
     assert build_environment(build, [], ["one", "two"]).missing == {}
@@ -133,6 +135,23 @@ def test_a_missing_package_is_asked_for_again_after_a_while(build, installer, mo
     installer.lacks = {}
     monkeypatch.setattr(environment, "RETRY_SECONDS", -1.0)
     assert build_environment(build, [], ["numpy"]).missing == {}
+
+
+def test_an_index_that_was_not_reached_is_asked_again_at_the_next_start(build, installer):
+    installer.lacks = {"numpy": "error: Failed to fetch: an address"}
+    assert "index cannot be reached" in build_environment(build, [], ["numpy"]).missing["numpy"]
+    installer.lacks = {}
+    assert build_environment(build, [], ["numpy"]).missing == {}
+
+
+def test_pip_is_asked_once_more_whether_it_knows_the_name(build, installer, monkeypatch):
+    build_environment(build, [])
+    installer.lacks = {"needy": "ERROR: No matching distribution found for needed>=2 (from needy)"}
+    asked = []
+    monkeypatch.setattr(environment, "uv_command", lambda: None)
+    monkeypatch.setattr(environment, "talk", lambda command: asked.append(command[-1]) or "404 everywhere")
+    why = build_environment(build, [], ["needy"]).missing["needy"]
+    assert (asked, why) == (["needed>=2"], f"it needs needed>=2: {UNKNOWN}")
 
 
 def test_numpy_is_never_built_from_source_but_a_pure_package_is(build, installer):
@@ -200,6 +219,49 @@ def test_builds_have_environments_of_their_own(build, installer, tmp_path):
     other.chmod(0o755)
     free = replace(build, label="3.14t", base_executable=str(other), free_threaded=True)
     assert build_environment(build, []).python != build_environment(free, []).python
+
+
+@pytest.fixture
+def own(build, tmp_path):
+    """A build that is an environment of the user's, with one package."""
+    site = tmp_path / "venv" / "lib" / "python3.14" / "site-packages"
+    (site / "Some.Package-1.0.dist-info").mkdir(parents=True)
+    (tmp_path / "venv" / "pyvenv.cfg").write_text("home = /nowhere\n")
+    return replace(build, label="mine", source="explicit", executable=str(tmp_path / "venv" / "bin" / "python"))
+
+
+@pytest.mark.parametrize("source", ["explicit", "added"])
+def test_environment_of_the_users_is_measured_as_it_is(own, installer, source):
+    found = build_environment(replace(own, source=source), ["pyperf>=2"], user=["some-package>=1"])
+    assert (str(found.python), installer.commands) == (own.executable, [])
+    assert f"install it there: {own.executable} -m pip install 'pyperf>=2'" in found.missing["pyperf>=2"]
+
+
+def test_what_the_user_asks_for_is_not_installed_into_his_environment(own, installer):
+    with pytest.raises(BuildError, match=r"mine needs other, .* not in the environment .* install it there"):
+        build_environment(own, [], user=["other"])
+    assert build_environment(own, [], user=["other; python_version < '3.14'"]).missing == {}
+    assert installer.commands == []
+
+
+def test_interpreter_that_is_pointed_at_gets_an_environment_of_ours(build, installer):
+    assert build_environment(replace(build, source="explicit"), ["one"]).python != Path(build.executable)
+
+
+def test_other_requirements_of_the_user_are_another_environment(build, installer):
+    pythons = [build_environment(build, [], user=user).python for user in (["one==1"], ["one==2"], ["one==1"], [])]
+    assert pythons[0] == pythons[2]
+    assert len(set(pythons)) == 3
+
+
+def test_requirements_that_contradict_each_other_are_refused(build, installer, monkeypatch):
+    def run(command, _extra=None):
+        both = {"one==1", "two"} <= set(map(str, command))
+        return "error: one==1 and two cannot both be" if both else installer.run(command)
+
+    monkeypatch.setattr(environment, "run_installer", run)
+    with pytest.raises(BuildError, match="not together with the others: error: one==1 and two cannot both be"):
+        build_environment(build, [], user=["one==1", "two"])
 
 
 def test_a_tox_environment_is_used_as_it_is(build, installer, tmp_path):

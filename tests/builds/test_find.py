@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.builds import inspection
+from gilscope.toolkit.builds import added, inspection
 from gilscope.toolkit.builds.find import default_pair, find_builds, select_builds
 from gilscope.toolkit.builds.inspection import opt_level, version_key
-from gilscope.toolkit.errors import BuildError, UnknownNameError
+from gilscope.toolkit.errors import BadFileError, BuildError, UnknownNameError
 
 REAL = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 
@@ -265,3 +265,57 @@ def test_tox_environments_of_interpreters_come_first(machine):
         fake_python(machine / ".tox" / name / "bin/python", "3.13.1", base_executable=str(real))
     (build,) = find_builds().builds
     assert build.executable == str(machine / ".tox/py313/bin/python")
+
+
+def venv(folder, base):
+    (folder / "bin").mkdir(parents=True)
+    (folder / "pyvenv.cfg").write_text("home = /nowhere\n")
+    return fake_python(folder / "bin/python", base_executable=str(base))
+
+
+def test_added_build_is_found_under_its_label(machine):
+    added.remember("mine", fake_python(machine / "opt/python3.14"))
+    found = find_builds()
+    assert [(build.label, build.source) for build in found.builds] == [("mine", "added")]
+    assert added.forget("mine")
+    assert not added.forget("mine")
+    assert find_builds().builds == ()
+
+
+def test_added_environment_stands_beside_its_interpreter_and_out_of_the_default_pair(machine):
+    base = fake_python(machine / "path/python3.14")
+    fake_python(machine / "path/python3.14t", free_threaded=True)
+    added.remember("mine", venv(machine / "venv", base))
+    found = find_builds()
+    assert sorted(labels(found)) == ["3.14", "3.14t", "mine"]
+    assert [build.label for build in default_pair(found)] == ["3.14", "3.14t"]
+    assert [build.executable for build in select_builds(found, "mine")] == [str(machine / "venv/bin/python")]
+
+
+def test_added_build_that_is_gone_is_a_problem_with_a_way_out(machine):
+    added.remember("mine", machine / "gone/bin/python")
+    (problem,) = find_builds().problems
+    assert "is gone; `gilscope builds remove mine` forgets it" in problem.text
+    with pytest.raises(UnknownNameError, match="is gone"):
+        select_builds(find_builds(), "mine")
+
+
+def test_added_build_that_answers_no_more_is_a_problem(machine):
+    added.remember("mine", script(machine / "opt/python", "exit 3"))
+    (problem,) = find_builds().problems
+    assert "ended with status 3" in problem.text
+    assert "`gilscope builds remove mine`" in problem.text
+
+
+def test_label_given_on_the_command_line_hides_what_was_added_under_it(machine):
+    added.remember("mine", fake_python(machine / "opt/python3.14"))
+    other = fake_python(machine / "opt/python3.13", "3.13.1")
+    (build,) = find_builds([f"mine={other}"]).builds
+    assert (build.version, build.source) == ("3.13.1", "explicit")
+
+
+def test_memory_of_added_builds_that_is_damaged_is_said(machine):
+    added.remember("mine", machine / "python")
+    (machine / "data/added.json").write_text("{")
+    with pytest.raises(BadFileError, match=r"added\.json cannot be read .* remove it"):
+        find_builds()

@@ -44,13 +44,26 @@ def call(*argv):
 def test_two_runs_are_compared_with_the_drift_named(runs, capsys):
     assert call("A", "B") == 0
     out = capsys.readouterr().out
-    assert re.search(r"w, steady +threads +2 +3\.14 +wall +0\.8\d+x \[.*\] +slower", out)
+    assert re.search(r"threads +2 +529 ms .* +635 ms .* +0\.8\d+x \[.*\] +slower", out)
     assert "different times" in out
 
 
 def test_cell_that_only_one_run_has_is_listed(runs, capsys):
     call("A", "B")
-    assert "w, steady, asyncio on 3.14 (N = 1): in A: not measured" in " ".join(capsys.readouterr().out.split())
+    assert "asyncio on 3.14 (N = 1) of w: only in B" in " ".join(capsys.readouterr().out.split())
+
+
+def test_cells_that_one_side_alone_has_are_one_line(runs, capsys):
+    maker = RunMaker(noise=0.001)
+    for workload in ("v", "w", "x"):
+        for runner in ("serial", "threads"):
+            for workers in (1, 2):
+                maker.measure(replace(cell(runner, workers), workload=workload), 1.0)
+    runs["B"] = maker.run(("3.14",), label="B")
+    call("A", "B")
+    said = " ".join(capsys.readouterr().out.split("Not compared")[1].split())
+    assert said.startswith("serial on 3.14 (N = 1, 2), threads on 3.14 (N = 1, 2) of v and x; "
+                        "serial on 3.14 (N = 2), threads on 3.14 (N = 1) of w: only in B In short")
 
 
 def test_builds_of_one_run(runs, capsys):
@@ -58,7 +71,7 @@ def test_builds_of_one_run(runs, capsys):
     out = capsys.readouterr().out
     assert "example: 3.14t against 3.14" in out
     assert "WARNING" not in out
-    assert re.search(r"primes, steady +serial +1 +cpu +0\.96\dx \[0\.96\d, 0\.96\d\] +slower", out)
+    assert re.search(r"serial +1 +400 ms .* 416 ms .* 0\.96\dx \[0\.96\d, 0\.96\d\] +slower", out)
 
 
 def test_builds_that_were_not_built_alike_have_a_banner(runs, capsys):
@@ -72,11 +85,11 @@ def test_models_of_one_run_have_no_banner_about_builds(runs, capsys):
     assert call("full", "--models", "threads,subinterpreters") == 0
     out = capsys.readouterr().out
     assert "WARNING" not in out
-    assert re.search(r"primes, steady +2 +3\.13 +wall +1\.9\d+x", out)
+    assert re.search(r"3\.13 +2 +46\d ms .* 24\d ms .* 1\.9\d+x", out)
 
 
 @pytest.mark.parametrize(("limit", "code"), [
-    ("5%", 1), ("10", 1), ("25%", 0),   # 0.6 / 0.5 is 20 % slower
+    ("5%", 1), ("10%", 1), ("25%", 0),   # 0.6 / 0.5 is 20 % slower
 ])
 def test_fail_on_wants_the_whole_interval_past_the_limit(runs, capsys, limit, code):
     assert call("A", "B", "--fail-on", limit) == code
@@ -90,14 +103,31 @@ def test_fail_on_does_not_pass_where_nothing_can_be_said(runs, capsys):
     assert "judged nothing" in capsys.readouterr().err
 
 
-def test_fail_on_does_not_fail_within_the_floor(runs, capsys):
-    # The A/A arm is off by 30 %: 20 % slower means nothing.
+def test_fail_on_neither_fails_nor_passes_within_the_floor(runs, capsys):
+    # The A/A arm is off by 30 %: 20 % slower means nothing, and neither does no difference.
     maker = RunMaker(noise=0.001)
     maker.measure(cell("serial"), 1.0)
     maker.twin(cell("serial"), 1.3)
     maker.measure(cell("threads", 2), 0.6)
     runs["B"] = maker.run(("3.14",), label="B")
-    assert call("A", "B", "--fail-on", "5%") == 0
+    assert call("A", "B", "--fail-on", "5%") == 3
+    captured = capsys.readouterr()
+    assert "same  " not in captured.out
+    assert "2 not judged: of 2 it cannot be told" in captured.err
+    assert call("A", "B", "--fail-on", "31%") == 0
+
+
+def test_fail_on_says_how_many_cells_it_did_not_judge(runs, capsys):
+    assert call("A", "B", "--fail-on", "40%") == 0
+    assert "--fail-on 40 %: 0 slower by more, 2 not; 1 not judged: 1 have numbers on one side only" in (
+        capsys.readouterr().err)
+
+
+def test_margin_decides_what_is_the_same(runs, capsys):
+    runs["B"] = simple_run("B", threads=0.505)   # 1 % slower, beyond the floor of one worker
+    for margin, word in (("20%", "same"), ("0.01%", "cannot tell")):
+        call("A", "B", "--margin", margin)
+        assert re.search(rf"serial +1 .* {word}", capsys.readouterr().out)
 
 
 def test_gate_that_judged_nothing_does_not_pass(runs, capsys):
@@ -116,12 +146,14 @@ def test_faster_never_fails(runs, capsys):
 
 def test_clock_can_be_chosen(runs, capsys):
     call("A", "B", "--clock", "cpu")
-    assert " wall " not in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "over rounds; CPU time." in out
+    assert "wall time" not in out
 
 
 def test_markdown(runs, capsys):
     call("A", "B", "--markdown")
-    assert "| w, steady | threads | 2 | 3.14 | wall |" in capsys.readouterr().out
+    assert "| threads | 2 | 529 ms" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("argv", "message"), [

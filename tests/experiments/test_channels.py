@@ -398,7 +398,7 @@ def check_golden(name, results):
 
 
 def test_report_of_a_quick_run():
-    """Threads in 8 us, pipes in 15 us and 2 GB/s, the interpreters' queue at its next look; one cell crashed."""
+    """Threads in 8 µs, pipes in 15 µs and 2 GB/s, the interpreters' queue at its next look; one cell crashed."""
     builds, maker = ("3.13", "3.14", "3.14t"), RunMaker()
     plan = Channels().plan(setting(Effort.QUICK, *builds))
     for each in plan.cells:

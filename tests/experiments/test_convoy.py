@@ -107,7 +107,7 @@ def convoy_run(*, bimodal=False, rounds=8):
     maker.skip(Cell(workload="convoy", runner="subinterpreters", workers=1, build="3.14"), "no interpreters")
     arm(maker, "convoy", "3.14t", "free-threaded", 0, rate=17_300, p50=55e-6)
     arm(maker, "convoy", "3.14t", "free-threaded", 1, rate=75_800, p50=13e-6, lag_p99=9e-6,
-        saturated="the load generator itself was up to 9.00 us late (99th percentile)")
+        saturated="the load generator itself was up to 9.00 µs late (99th percentile)")
     arm(maker, "convoy", "3.14t", "threads", 1, rate=205, p50=5.1e-3)
     return Results(maker.run(("3.14", "3.14t"), options={"experiment": "convoy", "effort": Effort.QUICK}))
 

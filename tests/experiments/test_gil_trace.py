@@ -112,7 +112,7 @@ def test_sentence_on_cpu_threads_follows_the_numbers(changes, words):
 @pytest.mark.parametrize(("wait", "waits", "words"), [
     (0.0051, 1.5, "waits for the GIL 1.5 times, 5.10 ms at a time: it gives the GIL away with each system call"),
     (0.0051, 0.01, "waits for the GIL 0.01 times, 5.10 ms at a time: mostly it has the GIL back"),
-    (0.00002, 1.5, "waits for the GIL 1.5 times, 20.0 us at a time."),
+    (0.00002, 1.5, "waits for the GIL 1.5 times, 20.0 µs at a time."),
 ])
 def test_convoy_is_said_where_most_requests_wait_for_the_interval(wait, waits, words):
     run = made_up("3.14", io={**GIL, "io-wait": wait, "io-waits": waits})

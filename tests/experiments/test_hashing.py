@@ -161,7 +161,7 @@ def cell(build, model, workers, **parameters):
 
 
 def made_up(build="3.14", *, gains, rounds=8, gone=0, passes=1e6, let_go_from=None, one_thread=False):
-    """Return results in which one message after the other takes 1 us for 64 bytes, as long as 64 KiB do.
+    """Return results in which one message after the other takes 1 µs for 64 bytes, as long as 64 KiB do.
 
     `gains` are the speed-ups of two threads, by (size, object).
     """
@@ -270,7 +270,7 @@ def test_builds_that_hash_with_other_code_are_named(libraries, words):
 
 
 def test_short_tasks_are_marked():
-    # 20 ms for each of two threads: 1 us a pass, 40,000 passes.
+    # 20 ms for each of two threads: 1 µs a pass, 40,000 passes.
     _, gains = Hashing().sections(made_up(gains={(64, "shared"): 1.0}, passes=40_000))
     assert gains.footnotes[0].startswith("less than 25.0 ms of work per thread")
     _, gains = Hashing().sections(made_up(gains={(64, "shared"): 1.0}, passes=60_000))

@@ -125,7 +125,7 @@ def test_share_is_none_only_when_nothing_was_lost(shares, text):
 
 
 def made_up(build="3.14", *, starved=0, **shares):
-    """Return a quick run: variant -> (share lost at 5 ms, at 1 us, verdict)."""
+    """Return a quick run: variant -> (share lost at 5 ms, at 1 µs, verdict)."""
     return made_up_of({build: shares}, starved=starved)
 
 
@@ -161,13 +161,13 @@ def sentences(results):
       "a bare += in a loop no longer loses anything",
       "in all 2 programs without a lock, also in the 1 where nothing was lost, and none in the 1 with one"]),
     ("3.14", {"bare": (0.1, 0.1, "race"), "called": (0.3, 0.5, "race")},
-     ["as it did in 2021", "they lose 30 % [30, 30], at 1 us 50 % [50, 50]."]),
+     ["as it did in 2021", "they lose 30 % [30, 30], at 1 µs 50 % [50, 50]."]),
     ("3.14t", {"bare": (0.4, 0.4, "race"), "called": (0.3, 0.3, "race")},
      ["lose 40 % [40, 40] of", "Without the GIL the threads run at the same time"]),
     ("3.14", {"bare": (0.0, 0.0, "clean"), "called": (0.1, 0.1, "race"), "locked": (0.0, None, "clean")},
      ["of total += 1 the race checker said clean, not race"]),
     ("3.14", {"bare": (0.0, 0.0, "race"), "called": (0.1, 0.1, "race"), "bare_short": (None, 0.0, "")},
-     ["in each of 2 threads at 1 us, loses nothing on 3.14"]),
+     ["in each of 2 threads at 1 µs, loses nothing on 3.14"]),
     ("3.14", {"bare_short": (None, 0.2, "")}, ["loses 20 % [20, 20] on 3.14."]),
 ])
 def test_sentences_follow_the_numbers(build, shares, words):
@@ -198,14 +198,14 @@ USUAL = {"bare": NONE, "called": SOME}
     ({"3.13": USUAL, "3.14t": {"bare": SOME, "called": SOME}}, "run at the same time", ";;"),
     ({"3.14t": {"bare": SOME, "called": SOME}, "3.15t": USUAL}, "3.15t:", "at the same time"),
     ({"3.13": {"bare": NONE, "called": (0.3, 0.5, "race")}, "3.14": USUAL}, "3.14:", "No difference"),
-    ({"3.13": {"bare": NONE, "called": (0.5, 0.3, "race")}}, "at 1 us 30 % [30, 30]", "No difference"),
+    ({"3.13": {"bare": NONE, "called": (0.5, 0.3, "race")}}, "at 1 µs 30 % [30, 30]", "No difference"),
     ({"3.13": {"bare": NONE, "called": (0.3, None, "race")}, "3.14": USUAL}, "3.14:", "No difference"),
     ({"3.13": {"bare": NONE, "called": NONE}}, "3.13:", "No difference"),
     ({"3.13": {"bare": NONE}, "3.14": USUAL}, "3.14: 2 threads", "3.13"),
     ({"3.13": {"bare_short": (None, 0.0, "")}, "3.14": {"bare_short": (None, 0.2, "")}},
      "loses none on 3.13 and 20 % [20, 20] on 3.14.", "any more"),
-    ({"3.14": {"called_short": (None, 0.5, ""), "bare_short": (0.4, 0.2, "")}}, "at 1 us, loses 20 %", "0.5"),
-    ({"3.14": {"bare": SOME, "called": SOME, "bare_short": (None, 0.1, "")}}, "at 1 us, loses 10 %", ";;"),
+    ({"3.14": {"called_short": (None, 0.5, ""), "bare_short": (0.4, 0.2, "")}}, "at 1 µs, loses 20 %", "0.5"),
+    ({"3.14": {"bare": SOME, "called": SOME, "bare_short": (None, 0.1, "")}}, "at 1 µs, loses 10 %", ";;"),
     ({"3.14": {"bare_short": (None, 0.1, ""), "bare": SOME, "called": SOME}}, "+= 1 lose 30 %", ";;"),
     ({"3.14": {"bare": (0.3, 0.3, ""), "called": SOME, "locked": (0.0, None, "clean")}},
      "in all 1 programs without a lock, and none", "said None"),

@@ -90,7 +90,7 @@ def test_every_cell_has_a_value(run_smoke):
     for cell in smoke.results.cells():
         assert smoke.results.value(cell) or smoke.results.absence(cell).word in {"starved", "skipped"}, cell
     assert smoke.results.find(build=smoke.gil, runner="threads", workers=2, interval="1us", slack="1ns")
-    assert "1 us, fine timer" in smoke.out
+    assert "1 µs, fine timer" in smoke.out
 
 
 def test_nobody_waits_for_a_gil_without_one_so_there_is_no_fine_timer(run_smoke):
@@ -104,7 +104,7 @@ def test_other_systems_skip_the_fine_timer(monkeypatch):
 
 
 def made_up(build="3.14", *, rounds=8, slow=1.4, fine=None):
-    """Return a run of 8 threads that take as long as none at 5 ms and `slow` times as long at 1 us."""
+    """Return a run of 8 threads that take as long as none at 5 ms and `slow` times as long at 1 µs."""
     maker, experiment = RunMaker(rounds=rounds, noise=0.0), SwitchInterval()
     (known,) = maker.run((build,)).builds
     model = "free-threaded" if known.free_threaded else "threads"
@@ -119,8 +119,8 @@ def made_up(build="3.14", *, rounds=8, slow=1.4, fine=None):
 
 
 @pytest.mark.parametrize(("build", "times", "words"), [
-    ("3.14", {"slow": 1.4}, ["1.40 times at 1 us", "12.5 times in 2021: the claim does not hold"]),
-    ("3.14", {"slow": 11.0}, ["11.0 times at 1 us", "2021: the claim holds"]),
+    ("3.14", {"slow": 1.4}, ["1.40 times at 1 µs", "12.5 times in 2021: the claim does not hold"]),
+    ("3.14", {"slow": 11.0}, ["11.0 times at 1 µs", "2021: the claim holds"]),
     ("3.14", {"fine": 9.0}, ["does not hold", "the price of 2021 is still there"]),
     ("3.14", {"fine": 1.3}, ["does not hold", "the timer is not what separates"]),
     ("3.14t", {"slow": 0.6}, ["nobody waits for a GIL here"]),
@@ -138,10 +138,10 @@ def test_too_few_rounds_give_no_sentence():
 
 def test_tables_have_the_old_numbers_beside():
     text = render(document(SwitchInterval(), made_up(fine=9.0), None), width=120)
-    (seconds, ratios) = (line for line in text.splitlines() if line.strip().startswith("1 us  "))
+    (seconds, ratios) = (line for line in text.splitlines() if line.strip().startswith("1 µs  "))
     assert seconds.split()[-4:] == ["6.89", "s", "86.44", "s"]
     assert ratios.split()[-1] == "0.0797x"   # 6.89 / 86.44
-    assert "1 us, fine timer" in text
+    assert "1 µs, fine timer" in text
 
 
 def test_picture_has_a_point_per_interval_and_the_old_line():

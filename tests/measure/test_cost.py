@@ -6,14 +6,18 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gilscope.toolkit.measure import noise
-from gilscope.toolkit.measure.child import wanted_cores
-from gilscope.toolkit.measure.noise import Window, is_starved, usable_cores
+from gilscope.toolkit.measure.demand import Demands
+from gilscope.toolkit.measure.noise import Window, core_demand, is_starved, usable_cores, wanted_cores
 from gilscope.toolkit.measure.tree import cpu_seconds, descendants, memory
+from gilscope.toolkit.model import Cell
+from tests.fakes import RunMaker
 from tests.measure.children import BUILDS, make_spec, measure, python_of, target
 
 HOARD = 60 * 2**20   # bytes that each worker holds
@@ -224,8 +228,70 @@ def test_usable_cores_follow_affinity():
     ("cpu", True, 4),        # a core for each worker
     ("cpu", False, 1),       # the GIL lets one run
     ("native", False, 4),    # C code drops it
-    (None, False, 4),        # a user's function may
     ("io", True, 0.3),       # waiting takes no core: what it used is what it wants
 ])
 def test_wanted_cores_are_those_the_work_can_use(kind, parallel, wanted):
-    assert wanted_cores(kind, 4, 0.3, parallel=parallel) == wanted
+    assert wanted_cores(kind, 4, parallel=parallel, own=0.3, left=2.0) == wanted
+
+
+@pytest.mark.parametrize(("demand", "parallel", "own", "wanted"), [
+    (0.01, True, 0.04, 0.04),   # four workers that sleep need no core of their own
+    (1.0, True, 0.9, 4.0),      # that compute: one each, however few they got
+    (0.5, True, 0.9, 2.0),
+    (1.0, False, 1.0, 1.0),     # threads under the GIL that leave one of two cores idle: it holds it
+    (1.0, False, 1.9, 4.0),     # both used: it drops it, and could use more
+    (None, True, 0.2, 0.2),     # before anything is known: it left cores idle, so it was not short of them
+    (None, True, 1.8, 4.0),
+])
+def test_wanted_cores_of_a_users_function_follow_what_its_baseline_keeps_busy(demand, parallel, own, wanted):
+    found = wanted_cores(None, 4, parallel=parallel, own=own, left=2.0, demand=demand)
+    assert found == pytest.approx(wanted)
+
+
+def test_one_worker_wants_what_its_baseline_has():
+    assert wanted_cores(None, 1, parallel=True, own=0.5, left=0.5, demand=1.02) == 1
+    assert wanted_cores(None, 1, parallel=True, own=0.5, left=0.5, demand=4.0) == 1
+
+
+def test_time_in_line_for_a_cpu_is_no_waiting_of_the_work():
+    # A loop that has its core for half of the time only: 1 s of CPU in 2 s, 1 s in line for it.
+    assert core_demand(wall=2.0, cpu=1.0, queued=1.0) == pytest.approx(1.0)
+    assert core_demand(wall=2.0, cpu=0.02, queued=0.0) == pytest.approx(0.01)
+
+
+def test_demand_is_the_baselines_as_soon_as_that_was_measured_and_else_the_trials():
+    maker = RunMaker(rounds=3)
+    cell = Cell(workload="w", runner="threads", workers=4, build="3.14t", twin=True)
+    serial = replace(cell, runner="serial", workers=1, twin=False)
+    maker.measure(serial, 1.0)
+    seen = [replace(each, demand=share) for each, share in zip(
+        maker.measurements[0].observations, (0.1, 0.9, 0.2), strict=True)]
+    known = {serial: seen}
+    assert Demands(observations=lambda each: known.get(each, []), tried={"3.14t": 0.7}).of(cell) == 0.2
+    assert Demands(observations=lambda _each: [], tried={"3.14t": 0.7}).of(cell) == 0.7
+    assert Demands(observations=lambda _each: []).of(cell) is None
+    assert Demands(observations=lambda each: known.get(each, []), kind="io").of(cell) == 0.0
+
+
+@pytest.mark.parametrize(("function", "least", "most"), [("waiting:compute", 0.9, 1.1), ("waiting:sleep", 0.0, 0.5)])
+def test_baseline_says_what_its_tasks_keep_busy(function, least, most, tmp_path):
+    answer = measure(make_spec(tmp_path, target(function, payload="0.05")))
+    assert least < answer.fields["demand"] < most
+
+
+@contextmanager
+def busy_cores():
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(usable_cores())]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def test_task_that_waits_is_not_starved_by_whoever_uses_the_cores(tmp_path):
+    with busy_cores():
+        answer = measure(make_spec(tmp_path, target("waiting:sleep", payload="0.15", tasks=4), runner="threads",
+                                   workers=4, demand=0.01))
+    assert answer.fields["starved"] is False

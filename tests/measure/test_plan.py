@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gilscope.toolkit.errors import UnknownNameError
-from gilscope.toolkit.measure.plan import BASELINE, Selection, Subject, choose_runners, expand
+from gilscope.toolkit.measure.plan import BASELINE, Selection, Subject, baseline_of, choose_runners, expand
 from gilscope.toolkit.measure.probe import Abilities
 from gilscope.toolkit.model import Phase
 from gilscope.workloads.catalog import WORKLOADS
@@ -145,7 +145,8 @@ def test_every_point_is_either_a_cell_or_a_skip(data, models, workers, forms, sh
             if each.name == BASELINE or (each.awaits and not subject.has_async and each.name in models):
                 assert points == [1]
             else:
-                assert points == (sorted(workers) if each.name in models else [])
+                asked = {1, *workers} if each.awaits and not subject.has_sync else workers
+                assert points == (sorted(asked) if each.name in models else [])
     assert all(skip.reason for skip in found.skips)
     twins = [cell for cell in found.cells if cell.twin]
     assert all(dataclasses.replace(twin, twin=False) in cells for twin in twins)
@@ -179,3 +180,10 @@ def test_models_are_chosen_by_name_or_family(asked, chosen):
 def test_unknown_model_gets_a_hint(name, hint):
     with pytest.raises(UnknownNameError, match=f"unknown model '{name}'.*{hint.replace('?', '.')}"):
         choose_runners([name], RUNNERS)
+
+
+def test_coroutine_function_is_compared_with_one_task_in_flight():
+    awaited = dataclasses.replace(PLAIN, has_sync=False, has_async=True)
+    assert (baseline_of([PLAIN]), baseline_of([awaited])) == (BASELINE, "asyncio")
+    cells = [cell for cell in plan(awaited, workers=(4,)).cells if not cell.twin and cell.build == "3.14"]
+    assert [(cell.runner, cell.workers) for cell in cells] == [("asyncio", 1), ("asyncio", 4)]

@@ -89,11 +89,16 @@ def test_exception_leaves_its_traceback(tmp_path, python):
     assert output.endswith("ValueError: first line\nsecond line")
 
 
-@pytest.mark.parametrize(("runner", "workers"), [("threads", 2), ("processes-forkserver", 2), ("asyncio", 1)])
+@pytest.mark.parametrize(("runner", "workers"), [
+    ("threads", 2), ("processes-forkserver", 2), ("asyncio", 1), ("subinterpreters", 2),
+])
 def test_exception_in_a_worker_keeps_its_traceback(runner, workers, tmp_path):
     answer = run("complain", tmp_path, runner=runner, workers=workers)
     assert (answer.kind, answer.reason) == ("exception", "ValueError: first line")
     assert "in complain" in answer.output
+    ((place, source),) = answer.fields["frames"]   # the user's alone: neither ours nor those of a pool
+    assert place.endswith("misbehaving.py:76 in complain")
+    assert source == r'raise ValueError("first line\nsecond line")'
 
 
 @pytest.mark.parametrize("function", ["wait_forever", "spin_forever"])

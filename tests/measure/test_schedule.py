@@ -190,7 +190,19 @@ def test_failure_ends_its_cell_and_not_the_run(bench, laboratory):
     assert (failure.cell, failure.kind, failure.round, failure.output) == (bad, "crash", 1, "last words")
     assert sum(each == bad for each, _ in laboratory.taken) == 2
     assert {each.cell: len(each.observations) for each in done.measurements} == dict.fromkeys(CELLS, 4) | {bad: 1}
-    assert bench.reporter.notes == ["3.14: primes/runner=threads/workers=2/phase=steady: crashed with SIGSEGV"]
+    assert bench.reporter.notes == ["primes, threads with 2 workers on 3.14: crashed with SIGSEGV"]
+
+
+def test_cells_that_fail_alike_are_told_once_and_counted(bench, laboratory):
+    for cell in CELLS[:3]:
+        laboratory.answers[cell, 0] = Answer(kind="exception", reason="ValueError: x", output="", fields={
+            "frames": [["mine.py:7 in work", "parse(it)"], ["mine.py:12 in parse", "raise ValueError('x')"]]})
+    done = bench(rounds=2).go()
+    assert {failure.cell for failure in done.failures} == set(CELLS[:3])
+    first, count = bench.reporter.notes
+    assert first.endswith(": ValueError: x\n  mine.py:7 in work    parse(it)\n"
+                          "  mine.py:12 in parse  raise ValueError('x')")
+    assert count == "2 more cells failed in the same way"
 
 
 def test_cell_that_turns_out_unavailable_is_skipped(bench, laboratory):

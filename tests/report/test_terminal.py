@@ -9,7 +9,10 @@ from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 from gilscope.toolkit.report.layout import split_columns
 from gilscope.toolkit.report.markdown import render as render_markdown
+from gilscope.toolkit.report.sentences import fit_lines
 from gilscope.toolkit.report.wording import entry_text
+from gilscope.toolkit.stats.scaling import fit_scaling
+from gilscope.toolkit.table import ScalingFit
 from tests.fakes import RunMaker, make_run
 
 KEYS = (Column(title="model", key=True), Column(title="N", key=True))
@@ -58,7 +61,7 @@ def test_no_line_is_wider_than_the_terminal(width):
     assert max(map(len, lines)) <= width
 
 
-def test_text_for_a_pipe_is_ascii_without_escapes():
+def test_ascii_alone_has_no_escapes():
     text = terminal.render(run_document(make_run()), ascii_only=True)
     assert text.isascii()
     assert "\x1b" not in text
@@ -86,8 +89,16 @@ def test_terminal_gets_colours_and_a_pipe_none(monkeypatch):
     monkeypatch.setattr("sys.stdout", Tty())
     assert "\x1b[" in RENDERERS["terminal"](document)
     assert "±" in RENDERERS["terminal"](document)
-    monkeypatch.setattr("sys.stdout", io.StringIO())
-    assert RENDERERS["terminal"](document).isascii()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+    assert "\x1b[" not in RENDERERS["terminal"](document)
+
+
+@pytest.mark.parametrize(("encoding", "spread"), [("utf-8", "±3 %"), ("ascii", "+-3 %"), ("latin-1", "±3 %")])
+def test_pipe_gets_what_its_encoding_has(encoding, spread, monkeypatch):
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+    text = RENDERERS["terminal"](run_document(make_run()))
+    assert spread in text
+    text.encode(encoding)
 
 
 def test_each_distinct_reason_is_one_footnote():
@@ -107,6 +118,31 @@ def test_rows_without_a_number_are_folded_only_with_the_same_reasons():
         maker.skip(Cell(workload="w", runner="a", workers=workers, build="3.14"), reason)
     (table,) = [s for s in run_document(maker.run(("3.14",))).sections if isinstance(s, Table) and s.title == ""]
     assert [(row[0].value, row[1].value) for row in table.rows] == [("serial", "1"), ("a", "1,2"), ("a", "4")]
+
+
+def starved_run():
+    maker = RunMaker()
+    maker.measure(Cell(workload="w", runner="serial", workers=1, build="3.14"), 1.0)
+    for workers in (2, 4):
+        maker.measure(Cell(workload="w", runner="a", workers=workers, build="3.14"), 1.0 / workers, starved=8)
+    return run_document(maker.run(("3.14",)))
+
+
+def test_starved_cell_shows_what_it_measured_in_brackets_and_what_would_tell():
+    document = starved_run()
+    for text in (terminal.render(document, width=120), render_markdown(document)):
+        assert "[2.00x]" in text
+        assert "[4.00x]" in text
+        assert text.count("a quieter machine, fewer workers") == 1
+    (table,) = [s for s in document.sections if isinstance(s, Table) and s.title == ""]
+    assert [row[1].value for row in table.rows] == ["1", "2", "4"]   # not folded: each has its own number
+
+
+def test_starved_cell_is_grey_on_a_terminal(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr("sys.stdout", Tty())
+    assert re.search(r"\x1b\[2m *\[4\.00x\]", RENDERERS["terminal"](starved_run()))
 
 
 def test_details_that_no_row_has_are_no_table():
@@ -130,34 +166,16 @@ def test_markdown_shows_special_characters_as_they_are():
     assert render_markdown(document).splitlines() == ["| a\\|b |", "| ---: |", "| \\<x\\> \\*y\\* \\~z\\~ |"]
 
 
-def summary(run):
-    (lines,) = [s.items for s in run_document(run).sections if isinstance(s, Lines) and s.title == "In short"]
-    return lines
+def fit_of(times):
+    scaling = fit_scaling({n: dict.fromkeys(range(6), seconds) for n, seconds in times.items()})
+    return fit_lines([ScalingFit(build="3.14", runner="threads", scaling=scaling),
+                      ScalingFit(build="3.15", runner="threads", scaling=fit_scaling({1: {0: 1.0}}))])
 
 
-def run_with(seconds, *, twin=1.0):
-    maker = RunMaker(rounds=8, noise=0.0005)
-    maker.measure(Cell(workload="w", runner="serial", workers=1, build="3.14"), 1.0)
-    if twin:
-        maker.twin(Cell(workload="w", runner="serial", workers=1, build="3.14"), twin)
-    for workers, each in seconds.items():
-        maker.measure(Cell(workload="w", runner="threads", workers=workers, build="3.14"), each)
-    return maker.run(("3.14",))
-
-
-def test_summary_names_the_fastest():
-    (line,) = summary(run_with({2: 0.5, 4: 0.25}))
-    assert line.startswith("3.14: threads with 4 workers is fastest, 4.00x [")
-
-
-def test_summary_is_honest_when_nothing_is_above_the_floor():
-    (line,) = summary(run_with({2: 0.95}, twin=1.1))
-    assert re.fullmatch(r"3.14: nothing is faster than serial beyond the noise floor \(10\.\d %\)\.", line)
-
-
-def test_summary_gives_no_verdict_without_a_floor():
-    assert summary(run_with({2: 0.5}, twin=None)) == ("3.14: no verdict: fewer than 3 rounds, or no noise floor.",)
-
-
-def test_summary_of_the_baseline_alone():
-    assert summary(run_with({})) == ("3.14: nothing was measured beside serial.",)
+@pytest.mark.parametrize(("times", "line"), [
+    ({1: 1.0, 2: 0.5, 4: 0.25, 8: 0.125},
+     "threads on 3.14: nothing in the way of more workers is shown up to N = 8"),
+    ({1: 1.0, 2: 1.0, 4: 1.0, 8: 1.0}, "threads on 3.14: more workers gain nothing up to N = 8"),
+])
+def test_estimates_without_an_interval_are_not_printed(times, line):
+    assert fit_of(times)[0] == line

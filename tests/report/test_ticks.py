@@ -9,7 +9,7 @@ from gilscope.toolkit.report.plots.ticks import limits, linear_steps, marks, num
 
 
 @pytest.mark.parametrize(("seconds", "text"), [
-    (0, "0"), (1e-9, "1 ns"), (1e-6, "1 us"), (1e-5, "10 us"), (1e-4, "100 us"), (1e-3, "1 ms"), (5e-3, "5 ms"),
+    (0, "0"), (1e-9, "1 ns"), (1e-6, "1 µs"), (1e-5, "10 µs"), (1e-4, "100 µs"), (1e-3, "1 ms"), (5e-3, "5 ms"),
     (0.01, "10 ms"), (0.05, "50 ms"), (0.1, "0.1 s"), (0.25, "0.25 s"), (1, "1 s"), (100, "100 s"), (1500, "1,500 s"),
     (1e-12, "0.001 ns"),
 ])
@@ -18,8 +18,8 @@ def test_seconds_are_read_as_one_says_them(seconds, text):
 
 
 @pytest.mark.parametrize(("lo", "hi", "texts"), [
-    (1e-6, 0.1, ["1 us", "10 us", "100 us", "1 ms", "10 ms", "0.1 s"]),
-    (1e-5, 1e-3, ["10 us", "20 us", "50 us", "100 us", "200 us", "500 us", "1 ms"]),
+    (1e-6, 0.1, ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "0.1 s"]),
+    (1e-5, 1e-3, ["10 µs", "20 µs", "50 µs", "100 µs", "200 µs", "500 µs", "1 ms"]),
     (2.1e-3, 2.9e-3, ["2.2 ms", "2.4 ms", "2.6 ms", "2.8 ms"]),   # no power of ten inside: even steps
 ])
 def test_marks_of_a_logarithmic_axis_of_seconds(lo, hi, texts):

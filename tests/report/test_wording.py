@@ -11,6 +11,7 @@ from gilscope.toolkit.report.wording import (
     percent_text,
     ratio_number,
     ratio_text,
+    spelling,
 )
 from gilscope.toolkit.stats.paired import Comparison
 from gilscope.toolkit.stats.scaling import Estimate
@@ -68,6 +69,10 @@ def test_estimate_has_two_digits():
     assert estimate_text(Estimate(value=0.0304, lo=0.00199, hi=0.997)) == "3 % [0.2, 100]"
 
 
+def test_interval_is_written_in_as_many_digits_as_show_that_it_has_two_ends():
+    assert estimate_text(Estimate(value=0.998, lo=0.9961, hi=1.0)) == "99.8 % [99.6, 100]"
+
+
 def test_duration_without_a_spread_has_none():
     assert duration_text(Duration(0.412, 0.01)) == "412 ms ±1 %"
     assert duration_text(Duration(0.412)) == "412 ms"
@@ -78,7 +83,25 @@ def test_marks_follow_their_entry():
 
 
 @pytest.mark.parametrize(("text", "ascii_"), [
+    ("900 µs", "900 us"),
     ("skipped¹ ¹²", "skipped (1) (12)"), ("¹ the reason", "(1) the reason"), ("±1 %", "+-1 %"), ("naïve", "na\\xefve"),
 ])
 def test_ascii_keeps_every_meaning(text, ascii_):
     assert ascii_text(text) == ascii_
+
+
+@pytest.mark.parametrize(("encoding", "spelled"), [
+    ("utf-8", "skipped¹ ⁴ ±1 % µs ź"),
+    ("utf-16", "skipped¹ ⁴ ±1 % µs ź"),
+    ("latin-1", "skipped (1) (4) ±1 % µs \\u017a"),      # it has three of the raised digits: not enough
+    ("iso8859-2", "skipped (1) (4) +-1 % us ź"),
+    ("ascii", "skipped (1) (4) +-1 % us \\u017a"),
+    ("no such encoding", "skipped (1) (4) +-1 % us \\u017a"),
+    (None, "skipped (1) (4) +-1 % us \\u017a"),
+])
+def test_spelling_uses_what_the_encoding_has(encoding, spelled):
+    assert spelling(encoding)("skipped¹ ⁴ ±1 % µs ź") == spelled
+
+
+def test_file_name_that_is_no_text_can_be_written():
+    spelling("utf-8")("caf\udce9.py").encode("utf-8")

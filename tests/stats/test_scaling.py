@@ -93,3 +93,11 @@ def test_slow_rounds_change_nothing():
     slowed = {n: {r: seconds * (1 + r % 7) for r, seconds in rounds.items()} for n, rounds in times.items()}
     fit, again = fit_scaling(times), fit_scaling(slowed)
     assert (again.sigma.lo, again.sigma.hi) == pytest.approx((fit.sigma.lo, fit.sigma.hi), rel=1e-6)
+
+
+@pytest.mark.parametrize(("rounds", "fitted"), [(1, False), (2, False), (3, True)])
+def test_one_or_two_rounds_have_no_interval_to_speak_of(rounds, fitted):
+    fit = fit_scaling(measured(0.2, 0.02, rounds=rounds))
+    assert (fit.sigma is not None) == fitted
+    if not fitted:
+        assert fit.notes[0].text == f"cannot fit: needs 3 rounds with all worker counts, has {rounds}"

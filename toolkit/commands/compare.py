@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
+from gilscope.toolkit.commands.file_options import add_output
+from gilscope.toolkit.commands.options import growth
+from gilscope.toolkit.commands.output import Output
+from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
-from gilscope.toolkit.report import RENDERERS
-from gilscope.toolkit.report.build import comparison_document
+from gilscope.toolkit.report.as_json import compare_values
+from gilscope.toolkit.report.comparison import comparison_document, in_short
 from gilscope.toolkit.store import find_label, load_run
-from gilscope.toolkit.table import compare_builds, compare_models, compare_runs
+from gilscope.toolkit.table import MARGIN, compare_builds, compare_models, compare_runs, gate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.report.document import Document
-    from gilscope.toolkit.table import Choice, Contrast
+    from gilscope.toolkit.table import Contrast, Gate
 
 SLOWER = 1      # exit code: a cell is slower than --fail-on allows
-UNFINISHED = 3  # exit code: --fail-on was asked, and there was nothing to judge
+UNFINISHED = 3  # exit code: --fail-on was asked, and nothing could be judged
 
 _DESCRIPTION = """\
 Say how many times faster each cell of B is than the same cell of A; with one label, set two of its builds or
@@ -48,37 +51,54 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--clock", metavar="CLOCK", choices=("wall", "cpu", "auto"), default="auto",
                         help="Compare by wall, cpu or auto: CPU time for one worker, wall time for more (default: "
                              "auto). Use 'cpu' for work that does not wait: it is steadier on a busy machine.")
-    parser.add_argument("--fail-on", metavar="PERCENT", type=_percent,
+    parser.add_argument("--margin", metavar="PERCENT", type=growth, default=MARGIN,
+                        help="Say 'same' where every difference beyond PERCENT is excluded (default: "
+                             f"{MARGIN * 100:g}%%). Use more where small differences do not matter to you.")
+    parser.add_argument("--fail-on", metavar="PERCENT", type=growth,
                         help="Exit with 1 when a cell is slower by more than PERCENT, e.g. 5%%, with its whole "
-                             "interval and beyond the noise floor (default: never). Use it in CI.")
-    parser.add_argument("--markdown", action="store_true",
-                        help="Print GitHub Markdown (default: text). Use it to paste into an issue.")
+                             "interval and beyond the noise floor; with 3 when of no cell it can be told (default: "
+                             "never). Says how many cells were not judged. Use it in CI.")
+    add_output(parser, "the comparison")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the comparison; return 1 when a cell is slower than `--fail-on` allows, 3 when it had nothing to judge."""
     runs = [load_run(find_label(label)) for label in _checked(args)]
-    contrasts, document = _across(runs[0], runs[1], args.clock) if len(runs) > 1 else _within(runs[0], args)
-    print(RENDERERS["markdown" if args.markdown else "terminal"](document))
-    judged = [each for each in contrasts if each.comparison and each.comparison.verdict() != "unknown"]
-    if args.fail_on is not None and not judged:
-        # A gate that judged nothing must not look like one that found nothing.
-        print("gilscope: of no cell can it be said whether it is slower, so --fail-on judged nothing", file=sys.stderr)
-        return UNFINISHED
-    failed = [] if args.fail_on is None else past_limit(contrasts, args.fail_on)
-    for each in failed:
-        print(f"gilscope: slower by more than {args.fail_on * 100:g} %: {each.sample.name} on {each.sample.build}",
-              file=sys.stderr)
-    return SLOWER if failed else 0
+    asked = _across(runs[0], runs[1], args) if len(runs) > 1 else _within(runs[0], args)
+    contrasts = asked.contrasts
+    sides: dict[str, Any] = {"baseline": asked.baseline, "sample": asked.sample, "notes": asked.notes}
+    judged = None if args.fail_on is None else gate(contrasts, args.fail_on)
+    output = Output(args)
+    output.show(comparison_document(asked.title, contrasts, **sides, margin=args.margin))
+    output.finish(lambda: compare_values(
+        contrasts, **sides, margin=args.margin, gate=judged, sentences=[in_short(contrasts, args.margin)]))
+    if judged is None:
+        return 0
+    for line in gate_lines(judged):
+        say(f"gilscope: {line}")
+    if judged.past:
+        return SLOWER
+    # A gate that judged nothing must not look like one that found nothing.
+    return 0 if judged.judged else UNFINISHED
 
 
-def past_limit(contrasts: Sequence[Contrast], limit: float) -> list[Contrast]:
-    """Return what is slower by more than the share `limit`, with its whole interval and beyond the noise floor."""
-    return [
-        each for each in contrasts
-        if each.comparison and each.comparison.verdict() == "slower" and 1 / each.comparison.hi - 1 > limit
+def gate_lines(gate: Gate) -> list[str]:
+    """Return what is to be said of `--fail-on`: the cells that fail, and how many were not judged and why."""
+    limit = f"{gate.limit * 100:g} %"
+    lines = [f"slower by more than {limit}: {each.sample.name} on {each.sample.build}" for each in gate.past]
+    lines.append(f"--fail-on {limit}: {len(gate.past)} slower by more, {len(gate.within)} not")
+    reasons = [
+        f"of {len(gate.untold)} it cannot be told, as noise allows for more than {limit}" if gate.untold else "",
+        f"{len(gate.one_sided)} have numbers on one side only" if gate.one_sided else "",
+        f"{len(gate.empty)} have nothing to compare" if gate.empty else "",
     ]
+    unjudged = len(gate.untold) + len(gate.one_sided) + len(gate.empty)
+    if unjudged:
+        lines[-1] += f"; {unjudged} not judged: {', '.join(filter(None, reasons))}"
+    if not gate.judged:
+        lines.append("--fail-on judged nothing: measure more rounds or on a quieter machine, or allow for more")
+    return lines
 
 
 def _checked(args: argparse.Namespace) -> Sequence[str]:
@@ -94,25 +114,34 @@ def _checked(args: argparse.Namespace) -> Sequence[str]:
     return labels
 
 
-def _across(first: Run, second: Run, clock: Choice) -> tuple[Sequence[Contrast], Document]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparing:
+    """What is set against what."""
+
+    title: str
+    contrasts: Sequence[Contrast]
+    baseline: str
+    sample: str
+    notes: Sequence[Note]   # what a reader must know first
+
+
+def _across(first: Run, second: Run, args: argparse.Namespace) -> Comparing:
     measured = [{each.cell for each in run.measurements} for run in (first, second)]
     if not measured[0] & measured[1]:
         raise UnknownNameError(f"{first.label!r} and {second.label!r} have no measured cell in common")
-    contrasts = compare_runs(first, second, clock)
-    return contrasts, comparison_document(
-        f"{second.label} against {first.label}", contrasts, baseline=first.label, sample=second.label,
-        notes=differences(first, second),
-    )
+    return Comparing(
+        title=f"{second.label} against {first.label}", contrasts=compare_runs(first, second, args.clock),
+        baseline=first.label, sample=second.label, notes=differences(first, second))
 
 
-def _within(run_: Run, args: argparse.Namespace) -> tuple[Sequence[Contrast], Document]:
+def _within(run_: Run, args: argparse.Namespace) -> Comparing:
     first, second = args.builds or args.models
     compare = compare_builds if args.builds else compare_models
     contrasts = compare(run_, first, second, args.clock)
     builds = {build.label: build for build in run_.builds}
-    notes = unfair(builds[first], builds[second]) if args.builds else ()
-    return contrasts, comparison_document(
-        f"{run_.label}: {second} against {first}", contrasts, baseline=first, sample=second, notes=notes)
+    return Comparing(
+        title=f"{run_.label}: {second} against {first}", contrasts=contrasts, baseline=first, sample=second,
+        notes=unfair(builds[first], builds[second]) if args.builds else ())
 
 
 def differences(first: Run, second: Run) -> list[Note]:
@@ -138,13 +167,3 @@ def _pair(text: str) -> tuple[str, str]:
     if len(names) != 2 or not all(names) or names[0] == names[1]:  # noqa: PLR2004 - A and B
         raise argparse.ArgumentTypeError(f"{text!r} is not two different names; write it like A,B")
     return names[0], names[1]
-
-
-def _percent(text: str) -> float:
-    try:
-        share = float(text.strip().removesuffix("%")) / 100
-    except ValueError:
-        share = -1.0
-    if not 0 <= share < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage; write it like 5%")
-    return share

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
+from gilscope.toolkit.commands.file_options import add_output
 from gilscope.toolkit.commands.options import duration
+from gilscope.toolkit.commands.output import Output
 from gilscope.toolkit.errors import BuildError, ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.packages.ask.imports import LIMIT
 from gilscope.toolkit.evaluate.packages.doctor import Options, diagnose, with_newest
@@ -26,7 +27,6 @@ from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.evaluate.requirements.tags import offered
 from gilscope.toolkit.evaluate.shown import doctor as documents
 from gilscope.toolkit.evaluate.shown.explain import Beside, explain
-from gilscope.toolkit.report import RENDERERS
 from gilscope.toolkit.units import format_bytes
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--clear-cache", action="store_true",
                         help="Remove the environments that doctor and evaluate keep, and do nothing else. They keep at "
                              f"most {USUAL_GIB:g} GiB by themselves ({VARIABLE}=N for N GiB), for a week.")
-    parser.add_argument("--json", action="store_true", help="Print JSON, for scripts.")
+    add_output(parser)
     parser.set_defaults(run=run)
 
 
@@ -97,10 +97,9 @@ def run(args: argparse.Namespace) -> int:
     if not args.offline and any("==" in text for text in request.requirements):
         reports = with_newest(reports, found.builds, options, _say)
     blocked = any(report.blocked for report in reports)
-    if args.json:
-        print(json.dumps(documents.plain(reports), indent=1))
-        return int(blocked)
-    _show(_explained(args.explain, reports, locked, builds) if args.explain else documents.document(reports))
+    output = Output(args)
+    output.show(_explained(args.explain, reports, locked, builds) if args.explain else documents.document(reports))
+    output.finish(lambda: documents.plain(reports))
     return int(blocked)
 
 
@@ -133,13 +132,10 @@ def _metadata_only(args: argparse.Namespace, builds: Sequence[Build], locked: Se
     asked = {name_of(text) for text in args.packages}
     locked = locked or [each for each in read_lock(lock) if not asked or each.name in asked]
     offers = {build.label: offered(locked, build) for build in builds}
-    if args.explain:
-        _show(_explained(args.explain, (), locked, builds))
-    elif args.json:
-        print(json.dumps({"metadata_only": True, "lock": str(lock), "builds": {
-            label: [asdict(each) for each in found] for label, found in offers.items()}}, indent=1))
-    else:
-        _show(documents.metadata(lock.name, offers))
+    output = Output(args)
+    output.show(_explained(args.explain, (), locked, builds) if args.explain else documents.metadata(lock.name, offers))
+    output.finish(lambda: {"metadata_only": True, "lock": str(lock), "builds": {
+        label: [asdict(each) for each in found] for label, found in offers.items()}})
     return 0
 
 
@@ -165,10 +161,6 @@ def _lock_here() -> Path | None:
         return find_project(Path.cwd()).lock
     except ToolkitError:
         return None   # no project here
-
-
-def _show(shown: Document) -> None:
-    print(RENDERERS["terminal"](shown))
 
 
 def _targets(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:

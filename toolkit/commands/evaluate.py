@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.inspection import version_key
+from gilscope.toolkit.commands.file_options import add_output
 from gilscope.toolkit.commands.options import duration
+from gilscope.toolkit.commands.output import Output
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
@@ -19,7 +20,6 @@ from gilscope.toolkit.evaluate.shown import forced as forced_text
 from gilscope.toolkit.evaluate.shown import screen
 from gilscope.toolkit.evaluate.shown.explain import Beside, explain
 from gilscope.toolkit.evaluate.shown.json_ import plain
-from gilscope.toolkit.report import RENDERERS
 
 if TYPE_CHECKING:
     from gilscope.toolkit.builds.find import FoundBuilds
@@ -70,9 +70,7 @@ def add_parser(commands: Any) -> None:
                         help="Build from source what has no wheel. Runs the packages' build scripts.")
     parser.add_argument("--explain", metavar="NAME",
                         help="Show everything known of a package, an extension module or its file, and nothing else.")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="Print JSON, for scripts.")
-    form.add_argument("--markdown", action="store_true", help="Print Markdown, for pasting.")
+    add_output(parser, "the verdict")
     parser.set_defaults(run=run)
 
 
@@ -82,12 +80,9 @@ def run(args: argparse.Namespace) -> int:
                   offline=args.offline, sdists=args.build_sdists)
     found = find_builds(args.build, project_dir=Path.cwd())
     evaluation = Evaluator(asked, _targets(found, args.builds), found.builds, say).go()
-    if args.json:
-        print(json.dumps(plain(evaluation), indent=1))
-    elif args.explain:
-        print(RENDERERS["terminal"](_explained(evaluation, args.explain)))
-    else:
-        print(RENDERERS["markdown" if args.markdown else "terminal"](screen.document(evaluation)))
+    output = Output(args)
+    output.show(_explained(evaluation, args.explain) if args.explain else screen.document(evaluation))
+    output.finish(lambda: plain(evaluation))
     return screen.exit_code(evaluation)
 
 

@@ -8,6 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands import experiment_run
+from gilscope.toolkit.commands.file_options import add_output
 from gilscope.toolkit.commands.options import duration, positive
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.base import Effort
@@ -98,7 +99,7 @@ def _add_run(parser: Any) -> None:
 def _add_output(parser: Any) -> None:
     parser.add_argument("--no-figures", action="store_true", help="Print the tables, draw nothing. What draws figures "
                         "is installed into gilscope's cache the first time: for machines without a network.")
-    parser.add_argument("--markdown", action="store_true", help="Print the tables as Markdown, for pasting.")
+    add_output(parser, "the reports")
 
 
 def show_list(args: argparse.Namespace) -> int:

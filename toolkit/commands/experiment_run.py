@@ -6,6 +6,7 @@ import dataclasses
 import json
 import random
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,16 +14,20 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.find import default_pair, find_builds, select_builds
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.figures import draw_pictures, python_that_draws
+from gilscope.toolkit.commands.output import Output, refuse_beside_dry_run
+from gilscope.toolkit.commands.preview import skipped
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.errors import BadFileError, BuildError, LabelTakenError, ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments import catalog
+from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.report import beside, document, experiment_of
 from gilscope.toolkit.experiments.running import Asked, Prepared, begin, measure, plan, prepare
 from gilscope.toolkit.model import Build
 from gilscope.toolkit.report import RENDERERS
 from gilscope.toolkit.report.progress import ProgressReporter
-from gilscope.toolkit.store import RESULTS, Store, default_label, label_path, load_run, read_json
+from gilscope.toolkit.store import RESULTS, Store, default_label, find_runs, label_path, load_run, read_json
+from gilscope.toolkit.units import format_minutes
 
 if TYPE_CHECKING:
     import argparse
@@ -71,6 +76,7 @@ class Request:
 
 def run(args: argparse.Namespace) -> int:
     """Measure what the command line asks for; return the exit code."""
+    refuse_beside_dry_run(args)
     with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
         return _start(args, Path(folder)) if args.resume is None else _resume(args, Path(folder))
 
@@ -127,12 +133,15 @@ def _asked(args: argparse.Namespace, name: str, effort: Effort, seed: int) -> As
 
 def _show_plans(request: Request, prepared: Prepared) -> int:
     for asked in request.asked:
-        planned = plan(catalog.find(asked.experiment), asked, prepared)
-        for cell in planned.cells:
-            print(f"{cell.build:8} {cell.name}")
-        for skip in planned.skips:
-            print(f"{skip.cell.build:8} {skip.cell.name}  skipped: {skip.reason}")
-        print(f"{asked.experiment}: {len(planned.cells)} cells x {asked.rounds} rounds, one process each")
+        experiment = catalog.find(asked.experiment)
+        planned, level = plan(experiment, asked, prepared), experiment.levels[asked.effort]
+        seconds = level.seconds * asked.rounds / level.rounds * len(request.builds) / 2  # a level's are for two builds
+        counts = Counter(cell.build for cell in planned.cells)
+        cells = ", ".join(f"{number} on {build}" for build, number in counts.items()) or "none"
+        print(f"{asked.experiment}: cells: {cells}; {asked.rounds} rounds, one process each; "
+              f"about {format_minutes(min(seconds, asked.budget or seconds))}")
+        for line in filter(None, skipped(planned)):
+            print(f"  {line}")
     return 0
 
 
@@ -166,6 +175,7 @@ def _go_through(request: Request, prepared: Prepared, target: Path, folder: Path
     mismatches = tuple(note for build in request.builds[1:] for note in compare_builds(request.builds[0], build))
     prepared = dataclasses.replace(prepared, notes=(*mismatches, *prepared.notes))
     python = _python_that_draws(args, target.name)   # before a measurement takes the machine
+    output, reported = Output(args), []
     failed = False
     try:
         for number, asked in enumerate(request.asked, 1):
@@ -179,10 +189,12 @@ def _go_through(request: Request, prepared: Prepared, target: Path, folder: Path
                 failed = True
                 continue
             failed = failed or bool(done.failures)
-            _report(done, target / asked.experiment, args, python)
+            _report(done, target / asked.experiment, output, python)
+            reported.append((done, target / asked.experiment))
     except KeyboardInterrupt:
         say(f"what was measured is kept: gilscope experiment run --resume {target.name} goes on")
         raise
+    output.finish(lambda: experiments_values(reported))
     return FAILED if failed else 0
 
 
@@ -207,24 +219,22 @@ def _finished(asked: Asked, prepared: Prepared, target: Path, folder: Path, *, m
         store.close()
 
 
-def _report(done: Run, path: Path, args: argparse.Namespace, python: Path | None) -> None:
+def _report(done: Run, path: Path, output: Output, python: Path | None) -> None:
     experiment = experiment_of(done)
     pictures = draw_pictures(done, path, python)
     stored = document(experiment, done, path, beside(pictures))
-    (path / "report.md").write_text(RENDERERS["markdown"](stored) + "\n")
-    report = document(experiment, done, path, pictures)
-    print(RENDERERS["markdown" if args.markdown else "terminal"](report) + "\n", flush=True)
+    (path / "report.md").write_text(RENDERERS["markdown"](stored) + "\n", encoding="utf-8")
+    output.show(document(experiment, done, path, pictures))
 
 
 def show_again(args: argparse.Namespace) -> int:
     """Print the reports of earlier runs, and draw their figures again."""
-    path = RESULTS / args.label if (RESULTS / args.label).exists() else Path(args.label)
-    single = (path / "run.json").is_file()
-    folders = [path] if single else [_find_target(args.label) / name for name in catalog.EXPERIMENTS]
+    output = Output(args)
+    runs = [(load_run(path), path) for path in find_runs(args.label)]
     python = _python_that_draws(args, args.label)
-    for each in folders:
-        if (each / "run.json").is_file():
-            _report(load_run(each), each, args, python)
+    for run_, path in runs:
+        _report(run_, path, output, python)
+    output.finish(lambda: experiments_values(runs))
     return 0
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from gilscope.toolkit.commands.streams import put
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -18,7 +20,7 @@ def printed() -> Iterator[Console]:
     console = Console(highlight=False)
     with console.capture() as shown:
         yield console
-    print(shown.get(), end="")
+    put(shown.get(), end="")
 
 
 def say(text: str) -> None:

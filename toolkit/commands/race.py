@@ -7,10 +7,10 @@ that need it, the search for builds only with --build, the report only when ther
 from __future__ import annotations
 
 import os
-import time
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.program import start
+from gilscope.toolkit.race.program.first_run import FirstRun
 from gilscope.toolkit.race.program.spec import COMMAND, STDIN, Spec
 from gilscope.toolkit.race.program.target import Target, default_python, find
 
@@ -186,32 +186,6 @@ def _target(args: Options) -> Target:
     return find(args.program)
 
 
-class FirstRun:
-    """The run that races are looked for in.
-
-    Attributes:
-        entry: What `sys.path` begins with.
-        spool: The folder that races are written to.
-        ended: The program's exit code, or minus the signal that ended it.
-        seconds: How long it ran.
-    """
-
-    def __init__(self, spec: Spec, entry: str) -> None:
-        self.spec = spec
-        self.entry = entry
-        self.spool = start.make_spool()
-        self.ended = 0
-        self.seconds = 0.0
-
-    def go(self) -> None:
-        """Run the program to its end."""
-        begin = time.monotonic()
-        with start.Lifeline() as self.spec.lifeline:
-            self.spec.write(self.spool)
-            self.ended = start.run(self.spec, self.spool, self.entry)
-        self.seconds = time.monotonic() - begin
-
-
 def _project() -> tuple[str, Settings | Options]:
     """Return the project's folder, and what its pyproject.toml says about races.
 
@@ -241,7 +215,7 @@ def _tell(args: Options, settings: Settings | Options, first: FirstRun) -> bool:
     from gilscope.toolkit.commands.race_report import tell
 
     args.notes = args.notes or settings.notes
-    return tell(args, settings.suppressions, first)
+    return tell(args, settings.suppressions, first)   # type: ignore[arg-type]  # the same names as argparse gives
 
 
 def _python(args: Options, target: Target) -> list[str]:

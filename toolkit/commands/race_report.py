@@ -14,14 +14,15 @@ from gilscope.toolkit.race.report import github, json_, sarif, text
 from gilscope.toolkit.race.report.gather import load
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Sequence
 
-    from gilscope.toolkit.commands.race import FirstRun, Options
+    from gilscope.toolkit.race.program.first_run import FirstRun
     from gilscope.toolkit.race.report.races import RaceReport
     from gilscope.toolkit.race.report.suppress import Suppression
 
 
-def tell(args: Options, suppressions: Sequence[Suppression], first: FirstRun) -> bool:
+def tell(args: Namespace, suppressions: Sequence[Suppression], first: FirstRun) -> bool:
     """Write the report; return whether there is a race that is not suppressed."""
     report = load(first.spool, suppressions)
     if args.confirm and report.races:
@@ -42,13 +43,13 @@ def tell(args: Options, suppressions: Sequence[Suppression], first: FirstRun) ->
     return bool(report.races)
 
 
-def _is_worth_saying(args: Options, report: RaceReport) -> bool:
+def _is_worth_saying(args: Namespace, report: RaceReport) -> bool:
     """Return whether there is more to say than that all is well, or a person to hear that."""
     remarks = report.unrewritten or report.unused_suppressions or report.unexplained_suppressions
     return bool(report.races or remarks or (args.notes and report.notes)) or sys.stderr.isatty()
 
 
-def _confirmations(args: Options, report: RaceReport, first: FirstRun) -> dict[str, str]:
+def _confirmations(args: Namespace, report: RaceReport, first: FirstRun) -> dict[str, str]:
     def progress(attempt: int, unconfirmed: int) -> None:
         if sys.stderr.isatty():
             say(f"gilscope: confirming, run {attempt} of at most {args.confirm}: {unconfirmed} to go")

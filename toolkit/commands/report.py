@@ -1,19 +1,26 @@
-"""`gilscope report`: the tables of a run that was made earlier, again."""
+"""`gilscope report`: what runs there are, and the tables of one that was made earlier, again."""
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.figures import draw_pictures, python_that_draws
+from gilscope.toolkit.commands.file_options import STDOUT, add_output
+from gilscope.toolkit.commands.output import Output
+from gilscope.toolkit.commands.printing import say
+from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
+from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.experiments.report import beside, document, experiment_of
 from gilscope.toolkit.publish import publish
-from gilscope.toolkit.report import RENDERERS
+from gilscope.toolkit.report import RENDERERS, markdown, terminal
+from gilscope.toolkit.report.as_json import listed_values, run_values
 from gilscope.toolkit.report.build import run_document
-from gilscope.toolkit.store import find_label, labels, load_run
+from gilscope.toolkit.report.listing import runs_document
+from gilscope.toolkit.store import RESULTS, find_runs, list_runs, load_run
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Run
@@ -26,17 +33,15 @@ def add_parser(commands: Any) -> None:
         "report",
         help="show the tables of an earlier run again",
         description="Show the tables of an earlier run again. Everything is derived anew from the "
-        "values in results/LABEL, also those of a run that was interrupted.",
+        "values in results/LABEL, also those of a run that was interrupted. Without LABEL: what runs there are.",
     )
     parser.add_argument(
-        "label", nargs="?", metavar="LABEL", help="The run, by its label or folder (default: list the labels)."
+        "label", nargs="?", metavar="LABEL", help="The run, or experiments made together, by label or folder "
+        "(default: list what there is)."
     )
-    parser.add_argument(
-        "--format",
-        choices=tuple(RENDERERS),
-        default="terminal",
-        help="terminal, or markdown for pasting (default: terminal).",
-    )
+    add_output(parser)
+    # How earlier versions wrote --markdown.
+    parser.add_argument("--format", choices=tuple(RENDERERS), help=argparse.SUPPRESS)
     parser.add_argument(
         "--publish",
         metavar="FOLDER",
@@ -48,25 +53,78 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the report, or the labels there are."""
+    """Print the report, or what runs there are."""
+    if args.format == "markdown" and args.markdown is None:
+        args.markdown = STDOUT
+    if args.publish is not None:
+        return _publish_all(args)
     if args.label is None:
-        print("\n".join(labels()) or "no runs under results/ yet: gilscope run makes one")
-        return 0
-    path = find_label(args.label)
-    if args.publish is None:
-        print(RENDERERS[args.format](_document(load_run(path), path)))
-        return 0
-    published = publish(path, args.publish)
+        return _list_all(args)
+    runs, failed = _loaded(find_runs(args.label))
+    output = Output(args)
+    for run_, path in runs:
+        output.show(_document(run_, path))
+    if len(runs) == 1 and "experiment" not in runs[0][0].options:
+        output.finish(lambda: run_values(runs[0][0]))
+    else:
+        output.finish(lambda: experiments_values([each for each in runs if "experiment" in each[0].options]))
+    return failed
+
+
+def _loaded(paths: Sequence[Path]) -> tuple[list[tuple[Run, Path]], int]:
+    """Return the runs with their folders, and the exit code; of several, one that is damaged costs only itself."""
+    runs, failed = [], 0
+    for path in paths:
+        try:
+            runs.append((load_run(path), path))
+        except BadFileError as error:
+            if len(paths) == 1:
+                raise
+            say(f"gilscope: {error}")
+            failed = error.exit_code
+    if len(paths) > 1 and any("experiment" not in run_.options for run_, _ in runs):
+        # Runs that only lie beside each other are no report.
+        raise UnknownNameError(f"{paths[0].parent} holds several runs: name one of {', '.join(map(str, paths))}")
+    return runs, failed
+
+
+def _list_all(args: argparse.Namespace) -> int:
+    found = list_runs()
+    output = Output(args)
+    if found or args.json is not None or args.markdown is not None:
+        output.show(runs_document(found))
+    else:
+        print(f"no runs under {RESULTS.resolve()} yet: `gilscope run --quick` makes one")
+    output.finish(lambda: listed_values(found))
+    return 0
+
+
+def _publish_all(args: argparse.Namespace) -> int:
+    if args.label is None:
+        raise ToolkitError(
+            "--publish copies one run: name it, as in `gilscope report LABEL --publish FOLDER`; `gilscope report` "
+            "lists what there is"
+        )
+    if args.json is not None or args.markdown is not None:
+        raise ToolkitError("--publish writes report.md into its folder; ask for --markdown or --json without it")
+    paths = find_runs(args.label)
+    runs, failed = _loaded(paths)
+    for _, path in runs:
+        _publish(path, args.publish / path.name if len(paths) > 1 else args.publish)
+    return failed
+
+
+def _publish(path: Path, target: Path) -> None:
+    published = publish(path, target)
     pictures: list[Picture] = []
     if "experiment" in published.options:
         # What trials left, such as timelines, is not published, since it holds paths; what is drawn of it is.
-        python = python_that_draws(f"gilscope report {args.label} --publish {args.publish}")
-        pictures = beside(draw_pictures(published, path, python, into=args.publish))
-    report = _document(published, args.publish, pictures)
-    for name, renderer in (("report.md", "markdown"), ("report.txt", "terminal")):
-        (args.publish / name).write_text(RENDERERS[renderer](report) + "\n")
-    print(f"published in {args.publish}")
-    return 0
+        python = python_that_draws(f"gilscope report {path.name} --publish {target}")
+        pictures = beside(draw_pictures(published, path, python, into=target))
+    report = _document(published, target, pictures)
+    for name, render in (("report.md", markdown.render), ("report.txt", terminal.render)):
+        (target / name).write_text(render(report) + "\n", encoding="utf-8")
+    print(f"published in {target}")
 
 
 def _document(run: Run, path: Path, pictures: Sequence[Picture] = ()) -> Document:

@@ -70,11 +70,11 @@ class ConvoyInterval(Experiment):
 
     name = "convoy-interval"
     title = "Convoy: an echo server beside CPU threads, by switch interval"
-    summary = "requests/s of the echo server beside 0 to 4 CPU threads at switch intervals from 0.1 s down to 1 us"
+    summary = "requests/s of the echo server beside 0 to 4 CPU threads at switch intervals from 0.1 s down to 1 µs"
     sources = (ARTICLE,)
     claim = (
         "In 2021 a shorter switch interval brought the requests back nearly in proportion, from 100/s at 5 ms to "
-        "11,000/s at 10 us beside one CPU thread, and twice as many CPU threads halved them."
+        "11,000/s at 10 µs beside one CPU thread, and twice as many CPU threads halved them."
     )
     program = "convoy"
     levels = {  # noqa: RUF012 - never changed
@@ -148,7 +148,7 @@ def _find(results: Results, arm: Arm, count: int, row: dict[str, str]) -> Cell |
 
 def _row_name(row: dict[str, str]) -> str:
     unit = row["interval"].lstrip("0123456789")
-    name = f"{row['interval'].removesuffix(unit)} {unit}"
+    name = f"{row['interval'].removesuffix(unit)} {unit.replace('us', 'µs')}"
     return f"{name}, fine timer" if "slack" in row else name
 
 

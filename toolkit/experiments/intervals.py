@@ -3,4 +3,4 @@
 DEFAULT = "5ms"          # sys.getswitchinterval() of every CPython since 3.2
 SECONDS = 0.005          # the same
 FINE = "1ns"             # the timer slack that leaves an interval as short as it was asked for
-USUAL_SLACK = "50 us"    # of Linux, prctl(2): PR_SET_TIMERSLACK
+USUAL_SLACK = "50 µs"    # of Linux, prctl(2): PR_SET_TIMERSLACK

@@ -51,7 +51,7 @@ def _made(results: Results, arm: Arm) -> str:
 
 def _at_shortest(results: Results, arm: Arm) -> str:
     share = share_of(results, arm, "long", Row("called", CHECKED, SHORTEST))
-    return "" if share is None else f", at 1 us {share_text(share)}"
+    return "" if share is None else f", at 1 µs {share_text(share)}"
 
 
 def _why_without_gil(bare: Sequence[Summary]) -> Iterator[str]:
@@ -90,7 +90,7 @@ def on_article(results: Results, arms: Sequence[Arm]) -> Iterator[str]:
         known = {title: share for title, share in shares.items() if share is not None}
         if not known:
             return
-        text = f"The article's program, 100 times sum += 1 in each of {row.threads} threads at 1 us, loses"
+        text = f"The article's program, 100 times sum += 1 in each of {row.threads} threads at 1 µs, loses"
         if not any(share.hi for share in known.values()):
             yield f"{text} nothing on {list_text(known)}: there it does not show its race any more."
         else:

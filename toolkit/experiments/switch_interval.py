@@ -41,7 +41,7 @@ FINE_CELLS = {
 THREADS = {Effort.SMOKE: (2,), Effort.QUICK: (2, 8), Effort.FULL: (1, 2, 4, 8)}
 
 SOURCE = replace(
-    SKVORTSOV, headline="6.9 s with one thread, 86 s with 8 threads at a switch interval of 1 us (on macOS)"
+    SKVORTSOV, headline="6.9 s with one thread, 86 s with 8 threads at a switch interval of 1 µs (on macOS)"
 )
 
 
@@ -50,11 +50,11 @@ class SwitchInterval(Experiment):
 
     name = "switch-interval"
     title = "Switch interval: the price of handing the GIL over more often"
-    summary = "the countdown in 1, 2, 4 and 8 threads at switch intervals from 0.1 s down to 1 us"
+    summary = "the countdown in 1, 2, 4 and 8 threads at switch intervals from 0.1 s down to 1 µs"
     sources = (SOURCE,)
     claim = (
         "In 2021 the interval made no difference down to 1 ms; below, every hand-over cost more than it gave: with 8 "
-        "threads 100,000,000 decrements took 86 s at 1 us, against 6.9 s with one."
+        "threads 100,000,000 decrements took 86 s at 1 µs, against 6.9 s with one."
     )
     program = "switch_interval"
     levels = {  # noqa: RUF012 - never changed
@@ -62,7 +62,7 @@ class SwitchInterval(Experiment):
         Effort.QUICK: Level(rounds=5, seconds=45, scales={"count": 5_000_000}),
         Effort.FULL: Level(rounds=5, seconds=2400, scales={"count": 100_000_000}),
     }
-    timeout = 300.0  # 100,000,000 decrements at 1 us with a fine timer
+    timeout = 300.0  # 100,000,000 decrements at 1 µs with a fine timer
 
     @override
     def plan(self, setting: Setting) -> Plan:
@@ -130,7 +130,7 @@ def _findings(results: Results, build: Build) -> Iterator[str]:
 
 def _free_threaded(build: Build, most: int, usual: Comparison, short: Comparison) -> str:
     return (
-        f"{build.label}: {most} threads take {_times(usual)} the time of none at 5 ms and {_times(short)} at 1 us: "
+        f"{build.label}: {most} threads take {_times(usual)} the time of none at 5 ms and {_times(short)} at 1 µs: "
         "nobody waits for a GIL here, so nobody asks for it after an interval either."
     )
 
@@ -139,14 +139,14 @@ def _with_gil(build: Build, most: int, usual: Comparison, short: Comparison) -> 
     then = THEN[SHORTEST][most] / THEN[SHORTEST][1]
     verdict = "the claim holds" if 1 / short.ratio > then / HOLDS else "the claim does not hold here as it stands"
     return (
-        f"{build.label}: {most} threads take {_times(usual)} the time of none at 5 ms and {_times(short)} at 1 us, "
+        f"{build.label}: {most} threads take {_times(usual)} the time of none at 5 ms and {_times(short)} at 1 µs, "
         f"where it was {ratio_number(then)} times in 2021: {verdict}."
     )
 
 
 def _with_fine_timer(build: Build, most: int, short: Comparison, fine: Comparison) -> str:
     """Say why: below Linux's timer slack an interval is not shorter than it, whatever was asked for."""
-    text = f"{build.label}: with timers that end on time, {most} threads take {_times(fine)} the time of none at 1 us"
+    text = f"{build.label}: with timers that end on time, {most} threads take {_times(fine)} the time of none at 1 µs"
     if 1 / fine.hi <= 1 / short.lo:
         return f"{text}: the timer is not what separates this machine from the one of 2021."
     return (

@@ -51,7 +51,7 @@ def counts_of(results: Results, build: Build, model: str) -> list[int]:
 
 def _row_name(parameters: dict[str, str]) -> str:
     number = parameters["interval"].rstrip("mus")
-    name = f"{number} {parameters['interval'].removeprefix(number)}"
+    name = f"{number} {parameters['interval'].removeprefix(number).replace('us', 'µs')}"
     return f"{name}, fine timer" if "slack" in parameters else name
 
 

@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 import time
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.measure import lifeline
@@ -27,7 +28,15 @@ from gilscope.toolkit.measure.frame import (
     shown,
     take_values,
 )
-from gilscope.toolkit.measure.noise import Window, allowed_cpus, is_starved, usable_cores
+from gilscope.toolkit.measure.noise import (
+    Window,
+    allowed_cpus,
+    core_demand,
+    is_starved,
+    queued_seconds,
+    usable_cores,
+    wanted_cores,
+)
 from gilscope.toolkit.measure.spec import ChildSpec
 from gilscope.toolkit.measure.subject import RefusedError, Subject, load
 from gilscope.toolkit.measure.tree import cpu_seconds, descendants, memory
@@ -45,20 +54,6 @@ def main() -> None:
     """Measure the cell in `sys.argv[1]` and leave the answer in its folder."""
     spec = ChildSpec.from_json(sys.argv[1])
     answered(spec, lambda: _measure(spec))
-
-
-def wanted_cores(kind: str | None, workers: int, own_cores: float, *, parallel: bool) -> float:
-    """Return how many cores a cell could use at once.
-
-    Args:
-        kind: The workload's; None: the user's function, which may use them all.
-        workers: Of the cell.
-        own_cores: What it did use, for work that waits most of its time.
-        parallel: Whether the runner's workers run Python code at the same time.
-    """
-    if kind in {"io", "mixed"}:
-        return min(workers, own_cores)
-    return workers if parallel or kind in {"native", None} else 1
 
 
 def _measure(spec: ChildSpec) -> dict[str, Any] | None:
@@ -155,16 +150,19 @@ class Clock:
         # From here, not from the first value: ticks of 10 ms say little about a window of a few of them.
         self._window = Window([*self.pids, *spec.services])
         self.cpu: list[float] = []
+        self.demands: list[float] = []
         self.evidence: dict[str, float | int | None] = {}
 
     def __call__(self, loops: int) -> float:
         """Run `loops` passes and return their wall seconds."""
-        cpu = cpu_seconds(self.pids)
+        queued, cpu = queued_seconds(), cpu_seconds(self.pids)
         wall = time.perf_counter()
         for _ in range(loops):
             self._results = self._run()
         wall = time.perf_counter() - wall
-        self.cpu.append((cpu_seconds(self.pids) - cpu) / loops)
+        used = cpu_seconds(self.pids) - cpu
+        self.cpu.append(used / loops)
+        self.demands.append(core_demand(wall, used, queued_seconds() - queued))
         self._calls += 1
         if self._calls == self._spec.warmups + self._spec.values:
             self.evidence = self._window.close()
@@ -214,7 +212,16 @@ def _answer(
     evidence = dict(clock.evidence)
     others = evidence.get("others_cores")
     own = evidence.pop("own_cores", 0.0) or 0.0
-    wanted = wanted_cores(subject.kind, spec.workers, own, parallel=runner.parallel)
+    cores, allowed = usable_cores(), allowed_cpus()
+    wanted = wanted_cores(
+        subject.kind,
+        spec.workers,
+        parallel=runner.parallel,
+        own=own,
+        left=min(cores, allowed - (others or 0.0)),
+        # Starting workers needs cores, whatever their tasks do.
+        demand=None if spec.phase == "startup" else spec.demand,
+    )
     return {
         "kind": "measured",
         "cpu": clock.cpu[-spec.values :],
@@ -222,7 +229,9 @@ def _answer(
         "rss_bytes": evidence.pop("rss_bytes", None),
         "pss_bytes": evidence.pop("pss_bytes", None),
         "evidence": evidence,
-        "starved": is_starved(wanted, others, usable_cores(), allowed_cpus()),
+        "starved": is_starved(wanted, others, cores, allowed),
+        "demand": median(clock.demands) if runner.name == "serial" else None,
+        "tasks": len(subject.payloads),
         "gil_start": gil_start,
         "gil_end": on,
         "metadata": {"gilscope_switch_interval": sys.getswitchinterval(), "gilscope_cores": usable_cores()},

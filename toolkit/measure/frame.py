@@ -10,16 +10,23 @@ import contextlib
 import faulthandler
 import json
 import os
+import re
 import sys
+import sysconfig
 import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.measure import lifeline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from gilscope.toolkit.measure.spec import Spec
+
+FRAMES = 5   # of the user's code, those next to the error
+_FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)\n *(.*)')
+_OURS = tuple(str(Path(__file__).resolve().parents[2] / name) + os.sep for name in ("toolkit", "runners", "workloads"))
 
 
 class StoppedError(Exception):
@@ -133,7 +140,33 @@ def describe_error(error: BaseException) -> dict[str, Any]:
         return {"kind": "exit", "reason": f"the task called sys.exit({error.code!r})"}
     if isinstance(error, MemoryError):
         return {"kind": "exception", "reason": "out of memory (MemoryError)"}
-    return {"kind": "exception", "reason": shown(error)}
+    return {"kind": "exception", "reason": shown(error), "frames": own_frames(error)}
+
+
+def own_frames(error: BaseException) -> list[tuple[str, str]]:
+    """Return the last places in the user's own code that an error came through, each with its line of source.
+
+    Neither ours nor a library's: [("mine.py:7 in work", "return 1 // number")].
+    """
+    places = [(each.filename, each.lineno, each.name, each.line or "")
+              for each in traceback.extract_tb(error.__traceback__)]
+    # Of a worker in another process or interpreter only the text of its traceback came here.
+    places += [(each[1], int(each[2]), each[3], each[4].strip()) for each in _FRAME.finditer(str(error.__cause__))]
+    # Not all of sysconfig's paths: the prefix is /usr for some, and /usr/src/app somebody's own code.
+    library = {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")}
+    return [(f"{_shortened(file)}:{line} in {name}", source) for file, line, name, source in places
+            if not file.startswith("<") and not os.path.realpath(file).startswith((*_OURS, *library))][-FRAMES:]
+
+
+def _shortened(filename: str) -> str:
+    path = Path(filename)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else filename
+
+
+def place_lines(frames: Sequence[Sequence[str]]) -> list[str]:
+    """Return one aligned line for each of `own_frames`: "mine.py:7 in work  return 1 // number"."""
+    width = max((len(place) for place, _ in frames), default=0)
+    return [f"{place:{width}}  {source}".rstrip() for place, source in frames]
 
 
 def _write_traceback(error: BaseException) -> None:

@@ -62,6 +62,61 @@ def is_starved(wanted: float, others_cores: float | None, cores: int, allowed: i
     return needed - got > STARVED_SHARE * needed
 
 
+def wanted_cores(
+    kind: str | None, workers: int, *, parallel: bool, own: float, left: float, demand: float | None = None
+) -> float:
+    """Return how many cores a cell could use at once.
+
+    Args:
+        kind: The workload's; None: the user's function, of which only `demand` is known.
+        workers: Of the cell.
+        parallel: Whether the runner's workers run Python code at the same time.
+        own: Cores' worth of CPU time that it used.
+        left: Cores' worth that others left to it.
+        demand: Cores' worth that one worker keeps busy, measured on the serial baseline; None: not known.
+
+    Returns:
+        1 for one worker, also where its task has threads of its own: its baseline has them, too.
+    """
+    if workers == 1:
+        return 1
+    if parallel and demand is not None:
+        return workers * demand
+    if kind in {"io", "mixed"} and demand is None:
+        return min(workers, own)
+    if kind in {"cpu", "contention", "transfer"}:
+        return workers if parallel else 1
+    if kind == "native":
+        return workers
+    # Does the user's function drop the GIL?  Only then could its threads use more than one core.  Nobody knows, but
+    # who left cores idle was not short of them.
+    most = workers * (1.0 if demand is None else demand)
+    return min(most, own) if own < (1 - STARVED_SHARE) * left else most
+
+
+def queued_seconds() -> float:
+    """Return for how long the calling thread was ready to run and had no CPU; 0.0 where the kernel does not tell.
+
+    Source: Documentation/scheduler/sched-stats.rst, the second field of /proc/<pid>/schedstat.
+    """
+    try:
+        with open("/proc/thread-self/schedstat", "rb") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def core_demand(wall: float, cpu: float, queued: float) -> float:
+    """Return the cores' worth that a thread keeps busy while nobody is in its way: 1.0 computes, 0.0 waits.
+
+    Args:
+        wall: Seconds that passed.
+        cpu: CPU seconds that it used; more than `wall` where it has threads or processes of its own.
+        queued: Of `wall`, the seconds that it stood in line for a CPU: not its own waiting.
+    """
+    return cpu / max(wall - queued, 1e-9)
+
+
 class Window:
     """From its creation to `close`: how much CPU everybody else took."""
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gilscope.workloads.base import Workload
 
 BASELINE = "serial"
+AWAITING = "asyncio"  # the baseline of what can only be awaited: one task in flight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +105,11 @@ def expand(
     return Plan(tuple(cells), tuple(skips))
 
 
+def baseline_of(subjects: Sequence[Subject]) -> str:
+    """Return the runner whose one worker the others are compared with: a coroutine function has no serial form."""
+    return BASELINE if all(subject.has_sync for subject in subjects) else AWAITING
+
+
 def _cells(
     selection: Selection,
     subject: Subject,
@@ -133,6 +139,8 @@ def _workers(runner: Runner, subject: Subject, asked: Sequence[int]) -> Sequence
     """The baseline has one worker, and so has an event loop that has nothing to await."""
     if runner.name == BASELINE or (runner.awaits and not subject.has_async):
         return (1,)
+    if runner.awaits and not subject.has_sync:
+        return sorted({1, *asked})  # one task in flight is its baseline
     return asked
 
 

@@ -23,6 +23,7 @@ class Request:
     units: Units
     paths: tuple[str, ...]  # folders of the user's modules
     packages: tuple[str, ...]  # requirements the user named
+    shared_by: int = 1  # workers of the widest cell: the workloads have a task for each of them
 
     def to_options(self) -> dict[str, Any]:
         """Return the form that JSON holds."""
@@ -50,6 +51,7 @@ class Request:
                 units={(name, seconds): (units, tasks) for name, seconds, units, tasks in fields["units"]},
                 paths=tuple(fields["paths"]),
                 packages=tuple(fields["packages"]),
+                shared_by=fields.get("shared_by", 1),  # as it was before there were more tasks for more workers
             )
         except (KeyError, TypeError, ValueError) as error:
             raise BadFileError(f"run.json does not say how the run was made, so it cannot go on ({error})") from error

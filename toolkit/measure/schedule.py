@@ -13,21 +13,21 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from gilscope.toolkit.measure.frame import place_lines
 from gilscope.toolkit.measure.inherited import inherited
-from gilscope.toolkit.measure.plan import BASELINE
 from gilscope.toolkit.measure.process import Answer, run_child
 from gilscope.toolkit.measure.spec import ChildSpec, Spec, UserTarget
-from gilscope.toolkit.model import Cell, Failure, Note, Observation, Run, Skip
+from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Failure, Note, Observation, Run, Skip
 from gilscope.toolkit.stats.paired import compare_paired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
     from pathlib import Path
 
+    from gilscope.toolkit.measure.demand import Demands
     from gilscope.toolkit.store import Store
 
 FUTILE_RETAKES = 4  # starved again in a row, from the first on: enough to know that the machine is busy
-OUT_OF_BUDGET = "the budget ended before its first value"
 MIN_ROUNDS_TO_STOP = 6  # below that the median has no 95 % interval to be narrow enough
 
 
@@ -67,6 +67,8 @@ class Arms:
     units: Mapping[tuple[str, float], tuple[int, int]]  # (workload, task seconds) -> (units per task, tasks)
     services: tuple[int, ...]
     folder: Path  # for the files of the process being measured
+    shared_by: int = 1  # workers of the widest cell: all cells have a task for each of them
+    demands: Demands | None = None  # None: a cell's kind says what it needs of the cores
 
     def start(self, cell: Cell, settings: Settings, loops: int) -> Start:
         """Return how the measured process of `cell` is started."""
@@ -90,6 +92,8 @@ class Arms:
             progress_timeout=settings.timeout,
             services=self.services,
             folder=str(self.folder),
+            shared_by=self.shared_by,
+            demand=None if self.demands is None else self.demands.of(cell),
         )
         environment = self.environments[cell.build] | gil_control(cell, self.free_threaded)
         return Start(python=self.pythons[cell.build], spec=spec, environment=environment)
@@ -216,6 +220,8 @@ class Scheduler:
         # The order depends on seed and round alone, so that a resumed run goes on as it would have.
         random.Random(f"{self._settings.seed}/{index}").shuffle(order)
         self._reporter.round_begins(index, self._settings.rounds, len(order))
+        before = {failure.reason for failure in self._failures}
+        known = len(self._failures)
         starved: list[tuple[Cell, Observation]] = []
         for position, cell in enumerate(order):
             # Later rounds are begun only when they fit, so they are not cut.
@@ -227,6 +233,9 @@ class Scheduler:
                 starved.append((cell, observation))
             self._reporter.arm_ends(cell, self._seconds_left(index, position + 1, len(order), began))
         self._retake(starved, index, self._clock() - began)
+        new = [failure.reason for failure in self._failures[known:]]
+        if again := len(new) - len(set(new) - before):
+            self._reporter.note(f"{again} more cell{'s' if again > 1 else ''} failed in the same way")
         self._durations.append(self._clock() - began)
         return True
 
@@ -263,10 +272,7 @@ class Scheduler:
             self._skips.append(Skip(cell=cell, reason=answer.reason))
             return None
         if answer.kind != "measured":
-            self._failures.append(
-                Failure(cell=cell, kind=answer.kind, reason=answer.reason, output=answer.output, round=index)
-            )
-            self._reporter.note(f"{cell.build}: {cell.name}: {answer.reason}")
+            self._fail(cell, answer, index)
             return None
         if answer.note:
             self._add_note(f"{cell.build}, {cell.runner}: a measured process {answer.note}")
@@ -277,6 +283,16 @@ class Scheduler:
         self._store.keep_files(cell, answer.fields.get("files", {}))
         self._loops.setdefault(_untwinned(cell), observation.loops)
         return observation
+
+    def _fail(self, cell: Cell, answer: Answer, index: int) -> None:
+        """Keep a failure, and tell it unless one like it has been told."""
+        frames = answer.fields.get("frames", ())
+        reason = f"{answer.reason} ({frames[-1][0]})" if frames else answer.reason
+        if all(failure.reason != reason for failure in self._failures):
+            workers = f"{cell.workers} worker{'s' if cell.workers > 1 else ''}"
+            text = f"{cell.workload}, {cell.runner} with {workers} on {cell.build}: {answer.reason}"
+            self._reporter.note("\n  ".join([text, *place_lines(frames)]))
+        self._failures.append(Failure(cell=cell, kind=answer.kind, reason=reason, output=answer.output, round=index))
 
     def _add_note(self, text: str) -> None:
         if all(note.text != text for note in self._notes):
@@ -299,8 +315,9 @@ class Scheduler:
             for each in self._store.measurements()
         }
         for cell, values in walls.items():
-            baseline = walls.get(dataclasses.replace(cell, runner=BASELINE, workers=1, twin=False))
-            if cell.runner == BASELINE or not baseline or not values.keys() & baseline.keys():
+            base = dataclasses.replace(cell, runner=self._run.baseline, workers=1, twin=False)
+            baseline = walls.get(base)
+            if _untwinned(cell) == base or not baseline or not values.keys() & baseline.keys():
                 continue
             ratio = compare_paired(baseline, values)
             if (ratio.hi - ratio.lo) / 2 > self._settings.resolution * ratio.ratio:

@@ -53,6 +53,7 @@ class UserTarget:
     tasks: int = 0  # ... this many times
     check: str | None = None  # called with the list of results; raises to refuse them
     async_function: str | None = None  # the form that asyncio awaits
+    kind: str | None = None  # "cpu" or "io": what a worker needs of a core; None: it is measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,8 @@ class ChildSpec(Spec):
     loops: int  # 0: find the number that makes a value at least `min_seconds` long
     min_seconds: float
     services: tuple[int, ...]  # process ids of loopback servers: their CPU time is the measurement's own
+    shared_by: int = 1  # workers of the run's widest cell: the workload has a task for each
+    demand: float | None = None  # cores that one worker keeps busy, as far as it is known: see noise.wanted_cores
 
     @classmethod
     def from_json(cls, text: str) -> ChildSpec:

@@ -11,6 +11,7 @@ import functools
 import importlib
 import inspect
 import pickle
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ class Subject:
     shared: Any  # gilscope.runners.base.Shared or None
     check: Callable[[Sequence[Any]], None]
     modules: tuple[str, ...] = ()  # what the task imports when it first runs
-    kind: str | None = None  # gilscope.workloads.base.Kind; None: the user's, about which nothing is known
+    kind: str | None = None  # gilscope.workloads.base.Kind; None: the user's, who did not say
 
 
 def load(spec: ChildSpec) -> Subject:
@@ -53,9 +54,9 @@ def load(spec: ChildSpec) -> Subject:
     return Subject(
         workload.task,
         workload.async_task,
-        workload.payloads(size),
+        workload.payloads(size, spec.shared_by),
         workload.shared,
-        lambda results: workload.check(size, results),
+        lambda results: workload.check(size, results, spec.shared_by),
         modules=workload.requires,
         kind=workload.kind,
     )
@@ -99,7 +100,7 @@ def _user_subject(target: UserTarget) -> Subject:
     check = resolve(target.check) if target.check else lambda _results: None
     if not callable(check):
         raise RefusedError(f"{target.check} is a {type(check).__name__}, not a function")
-    return Subject(function, async_function, payloads, None, check)
+    return Subject(function, async_function, payloads, None, check, kind=target.kind)
 
 
 def _async_function(name: str) -> Callable[..., Any]:
@@ -133,9 +134,12 @@ def resolve(name: str) -> Any:
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if module_name == missing or module_name.startswith(missing + "."):
+            outer, _, last = missing.rpartition(".")
+            if outer in sys.modules:
+                raise RefusedError(f"there is no module {missing!r}: {outer} was found, and has no {last!r}") from error
             raise RefusedError(
                 f"there is no module {missing!r} (looked for {name}); "
-                "run from the folder that holds it, or name it with --path"
+                "run from the folder that holds it, or name that folder with --path or PYTHONPATH"
             ) from error
         raise RefusedError(
             f"{module_name} imports {missing!r}, which this build does not have; add it with --with {missing}"

@@ -1,10 +1,11 @@
-"""Runs and comparisons into documents."""
+"""Runs into documents; comparisons are in `comparison`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.advice import advice_lines
 from gilscope.toolkit.report.document import (
     Banner,
     Column,
@@ -22,52 +23,35 @@ from gilscope.toolkit.report.document import (
     Table,
 )
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.sentences import fit_lines, floor_line, missing_lines, summary_lines, title_text
+from gilscope.toolkit.report.sentences import fit_lines, floor_line, title_text
+from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.stats.paired import NO_FLOOR
 from gilscope.toolkit.table import build_tables
-from gilscope.toolkit.units import format_bytes
+from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.model import Build, Note, Run
+    from gilscope.toolkit.model import Build, Run
     from gilscope.toolkit.stats.paired import Comparison
     from gilscope.toolkit.table import CellResult, Contrast, Row, WorkloadTable
+
+
+STARVED = (
+    "starved: other programs used the cores it needed in more than half of its rounds, so the value in brackets counts "
+    "for nothing; a quieter machine, fewer workers (--workers) or more rounds (--rounds) would tell"
+)
 
 
 def run_document(run: Run) -> Document:
     """Return the report of one run: what was measured, each workload's table, and what it says in words."""
     sections: list[Section] = [Heading(f"gilscope {run.label}", 1), about(run), builds_table(run.builds)]
     sections += [Banner(note.text) for note in run.notes]
-    for table in build_tables(run):
+    tables = build_tables(run)
+    for table in tables:
         sections += _workload(table)
-    return Document(tuple(sections))
-
-
-def comparison_document(
-    title: str, contrasts: Sequence[Contrast], *, baseline: str, sample: str, notes: Sequence[Note] = (),
-) -> Document:
-    """Return the report of cells set against one another.
-
-    Args:
-        title: The document's heading.
-        contrasts: In the order of the rows.
-        baseline: What the ratios are relative to, in words.
-        sample: What they say how many times faster it is.
-        notes: What a reader must know first.
-    """
-    sections: list[Section] = [Heading(title, 1), *(Banner(note.text) for note in notes)]
-    seen = dict.fromkeys(note.text for each in contrasts if each.comparison for note in each.comparison.notes)
-    compared = [each for each in contrasts if each.comparison is not None]
-    missing = [each for each in contrasts if each.comparison is None]
-    if compared:
-        sections.append(_contrast_table(f"How many times faster {sample} is than {baseline}", compared))
-    else:
-        sections.append(Lines("", ("No cell could be compared.",)))
-    if seen:
-        sections.append(Lines("Notes", tuple(seen)))
-    if missing:
-        sections.append(Lines("Not compared", missing_lines(missing)))
+    if tables:
+        sections.append(Lines("In short", advice_lines(tables, run)))
     return Document(tuple(sections))
 
 
@@ -107,7 +91,6 @@ def _workload(table: WorkloadTable) -> list[Section]:
     single = [each for each in table.contrasts if each.sample.workers == 1 and each.comparison is not None]
     if single:
         sections.append(_overhead(single))
-    sections.append(Lines("In short", summary_lines(table)))
     return sections
 
 
@@ -146,13 +129,18 @@ def _folded(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _reasons(row: Row) -> list[str] | None:
-    """Return why each cell has no number; None when one has."""
-    reasons = [result.absence.reason for result in row.results if result.absence is not None]
+    """Return why each cell has no number to show; None when one has."""
+    bare = [result.absence for result in row.results if result.doubtful_seconds is None]
+    reasons = [absence.reason for absence in bare if absence is not None]
     return reasons if len(reasons) == len(row.results) else None
 
 
 def _entries(result: CellResult, notes: Footnotes) -> tuple[Entry, ...]:
     """Return the columns of one build."""
+    if result.absence is not None and result.doubtful_seconds is not None:
+        ratio = "" if result.doubtful_speedup is None else f"[{ratio_number(result.doubtful_speedup)}x]"
+        marks = notes.marks([STARVED])
+        return (Entry(f"[{format_seconds(result.doubtful_seconds)}]", marks), Entry(ratio), Entry(), Entry(), Entry())
     if result.absence is not None:
         return (Entry(result.absence.word, notes.marks([result.absence.reason])), Entry(), Entry(), Entry(), Entry())
     time = Entry()
@@ -188,30 +176,3 @@ def _overhead(contrasts: Sequence[Contrast]) -> Table:
 
 def _cost(comparison: Comparison | None) -> Entry:
     return Entry("-") if comparison is None else Entry(Cost(comparison))
-
-
-def _contrast_table(title: str, contrasts: Sequence[Contrast]) -> Table:
-    """Return one row per pair of cells; the columns leave out what the title says already."""
-    across_builds = any(each.baseline.build != each.sample.build for each in contrasts)
-    across_models = any(each.baseline.runner != each.sample.runner for each in contrasts)
-    titles = ["workload", *([] if across_models else ["model"]), "N", *([] if across_builds else ["build"])]
-    columns = (
-        *(Column(title=each, key=True, align="right" if each == "N" else "left") for each in titles),
-        Column(title="clock", align="left"), Column(title="ratio"), Column(title="verdict", align="left"),
-    )
-    rows = []
-    for each in contrasts:
-        words = {"workload": title_text(each.sample), "model": each.sample.runner, "N": _counts(each),
-                 "build": each.sample.build}
-        if each.comparison is None:
-            raise AssertionError("cells without a comparison are listed apart")
-        rows.append((
-            *(Entry(words[name]) for name in titles),
-            Entry(each.clock), Entry(Ratio(each.comparison)), Entry(each.comparison.verdict()),
-        ))
-    return Table(title=title, columns=columns, rows=tuple(rows))
-
-
-def _counts(contrast: Contrast) -> str:
-    first, second = contrast.baseline.workers, contrast.sample.workers
-    return str(second) if first == second else f"{second} vs {first}"

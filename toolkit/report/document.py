@@ -25,6 +25,20 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """How many times faster, with its interval, whatever may be said of it: 1.01x [0.96, 1.05]."""
+
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What may be said of a comparison: "faster", "slower", "same", "cannot tell"."""
+
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
 class Inflation:
     """How many times the CPU time of the baseline: 1.31x, without its interval."""
 
@@ -61,7 +75,7 @@ class Quantity:
     spread: float | None = None   # half the interval as a share of the value
 
 
-Value = Quantity | Duration | Ratio | Inflation | Cost | Share | Size | str
+Value = Quantity | Duration | Ratio | Interval | Verdict | Inflation | Cost | Share | Size | str
 
 
 @dataclass(frozen=True, slots=True)

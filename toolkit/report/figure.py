@@ -20,7 +20,7 @@ class Axis:
         ticks: Where there are marks, and what they say; empty: chosen by the values.
         lo: Where the axis starts; None: chosen by the values (bars start at 0).
         hi: Where it ends, likewise.
-        seconds: Values are seconds: the marks carry the unit themselves, as "10 us", "1 ms", "0.1 s".
+        seconds: Values are seconds: the marks carry the unit themselves, as "10 µs", "1 ms", "0.1 s".
     """
 
     title: str
@@ -252,7 +252,7 @@ Figure = LineFigure | CategoryFigure | HistogramFigure | HeatFigure | TimelineFi
 
 
 def seconds_axis(title: str, *, log: bool = False, lo: float | None = None, hi: float | None = None) -> Axis:
-    """Return an axis whose values are seconds and whose marks carry their units: "10 us", "1 ms", "0.1 s"."""
+    """Return an axis whose values are seconds and whose marks carry their units: "10 µs", "1 ms", "0.1 s"."""
     return Axis(title, log=log, lo=lo, hi=hi, seconds=True)
 
 

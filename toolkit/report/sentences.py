@@ -1,10 +1,10 @@
-"""What a workload's table says, in sentences: its noise floor, how it scales, and what is fastest."""
+"""What a workload's table says, in sentences: its noise floor and how it scales."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.wording import estimate_text, list_text, percent_text, ratio_text
+from gilscope.toolkit.report.wording import estimate_text, list_text, percent_text
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.stats.floor import Floor
     from gilscope.toolkit.stats.scaling import Scaling
-    from gilscope.toolkit.table import CellResult, Contrast, Floors, ScalingFit, WorkloadTable
+    from gilscope.toolkit.table import Floors, ScalingFit, WorkloadTable
 
 
 def floor_line(floors: Floors) -> str:
@@ -37,65 +37,46 @@ def _clocks(wall: Floor | None, cpu: Floor | None) -> str:
 
 def fit_lines(fits: Sequence[ScalingFit]) -> tuple[str, ...]:
     """Return a line per fit, and one line per reason for all that could not be fitted."""
-    fitted = [f"{each.runner} on {each.build}: {_fit_text(each.scaling)}" for each in fits if each.scaling.sigma]
+    fitted: list[str] = []
     reasons: dict[str, list[str]] = {}
     for each in fits:
+        name = f"{each.runner} on {each.build}"
         if each.scaling.sigma is None:
-            reasons.setdefault(each.scaling.notes[0].text, []).append(f"{each.runner} on {each.build}")
+            reasons.setdefault(each.scaling.notes[0].text, []).append(name)
+        elif text := _fit_text(each.scaling):
+            fitted.append(f"{name}: {text}")
+        else:
+            reasons.setdefault(_edge_text(each.scaling), []).append(name)
     if not fitted and len(reasons) == 1:
         return tuple(f"{reason[0].upper()}{reason[1:]}." for reason in reasons)
     return (*fitted, *(f"{list_text(names)}: {reason}" for reason, names in reasons.items()))
 
 
+def _edge_text(scaling: Scaling) -> str:
+    """Return what a fit says of which every coefficient is at an edge of what it may be."""
+    counts = f"N = {scaling.counts[-1]}"
+    if scaling.serial is not None and scaling.serial.value == 0:
+        return f"nothing in the way of more workers is shown up to {counts}"
+    return f"more workers gain nothing up to {counts}"
+
+
 def _fit_text(scaling: Scaling) -> str:
+    """Return the fitted numbers; not those that every resample agreed on, as they have no interval: see `certain`."""
     if scaling.serial is None or scaling.sigma is None or scaling.kappa is None:
         raise AssertionError("a fit has all three numbers or none")
     # A coherence that may be 0 puts the peak anywhere.
     peak = f", fastest at N = {scaling.peak:.0f}" if scaling.peak and scaling.kappa.lo > 0 else ""
     notes = "".join(f"; {note.text}" for note in scaling.notes)
-    return (f"Amdahl: {estimate_text(scaling.serial)} serial; USL: contention {estimate_text(scaling.sigma)}, "
-            f"coherence {estimate_text(scaling.kappa)}{peak}{notes}")
-
-
-def missing_lines(contrasts: Sequence[Contrast]) -> tuple[str, ...]:
-    """Return a line per workload, model and reason for cells without a comparison, the worker counts together."""
-    counts: dict[tuple[str, str], list[int]] = {}
-    for each in contrasts:
-        cell = each.sample
-        what = f"{title_text(cell)}, {cell.runner} on {cell.build}"
-        counts.setdefault((what, each.reason or ""), []).append(cell.workers)
-    return tuple(
-        f"{what} (N = {', '.join(map(str, workers))}): {reason}" for (what, reason), workers in counts.items()
+    usl = ", ".join(
+        f"{name} {estimate_text(each)}"
+        for name, each in (("contention", scaling.sigma), ("coherence", scaling.kappa)) if not each.certain
     )
+    amdahl = "" if scaling.serial.certain else f"Amdahl: {estimate_text(scaling.serial)} serial"
+    parts = [part for part in (amdahl, usl and f"USL: {usl}{peak}") if part]
+    return f"{'; '.join(parts)}{notes}" if parts else ""
 
 
 def title_text(what: WorkloadTable | Cell) -> str:
     """Return what a table or a cell is about: "primes, steady, tasks of 10.0 ms"."""
     length = "" if what.task_seconds is None else f", tasks of {format_seconds(what.task_seconds)}"
     return f"{what.workload}, {what.phase}{length}"
-
-
-def summary_lines(table: WorkloadTable) -> tuple[str, ...]:
-    """Return per build what is fastest, or that nothing is shown to be."""
-    return tuple(
-        f"{build}: {_summary(table, [row.results[i] for row in table.rows])}" for i, build in enumerate(table.builds)
-    )
-
-
-def _summary(table: WorkloadTable, results: Sequence[CellResult]) -> str:
-    baseline = next((each for each in results if each.cell.runner == table.baseline and each.cell.workers == 1), None)
-    if baseline is None or baseline.absence is not None:
-        why = "not measured" if baseline is None or baseline.absence is None else baseline.absence.word
-        return f"no verdict, as the baseline {table.baseline} has no number ({why})."
-    compared = [(each.speedup, each.cell) for each in results if each.speedup is not None]
-    if not compared:
-        return f"nothing was measured beside {table.baseline}."
-    faster = [(seen, cell) for seen, cell in compared if seen.verdict() == "faster"]
-    if faster:
-        best, cell = max(faster, key=lambda pair: pair[0].ratio)
-        workers = "1 worker" if cell.workers == 1 else f"{cell.workers} workers"
-        return f"{cell.runner} with {workers} is fastest, {ratio_text(best)} over {table.baseline}."
-    if all(seen.verdict() == "unknown" for seen, _ in compared):
-        return "no verdict: fewer than 3 rounds, or no noise floor."
-    floor = max(seen.floor or 0.0 for seen, _ in compared)
-    return f"nothing is faster than {table.baseline} beyond the noise floor ({percent_text(floor)})."

@@ -1,4 +1,4 @@
-"""A document for a terminal: rich where someone looks at it, plain ASCII where a program reads it."""
+"""A document for a terminal: in colour where someone looks at it, plain text where a program reads it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from gilscope.toolkit.report.document import Banner, Cost, Heading, Lines, Picture, Ratio, Table
+from gilscope.toolkit.report.document import Banner, Cost, Heading, Lines, Picture, Ratio, Table, Verdict
 from gilscope.toolkit.report.layout import split_columns
-from gilscope.toolkit.report.wording import ascii_text, entry_text, mark_text
+from gilscope.toolkit.report.wording import ascii_text, entry_text, mark_text, spelling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,23 +28,26 @@ GAP = 2       # spaces between columns
 # One rule under the headings, in ASCII: rich's own SIMPLE box draws it with a character a pipe may not take.
 RULED = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
-_STYLES = {"faster": "green", "slower": "red", "same": "dim", "unknown": "yellow"}
+_STYLES = {"faster": "green", "slower": "red", "same": "dim", "unknown": "yellow", "cannot tell": "yellow"}
 
 
 def render(document: Document, *, width: int = WIDTH, ascii_only: bool = False) -> str:
     """Return the document as text without colours, no line longer than `width` unless a single word is."""
-    console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
-    return _text(document, console, ascii_text if ascii_only else str)
+    return _text(document, _plain_console(width), ascii_text if ascii_only else str)
 
 
 def render_for_stdout(document: Document) -> str:
-    """Return the document as fits standard output: in its width and in colour on a terminal, plain ASCII elsewhere."""
+    """Return the document as fits standard output: in its encoding, on a terminal in its width and in colour."""
+    spell = spelling(sys.stdout.encoding)
     if not sys.stdout.isatty():
-        return render(document, ascii_only=True)
+        return _text(document, _plain_console(WIDTH), spell)
     here = Console()
-    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     console = Console(file=io.StringIO(), width=here.width, force_terminal=True, no_color=here.no_color)
-    return _text(document, console, str if unicode else ascii_text)
+    return _text(document, console, spell)
+
+
+def _plain_console(width: int) -> Console:
+    return Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
 
 
 def _text(document: Document, console: Console, spell: Callable[[str], str]) -> str:
@@ -137,4 +140,7 @@ def _rich_table(
 def _style(entry: Entry) -> str:
     if isinstance(entry.value, Ratio | Cost):
         return _STYLES[entry.value.comparison.verdict()]
-    return "dim" if entry.marks and isinstance(entry.value, str) else ""
+    if isinstance(entry.value, Verdict):
+        return _STYLES[entry.value.word]
+    # A reason why there is no number, or the number in brackets of a starved cell.
+    return "dim" if isinstance(entry.value, str) and (entry.marks or entry.value.startswith("[")) else ""

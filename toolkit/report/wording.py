@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from math import floor, log10
 from typing import TYPE_CHECKING, assert_never
 
-from gilscope.toolkit.report.document import Cost, Duration, Entry, Inflation, Quantity, Ratio, Share, Size, Value
+from gilscope.toolkit.report.document import (
+    Cost,
+    Duration,
+    Entry,
+    Inflation,
+    Interval,
+    Quantity,
+    Ratio,
+    Share,
+    Size,
+    Value,
+    Verdict,
+)
 from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from gilscope.toolkit.stats.paired import Comparison
     from gilscope.toolkit.stats.scaling import Estimate
@@ -20,9 +33,10 @@ SMALL = 0.2     # of the logarithm: from 0.63 to 1.6
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _SUPERSCRIPTS = str.maketrans("0123456789", _RAISED)
 _LOWERED = str.maketrans(_RAISED, "0123456789")
+_PLAIN = {"±": "+-", "µ": "u"}
 
 
-def value_text(value: Value) -> str:  # noqa: PLR0911 - one wording per kind of value
+def value_text(value: Value) -> str:  # noqa: C901, PLR0911 - one wording per kind of value
     """Return a table entry's value as text."""
     match value:
         case str():
@@ -33,6 +47,10 @@ def value_text(value: Value) -> str:  # noqa: PLR0911 - one wording per kind of 
             return quantity_text(value)
         case Ratio():
             return ratio_text(value.comparison)
+        case Interval():
+            return interval_text(value.comparison)
+        case Verdict():
+            return value.word
         case Inflation():
             return inflation_text(value.comparison)
         case Cost():
@@ -83,17 +101,22 @@ def ratio_text(comparison: Comparison) -> str:
 
     Where the interval reaches beyond the floor it is printed: no difference was shown there, but none excluded either.
     """
+    match comparison.verdict():
+        case "faster" | "slower":
+            return interval_text(comparison)
+        case "unknown":
+            return f"{interval_text(comparison)} ?"
+        case "same":
+            interval = interval_text(comparison).partition(" ")[2]
+            return f"~ {interval}" if _beyond_floor(comparison) else _floor_text(comparison)
+
+
+def interval_text(comparison: Comparison) -> str:
+    """Return "3.40x [3.32, 3.49]", with a third digit where two would hide that something was measured."""
     # Two digits would hide a narrow interval around a small difference: "0.96x [0.96, 0.96]".
     extra = int(comparison.hi - comparison.lo < NARROW and abs(log10(comparison.ratio)) < SMALL)
     ratio, lo, hi = (ratio_number(each, extra) for each in (comparison.ratio, comparison.lo, comparison.hi))
-    interval = f"[{lo}, {hi}]"
-    match comparison.verdict():
-        case "faster" | "slower":
-            return f"{ratio}x {interval}"
-        case "unknown":
-            return f"{ratio}x {interval} ?"
-        case "same":
-            return f"~ {interval}" if _beyond_floor(comparison) else _floor_text(comparison)
+    return f"{ratio}x [{lo}, {hi}]"
 
 
 def inflation_text(comparison: Comparison) -> str:
@@ -141,13 +164,17 @@ def percent_text(share: float, *, digits: int = 1) -> str:
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Return a fitted share with its interval: "3.1 % [2.6, 3.5]"."""
-    return f"{_two_digits(estimate.value)} % [{_two_digits(estimate.lo)}, {_two_digits(estimate.hi)}]"
+    """Return a fitted share with its interval: "3.1 % [2.6, 3.5]", in as many digits as show that it is one."""
+    shares = (estimate.value, estimate.lo, estimate.hi)
+    value, lo, hi = next(
+        texts for digits in (2, 3, 4, 5)
+        if (texts := [_percent_digits(share, digits) for share in shares])[1] != texts[2] or digits == 5  # noqa: PLR2004
+    )
+    return f"{value} % [{lo}, {hi}]"
 
 
-def _two_digits(share: float) -> str:
-    percent = float(f"{share * 100:.1e}")
-    return f"{percent:.0f}" if percent >= 10 or percent == 0 else f"{percent:g}"  # noqa: PLR2004 - two digits
+def _percent_digits(share: float, digits: int) -> str:
+    return f"{float(f'{share * 100:.{digits - 1}e}'):g}"
 
 
 def list_text(items: Iterable[object]) -> str:
@@ -156,7 +183,38 @@ def list_text(items: Iterable[object]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+@cache
+def spelling(encoding: str | None) -> Callable[[str], str]:
+    """Return how to spell text that is written in `encoding`, so that every character of it can be written.
+
+    Without raised digits "skipped¹" becomes "skipped (1)", without them "±" becomes "+-" and "µ" becomes "u"; any other
+    character that the encoding lacks is escaped.
+
+    Args:
+        encoding: As a stream names it; None, and one that Python does not know, counts as ASCII.
+    """
+    known = encoding if encoding and _has(encoding, "") else "ascii"
+    raised, rest = _has(known, _RAISED), [(own, plain) for own, plain in _PLAIN.items() if not _has(known, own)]
+
+    def spell(text: str) -> str:
+        if not raised:
+            numbered = re.sub(f" ?([{_RAISED}]+)", lambda found: f" ({found[1].translate(_LOWERED)})", text)
+            text = numbered if numbered == text else numbered.removeprefix(" ")
+        for own, plain in rest:
+            text = text.replace(own, plain)
+        return text.encode(known, "backslashreplace").decode(known)
+
+    return spell
+
+
+def _has(encoding: str, characters: str) -> bool:
+    try:
+        characters.encode(encoding)
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True
+
+
 def ascii_text(text: str) -> str:
     """Return `text` in ASCII: "skipped¹" as "skipped (1)", "±" as "+-"; any other character that is not is escaped."""
-    numbered = re.sub(f" ?([{_RAISED}]+)", lambda found: f" ({found[1].translate(_LOWERED)})", text)
-    return numbered.replace("±", "+-").encode("ascii", "backslashreplace").decode().removeprefix(" ")
+    return spelling("ascii")(text)

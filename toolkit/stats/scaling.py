@@ -18,6 +18,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note
+from gilscope.toolkit.stats.paired import MIN_ROUNDS
 from gilscope.toolkit.stats.sample import CONFIDENCE
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ class Estimate:
     value: float
     lo: float
     hi: float
+
+    @property
+    def certain(self) -> bool:
+        """Return whether every resample gave the same: at the edge of what is allowed, or from too little."""
+        return self.lo == self.hi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +83,7 @@ def fit_scaling(
         seed: Of the resampling.
 
     Returns:
-        The fit, or, with fewer than four worker counts or no common round, a note that says why not.
+        The fit, or, with fewer than four worker counts or three common rounds, a note that says why not.
 
     Source: Amdahl (1967), AFIPS 30, 483-485; Gunther (2007), "Guerrilla Capacity Planning", chapters 4-5,
     and Gunther, Puglia & Tomasette (2015), ACM Queue 13(5), for T(1) as a fitted unknown.
@@ -104,6 +110,8 @@ def _obstacle(counts: Sequence[int], rounds: Sequence[int]) -> str | None:
         return f"needs {COUNTS_NEEDED} worker counts, has {len(counts)} (N = {listed})"
     if not rounds:
         return "no round has all worker counts"
+    if len(rounds) < MIN_ROUNDS:
+        return f"needs {MIN_ROUNDS} rounds with all worker counts, has {len(rounds)}"
     return None
 
 

@@ -1,11 +1,15 @@
 """Runs into rows, columns and baselines.  Everything here is derived, and can be made again from a stored run."""
 
+from gilscope.toolkit.table.advice import Advice, Open, Option, TwinAdvice
 from gilscope.toolkit.table.cells import Absence, Memory, Series
 from gilscope.toolkit.table.contrast import Choice, Contrast, compare_builds, compare_models, compare_runs
 from gilscope.toolkit.table.floors import Floors
-from gilscope.toolkit.table.matrix import CellResult, Row, ScalingFit, WorkloadTable, build_tables
+from gilscope.toolkit.table.judgement import MARGIN, Gate, Judgement, gate, judge, missing, rounds_to_tell
+from gilscope.toolkit.table.matrix import ScalingFit, WorkloadTable, build_tables
+from gilscope.toolkit.table.results import CellResult, Row
 
 __all__ = [
-    "Absence", "CellResult", "Choice", "Contrast", "Floors", "Memory", "Row", "ScalingFit", "Series", "WorkloadTable",
-    "build_tables", "compare_builds", "compare_models", "compare_runs",
+    "MARGIN", "Absence", "Advice", "CellResult", "Choice", "Contrast", "Floors", "Gate", "Judgement", "Memory", "Open",
+    "Option", "Row", "ScalingFit", "Series", "TwinAdvice", "WorkloadTable", "build_tables", "compare_builds",
+    "compare_models", "compare_runs", "gate", "judge", "missing", "rounds_to_tell",
 ]

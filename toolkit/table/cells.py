@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Literal
 from gilscope.toolkit.model import Cell, Measurement, Note, Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.model import Build, Failure, Observation, Run
 
 Clock = Literal["wall", "cpu"]
 Word = Literal["skipped", "failed", "starved", "not measured"]
+IDLE_FROM = 0.9   # of the workers busy: below, what is measured is the number of tasks
 Group = tuple[str, Phase, float | None]  # workload, phase, seconds of a task: what one table is about
 
 
@@ -26,6 +27,7 @@ class Absence:
 
     word: Word
     reason: str
+    doubtful: Series | None = None   # what a starved cell measured all the same: to be looked at, never to be compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """A cell's numbers by round; starved observations are left out."""
+    """A cell's numbers by round; starved observations are left out, unless the whole cell is starved."""
 
     wall: Mapping[int, float]  # seconds
     cpu: Mapping[int, float]   # CPU seconds, process and children; rounds too short for the CPU clock are left out
@@ -93,6 +95,11 @@ class Index:
             return Absence(word="not measured", reason=f"the run has no value of it (it ended by: {self.run.stopped})")
         return _series(measurement, self.builds.get(cell.build))
 
+    def tasks(self, cell: Cell) -> int | None:
+        """Return how many tasks a pass of the cell has, None where the run does not say."""
+        measurement = self._measurements.get(cell)
+        return measurement.observations[-1].tasks if measurement and measurement.observations else None
+
     def by(self, cell: Cell, clock: Clock) -> Mapping[int, float]:
         """Return the cell's seconds by round, empty when it has none."""
         found = self.look_up(cell)
@@ -108,12 +115,18 @@ def _series(measurement: Measurement, build: Build | None) -> Series | Absence:
     kept = [o for o in measurement.observations if not o.starved]
     starved = len(measurement.observations) - len(kept)
     if 2 * starved > len(measurement.observations):
-        return Absence(word="starved", reason="did not get the cores it needed in more than half of its rounds")
+        reason = "did not get the cores it needed in more than half of its rounds"
+        return Absence(word="starved", reason=reason, doubtful=_numbers(measurement.observations, ()))
     notes = list(measurement.notes)
     if starved:
         notes.append(Note(text=f"{starved} of {len(measurement.observations)} rounds were starved and are left out"))
+    notes += _idle_notes(measurement.cell, kept[-1].tasks if kept else None)
     if build is not None:
         notes += _gil_notes(measurement.cell, build, kept)
+    return _numbers(kept, notes)
+
+
+def _numbers(kept: Sequence[Observation], notes: Sequence[Note]) -> Series:
     return Series(
         wall={o.round: o.wall_value for o in kept}, memory=_memory(kept), notes=tuple(notes),
         # A sleeping task may use less CPU time than the clock can tell from none: no ratio there.
@@ -121,7 +134,27 @@ def _series(measurement: Measurement, build: Build | None) -> Series | Absence:
     )
 
 
-def _memory(observations: list[Observation]) -> Memory | None:
+def busy_workers(workers: int, tasks: int | None) -> float:
+    """Return how many of `workers` equally long tasks keep busy on average: 4 tasks keep 2 of 3 busy, and 4 of 8."""
+    return float(workers) if tasks is None else tasks / -(-tasks // workers)
+
+
+def leaves_idle(cell: Cell, tasks: int | None) -> bool:
+    """Return whether the number of its tasks, and not its model, keeps the cell from using its workers."""
+    return cell.phase is Phase.STEADY and busy_workers(cell.workers, tasks) < IDLE_FROM * cell.workers
+
+
+def _idle_notes(cell: Cell, tasks: int | None) -> list[Note]:
+    if tasks is None or not leaves_idle(cell, tasks):
+        return []
+    plural = "s" if tasks > 1 else ""
+    if tasks < cell.workers:
+        return [Note(text=f"only {tasks} task{plural} for {cell.workers} workers: the others have nothing to do")]
+    return [Note(text=f"{tasks} tasks do not divide by {cell.workers} workers: at most "
+                      f"{busy_workers(cell.workers, tasks):.3g}x where they are equally long")]
+
+
+def _memory(observations: Sequence[Observation]) -> Memory | None:
     if pss := [o.pss_bytes for o in observations if o.pss_bytes is not None]:
         return Memory(count=median(pss), kind="PSS")
     if rss := [o.rss_bytes for o in observations if o.rss_bytes is not None]:

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.errors import UnknownNameError
+from gilscope.toolkit.model import Phase
 from gilscope.toolkit.stats.paired import Comparison, compare_paired, compare_unpaired
+from gilscope.toolkit.stats.sample import Summary, summarize
 from gilscope.toolkit.table.cells import Absence, Clock, Index, group_of
 from gilscope.toolkit.table.floors import find_floors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.table.floors import Floors
@@ -28,6 +30,8 @@ class Contrast:
     clock: Clock
     comparison: Comparison | None = None
     reason: str | None = None   # why there is no comparison
+    baseline_time: Summary | None = None   # seconds on `clock`; None where that side has no number
+    sample_time: Summary | None = None
 
 
 def pick_clock(choice: Choice, workers: int) -> Clock:
@@ -98,21 +102,65 @@ def compare_runs(first: Run, second: Run, clock: Choice = "auto") -> tuple[Contr
         bounds = [find_floors(index, group_of(cell)).bound(chosen, cell.workers) for index in (left, right)]
         floor = None if None in bounds else max(bound for bound in bounds if bound is not None)
         a, b = left.by(cell, chosen), right.by(cell, chosen)
-        result = Contrast(baseline=cell, sample=cell, clock=chosen)
-        if a and b:
+        result = Contrast(
+            baseline=cell, sample=cell, clock=chosen, baseline_time=_time(a), sample_time=_time(b))
+        if unlike := unlike_work(left, right, cell):
+            contrasts.append(replace(result, reason=unlike))
+        elif a and b:
             seen = compare_unpaired(list(a.values()), list(b.values()), floor=floor, seed=second.seed)
             contrasts.append(replace(result, comparison=seen))
         else:
-            sides = ((f"in {first.label}", left), (f"in {second.label}", right))
-            contrasts.append(replace(result, reason=_why((name, index, cell) for name, index in sides)))
+            contrasts.append(replace(result, reason=_why_apart(left, right, cell)))
     return tuple(contrasts)
+
+
+def _why_apart(left: Index, right: Index, cell: Cell) -> str:
+    """Return why two runs cannot be compared in a cell: one was not asked for it, or has no numbers."""
+    sides = (left, right)
+    asked = [index for index in sides if cell in index.cells()]
+    if len(asked) == 1:
+        return f"only in {asked[0].run.label}"
+    return _why((f"in {index.run.label}", index, cell) for index in sides)
+
+
+def _time(seconds: Mapping[int, float]) -> Summary | None:
+    return summarize(list(seconds.values())) if seconds else None
+
+
+def unlike_work(left: Index, right: Index, cell: Cell) -> str | None:
+    """Return what makes the work of `cell` another one in the two runs, None where nothing is known to."""
+    asked = [index.run.options.get("selection") or {} for index in (left, right)]
+    users = [each.get("user") or {} for each in asked]
+    sizes = [each.get("size") for each in asked]
+    large = [size == "large" for size in sizes]  # small and medium tasks are equally long, and their number is below
+    units = [_units(index, cell) for index in (left, right)]
+    tasks = [index.tasks(cell) if cell.phase is Phase.STEADY else None for index in (left, right)]
+    said = (
+        ("payload", [each.get("payload") for each in users]),
+        ("payloads", [each.get("payloads") for each in users]),
+        ("size", sizes if None not in sizes and large[0] != large[1] else []),
+        ("units a task", units if None not in units else []),
+        ("tasks", tasks if None not in tasks else []),
+    )
+    for what, values in said:
+        if len(set(values)) > 1:
+            return f"not the same work: {what} {values[0]} in {left.run.label}, {values[1]} in {right.run.label}"
+    return None
+
+
+def _units(index: Index, cell: Cell) -> int | None:
+    """Return how many units of work a task of `cell` has, None where its length was not asked for."""
+    listed = index.run.options.get("units") or ()
+    return next((units for name, seconds, units, _ in listed if (name, seconds) == (cell.workload, cell.task_seconds)),
+                None)
 
 
 def _paired(index: Index, baseline: Cell, sample: Cell, floors: Floors, choice: Choice) -> Contrast:
     workers = max(baseline.workers, sample.workers)
     clock = pick_clock(choice, workers)
-    result = Contrast(baseline=baseline, sample=sample, clock=clock)
     a, b = index.by(baseline, clock), index.by(sample, clock)
+    result = Contrast(
+        baseline=baseline, sample=sample, clock=clock, baseline_time=_time(a), sample_time=_time(b))
     if a.keys() & b.keys():
         return replace(result, comparison=compare_paired(a, b, floor=floors.bound(clock, workers)))
     names = (

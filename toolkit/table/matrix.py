@@ -7,45 +7,19 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note, Phase
-from gilscope.toolkit.stats.paired import Comparison, compare_paired
-from gilscope.toolkit.stats.sample import Summary, summarize
+from gilscope.toolkit.stats.paired import compare_paired
+from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, fit_scaling
-from gilscope.toolkit.table.cells import Absence, Group, Index, Memory, Series, group_of
+from gilscope.toolkit.table.advice import Advice, TwinAdvice, advise, compare_twins
+from gilscope.toolkit.table.cells import Absence, Group, Index, Series, group_of, leaves_idle
 from gilscope.toolkit.table.contrast import Contrast, contrast_builds
 from gilscope.toolkit.table.floors import Floors, find_floors
+from gilscope.toolkit.table.results import CellResult, Row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Build, Cell, Run
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellResult:
-    """One cell: its numbers, or why there are none."""
-
-    cell: Cell
-    absence: Absence | None = None
-    time: Summary | None = None             # wall seconds
-    speedup: Comparison | None = None       # wall, against the baseline cell of the same build
-    efficiency: float | None = None         # speedup per worker
-    inflation: Comparison | None = None     # CPU seconds of the cell over the baseline's; > 1: works more
-    memory: Memory | None = None
-    notes: tuple[Note, ...] = ()
-
-    @property
-    def is_baseline(self) -> bool:
-        """Return whether the cell is measured but has nothing to be compared with but itself."""
-        return self.time is not None and self.speedup is None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One runner with one number of workers, over the builds."""
-
-    runner: str
-    workers: int
-    results: tuple[CellResult, ...]  # in the order of the table's builds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +45,8 @@ class WorkloadTable:
     fits: tuple[ScalingFit, ...]
     contrasts: tuple[Contrast, ...]     # build against build, every runner and number of workers
     notes: tuple[Note, ...]
+    advice: tuple[Advice, ...]          # one per build
+    twins: tuple[TwinAdvice, ...]       # one per free-threaded build that has a GIL build to be set against
 
 
 def build_tables(run: Run) -> tuple[WorkloadTable, ...]:
@@ -92,6 +68,8 @@ def _table(index: Index, group: Group) -> WorkloadTable:
         ))
         for runner, workers in _row_keys(cells, run.baseline)
     )
+    advice = {build: advise(index, build, [row.results[i] for row in rows], run.baseline, floors)
+              for i, build in enumerate(builds)}
     return WorkloadTable(
         workload=group[0], phase=group[1], task_seconds=group[2], baseline=run.baseline, builds=builds, rows=rows,
         floors=floors, fits=tuple(_fits(index, cells)), notes=_common_notes(rows),
@@ -99,6 +77,12 @@ def _table(index: Index, group: Group) -> WorkloadTable:
             contrast
             for first, second in build_pairs(run.builds)
             for contrast in contrast_builds(index, cells, first.label, second.label, floors)
+        ),
+        advice=tuple(advice.values()),
+        twins=tuple(
+            twin
+            for first, second in build_pairs(run.builds) if second.free_threaded and not first.free_threaded
+            if (twin := compare_twins(index, advice[first.label], advice[second.label], floors)) is not None
         ),
     )
 
@@ -112,7 +96,7 @@ def _row_keys(cells: Sequence[Cell], baseline: str) -> list[tuple[str, int]]:
 def _result(index: Index, cell: Cell, floors: Floors) -> CellResult:
     found = index.look_up(cell)
     if isinstance(found, Absence):
-        return CellResult(cell=cell, absence=found)
+        return _doubtful(index, cell, found)
     result = CellResult(cell=cell, time=summarize(list(found.wall.values())), memory=found.memory, notes=found.notes)
     base_cell = replace(cell, runner=index.run.baseline, workers=1)
     if cell == base_cell:
@@ -122,6 +106,18 @@ def _result(index: Index, cell: Cell, floors: Floors) -> CellResult:
         missing = Note(text=f"no ratio, as the baseline {base_cell.runner} has no number ({base.word}: {base.reason})")
         return replace(result, notes=(*result.notes, missing))
     return _compared(result, found, base, floors)
+
+
+def _doubtful(index: Index, cell: Cell, absence: Absence) -> CellResult:
+    """Return a cell without a result, with what it measured all the same where it did."""
+    if absence.doubtful is None:
+        return CellResult(cell=cell, absence=absence)
+    wall = absence.doubtful.wall
+    base = index.by(replace(cell, runner=index.run.baseline, workers=1), "wall")
+    speedup = compare_paired(base, wall).ratio if base.keys() & wall.keys() else None
+    return CellResult(
+        cell=cell, absence=absence, doubtful_seconds=median(wall.values()), doubtful_speedup=speedup,
+    )
 
 
 def _compared(result: CellResult, found: Series, base: Series, floors: Floors) -> CellResult:
@@ -159,15 +155,18 @@ def _fits(index: Index, cells: Sequence[Cell]) -> list[ScalingFit]:
 
 
 def _fit(index: Index, family: Sequence[Cell]) -> Scaling:
-    """Fit the worker counts for which the machine had cores; the models know nothing of workers that queue for one."""
+    """Fit the worker counts that had cores and tasks; the models know nothing of workers that have none."""
     cores = index.run.machine.cores
     crowded = [cell.workers for cell in family if cell.workers > cores and _core_bound(index, cell, cores)]
-    times = {cell.workers: index.by(cell, "wall") for cell in family if cell.workers not in crowded}
+    idle = [cell.workers for cell in family if leaves_idle(cell, index.tasks(cell))]
+    times = {cell.workers: index.by(cell, "wall") for cell in family if cell.workers not in {*crowded, *idle}}
     scaling = fit_scaling(times, seed=index.run.seed)
-    if not crowded or len(times) >= COUNTS_NEEDED:
+    if len(times) >= COUNTS_NEEDED:
         return scaling
-    listed = ", ".join(map(str, sorted(crowded)))
-    text = f"{scaling.notes[0].text}; N = {listed} had to share {cores} cores"
+    text = scaling.notes[0].text
+    for counts, why in ((crowded, f"had to share {cores} cores"), (idle, "had too few tasks")):
+        if counts:
+            text += f"; N = {', '.join(map(str, sorted(counts)))} {why}"
     return replace(scaling, notes=(Note(text=text),))
 
 

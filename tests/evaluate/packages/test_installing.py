@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.builds.environment import NO_WHEEL, python_of, run_installer
+from gilscope.toolkit.builds.environment import python_of
+from gilscope.toolkit.builds.installer import NO_WHEEL, UNKNOWN, run_installer
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
 from gilscope.toolkit.evaluate.packages.install import installing
@@ -56,7 +57,7 @@ def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
     wanted = ("absent", "free", "plain", "both", "half", "source @ file:///nowhere")
     unbuilt = "it is named by its source, which is built with --build-sdists only"
     assert fill(tmp_path / "gil", gil, wanted, None, sdists=False) == {
-        "absent": NO_WHEEL, "free": f"no wheel for {gil.label} (1 for others), and no source either", "source": unbuilt}
+        "absent": UNKNOWN, "free": f"no wheel for {gil.label} (1 for others), and no source either", "source": unbuilt}
     chosen = chosen_in(tmp_path / "gil")
     assert chosen.pins == ("both==2.0", "half==1.0", "plain==1.0")
     missing = fill(tmp_path / "free", free, wanted, chosen, sdists=False)

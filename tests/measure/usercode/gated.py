@@ -10,17 +10,17 @@ from pathlib import Path
 def work(place):
     """Work a little in round 0; later wait for ever, unless the file `go` is there, after saying so by `waiting`."""
     time.sleep(0.002)
-    done = json.loads(Path(place, "results", "gated", "run.json").read_text())["rounds_done"]
-    if done and not Path(place, "go").exists():
+    kept = Path(place, "results", "gated", "run.json")   # not there yet in the trial
+    if kept.exists() and json.loads(kept.read_text())["rounds_done"] and not Path(place, "go").exists():
         Path(place, "waiting").touch()
         threading.Event().wait()
     return os.getpid()
 
 
 def wait_at_once(place):
-    """Wait for ever, after saying so, unless the file `go` is there."""
+    """Wait for ever from the first round on, after saying so, unless the file `go` is there."""
     time.sleep(0.002)
-    if not Path(place, "go").exists():
+    if Path(place, "results", "gated", "run.json").exists() and not Path(place, "go").exists():
         Path(place, "waiting").touch()
         threading.Event().wait()
 

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.builds.installer import UNKNOWN
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.evaluate.packages import judge as judging
 from gilscope.toolkit.evaluate.packages.ask.every_import import Import, all_at_once, import_each
@@ -228,7 +229,10 @@ def _report(place: _Place) -> BuildReport:
 
 def _missing(place: _Place, name: str) -> str:
     reason = place.scratch.missing.get(name, "it was not installed")
-    if place.twin and place.there and place.twin != place.build and name in place.there.missing:
+    twin_lacks = place.twin and place.there and place.there.missing.get(name)
+    if twin_lacks == UNKNOWN:
+        return UNKNOWN
+    if twin_lacks and place.twin and place.twin != place.build:
         why, between, more = reason.partition("; ")
         # So it is not about the GIL, and may be a slip of the pen.
         reason = f"{why}, nor for {place.twin.label}{between}{more}"

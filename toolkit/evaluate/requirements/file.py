@@ -28,6 +28,7 @@ class Listed:
 
     requirements: tuple[str, ...]
     left_out: tuple[str, ...]        # paths, repositories and editable installs: they have no name and no version
+    options: tuple[str, ...] = ()    # options for pip, which are not followed: "--hash", "--index-url"
 
 
 def requirement_lines(path: Path) -> tuple[str, ...]:
@@ -44,14 +45,18 @@ def listed(path: Path) -> Listed:
     found: list[str] = []
     limits: list[str] = []
     left_out: list[str] = []
+    options: list[str] = []
     for option, text in _entries(path, ()):
         if option == "-c":
             limits.append(text)
         elif option in {"-e", "--editable"} or (not option and _NAMELESS.match(text)):
             left_out.append(text)
-        elif not option:
+        elif option:
+            options.append(option)
+        else:
             found.append(text)
-    return Listed(requirements=tuple(_limited(found, limits)), left_out=tuple(left_out))
+    return Listed(requirements=tuple(_limited(found, limits)), left_out=tuple(left_out),
+                  options=tuple(dict.fromkeys(options)))
 
 
 def _entries(path: Path, seen: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
@@ -63,8 +68,10 @@ def _entries(path: Path, seen: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
         words = re.sub(r"(^|\s)#.*", "", line).strip()
         option = _OPTION.match(words)
         if option is None:
-            if text := re.split(r"\s--\w", words)[0].strip():   # --hash and the like
-                yield "", text
+            text, *own = re.split(r"\s(?=--\w)", words)
+            if text.strip():
+                yield "", text.strip()
+            yield from ((re.split(r"[\s=]", each)[0], "") for each in own)   # --hash and the like
             continue
         name, about = option[1], option[2].strip()
         kind = {"-r": "", "--requirement": "", "-c": "-c", "--constraint": "-c"}.get(name)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 FEW = 10          # so many different places or fewer: each gets its mark
 MANY_DECADES = 3  # from here on a mark per decade is enough
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def limits(axis: Axis, values: Iterable[float], *, zero: bool) -> tuple[float, float]:
@@ -99,7 +99,7 @@ def linear_steps(lo: float, hi: float, count: int) -> list[float]:
 
 
 def seconds_text(seconds: float, unit: float | None = None) -> str:
-    """Return a mark's text: "10 us", "1 ms", "0.1 s"; in the unit given where one axis keeps to one unit."""
+    """Return a mark's text: "10 µs", "1 ms", "0.1 s"; in the unit given where one axis keeps to one unit."""
     if seconds == 0:
         return "0"
     # A tenth of a second is read more easily than a hundred milliseconds.

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from gilscope.toolkit.builds.environment import NO_WHEEL, create, installer, normalized, run_installer, shortened
+from gilscope.toolkit.builds.environment import create, installer
+from gilscope.toolkit.builds.installer import NO_WHEEL, UNKNOWN, run_installer, shortened
+from gilscope.toolkit.builds.lacking import normalized
 from gilscope.toolkit.builds.places import uv_command
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.packages.distributions import own_name, site_folders
@@ -159,8 +161,10 @@ def _same(pip: Pip, build: Build, chosen: Chosen) -> dict[str, str] | None:
 def _why(pin: str, told: Fetched, build: Build, made_by: dict[str, str]) -> str:
     """Return why there is no wheel of one version, and what its source would take."""
     reason = shortened(told.problem)
-    if reason != NO_WHEEL or not told.files:
+    if reason != NO_WHEEL:
         return reason
+    if not told.files:
+        return reason if "==" in pin else UNKNOWN  # of any version there would be files
     wheels = [file for file in told.files if file.endswith(".whl")]
     if len(wheels) == len(told.files):
         return f"{why_no_wheel(wheels, build)}, and no source either"

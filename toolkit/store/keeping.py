@@ -8,79 +8,25 @@ one step: a reader, or a crash, sees the old one or the new one.
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import fcntl
 import json
 import os
 import re
 import shutil
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import pyperf
 
-from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError, UnknownNameError
-from gilscope.toolkit.model import (
-    Build,
-    Cell,
-    Evidence,
-    Failure,
-    Machine,
-    Measurement,
-    Note,
-    Observation,
-    Phase,
-    Run,
-    Skip,
-)
+from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError
+from gilscope.toolkit.model import Build, Cell, Evidence, Measurement, Observation, Run
+from gilscope.toolkit.store.header import header, locked, read_header, replace_file, suite_path
+from gilscope.toolkit.store.labels import RESULTS, label_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
-FORMAT = "gilscope run"
-VERSION = 1
-RESULTS = Path("results")
 _PREFIX = "gilscope_"
 _METRIC = "gilscope_metric_"
-_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
-
-
-def default_label() -> str:
-    """Return a label that no other run has: date, time, process."""
-    return datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S") + f"-{os.getpid()}"
-
-
-def label_path(label: str, results: Path = RESULTS) -> Path:
-    """Return where `label` lives.
-
-    Raises:
-        ToolkitError: `label` cannot be a folder's name.
-    """
-    if not _LABEL.fullmatch(label):
-        raise ToolkitError(
-            f"{label!r} cannot be a label: use letters, digits, '.', '_', '+' and '-', a letter or digit first"
-        )
-    return results / label
-
-
-def find_label(label: str, results: Path = RESULTS) -> Path:
-    """Return the folder of an existing run, given its label or its path.
-
-    Raises:
-        UnknownNameError: there is no such run; the message lists those there are.
-    """
-    for path in (results / label, Path(label)):
-        if (path / "run.json").is_file():
-            return path
-    known = ", ".join(labels(results)[-8:]) or "none yet"
-    raise UnknownNameError(f"no run called {label!r} under {results.resolve()}; there: {known}")
-
-
-def labels(results: Path = RESULTS) -> list[str]:
-    """Return the labels under `results`, the oldest first; of experiments "LABEL/EXPERIMENT"."""
-    everything = [*results.glob("*/run.json"), *results.glob("*/*/run.json")]
-    found = sorted(everything, key=lambda path: path.stat().st_mtime)
-    return [path.parent.relative_to(results).as_posix() for path in found]
 
 
 class Store:
@@ -125,7 +71,7 @@ class Store:
             raise ToolkitError(
                 f"cannot write results to {path.resolve()}: {error.strerror}; run gilscope in a folder you may write to"
             ) from error
-        return cls(path, _locked(path))
+        return cls(path, locked(path))
 
     @classmethod
     def reopen(cls, path: Path) -> tuple[Store, Run]:
@@ -135,7 +81,7 @@ class Store:
             LabelTakenError: another process is writing it.
             BadFileError: a file of it is damaged.
         """
-        store = cls(path, _locked(path))
+        store = cls(path, locked(path))
         try:
             run = load_run(path)
             for build in run.builds:
@@ -185,6 +131,11 @@ class Store:
         self._runs.setdefault(cell, {})[observation.round] = run
         self._observations.setdefault(cell, {})[observation.round] = observation
 
+    def observations(self, cell: Cell) -> Sequence[Observation]:
+        """Return what is kept of `cell` so far, in order of round."""
+        rounds = self._observations.get(cell, {})
+        return [rounds[key] for key in sorted(rounds)]
+
     def measurements(self) -> tuple[Measurement, ...]:
         """Return everything kept so far."""
         return tuple(
@@ -201,7 +152,7 @@ class Store:
         try:
             for build in run.builds:
                 self._save_suite(build.label)
-            _replace(self.path / "run.json", json.dumps(header(run), indent=1))
+            replace_file(self.path / "run.json", json.dumps(header(run), indent=1))
         except OSError as error:
             raise ToolkitError(
                 f"cannot save {self.path.resolve()}: {error.strerror}; what was saved before is whole: make room, then "
@@ -222,7 +173,7 @@ class Store:
                 pyperf.BenchmarkSuite(benchmarks).dump(file)
                 file.flush()
                 os.fsync(file.fileno())
-            part.rename(_suite_path(self.path, build))
+            part.rename(suite_path(self.path, build))
         finally:
             part.unlink(missing_ok=True)
 
@@ -243,18 +194,7 @@ def load_run(path: Path) -> Run:
     Raises:
         BadFileError: a file is missing, cut off, of another kind or of a later version; names it and what is wrong.
     """
-    header = read_json(path / "run.json")
-    if header.get("format") != FORMAT:
-        raise BadFileError(f"{path / 'run.json'} is not a gilscope run: its format is {header.get('format')!r}")
-    if header.get("version") != VERSION:
-        raise BadFileError(
-            f"{path / 'run.json'} has version {header.get('version')!r}, this gilscope reads {VERSION}; "
-            "read it with the gilscope that wrote it"
-        )
-    run = _parse_header(header, path / "run.json")
-    for build in run.builds:
-        if _measured(run, build) and not _suite_path(path, build.label).exists():
-            raise BadFileError(f"{_suite_path(path, build.label)} is missing, with all values of {build.label}")
+    run = read_header(path)
     observations: dict[Cell, list[Observation]] = {}
     for build in run.builds:
         for cell, _pyperf_run, observation in _read_suite(path, build):
@@ -266,66 +206,12 @@ def load_run(path: Path) -> Run:
     return dataclasses.replace(run, measurements=measurements)
 
 
-def _measured(run: Run, build: Build) -> bool:
-    """Return whether there must be values of `build`: it has cells which neither failed nor were skipped."""
-    ended = {failure.cell for failure in run.failures} | {skip.cell for skip in run.skips}
-    return run.rounds_done > 0 and any(cell.build == build.label and cell not in ended for cell in run.cells)
-
-
-def _suite_path(path: Path, build: str) -> Path:
-    return path / f"{build}.json"
-
-
 def _taken(path: Path) -> LabelTakenError:
     return LabelTakenError(f"{path} exists already: choose another --label, or go on with it by --resume {path.name}")
 
 
-def _locked(path: Path) -> IO[str]:
-    try:
-        lock = (path / ".lock").open("w")
-    except OSError as error:
-        raise ToolkitError(f"cannot write to {path.resolve()}: {error.strerror}") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        raise LabelTakenError(f"another gilscope is writing {path}: wait for it, or choose another --label") from None
-    return lock
-
-
-def _replace(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.rename(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in the file `path`.
-
-    Raises:
-        BadFileError: it is missing, cannot be read, is cut off or no object.
-    """
-    try:
-        found = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise BadFileError(f"{path} is missing") from None
-    except OSError as error:
-        raise BadFileError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise BadFileError(f"{path} is cut off or not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise BadFileError(f"{path} holds a {type(found).__name__}, not a run")
-    return found
-
-
 def _read_suite(path: Path, build: Build) -> Iterable[tuple[Cell, pyperf.Run, Observation]]:
-    file = _suite_path(path, build.label)
+    file = suite_path(path, build.label)
     if not file.exists():
         return
     try:
@@ -347,12 +233,7 @@ def _read_suite(path: Path, build: Build) -> Iterable[tuple[Cell, pyperf.Run, Ob
                 ) from error
 
 
-def _cell(fields: Mapping[str, Any]) -> Cell:
-    parameters = tuple((name, value) for name, value in fields.get("parameters", ()))
-    return Cell(**{**fields, "phase": Phase(fields["phase"]), "parameters": parameters})
-
-
-_OPTIONAL = ("rss_bytes", "pss_bytes", "gil_start", "gil_end", "gil_culprit")
+_OPTIONAL = ("rss_bytes", "pss_bytes", "gil_start", "gil_end", "gil_culprit", "demand", "tasks")
 _EVIDENCE = tuple(field.name for field in dataclasses.fields(Evidence))
 
 
@@ -407,35 +288,3 @@ def _from_metadata(run: pyperf.Run) -> Observation:
         },
     }
     return _observation(run.values, details)
-
-
-def header(run: Run) -> dict[str, Any]:
-    """Return what run.json holds of `run`: everything but the values, which are in the suites."""
-    fields = {field.name: getattr(run, field.name) for field in dataclasses.fields(run) if field.name != "measurements"}
-    return {"format": FORMAT, "version": VERSION} | {name: _plain(value) for name, value in fields.items()}
-
-
-def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
-
-
-def _parse_header(header: dict[str, Any], path: Path) -> Run:
-    fields = {name: value for name, value in header.items() if name not in {"format", "version"}}
-    try:
-        return Run(
-            **fields
-            | {
-                "builds": tuple(Build(**each) for each in fields["builds"]),
-                "machine": Machine(**fields["machine"]),
-                "skips": tuple(Skip(cell=_cell(each["cell"]), reason=each["reason"]) for each in fields["skips"]),
-                "failures": tuple(Failure(**each | {"cell": _cell(each["cell"])}) for each in fields["failures"]),
-                "cells": tuple(_cell(each) for each in fields["cells"]),
-                "notes": tuple(Note(**each) for each in fields["notes"]),
-                "measurements": (),
-            }
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        detail = f"{type(error).__name__}: {error}"
-        raise BadFileError(f"{path} lacks what a gilscope run has, or was edited: {detail}") from error

@@ -1,0 +1,131 @@
+"""The trial of a user's function: what it finds, in words, before anything is measured."""
+
+import sys
+from dataclasses import replace
+
+import pytest
+
+from gilscope.toolkit.measure.prepare import child_environment, question_spec
+from gilscope.toolkit.measure.schedule import Settings
+from gilscope.toolkit.measure.trial import Problem, Trial, cut_repr, try_out
+from gilscope.toolkit.measure.tried import allow_time, failed_cells, group_problems, warn_of_length, warnings
+from gilscope.toolkit.model import Cell
+from tests.measure.children import BUILDS, USERCODE, python_of, target
+from tests.measure.usercode.trying import Loud
+
+SETTINGS = Settings(rounds=10, values=3, warmups=1, min_seconds=0.05, timeout=60.0)
+
+
+def tried(folder, function, *, python=sys.executable, awaits=False, timeout=60.0, told=(), **names):
+    names = names or {"payloads": "trying:numbers"}
+    question = replace(question_spec(folder, user=target(function, **names), workload=function),
+                       progress_timeout=timeout)
+    return try_out(question, python, child_environment([USERCODE]), build="host", awaits=awaits,
+                   say=(told if isinstance(told, list) else []).append)
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_exception_names_the_payload_and_the_users_own_frames(label, tmp_path):
+    problem = tried(tmp_path, "trying:second_fails", python=python_of(label)).problem
+    first, *frames, last = problem.text.splitlines()
+    assert first == "trying:second_fails raises for payload 1 (of 3, counted from 0): 1"
+    assert [frame.rpartition("/")[2].split("  ")[0].rstrip() for frame in frames] == [
+        "trying.py:8 in second_fails", "trying.py:13 in parse"]   # none of ours, none of json's
+    assert last.strip() == "JSONDecodeError: Expecting value: line 1 column 1 (char 0)"
+    assert (problem.kind, problem.awaits) == ("exception", False)
+
+
+@pytest.mark.parametrize(("function", "names", "words"), [
+    ("trying:exits", {}, "SystemExit: 0"),
+    ("trying:plain", {"check": "trying:refuse", "payload": "1"},
+     "trying:refuse refuses the results of trying:plain"),
+    ("misbehaving:nothing_of_this_name", {}, "misbehaving has no 'nothing_of_this_name'"),
+])
+def test_problem_is_said(function, names, words, tmp_path):
+    assert words in tried(tmp_path, function, **names).problem.text
+
+
+def test_async_form_is_tried_where_a_model_awaits_it(tmp_path):
+    names = {"payloads": "trying:numbers", "async_function": "trying:async_fails"}
+    problem = tried(tmp_path, "trying:plain", awaits=True, **names).problem
+    assert problem.awaits
+    assert "trying:async_fails raises for payload 0" in problem.text
+    assert tried(tmp_path, "trying:plain", **names).problem is None
+
+
+def test_call_that_does_not_return_is_announced_and_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr("gilscope.toolkit.measure.trial.PATIENCE", 0.05)
+    told = []
+    problem = tried(tmp_path, "trying:never_returns", timeout=2.0, told=told).problem
+    assert told[0].startswith("host: waiting for call 1 of trying:never_returns")
+    assert problem.kind == "hang"
+    assert problem.reason == "call 1 of trying:never_returns did not return within 2 s; --timeout allows it more"
+    assert "toolkit/measure" not in problem.text
+
+
+def test_what_is_found_beside(tmp_path):
+    printing = tried(tmp_path, "trying:prints")
+    assert (printing.tasks, printing.problem) == (3, None)
+    assert warnings({"3.14": printing}, "f", ["threads"]) == [
+        "f prints: that goes to a file and is not shown, and its time is measured, too"]
+    lock = tried(tmp_path, "trying:returns_a_lock")
+    (warning,) = warnings({"3.14": lock}, "f", ["threads", "processes-fork"])
+    assert "its result is a lock that cannot be pickled" in warning
+    assert warning.endswith("so no worker of processes-fork can hand it back")
+    assert warnings({"3.14": lock}, "f", ["threads"]) == []
+
+
+def test_one_long_call_is_enough(tmp_path):
+    seen = tried(tmp_path, "waiting:sleep", payload="1.05", tasks=100)
+    assert 105 <= seen.pass_seconds < 200   # one call of 1.05 s was made, and 100 are to come
+    assert seen.demand < 0.5
+    assert seen.printed == 0   # what its module prints when it is imported is not the call's
+
+
+def test_repr_is_cut_in_its_middle():
+    assert cut_repr(7) == "7"
+    assert cut_repr("a" * 500) == f"'{'a' * 29} ... {'a' * 24}'"
+    assert cut_repr(Loud()) == "a Loud whose repr raises RuntimeError"
+
+
+BROKEN = Trial(problem=Problem(kind="exception", reason="ValueError: x", text="f raises", awaits=False))
+FINE = Trial(tasks=4, pass_seconds=1.0)
+
+
+def cell(runner, build):
+    return Cell(workload="f", runner=runner, workers=1, build=build)
+
+
+def test_cells_of_the_build_where_it_fails_are_not_measured():
+    cells = [cell(runner, build) for build in ("3.14", "3.14t") for runner in ("serial", "asyncio")]
+    failed = failed_cells(cells, {"3.14": FINE, "3.14t": BROKEN})
+    assert [failure.cell for failure in failed] == cells[2:]
+    only_async = replace(BROKEN, problem=replace(BROKEN.problem, awaits=True))
+    assert [failure.cell.runner for failure in failed_cells(cells, {"3.14t": only_async})] == ["asyncio"]
+
+
+def test_same_problem_is_said_once():
+    assert group_problems({"3.14": BROKEN, "3.14t": BROKEN, "3.15": FINE}) == ["on 3.14, 3.14t: f raises"]
+
+
+@pytest.mark.parametrize(("seconds", "asked", "timeout", "words"), [
+    (10.0, False, 60.0, ""),
+    (50.0, False, 200.0, "one serial pass over all payloads takes about 50.0 s, so it may take up to 200 s"),
+    (50.0, True, 60.0, ""),
+    (90.0, True, 60.0, "more than --timeout allows (60.0 s): the cells will fail"),
+])
+def test_time_limit_follows_a_long_pass_unless_the_user_set_one(seconds, asked, timeout, words):
+    told = []
+    found = allow_time(SETTINGS, {"3.14": replace(FINE, pass_seconds=seconds)}, asked=asked, say=told.append)
+    assert found.timeout == timeout
+    assert words in "".join(told)
+    assert bool(words) == bool(told)
+
+
+@pytest.mark.parametrize(("seconds", "budget", "warned"), [(1.0, None, False), (20.0, None, True), (20.0, 60.0, False)])
+def test_long_run_is_announced_unless_a_budget_ends_it(seconds, budget, warned):
+    told = []   # 2 cells, 10 rounds, 5 passes: 100 passes
+    warn_of_length([cell("serial", "3.14"), cell("threads", "3.14")], replace(SETTINGS, budget=budget),
+                   {"3.14": replace(FINE, pass_seconds=seconds)}, told.append)
+    assert bool(told) == warned
+    assert not told or "may take 33 min" in told[0]

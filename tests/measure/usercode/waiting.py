@@ -1,0 +1,16 @@
+"""What a user's function may do with its time."""
+
+import sys
+import time
+
+print("loaded", file=sys.stderr)
+
+
+def compute(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def sleep(seconds):
+    time.sleep(seconds)

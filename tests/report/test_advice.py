@@ -1,0 +1,221 @@
+"""The last words of a report: what to use, from what was shown alone."""
+
+import re
+
+import pytest
+
+from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Phase
+from gilscope.toolkit.report.build import run_document
+from gilscope.toolkit.report.document import Lines
+from tests.fakes import RunMaker
+
+BUILDS = ("3.14", "3.14t")
+
+
+def in_short(run):
+    (lines,) = [s.items for s in run_document(run).sections if isinstance(s, Lines) and s.title == "In short"]
+    return lines
+
+
+def cell(runner="serial", workers=1, build="3.14", **changes):
+    return Cell(workload="w", runner=runner, workers=workers, build=build, **changes)
+
+
+class Made(RunMaker):
+    """A run whose baseline takes 1 s and 10 MiB on each build; the A/A arm of the first differs by `floor`."""
+
+    def __init__(self, builds=("3.14",), *, rounds=8, floor=1.0, lengths=(None,), noise=0.0005, **changes):
+        super().__init__(rounds=rounds, noise=noise)
+        self.builds = builds
+        for length in lengths:
+            for build in builds:
+                self.measure(cell(build=build, task_seconds=length, **changes), 1.0, pss=10)
+            if floor:
+                self.twin(cell(build=builds[0], task_seconds=length, **changes), floor)
+
+    def add(self, runner, workers, speedup, *, build="3.14", pss=12, starved=0, **changes):
+        self.measure(cell(runner, workers, build, **changes), 1.0 / speedup, pss=pss, starved=starved)
+        return self
+
+    def lines(self, **changes):
+        return in_short(self.run(self.builds, **changes))
+
+
+def test_fastest_is_what_to_use_with_its_interval_and_memory():
+    (line,) = Made().add("threads", 2, 2.0).add("threads", 4, 4.0, pss=13).lines()
+    assert re.fullmatch(r"w on 3\.14: use threads with 4 workers: 4\.00x \[[\d.]+, [\d.]+\] over serial, "
+                        r"in 13\.0 MiB of memory \(serial: 10\.0 MiB\)\.", line)
+
+
+def test_models_that_cannot_be_told_apart_are_a_set_and_the_lightest_comes_first():
+    (line,) = Made().add("processes-fork", 4, 3.9, pss=60).add("subinterpreters", 4, 3.9, pss=30).lines()
+    assert "use subinterpreters with 4 workers" in line
+    assert line.endswith("Not told apart from it: processes-fork (60.0 MiB).")
+
+
+def test_simplest_comes_first_where_memory_is_alike():
+    made = Made(noise=0.02).add("subinterpreters", 4, 3.95, pss=12).add("threads", 4, 3.9, pss=13)
+    assert "use threads with 4 workers" in made.lines()[0]
+
+
+def test_slower_model_is_not_preferred_for_its_memory():
+    (line,) = Made().add("processes-fork", 4, 3.9, pss=60).add("threads", 4, 1.5).lines()
+    assert "use processes-fork with 4 workers" in line
+    assert "threads" not in line
+
+
+def test_fewer_workers_are_enough_where_more_gain_nothing():
+    (line,) = Made(noise=0.01).add("threads", 4, 3.9).add("threads", 8, 3.91).lines()
+    assert "use threads with 4 workers" in line
+
+
+def test_free_threaded_build_is_not_advised_to_turn_its_gil_on():
+    made = Made(("3.14t",), noise=0.02)
+    made.add("threads", 4, 3.95, build="3.14t").add("free-threaded", 4, 3.9, build="3.14t")
+    assert "use free-threaded with 4 workers" in made.lines()[0]
+
+
+@pytest.mark.parametrize(("free", "words"), [
+    (4.0, "no difference in speed is shown between free-threaded on 3.14t and processes-fork on 3.14, in 12.0 MiB"),
+    (8.0, "free-threaded on 3.14t is 2."),
+    (2.0, "free-threaded on 3.14t is slower than processes-fork on 3.14, 0."),
+])
+def test_free_threaded_build_is_set_against_its_twin(free, words):
+    made = Made(BUILDS, noise=0.02).add("processes-fork", 4, 4.0, pss=60)
+    made.add("free-threaded", 4, free, build="3.14t")
+    assert made.lines()[-1].startswith(f"w: {words}")
+
+
+def test_nothing_is_faster_means_serial():
+    (line,) = Made(floor=1.02).add("threads", 2, 0.95).lines()
+    assert re.fullmatch(r"w on 3\.14: stay with serial: nothing measured here is faster beyond the noise floor "
+                        r"\(2\.\d %\)\.", line)
+
+
+def test_one_worker_alone_says_little():
+    (line,) = Made().add("threads", 1, 1.0).lines()
+    assert line.endswith("Only one worker was measured; --workers 1,2,4 measures more.")
+
+
+def test_one_task_cannot_show_what_workers_gain():
+    made = RunMaker(noise=0.0005)
+    for runner, workers, twin in (("serial", 1, False), ("serial", 1, True), ("threads", 2, False)):
+        made.measure(cell(runner, workers, twin=twin), 1.0, tasks=1)
+    (line,) = in_short(made.run(("3.14",)))
+    assert line.endswith("There is work for 1 worker only: more payloads would give others something to do.")
+
+
+def test_starved_cells_are_not_known_and_nothing_is_called_slow():
+    line, remedy = Made().add("threads", 2, 1.0).add("processes-fork", 2, 1.0, starved=8).lines()
+    assert line == ("w on 3.14: not known whether anything is faster than serial. Not known: processes-fork with 2 "
+                    "workers (starved).")
+    assert remedy == "What would tell more: a quieter machine; fewer workers, for what is starved."
+
+
+def test_wide_floor_settles_nothing_and_names_the_rounds_that_would():
+    line, remedy = Made(floor=1.5).add("threads", 2, 1.3).lines()
+    assert line.endswith("Not known: threads with 2 workers (too noisy to tell).")
+    assert "`gilscope run --resume example --rounds 20`" in remedy
+
+
+def test_model_that_may_be_as_fast_as_the_fastest_is_not_known():
+    made = Made(floor=1.5, noise=0.2).add("threads", 4, 2.0).add("processes-fork", 4, 1.4)
+    line, _ = made.lines()
+    assert "use threads with 4 workers" in line
+    assert line.endswith("Not known: processes-fork with 4 workers (too noisy to tell).")
+    assert "Not known" not in Made(floor=1.5).add("threads", 4, 4.0).add("processes-fork", 4, 1.4).lines()[0]
+
+
+def test_failed_model_does_not_keep_the_others_from_a_verdict():
+    made = Made().add("threads", 2, 1.0)
+    made.fail(cell("processes-fork", 2), "crash", "killed by SIGSEGV")
+    line, _ = made.lines()
+    assert "stay with serial" in line
+    assert line.endswith("Not known: processes-fork with 2 workers (failed).")
+
+
+def test_cell_that_the_budget_left_out_is_not_known_but_a_skipped_one_is():
+    made = Made().add("threads", 2, 2.0)
+    made.skip(cell("processes-fork", 2), OUT_OF_BUDGET)
+    made.skip(cell("free-threaded", 2), "the GIL is enabled in this build")
+    line, remedy = made.lines()
+    assert line.endswith("Not known: processes-fork with 2 workers (not measured).")
+    assert "`gilscope run --resume example`" in remedy
+
+
+@pytest.mark.parametrize(("changes", "why", "remedy"), [
+    ({"floor": None}, "as no cell was measured twice (A/A).", "a run with --workers 1,2"),
+    ({"rounds": 2}, "as there are fewer than 3 rounds.", "more rounds: `gilscope run --resume example --rounds 20`"),
+])
+def test_what_leaves_all_cells_open_is_said_once(changes, why, remedy):
+    line, last = Made(**changes).add("threads", 2, 2.0).add("threads", 4, 4.0).lines()
+    assert line == f"w on 3.14: not known whether anything is faster than serial, {why}"
+    assert last.startswith(f"What would tell more: {remedy}")
+
+
+def test_baseline_without_a_number_leaves_nothing_to_say():
+    made = RunMaker()
+    made.measure(cell("threads", 2), 1.0)
+    made.fail(cell(), "crash", "killed by SIGSEGV")
+    assert in_short(made.run(("3.14",)))[0] == (
+        "w on 3.14: no verdict, as the baseline serial has no number (failed: round 0: crash: killed by SIGSEGV).")
+
+
+def test_baseline_alone():
+    assert Made().lines() == ("w on 3.14: nothing was measured beside serial.",)
+
+
+def test_length_of_a_task_from_which_a_model_pays():
+    lengths = (0.001, 0.01, 0.1)
+    made = Made(lengths=lengths)
+    for length, threads, processes in zip(lengths, (1.5, 1.8, 1.95), (0.5, 1.5, 1.94), strict=True):
+        made.add("free-threaded", 2, threads, task_seconds=length)
+        made.add("processes-fork", 2, processes, task_seconds=length, pss=40)
+    (line,) = made.lines()
+    assert line.startswith(
+        "w on 3.14: from tasks of 1.00 ms on, free-threaded is faster than serial; "
+        "from tasks of 10.0 ms on, processes-fork is faster than serial. Tasks of 100 ms: use free-threaded")
+
+
+def test_lengths_at_which_nothing_pays_stay_serial():
+    lengths = (0.001, 0.1)
+    made = Made(lengths=lengths)
+    for length, processes in zip(lengths, (0.5, 1.9), strict=True):
+        made.add("processes-fork", 2, processes, task_seconds=length)
+    (line,) = made.lines()
+    assert "from tasks of 100 ms on, processes-fork is faster than serial. Tasks of 1.00 ms: stay with serial" in line
+
+
+def test_lengths_of_which_the_same_is_to_be_said_are_named_together():
+    made = Made(lengths=(0.001, 0.1), rounds=2)
+    for length in (0.001, 0.1):
+        made.add("threads", 2, 1.9, task_seconds=length)
+    assert made.lines()[0].startswith("w on 3.14: tasks of 1.00 ms and 100 ms: not known whether anything is faster")
+
+
+def test_startup_is_no_matter_of_use():
+    made = Made(phase=Phase.STARTUP).add("threads", 2, 0.9, phase=Phase.STARTUP)
+    (line,) = made.lines()
+    assert line.startswith("w, startup on 3.14: nothing starts, runs and ends faster than serial beyond the noise ")
+    assert "threads with 2 workers comes closest, 0.90" in line
+
+
+def test_coroutine_function_is_compared_with_one_task_in_flight():
+    made = RunMaker(noise=0.0005)
+    made.measure(cell("asyncio", 1), 1.0, pss=17)
+    made.twin(cell("asyncio", 1), 1.0)
+    made.measure(cell("asyncio", 4), 0.25, pss=17)
+    made.skip(cell(), "it is a coroutine function: only asyncio awaits it")
+    (line,) = in_short(made.run(("3.14",), baseline="asyncio"))
+    assert line.startswith("w on 3.14: use asyncio with 4 tasks in flight: 4.00x [")
+    assert line.endswith("over asyncio with 1 task in flight, in 17.0 MiB of memory "
+                         "(asyncio with 1 task in flight: 17.0 MiB).")
+
+
+def test_every_workload_is_in_the_last_section():
+    made = Made().add("threads", 2, 2.0)
+    other = Cell(workload="v", runner="serial", workers=1, build="3.14")
+    made.measure(other, 1.0)
+    document = run_document(made.run(("3.14",)))
+    assert isinstance(document.sections[-1], Lines)
+    assert [line.split(":")[0] for line in document.sections[-1].items] == ["w on 3.14", "v on 3.14"]

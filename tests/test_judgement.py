@@ -1,0 +1,83 @@
+"""What may be said of two cells, and what `--fail-on` makes of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report.comparison import in_short
+from gilscope.toolkit.stats.paired import Comparison
+from gilscope.toolkit.stats.sample import summarize
+from gilscope.toolkit.table import Contrast, gate, judge, rounds_to_tell
+
+CELL = Cell(workload="w", runner="threads", workers=2, build="3.14")
+TIME = summarize([1.0] * 8)
+
+
+def compared(ratio, lo, hi, *, floor=0.01, rounds=12, sure=True):
+    return Comparison(ratio=ratio, lo=lo, hi=hi, confidence=0.95, floor=floor, rounds=rounds, sure=sure)
+
+
+def contrast(comparison):
+    return Contrast(baseline=CELL, sample=CELL, clock="wall", comparison=comparison, baseline_time=TIME,
+                    sample_time=TIME)
+
+
+@pytest.mark.parametrize(("comparison", "judgement"), [
+    (compared(0.6, 0.28, 0.94, floor=0.9), "cannot tell"),    # slower, were it not for the floor
+    (compared(1.0, 0.9, 1.1), "cannot tell"),                 # no difference shown, 10 % not excluded
+    (compared(1.0, 0.98, 1.02), "same"),
+    (compared(1.0, 0.98, 1.02, floor=0.05), "cannot tell"),   # what the session may be off by is no small difference
+    (compared(1.0, 0.97, 1.0), "cannot tell"),                # 1 / 0.97 is 3.1 % slower
+    (compared(1.0, 0.971, 1.029), "same"),
+    (compared(1.0, 1.0, 1.0, floor=None), "cannot tell"),
+    (compared(1.0, 1.0, 1.0, rounds=5, sure=False), "cannot tell"),
+    (compared(0.8, 0.78, 0.82), "slower"),
+    (compared(1.5, 1.4, 1.6), "faster"),
+])
+def test_same_is_said_only_where_a_difference_is_excluded(comparison, judgement):
+    assert judge(comparison) == judgement
+
+
+@pytest.mark.parametrize(("comparison", "rounds"), [
+    (compared(1.0, 1 / 1.06, 1.06), 47),             # half of ln 1.06 / ln 1.03 = 1.97 too wide: 12 * 1.97**2 = 46.6
+    (compared(0.9, 0.8, 1.01), 15),                  # ln(0.9 / 0.8) against ln 0.9: 12 * (0.118 / 0.105)**2 = 14.99
+    (compared(1.0, 1 / 1.01, 1.01, floor=0.06), 47), # the floor is what is too wide
+    (compared(1.0, 0.5, 2.0), None),                 # ln 2 / ln 1.03: 6600 rounds are no advice
+    (compared(1.0, 0.9, 1.1, rounds=2, sure=False), 26),   # 2 * (0.105 / 0.0296)**2 = 25.4
+    (compared(1.0, 0.98, 1.02, rounds=2, sure=False), 6),  # the fewest that give an interval of 95 %
+    (compared(1.0, 0.9, 1.1, floor=None), None),
+])
+def test_rounds_that_would_tell_follow_from_the_width(comparison, rounds):
+    assert rounds_to_tell(comparison) == rounds
+
+
+@pytest.mark.parametrize(("comparison", "place"), [
+    (compared(0.8, 0.78, 0.82), "past"),
+    (compared(0.94, 0.90, 0.98), "untold"),               # slower, by 2 to 11 %: nobody knows whether by 5
+    (compared(0.98, 0.97, 0.99, floor=0.001), "within"),  # slower, by 3 % at most
+    (compared(1.0, 0.99, 1.01), "within"),
+    (compared(1.0, 0.9, 1.1), "untold"),
+    (compared(1.0, 0.99, 1.01, floor=0.06), "untold"),
+    (compared(2.0, 1.9, 2.1, floor=0.06), "within"),      # twice as fast is not slower, whatever the floor
+    (compared(1.0, 1.0, 1.0, floor=None), "untold"),
+])
+def test_gate_sorts_by_what_is_excluded(comparison, place):
+    found = gate([contrast(comparison)], 0.05)
+    assert len(getattr(found, place)) == 1
+    assert found.judged == (place in {"past", "within"})
+
+
+def test_gate_counts_cells_without_a_comparison():
+    alone = replace(contrast(None), sample_time=None, reason="only in A")
+    nothing = replace(alone, baseline_time=None)
+    found = gate([alone, nothing, contrast(None)], 0.05)
+    assert (len(found.one_sided), len(found.empty), found.judged) == (1, 2, 0)
+
+
+def test_sum_of_it_has_every_cell_once():
+    contrasts = [contrast(compared(*each)) for each in (
+        (2.0, 1.9, 2.1), (0.8, 0.78, 0.82), (1.0, 0.99, 1.01), (1.0, 0.9, 1.1))]
+    assert in_short([*contrasts, contrast(None)]) == (
+        "4 cells compared: 1 faster, 1 slower, 1 same (within 3 %), of 1 it cannot be told. 1 not compared.")
+    assert in_short([contrast(None)]) == "No cell could be compared."

@@ -1,0 +1,67 @@
+"""Standard streams that are closed, full, or that nobody reads any more.
+
+A program that `gilscope race` runs waits for what is imported here.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+from gilscope.toolkit.errors import OutputError
+
+
+def prepare() -> None:
+    """Make standard streams that can be used: to nothing where the shell has closed them (`>&-`).
+
+    Else the next file to be opened would be standard output to children, and what is printed to None would go to the
+    other stream.  What is opened here is not inherited: a program that `race` and `gil` run finds it closed, as it
+    would without them.  What the encoding of standard output lacks is escaped, as for standard error from the start.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:   # it is not the lowest that is free, where something else has opened a file already
+                os.dup2(opened, number, inheritable=False)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8"))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def put(text: str, end: str = "\n") -> None:
+    """Print `text` on standard output at once.
+
+    A reader that has gone (head, less) is no error, and what was asked for beside goes on: a file is still written, and
+    the exit code still says what was found.
+
+    Raises:
+        OutputError: it cannot be written: the disk is full.
+    """
+    try:
+        print(text, end=end, flush=True)
+    except BrokenPipeError:
+        let_go()
+    except OSError as error:
+        let_go()
+        raise OutputError(f"cannot write to standard output: {error.strerror}") from error
+
+
+def complain(text: str) -> None:
+    """Print a line on standard error, where somebody reads it."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        let_go()
+
+
+def let_go() -> None:
+    """Lead streams that cannot be written to nowhere: Python would complain of what is left in them at its exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

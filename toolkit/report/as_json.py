@@ -1,0 +1,217 @@
+"""Runs and comparisons as values for programs.  `schemas/` says their form, docs/json.md explains it.
+
+Whatever a table shows is here with all its digits; seconds and bytes; what has no number is null.  A field may be added
+to a version of a schema; one that changes its meaning or goes makes a new version.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from gilscope import __version__
+from gilscope.toolkit.report.build import run_document
+from gilscope.toolkit.report.document import Heading, Lines
+from gilscope.toolkit.stats.sample import summarize
+from gilscope.toolkit.table import MARGIN, build_tables, judge, rounds_to_tell
+from gilscope.toolkit.table.cells import Absence, Index
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from gilscope.toolkit.model import Build, Cell, Note, Run
+    from gilscope.toolkit.report.document import Document
+    from gilscope.toolkit.stats.floor import Floor
+    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.sample import Summary
+    from gilscope.toolkit.stats.scaling import Estimate
+    from gilscope.toolkit.store import Listed
+    from gilscope.toolkit.table import CellResult, Contrast, Floors, Gate, ScalingFit, WorkloadTable
+
+RUN = "gilscope/run/1"
+COMPARE = "gilscope/compare/1"
+RUNS = "gilscope/runs/1"
+_BUILD = ("label", "version", "executable", "free_threaded", "debug", "jit", "compiler", "opt_level", "pgo", "lto")
+_MACHINE = ("cpu_model", "cores", "memory_bytes", "system")
+
+
+def run_values(run: Run) -> dict[str, Any]:
+    """Return the report of a run."""
+    tables, index = build_tables(run), Index(run)
+    values: dict[str, Any] = finite({
+        **head(RUN, run), "margin": MARGIN,
+        "cells": [
+            _result(result, index) for table in tables for row in table.rows for result in row.results
+        ],
+        "floors": [floor for table in tables for floor in floor_values(table.floors, _group(table))],
+        "build_ratios": [
+            {**_cell(each.sample), "against": each.baseline.build, **_contrast(each)}
+            for table in tables for each in table.contrasts
+        ],
+        "scaling": [{**_group(table), **_fit(each)} for table in tables for each in table.fits],
+        "in_short": in_short(run_document(run)),
+    })
+    return values
+
+
+def compare_values(
+    contrasts: Sequence[Contrast], *, baseline: str, sample: str, notes: Sequence[Note], margin: float = MARGIN,
+    gate: Gate | None = None, sentences: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the report of cells set against one another; the arguments are those of `comparison_document`."""
+    values: dict[str, Any] = finite({
+        "schema": COMPARE, "gilscope": __version__, "baseline": baseline, "sample": sample, "margin": margin,
+        "notes": [note.text for note in notes],
+        "cells": [
+            {
+                "baseline": _cell(each.baseline), "sample": _cell(each.sample), **_contrast(each, margin),
+                "baseline_time": summary(each.baseline_time), "sample_time": summary(each.sample_time),
+            }
+            for each in contrasts
+        ],
+        "gate": None if gate is None else {
+            "limit": gate.limit, "judged": gate.judged, "past": len(gate.past), "within": len(gate.within),
+            "untold": len(gate.untold), "one_sided": len(gate.one_sided), "empty": len(gate.empty),
+        },
+        "in_short": list(sentences),
+    })
+    return values
+
+
+def listed_values(found: Sequence[Listed]) -> dict[str, Any]:
+    """Return what runs there are."""
+    return {"schema": RUNS, "gilscope": __version__, "runs": [_listed(each) for each in found]}
+
+
+def _listed(listed: Listed) -> dict[str, Any]:
+    run = listed.run
+    if run is None:
+        return {"label": listed.label, "problem": listed.problem}
+    return {
+        "label": listed.label, "problem": None, "started": run.started, "builds": [each.label for each in run.builds],
+        "workloads": list(dict.fromkeys(cell.workload for cell in run.cells)),
+        "experiment": run.options.get("experiment"), **_progress(run),
+        "failed": len({failure.cell for failure in run.failures}),
+    }
+
+
+def head(schema: str, run: Run) -> dict[str, Any]:
+    """Return what every report of a run begins with."""
+    return {
+        "schema": schema, "gilscope": __version__, "label": run.label, "started": run.started, **_progress(run),
+        "seed": run.seed, "baseline": run.baseline,
+        "machine": {name: getattr(run.machine, name) for name in _MACHINE},
+        "builds": [_build(build) for build in run.builds], "notes": [note.text for note in run.notes],
+    }
+
+
+def _progress(run: Run) -> dict[str, Any]:
+    return {"rounds_done": run.rounds_done, "rounds_planned": run.rounds_planned, "ended_by": run.stopped}
+
+
+def _build(build: Build) -> dict[str, Any]:
+    return {name: getattr(build, name) for name in _BUILD}
+
+
+def in_short(document: Document) -> list[str]:
+    """Return the sentences that end a report; where its parts have their own, each after its part's heading."""
+    found: list[tuple[str, Sequence[str]]] = []
+    heading = ""
+    for section in document.sections:
+        if isinstance(section, Heading):
+            heading = section.text
+        elif isinstance(section, Lines) and section.title == "In short":
+            found.append((heading, section.items))
+    return [item if len(found) == 1 else f"{heading}: {item}" for heading, items in found for item in items]
+
+
+def _group(table: WorkloadTable) -> dict[str, Any]:
+    return {"workload": table.workload, "phase": str(table.phase), "task_seconds": table.task_seconds}
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "workload": cell.workload, "phase": str(cell.phase), "task_seconds": cell.task_seconds, "model": cell.runner,
+        "workers": cell.workers, "build": cell.build,
+    }
+
+
+def _result(result: CellResult, index: Index) -> dict[str, Any]:
+    return {
+        **_cell(result.cell), **measured(index, result.cell), "notes": [note.text for note in result.notes],
+        "speedup": comparison(result.speedup), "efficiency": result.efficiency,
+        # Elsewhere > 1 is faster; of CPU time people ask how much more it takes.
+        "cpu_inflation": comparison(result.inflation),
+        "memory": None if result.memory is None else {"bytes": result.memory.count, "kind": result.memory.kind},
+    }
+
+
+def measured(index: Index, cell: Cell) -> dict[str, Any]:
+    """Return how a cell stands and its seconds by both clocks."""
+    found = index.look_up(cell)
+    if isinstance(found, Absence):
+        return {"status": found.word, "reason": found.reason, "time": None, "cpu_time": None}
+    wall, cpu = (summarize(list(each.values())) if each else None for each in (found.wall, found.cpu))
+    return {"status": "measured", "reason": None, "time": summary(wall), "cpu_time": summary(cpu)}
+
+
+def _contrast(contrast: Contrast, margin: float = MARGIN) -> dict[str, Any]:
+    return {"clock": contrast.clock, "ratio": comparison(contrast.comparison, margin), "reason": contrast.reason}
+
+
+def summary(found: Summary | None) -> dict[str, Any] | None:
+    """Return a sample's median with its interval."""
+    if found is None:
+        return None
+    return {"median": found.center, "lo": found.lo, "hi": found.hi, "confidence": found.confidence,
+            "count": found.count}
+
+
+def comparison(found: Comparison | None, margin: float = MARGIN) -> dict[str, Any] | None:
+    """Return a ratio with its interval, what may be said of it, and what would tell where nothing may."""
+    if found is None:
+        return None
+    verdict = judge(found, margin)
+    return {
+        "ratio": found.ratio, "lo": found.lo, "hi": found.hi, "confidence": found.confidence, "floor": found.floor,
+        "rounds": found.rounds, "verdict": verdict,
+        "rounds_to_tell": rounds_to_tell(found, margin) if verdict == "cannot tell" else None,
+        "notes": [note.text for note in found.notes],
+    }
+
+
+def floor_values(floors: Floors, group: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    """Return the noise floors of a group of cells, those that are known."""
+    known: tuple[tuple[str, str, Floor | None], ...] = (
+        ("one", "wall", floors.single_wall), ("one", "cpu", floors.single_cpu), ("all", "wall", floors.all_wall),
+        ("all", "cpu", floors.all_cpu))
+    for workers, clock, floor in known:
+        if floor is not None:
+            yield {**group, "workers": workers, "clock": clock, "bound": floor.bound, "error": floor.error,
+                   "rounds": floor.rounds}
+
+
+def _fit(fit: ScalingFit) -> dict[str, Any]:
+    found = fit.scaling
+    return {
+        "model": fit.runner, "build": fit.build, "worker_counts": list(found.counts),
+        "amdahl_serial": _estimate(found.serial), "usl_contention": _estimate(found.sigma),
+        "usl_coherence": _estimate(found.kappa), "notes": [note.text for note in found.notes],
+    }
+
+
+def _estimate(found: Estimate | None) -> dict[str, float] | None:
+    return None if found is None else {"value": found.value, "lo": found.lo, "hi": found.hi}
+
+
+def finite(value: Any) -> Any:
+    """Return `value` with null for each number that JSON does not have."""
+    match value:
+        case float():
+            return value if isfinite(value) else None
+        case dict():
+            return {name: finite(each) for name, each in value.items()}
+        case list() | tuple():
+            return [finite(each) for each in value]
+        case _:
+            return value

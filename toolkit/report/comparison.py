@@ -1,0 +1,206 @@
+"""Cells set against one another as a document."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.document import (
+    Banner,
+    Column,
+    Document,
+    Duration,
+    Entry,
+    Heading,
+    Interval,
+    Lines,
+    Section,
+    Table,
+    Verdict,
+)
+from gilscope.toolkit.report.sentences import title_text
+from gilscope.toolkit.report.wording import list_text, percent_text
+from gilscope.toolkit.table import MARGIN, judge, rounds_to_tell
+from gilscope.toolkit.units import format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gilscope.toolkit.model import Cell, Note
+    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.sample import Summary
+    from gilscope.toolkit.table import Contrast
+
+LONGEST = 16   # characters of a name that heads a column; a longer one is called A or B
+QUIETER = "less noise"
+_CLOCKS = {"wall": "wall time", "cpu": "CPU time"}
+
+
+def comparison_document(
+    title: str, contrasts: Sequence[Contrast], *, baseline: str, sample: str, notes: Sequence[Note] = (),
+    margin: float = MARGIN,
+) -> Document:
+    """Return the report of cells set against one another.
+
+    Args:
+        title: The document's heading.
+        contrasts: In the order of the rows.
+        baseline: What the ratios are relative to, in words.
+        sample: What they say how many times faster it is.
+        notes: What a reader must know first.
+        margin: Differences up to this share are called none.
+    """
+    sections: list[Section] = [Heading(title, 1), *(Banner(note.text) for note in notes)]
+    seen = dict.fromkeys(note.text for each in contrasts if each.comparison for note in each.comparison.notes)
+    compared = [each for each in contrasts if each.comparison is not None]
+    missing = [each for each in contrasts if each.comparison is None]
+    if compared:
+        sections.append(Lines("", tuple(_legend(compared, baseline, sample, margin))))
+        sections += _tables(compared, _titles(baseline, sample), margin)
+    if seen:
+        sections.append(Lines("Notes", tuple(seen)))
+    if missing:
+        sections.append(Lines("Not compared", not_compared(missing)))
+    sections.append(Lines("In short", (in_short(contrasts, margin),)))
+    return Document(tuple(sections))
+
+
+def _titles(baseline: str, sample: str) -> tuple[str, str]:
+    """Return what heads the columns of the two sides' times."""
+    return (baseline, sample) if max(len(baseline), len(sample)) <= LONGEST else ("A", "B")
+
+
+def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: float) -> Iterable[str]:
+    """Return how the tables are to be read."""
+    first, second = _titles(baseline, sample)
+    if (first, second) != (baseline, sample):
+        yield f"A is {baseline}, B is {sample}."
+    yield f"Times: medians over rounds; {_clock_text(contrasts)}."
+    yield f"Ratio: how many times faster {second} is than {first}, with its interval: 0.80x takes 1.25 times as long."
+    yield (f"same: interval and noise floor exclude any difference beyond {margin * 100:g} %. "
+           "cannot tell: they do not, and no difference beyond the floor is shown either.")
+    if wanted := {_would_tell(each.comparison, margin) for each in contrasts if each.comparison} - {""}:
+        each_run = " in each run" if contrasts[0].baseline == contrasts[0].sample else ""
+        quieter = f"; {QUIETER}: a quieter machine" if QUIETER in wanted else ""
+        yield f"would tell: about so many rounds{each_run}, if noise stays what it was{quieter}."
+
+
+def _clock_text(contrasts: Sequence[Contrast]) -> str:
+    clocks = {(each.clock, _workers(each) > 1) for each in contrasts}
+    if len({clock for clock, _ in clocks}) == 1:
+        return _CLOCKS[contrasts[0].clock]
+    return "CPU time with one worker, wall time with more"
+
+
+def _workers(contrast: Contrast) -> int:
+    return max(contrast.baseline.workers, contrast.sample.workers)
+
+
+def _tables(contrasts: Sequence[Contrast], titles: tuple[str, str], margin: float) -> list[Table]:
+    """Return a table per workload, phase and task length; of two runs per build, too."""
+    across_builds = any(each.baseline.build != each.sample.build for each in contrasts)
+    across_models = any(each.baseline.runner != each.sample.runner for each in contrasts)
+    with_build = not across_builds and not across_models
+    groups: dict[str, list[Contrast]] = {}
+    for each in contrasts:
+        title = title_text(each.sample) + (f" on {each.sample.build}" if with_build else "")
+        groups.setdefault(title, []).append(each)
+    keys = ("build", "N") if across_models else ("model", "N")
+    return [_table(title, keys, titles, rows, margin) for title, rows in groups.items()]
+
+
+def _table(
+    title: str, keys: tuple[str, str], titles: tuple[str, str], contrasts: Sequence[Contrast], margin: float,
+) -> Table:
+    rows = [(each, each.comparison) for each in contrasts if each.comparison is not None]
+    columns = [
+        *(Column(title=each, key=True, align="right" if each == "N" else "left") for each in keys),
+        *(Column(title=each) for each in titles), Column(title="ratio"), Column(title="verdict", align="left"),
+    ]
+    told = [_would_tell(seen, margin) for _, seen in rows]
+    if any(told):
+        columns.append(Column(title="would tell", align="left"))
+    return Table(title=title + _floor_text([seen for _, seen in rows]), columns=tuple(columns), rows=tuple(
+        (
+            Entry(each.sample.build if keys[0] == "build" else each.sample.runner), Entry(_counts(each)),
+            _time(each.baseline_time), _time(each.sample_time), Entry(Interval(seen)),
+            Entry(Verdict(judge(seen, margin))), *([Entry(would)] if any(told) else []),
+        )
+        for (each, seen), would in zip(rows, told, strict=True)
+    ))
+
+
+def _floor_text(comparisons: Iterable[Comparison]) -> str:
+    """Return the noise floors that the verdicts used: ", noise floor 0.5 to 1.2 %"."""
+    floors = sorted({percent_text(each.floor): each.floor for each in comparisons if each.floor is not None}.items(),
+                    key=lambda item: item[1])
+    if not floors:
+        return ""
+    least, most = floors[0][0], floors[-1][0]
+    return f", noise floor {most if least == most else f'{least.removesuffix(' %')} to {most}'}"
+
+
+def _time(summary: Summary | None) -> Entry:
+    if summary is None:
+        raise AssertionError("what is compared has a time on both sides")
+    return Entry(Duration(summary.center, summary.spread if summary.count > 1 else None))
+
+
+def _would_tell(comparison: Comparison, margin: float) -> str:
+    """Return what would tell where it cannot be told, else nothing."""
+    if judge(comparison, margin) != "cannot tell":
+        return ""
+    if comparison.floor is None:
+        return "an A/A arm"
+    rounds = rounds_to_tell(comparison, margin)
+    return QUIETER if rounds is None else f"{rounds} rounds"
+
+
+def _counts(contrast: Contrast) -> str:
+    first, second = contrast.baseline.workers, contrast.sample.workers
+    return str(second) if first == second else f"{second} vs {first}"
+
+
+def in_short(contrasts: Sequence[Contrast], margin: float = MARGIN) -> str:
+    """Return how many cells are what: "2 slower, 1 cannot tell; 3 not compared."."""
+    counts = Counter(judge(each.comparison, margin) for each in contrasts if each.comparison is not None)
+    missing = len(contrasts) - counts.total()
+    if not counts:
+        return "No cell could be compared."
+    parts = [f"{counts[word]} {word}" for word in ("faster", "slower") if counts[word]]
+    if counts["same"]:
+        parts.append(f"{counts['same']} same (within {margin * 100:g} %)")
+    if counts["cannot tell"]:
+        parts.append(f"of {counts['cannot tell']} it cannot be told")
+    cells = "1 cell" if counts.total() == 1 else f"{counts.total()} cells"
+    return f"{cells} compared: {', '.join(parts)}." + (f" {missing} not compared." if missing else "")
+
+
+def not_compared(contrasts: Iterable[Contrast]) -> tuple[str, ...]:
+    """Return a line per reason for the cells without a comparison."""
+    reasons: dict[str, list[Contrast]] = {}
+    for each in contrasts:
+        reasons.setdefault(each.reason or "", []).append(each)
+    return tuple(f"{_cells_text(cells)}: {reason}" for reason, cells in reasons.items())
+
+
+def _cells_text(contrasts: Sequence[Contrast]) -> str:
+    """Return cells in few words: "threads (N = 1, 2), asyncio (N = 1) of primes and noop (startup)"."""
+    with_build = all(each.baseline == each.sample for each in contrasts)
+    models: dict[str, dict[str, list[int]]] = {}   # workload: model: worker counts
+    for each in contrasts:
+        cell = each.sample
+        model = f"{cell.runner} on {cell.build}" if with_build else cell.runner
+        models.setdefault(_workload_text(cell), {}).setdefault(model, []).append(cell.workers)
+    alike: dict[str, list[str]] = {}               # models: the workloads that lack them
+    for workload, found in models.items():
+        text = ", ".join(f"{model} (N = {', '.join(map(str, counts))})" for model, counts in found.items())
+        alike.setdefault(text, []).append(workload)
+    return "; ".join(f"{text} of {list_text(workloads)}" for text, workloads in alike.items())
+
+
+def _workload_text(cell: Cell) -> str:
+    phase = [] if cell.phase is Phase.STEADY else [str(cell.phase)]
+    length = [] if cell.task_seconds is None else [f"tasks of {format_seconds(cell.task_seconds)}"]
+    return cell.workload + (f" ({', '.join([*phase, *length])})" if phase or length else "")

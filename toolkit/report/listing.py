@@ -1,0 +1,67 @@
+"""The runs there are, as a document."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.report.document import Column, Document, Entry, Lines, Table
+from gilscope.toolkit.report.wording import list_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gilscope.toolkit.model import Run
+    from gilscope.toolkit.report.document import Section
+    from gilscope.toolkit.store import Listed
+
+ROOM = 24   # characters for the workloads
+_FINISHED = frozenset({"rounds", "budget", "resolution"})
+GOES_ON = frozenset({"interrupted", "killed"})   # what --resume goes on with
+
+
+def runs_document(found: Sequence[Listed]) -> Document:
+    """Return a table of the runs there are, and what is wrong with those that cannot be read."""
+    rows = [(each, each.run) for each in found]
+    titles = ("label", "started", "builds", "rounds", "status", "what")
+    table = Table(
+        title="", columns=tuple(Column(title=title, key=title == "label", align="left") for title in titles),
+        rows=tuple(tuple(map(Entry, (each.label, *_words(run)))) for each, run in rows if run is not None))
+    sections: list[Section] = [table] if table.rows else []
+    if problems := tuple(f"{each.label}: {each.problem}" for each in found if each.run is None):
+        sections.append(Lines("Damaged", problems))
+    if unfinished := [(each.label, run) for each, run in rows if run is not None and run.stopped in GOES_ON]:
+        sections.append(Lines("", tuple(dict.fromkeys(_resumed(label, run) for label, run in unfinished))))
+    return Document(tuple(sections))
+
+
+def _words(run: Run) -> tuple[str, ...]:
+    started = datetime.fromisoformat(run.started).strftime("%Y-%m-%d %H:%M")
+    builds = ", ".join(build.label for build in run.builds)
+    return started, builds, f"{run.rounds_done}/{run.rounds_planned}", status_text(run), _what(run)
+
+
+def _what(run: Run) -> str:
+    """Return what was measured, in few words: "primes, sort and 3 more", "experiment, quick"."""
+    if "experiment" in run.options:
+        return f"experiment, {run.options.get('effort')}"
+    names = list(dict.fromkeys(str(cell.workload) for cell in run.cells))
+    for shown in range(len(names), 0, -1):
+        more = len(names) - shown
+        text = list_text([*names[:shown], *([f"{more} more"] if more else [])])
+        if len(text) <= ROOM or shown == 1:
+            return text
+    return "nothing"
+
+
+def status_text(run: Run) -> str:
+    """Return how a run stands: "finished", "interrupted", "killed", "running", with the cells that failed."""
+    cells = len({failure.cell for failure in run.failures})
+    return ("finished" if run.stopped in _FINISHED else run.stopped) + (f", {cells} failed" if cells else "")
+
+
+def _resumed(label: str, run: Run) -> str:
+    if "experiment" in run.options:
+        label = label.partition("/")[0]
+        return f"gilscope experiment run --resume {label} goes on with {label}."
+    return f"gilscope run --resume {label} goes on with {label}."

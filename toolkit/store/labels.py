@@ -1,0 +1,77 @@
+"""Labels and the folders they stand for, what runs there are."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+from pathlib import Path
+
+from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
+from gilscope.toolkit.store.header import read_json
+
+RESULTS = Path("results")
+HEADER = "run.json"
+_UNREADABLE = "~"
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+
+
+def default_label() -> str:
+    """Return a label that no other run has: date, time, process."""
+    return datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S") + f"-{os.getpid()}"
+
+
+def label_path(label: str, results: Path = RESULTS) -> Path:
+    """Return where `label` lives.
+
+    Raises:
+        ToolkitError: `label` cannot be a folder's name.
+    """
+    if not _LABEL.fullmatch(label):
+        raise ToolkitError(
+            f"{label!r} cannot be a label: use letters, digits, '.', '_', '+' and '-', a letter or digit first"
+        )
+    return results / label
+
+
+def find_label(label: str, results: Path = RESULTS) -> Path:
+    """Return the folder of one existing run, given its label or its path.
+
+    Raises:
+        UnknownNameError: there is no such run, or there are several under that label; the message lists them.
+    """
+    found = find_runs(label, results)
+    if len(found) > 1 or not (found[0] / HEADER).is_file():
+        names = ", ".join(f"{label.rstrip('/')}/{path.name}" for path in found)
+        raise UnknownNameError(f"{label!r} holds several runs: name one of {names}")
+    return found[0]
+
+
+def find_runs(label: str, results: Path = RESULTS) -> list[Path]:
+    """Return the folders of the runs that `label` or a path stands for: one, or several that were made together.
+
+    Raises:
+        UnknownNameError: there is none; the message lists those there are.
+    """
+    for path in (results / label, Path(label)):
+        if (path / HEADER).is_file():
+            return [path]
+        if below := sorted((each.parent for each in path.glob(f"*/{HEADER}")), key=_started):
+            return below
+    known = ", ".join(labels(results)[-8:]) or "none yet"
+    raise UnknownNameError(f"no run called {label!r} under {results.resolve()}; there: {known}")
+
+
+def labels(results: Path = RESULTS) -> list[str]:
+    """Return the labels under `results`, the oldest first; of experiments "LABEL/EXPERIMENT"."""
+    headers = [*results.glob(f"*/{HEADER}"), *results.glob(f"*/*/{HEADER}")]
+    headers.sort(key=lambda path: path.stat().st_mtime)
+    return [path.parent.relative_to(results).as_posix() for path in headers]
+
+
+def _started(path: Path) -> str:
+    """Return when the run in `path` was started, something later than all of them where that cannot be read."""
+    try:
+        return str(read_json(path / HEADER).get("started", _UNREADABLE))
+    except BadFileError:
+        return _UNREADABLE
