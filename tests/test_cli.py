@@ -1,5 +1,6 @@
 """The command line: every mistake ends with exit code 2 and a way out, and nothing is begun."""
 
+import argparse
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit import cli
-from gilscope.toolkit.commands.options import counts, durations, positive, share
+from gilscope.toolkit.commands.options import counts, duration, growth, positive, share, task_lengths
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from tests.conformance.builds import ROOT
 
@@ -49,7 +50,21 @@ def call(*argv):
     (["run", "countdown", "--workers", "two"], ["'two' is not a list of numbers; write it like 1,2,4"]),
     (["run", "countdown", "--rounds", "0"], ["--rounds"]),
     (["run", "countdown", "--rounds", "1,2"], ["'1,2' is not one number"]),
-    (["run", "countdown", "--resolution", "200%"], ["is not a share; write it like 2%"]),
+    (["run", "countdown", "--resolution", "200%"], ["is not a positive percentage below 100%; write it like 2%"]),
+    (["run", "countdwn", "--resolution", "2"], ["--resolution: '2' has no unit: write 2%"]),
+    (["run", "countdwn", "--resolution", "0.02"], ["'0.02' has no unit: write 2% or 0.02%"]),
+    (["run", "countdwn", "--resolution", "2s"], ["'2s' is not a percentage; write it like 2%"]),
+    (["run", "countdwn", "--task-length", "1"], ["--task-length: '1' has no unit: write 1us, 1ms or 1s"]),
+    (["run", "countdwn", "--task-length", "1,10ms"], ["'1' has no unit"]),
+    (["run", "countdwn", "--budget", "5"], ["--budget: '5' has no unit: write 5s, 5m or 5h"]),
+    (["run", "countdwn", "--budget", "5%"], ["'5%' is not a duration"]),
+    (["run", "countdwn", "--timeout", "1e3"], ["'1e3' has no unit: write 1000s"]),
+    (["compare", "a", "b", "--fail-on", "5"], ["--fail-on: '5' has no unit: write 5%"]),
+    (["compare", "a", "b", "--fail-on=-5%"], ["'-5%' is not a percentage"]),
+    (["race", "--confirm-timeout", "5", "x.py"], ["--confirm-timeout: '5' has no unit"]),
+    (["experiment", "run", "nowhere", "--budget", "5"], ["--budget: '5' has no unit"]),
+    (["doctor", "--timeout", "5", "--lock", "nowhere"], ["--timeout: '5' has no unit"]),
+    (["evaluate", "nowhere", "--budget", "5"], ["--budget: '5' has no unit"]),
     (["run", "countdown", "--task-length", "1ms,long"], ["--task-length"]),
     (["run", "countdown", "--size", "huge"], ["--size"]),
     (["run", "countdown", "--quick", "--rigorous"], ["not allowed with"]),
@@ -61,6 +76,9 @@ def call(*argv):
     (["run", "mod:f:g", "--payload", "1"], ["'mod:f:g' is not of the form package.module:name"]),
     (["run", "mod:", "--payload", "1"], ["'mod:' is not of the form package.module:name"]),
     (["run", "mod.py:f", "--payload", "1"], ["name the module, not the file: mod"]),
+    (["run", "src/mod.py:f", "--payload", "1"], ["name the module, not the file: mod:f, with --path src"]),
+    (["run", "mod:f", "--payload", "1", "--path", "nowhere", "--build", HOST],
+     ["--path nowhere: there is no such folder"]),
     (["run", ".mod:f", "--payload", "1"], ["'.mod:f' is not of the form package.module:name"]),
     (["run", "mod:f", "--payloads", "p"], ["'p' is not of the form package.module:name"]),
     (["run", "mod:f", "other:g", "--payload", "1"], ["one function of yours at a time"]),
@@ -273,8 +291,29 @@ def test_text_of_others_that_an_encoding_lacks_is_escaped(tmp_path):
 
 
 @pytest.mark.parametrize(("parse", "text", "value"), [
-    (counts, "4,1,2,2", (1, 2, 4)), (positive, "3", 3), (share, "5%", 0.05), (share, "0.05", 0.05),
-    (durations, "100ms,1ms", (0.001, 0.1)),
+    (counts, "4,1,2,2", (1, 2, 4)), (positive, "3", 3), (share, "5%", 0.05), (share, " 0.5 %", 0.005),
+    (growth, "5%", 0.05), (growth, "0", 0.0), (growth, "250%", 2.5), (task_lengths, "100ms,1ms", (0.001, 0.1)),
+    (duration, "5m", 300.0), (duration, "1.5 s", 1.5), (duration, ".5h", 1800.0), (duration, "1e3ms", 1.0),
 ])
 def test_option_values_are_read(parse, text, value):
-    assert parse(text) == value
+    assert parse(text) == pytest.approx(value)
+
+
+def test_every_option_with_a_unit_refuses_a_bare_number():
+    """An option that is new, or read otherwise, cannot take a number for seconds again."""
+    kinds = {"TIME", "TIMES", "DURATION", "PERCENT"}
+    found = [action for action in _options(cli.make_parser()) if action.metavar in kinds]
+    assert {word for action in found for word in action.option_strings} >= {
+        "--budget", "--timeout", "--confirm-timeout", "--task-length", "--resolution", "--fail-on"}
+    for action in found:
+        with pytest.raises(argparse.ArgumentTypeError, match="has no unit"):
+            action.type("3")
+
+
+def _options(parser):
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                yield from _options(each)
+        else:
+            yield action

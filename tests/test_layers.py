@@ -1,6 +1,7 @@
 """Who may import whom: the layers of the architecture, checked on the syntax trees."""
 
 import ast
+import graphlib
 from pathlib import Path
 
 import pytest
@@ -32,10 +33,15 @@ ONLY_IMPORTERS = dict.fromkeys(
 ONLY_PLACES = {
     "pyperf": ("gilscope.toolkit.measure.frame", "gilscope.toolkit.store"),
     "rich": ("gilscope.toolkit.report", "gilscope.toolkit.commands"),
-    "shtab": ("gilscope.toolkit.cli",),
+    "shtab": ("gilscope.toolkit.commands.completion",),
     "matplotlib": ("gilscope.toolkit.report.plots",),
     "psutil": ("gilscope.toolkit.experiments.programs.pinning",),
 }
+ABOVE = {"gilscope": ("gilscope.toolkit.race",),            # asked for by name, when somebody asks
+         "gilscope.toolkit.race": ("gilscope.toolkit.race.watching",)}
+MOST_FILES = 15
+LARGE = {"toolkit/builds": 16, "toolkit/experiments": 40, "toolkit/experiments/programs": 25, "toolkit/measure": 23,
+         "toolkit/report": 17}   # still to be divided
 
 
 def module_name(path):
@@ -169,3 +175,43 @@ def test_package_of_a_task_or_runner_imports_nothing():
 ])
 def test_imports_are_found(source, expected):
     assert imports_of(source) == expected
+
+
+def everything_imported(path):
+    """Return what a module imports, also what only a type checker reads."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {resolved(name) for name in found}
+
+
+def circles(needs):
+    """Return the groups of modules each of which needs all others of its group, by whatever way."""
+    sorter = graphlib.TopologicalSorter(needs)
+    try:
+        sorter.prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_module_needs_one_that_needs_it():
+    # Types included: what two files say of each other belongs into one, or into a third.
+    needs = {module: {name for name in everything_imported(path) if name in SOURCES} - {module, *ABOVE.get(module, ())}
+             for module, path in SOURCES.items()}
+    assert circles(needs) == []
+
+
+def test_circle_is_found():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) != []
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in SOURCES.values()}))
+def test_folder_holds_few_files(folder):
+    if folder == ROOT / "gilscope" / "toolkit" / "commands":
+        return   # a plain list of equals: one file for each command
+    assert len([path for path in folder.iterdir() if path.suffix in {".py", ".c", ".h"}]) <= LARGE.get(
+        folder.relative_to(ROOT / "gilscope").as_posix(), MOST_FILES)

@@ -27,9 +27,8 @@ def test_bytes_have_binary_units(count, text):
 
 
 @pytest.mark.parametrize(("text", "seconds"), [
-    ("250ms", 0.25), ("10s", 10.0), ("5m", 300.0), ("1h", 3600.0), ("7", 7.0), ("1.5 s", 1.5), (" 3us ", 3e-6),
-    ("1e-3", 1e-3),
-    ("1e3ms", 1.0), ("20ns", 2e-8), (".5m", 30.0),
+    ("250ms", 0.25), ("10s", 10.0), ("5m", 300.0), ("1h", 3600.0), ("7s", 7.0), ("1.5 s", 1.5), (" 3us ", 3e-6),
+    ("1e-3s", 1e-3), ("1e3ms", 1.0), ("20ns", 2e-8), (".5m", 30.0),
 ])
 def test_durations_are_read(text, seconds):
     assert parse_seconds(text) == pytest.approx(seconds)
@@ -37,7 +36,7 @@ def test_durations_are_read(text, seconds):
 
 @pytest.mark.parametrize("text", [
     "", " ", "s", "0", "0s", "-1s", "5 minutes", "1m30s", "1d", "ms5", "inf", "nan", "1e400", "infs", "5M", "1_0x",
-    "five", "1,5s",
+    "five", "1,5s", "7",
 ])
 def test_other_texts_are_no_durations(text):
     with pytest.raises(ValueError, match="duration"):

@@ -59,12 +59,15 @@ def make_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 
 
 def _add_completion(parser: argparse.ArgumentParser) -> None:
-    import shtab
+    from gilscope.toolkit.commands.completion import SHELLS, PrintCompletion
 
-    shtab.add_argument_to(
-        parser,
-        ["--print-completion"],
-        help="Print the completion script of a shell. Source it from your shell's start-up file.",
+    parser.add_argument(
+        "--print-completion",
+        action=PrintCompletion,
+        choices=SHELLS,
+        metavar="SHELL",
+        help=f"Print the completion script of a shell: {', '.join(SHELLS)}. Source it from your shell's start-up "
+        "file, as in: source <(gilscope --print-completion bash)",
     )
 
 

@@ -38,7 +38,7 @@ class Build:
     executable: str        # what is started: an environment's python when there is one
     base_executable: str   # the real interpreter binary; builds are told apart by it
     free_threaded: bool
-    source: str            # how it was found: "explicit", "tox", "uv", "pyenv", "gilscope", "PATH"
+    source: str            # how it was found: "explicit", "added", "tox", "uv", "pyenv", "gilscope", "PATH"
     debug: bool
     jit: str               # "no", "off" (built in, not on), "on"
     compiler: str          # "GCC 12.2.0"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}  # as they are written -> seconds
 _BYTES = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
 
@@ -35,19 +36,18 @@ def format_bytes(count: float) -> str:
 
 
 def parse_seconds(text: str) -> float:
-    """Return the seconds in "250ms", "10s", "5m" or "1h"; a bare number is seconds, "µs" the same as "us".
+    """Return the seconds in "250ms", "10s", "5m" or "1h"; "µs" is the same as "us".
 
     Raises:
         ValueError: `text` is not a positive duration.
     """
-    units = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
     written = text.strip().replace("µ", "u")
     number = written.rstrip("abcdefghijklmnopqrstuvwxyz")
     unit = written[len(number) :]
-    if unit not in units:
+    if unit not in TIMES:
         raise ValueError(f"{text!r} is not a duration; write it like 250ms, 10s, 5m or 1h")
     try:
-        seconds = float(number) * units[unit]
+        seconds = float(number) * TIMES[unit]
     except ValueError:
         raise ValueError(f"{text!r} is not a duration; write it like 250ms, 10s, 5m or 1h") from None
     if not 0 < seconds < float("inf"):

@@ -17,10 +17,10 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from gilscope.toolkit.builds.environment import normalized
 from gilscope.toolkit.builds.find import find_builds, select_builds
-from gilscope.toolkit.evaluate.doctor import BuildReport, Options, diagnose, reference_of
-from gilscope.toolkit.evaluate.scratch import Request, Scratch, prepare
+from gilscope.toolkit.builds.lacking import normalized
+from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Options, diagnose, reference_of
+from gilscope.toolkit.evaluate.packages.install.scratch import Request, Scratch, prepare
 from tests.benchmarks import classes_truth as truth
 
 NAMES = Path(__file__).with_name("classes.txt")

@@ -23,7 +23,7 @@ IMPORT = """
 import pytest, sys, time
 before = set(sys.modules)
 began = time.perf_counter()
-import gilscope.toolkit.race.pytest_plugin
+import gilscope.toolkit.race.pytest_.plugin
 print((time.perf_counter() - began) * 1e3, *sorted(set(sys.modules) - before))
 """
 

@@ -3,7 +3,7 @@
 Measures each program in pairs, plain and checked, in random order, and prints the ratio of the CPU time of the whole
 processes (gilscope's own included), that of the work alone (less what an empty program takes), and that of the peak
 memory; then what an empty program's start takes longer by the clock.  With --corpus, counts right and wrong verdicts
-over the programs in DIR that begin with `# EXPECT:` (see tests/race/expectations.py).
+over the programs in DIR that begin with `# EXPECT:` (see tests/race/whole/expectations.py).
 
     python -m tests.benchmarks.race [--builds 3.14,3.14t=PATH] [--pairs 7] [--core python] [--only cache,bank]
     python -m tests.benchmarks.race --corpus DIR [--builds ...] [--runs 20] [--only NAME]

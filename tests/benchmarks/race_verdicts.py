@@ -6,15 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.race.corpus_runs import has_numpy, run_checked, run_plain
-from tests.race.expectations import disagreements, read_head
+from tests.race.whole.corpus_runs import has_numpy, run_checked, run_plain
+from tests.race.whole.expectations import disagreements, read_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from tests.race.corpus_runs import Checked, Plain
-    from tests.race.expectations import Head
+    from tests.race.whole.corpus_runs import Checked, Plain
+    from tests.race.whole.expectations import Head
 
 AT_ONCE = 2
 TIMEOUT = 30.0         # seconds; a program takes a fraction of one

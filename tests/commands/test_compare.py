@@ -89,7 +89,7 @@ def test_models_of_one_run_have_no_banner_about_builds(runs, capsys):
 
 
 @pytest.mark.parametrize(("limit", "code"), [
-    ("5%", 1), ("10", 1), ("25%", 0),   # 0.6 / 0.5 is 20 % slower
+    ("5%", 1), ("10%", 1), ("25%", 0),   # 0.6 / 0.5 is 20 % slower
 ])
 def test_fail_on_wants_the_whole_interval_past_the_limit(runs, capsys, limit, code):
     assert call("A", "B", "--fail-on", limit) == code

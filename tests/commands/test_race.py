@@ -9,8 +9,8 @@ import pytest
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands import race
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.race import spec_target
-from gilscope.toolkit.race.spec import COMMAND, SCRIPT, STDIN, Spec, read
+from gilscope.toolkit.race.program import target as spec_target
+from gilscope.toolkit.race.program.spec import COMMAND, SCRIPT, STDIN, Spec, read
 from tests.conformance.builds import ROOT
 
 

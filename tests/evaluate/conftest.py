@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.toolkit.evaluate.doctor import reference_of
+from gilscope.toolkit.evaluate.packages.doctor import reference_of
 from tests.evaluate.places import Site, at_hand, build_called, compiled, one_of_each
 
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from gilscope.toolkit.evaluate.doctor import BuildReport, Finding
 from gilscope.toolkit.evaluate.evaluation import (
     BuildEvaluation,
     Contention,
@@ -24,13 +23,14 @@ from gilscope.toolkit.evaluate.evaluation import (
     Worker,
     Workers,
 )
-from gilscope.toolkit.evaluate.facts import Distribution, Extension, ImportRun, Load, Step
-from gilscope.toolkit.evaluate.judge import InterpreterStatus, Seen, Status, Verdict
-from gilscope.toolkit.evaluate.next_steps import next_steps
-from gilscope.toolkit.evaluate.project import Project
-from gilscope.toolkit.evaluate.tags import Offered
-from gilscope.toolkit.evaluate.verdict import conclude
-from gilscope.toolkit.evaluate.verdict_models import conclude_interpreters, conclude_processes
+from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
+from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load, Step
+from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Seen, Status, Verdict
+from gilscope.toolkit.evaluate.project.conventions import Project
+from gilscope.toolkit.evaluate.requirements.tags import Offered
+from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
+from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
+from gilscope.toolkit.evaluate.verdict.words import conclude
 from gilscope.toolkit.stats.paired import Comparison
 from tests.fakes import make_build
 

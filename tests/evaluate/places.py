@@ -10,10 +10,10 @@ import pytest
 
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.pairing import minor_of
-from gilscope.toolkit.evaluate.distributions import installed, site_folders
-from gilscope.toolkit.evaluate.machine import Calibration
-from gilscope.toolkit.evaluate.scratch import Scratch
-from gilscope.toolkit.evaluate.verdict import may_tell_speed
+from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
+from gilscope.toolkit.evaluate.packages.install.scratch import Scratch
+from gilscope.toolkit.evaluate.project.machine import Calibration
+from gilscope.toolkit.evaluate.verdict.words import may_tell_speed
 
 SOURCE = Path(__file__).with_name("variants.c")
 COMPILER = shutil.which("gcc") or shutil.which("cc")

@@ -7,11 +7,11 @@ import pytest
 
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
 from gilscope.toolkit.evaluate import evaluating
-from gilscope.toolkit.evaluate.doctor import BuildReport
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
 from gilscope.toolkit.evaluate.evaluation import Missing, Word
-from gilscope.toolkit.evaluate.judge import Status
-from gilscope.toolkit.evaluate.scratch import Scratch
+from gilscope.toolkit.evaluate.packages.doctor import BuildReport
+from gilscope.toolkit.evaluate.packages.install.scratch import Scratch
+from gilscope.toolkit.evaluate.packages.judge import Status
 from tests.evaluate.made_up import CLEAN, finding, report, suite, workers
 from tests.fakes import make_build
 

@@ -24,7 +24,7 @@ measured(sys.argv[1])
 RUNS_TESTS = """
 import os, sys
 from pathlib import Path
-from gilscope.toolkit.evaluate.testing import run_bounded
+from gilscope.toolkit.evaluate.project.suite.running import run_bounded
 folder = Path(sys.argv[1])
 ending = run_bounded([sys.executable, sys.argv[2], str(folder / "told")], folder, dict(os.environ), folder / "output",
                      limit=120, quiet=120)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.race.sync_layer import CORES, Unseen, installed
+from tests.race.sync.layer import CORES, Unseen, installed
 
 
 @pytest.fixture(params=CORES)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.builds.environment import NO_WHEEL, UNREACHABLE, Environment
+from gilscope.toolkit.builds.environment import Environment
 from gilscope.toolkit.builds.find import FoundBuilds
+from gilscope.toolkit.builds.installer import NO_WHEEL, UNREACHED
 from gilscope.toolkit.commands import figures as commands_figures
 from gilscope.toolkit.commands.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.errors import BuildError
@@ -70,10 +71,10 @@ def test_where_none_can_each_is_named_with_its_reason(lacking):
 
 
 def test_without_a_network_no_other_build_is_tried_and_it_is_said_how_to_draw_later(lacking, capsys):
-    asked = lacking({"3.15.0": UNREACHABLE})
+    asked = lacking({"3.15.0": UNREACHED})
     assert python_that_draws("gilscope experiment show today") is None
     said = capsys.readouterr().err
-    assert "no package index can be reached" in said
+    assert "the package index cannot be reached to install matplotlib from" in said
     assert "a mirror in PIP_INDEX_URL or UV_INDEX_URL, `gilscope experiment show today` draws them" in said
     assert said.count("\n") == 1
     assert asked == ["/p/3.15"]

@@ -8,18 +8,27 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gilscope
+from gilscope.toolkit.builds.inspection import keeps_environment
+from gilscope.toolkit.builds.installer import (
+    NO_WHEEL,
+    UNREACHED,
+    from_talk,
+    lacking,
+    run_installer,
+    shortened,
+    talk,
+    without_version,
+)
+from gilscope.toolkit.builds.lacking import distribution_of, lacking_in
 from gilscope.toolkit.builds.places import cache_dir, locked, uv_command
 from gilscope.toolkit.builds.stamp import Stamp, identity, read_stamp, write_stamp
 from gilscope.toolkit.errors import BuildError
@@ -37,14 +46,7 @@ WITHOUT_DEPENDENCIES = {"pyperf"}
 WHEELS_ONLY = {"numpy", "gevent", "matplotlib"}
 # A source distribution may be built as long as it compiles nothing.
 NO_COMPILERS = {"CC": "false", "CXX": "false", "CARGO": "false", "RUSTC": "false"}
-NO_WHEEL = "no wheel for this build"
-UNREACHABLE = "no package index can be reached"
 RETRY_SECONDS = 3600.0    # a package without a wheel may get one; asking at every start would cost seconds
-INSTALL_SECONDS = 300.0
-# What pip and uv say where they get no answer; pip ends it with the "no matching distribution" of a missing wheel.
-NO_NETWORK = (r"failed to establish a new connection|name resolution|name or service not known|dns error|"
-              r"network is unreachable|connection refused|connect error|cannot connect to proxy|connection timed out|"
-              r"connecttimeout|network connectivity is disabled|couldn't resolve host|error sending request")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +58,20 @@ class Environment:
 
 
 def build_environment(
-    build: Build, packages: Sequence[str], optional: Sequence[str] = (), *, purpose: str = "",
+    build: Build, packages: Sequence[str], optional: Sequence[str] = (), *, user: Sequence[str] = (), purpose: str = "",
     on_progress: Callable[[str], None] | None = None,
 ) -> Environment:
     """Return a python of `build` that has `packages` and, where they can be had, the `optional` ones.
 
-    A tox environment is returned as it is, with what it lacks as missing, required or not.
+    What the `user` requires has an environment of its own: versions asked for at another time must not be in it.
+    An environment of the user's is returned as it is, with what it lacks as missing, required or not; only what the
+    user named for it must be there.
 
     Args:
         build: For which interpreter.
         packages: Requirements that it must have.
         optional: Requirements that it can do without; those not to be had are `missing` from what is returned.
+        user: Requirements of the user's, which it must have.
         purpose: Other than being measured, in a word: there is an environment of its own for each, so that what serves
             one purpose changes nothing for another.
         on_progress: Told each step that takes a while.
@@ -74,10 +79,12 @@ def build_environment(
     Raises:
         BuildError: The environment cannot be made, or a package of `packages` not be installed.
     """
+    packages = [*packages, *user]
     wanted = list(dict.fromkeys([*packages, *optional]))
-    if build.source == "tox" and not purpose:
-        return _as_it_is(build, wanted)
-    folder = _folder(build, purpose)
+    if keeps_environment(build) and not purpose:
+        own = Environment(python=Path(build.executable), missing=lacking_in(build, wanted))
+        return _checked(own, build, user)
+    folder = _folder(build, user, purpose)
     say = on_progress or (lambda _: None)
     if found := _ready(folder, build, wanted):
         return _checked(found, build, packages)
@@ -133,18 +140,6 @@ def _make_link(folder: Path) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _as_it_is(build: Build, wanted: Sequence[str]) -> Environment:
-    root = Path(build.executable).parent.parent
-    present = {
-        normalized(path.name.split("-")[0])
-        for pattern in ("*.dist-info", "*.egg-info")
-        for path in root.glob(f"lib/python3.*/site-packages/{pattern}")
-    }
-    why = f"not in the tox environment {root.name}; add it to its deps in tox.ini"
-    return Environment(python=Path(build.executable), missing={
-        text: why for text in wanted if _name(text) not in present})
-
-
 def _checked(found: Environment, build: Build, packages: Sequence[str]) -> Environment:
     for text in packages:
         if reason := found.missing.get(text):
@@ -152,8 +147,8 @@ def _checked(found: Environment, build: Build, packages: Sequence[str]) -> Envir
     return found
 
 
-def _folder(build: Build, purpose: str) -> Path:
-    digest = hashlib.sha256(build.base_executable.encode()).hexdigest()[:10]
+def _folder(build: Build, user: Sequence[str], purpose: str) -> Path:
+    digest = hashlib.sha256("\n".join([build.base_executable, *sorted(user)]).encode()).hexdigest()[:10]
     name = f"{build.version}{'t' if build.free_threaded else ''}-{digest}"
     return cache_dir() / "environments" / (f"{name}-{purpose}" if purpose else name)
 
@@ -188,8 +183,8 @@ def _install(folder: Path, build: Build, wanted: Sequence[str], say: Callable[[s
     failed = _install_all(folder, todo)
     now = time.time()
     stamp.installed += [text for text in todo if text not in failed]
-    # A network that comes back does so at any time; asking for a wheel that is not there can wait.
-    stamp.failed = {text: (now, why) for text, why in failed.items() if why != UNREACHABLE}
+    # What failed for want of an index is no news of the package: the next start asks again.
+    stamp.failed = {text: (now, why) for text, why in failed.items() if UNREACHED not in why}
     write_stamp(folder, stamp)
     return Environment(python=python_of(folder), missing=failed)
 
@@ -214,27 +209,39 @@ def create(folder: Path, build: Build) -> None:
 
 def _install_all(folder: Path, todo: Sequence[str]) -> dict[str, str]:
     """Install the requirements together; where that fails, one by one to learn which of them cannot be had."""
-    alone = [text for text in todo if _name(text) in WITHOUT_DEPENDENCIES]
+    alone = [text for text in todo if distribution_of(text) in WITHOUT_DEPENDENCIES]
     together = [text for text in todo if text not in alone]
-    failed = {}
-    if together and (reason := _install_wheels(folder, together)):
-        if shortened(reason) == UNREACHABLE:   # asking for each would take as long again, each
-            return dict.fromkeys(todo, UNREACHABLE)
-        alone += together
-    for text in alone:
-        if reason := _install_one(folder, text):
-            failed[text] = reason
+    reason = _install_wheels(folder, together) if together else ""
+    if reason and (short := shortened(reason)).startswith(UNREACHED):   # asking for each would take as long again, each
+        return dict.fromkeys(todo, short)
+    todo = [*alone, *(together if reason else ())]
+    failed = {text: why for text in todo if (why := _install_one(folder, text))}
+    if reason and not failed and (reason := _install_wheels(folder, together)):
+        return dict.fromkeys(together, f"not together with the others: {shortened(reason)}")
     return failed
 
 
 def _install_one(folder: Path, text: str) -> str:
-    options = ["--no-deps"] if _name(text) in WITHOUT_DEPENDENCIES else []
+    options = ["--no-deps"] if distribution_of(text) in WITHOUT_DEPENDENCIES else []
     reason = _install_wheels(folder, [*options, text])
-    if not reason or _name(text) in WHEELS_ONLY:
-        return shortened(reason)
-    if run_installer([*installer(folder), *options, text], NO_COMPILERS):
-        return shortened(reason)
-    return ""
+    if not reason:
+        return ""
+    without_compilers = [*installer(folder), *options, text]
+    if distribution_of(text) not in WHEELS_ONLY and not run_installer(without_compilers, NO_COMPILERS):
+        return ""
+    return _why(folder, text, reason)
+
+
+def _why(folder: Path, text: str, reason: str) -> str:
+    """Return in one line why `text` cannot be had; pip is asked once more where it says the same of several reasons."""
+    short, missing = shortened(reason), lacking(reason)
+    if short != NO_WHEEL or missing is None or uv_command():
+        return short
+    own = "" if distribution_of(missing) == distribution_of(text) else f"it needs {missing}: "
+    if other := without_version(reason):
+        return own + other
+    command = [word for word in installer(folder) if word != "--quiet"]
+    return own + from_talk(talk([*command, "-vv", "--dry-run", "--no-deps", "--only-binary", ":all:", missing]))
 
 
 def _install_wheels(folder: Path, arguments: Sequence[str]) -> str:
@@ -252,46 +259,6 @@ def installer(folder: Path) -> list[str | Path]:
     return [*pip, "install", "--quiet", "--disable-pip-version-check", "--no-input"]
 
 
-def run_installer(command: Sequence[str | Path], extra: dict[str, str] | None = None) -> str:
-    """Run an installer's command; return its last lines when it fails, "" when it does not."""
-    # An activated environment must not turn the installer's mind from the one that is named.
-    inherited = {name: value for name, value in os.environ.items()
-                 if name not in {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "CONDA_PREFIX", "__PYVENV_LAUNCHER__"}}
-    try:
-        outcome = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS, stdin=subprocess.DEVNULL,
-            env={**inherited, **(extra or {})})
-    except subprocess.TimeoutExpired:
-        return f"{Path(command[0]).name} did not end within {INSTALL_SECONDS:.0f} s"
-    except OSError as error:
-        return f"{command[0]} cannot be started: {error.strerror}"
-    if outcome.returncode == 0:
-        return ""
-    lines = (outcome.stderr.strip() or outcome.stdout.strip() or "no output").splitlines()
-    return "\n".join(lines[-12:])
-
-
-def shortened(reason: str) -> str:
-    """Return an installer's complaint in one line of at most 300 characters."""
-    if re.search(NO_NETWORK, reason, re.IGNORECASE):
-        return UNREACHABLE
-    if re.search(r"no matching distribution|no wheels|has no usable wheels|no pre-built wheels", reason, re.IGNORECASE):
-        return NO_WHEEL
-    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", reason).splitlines() if line.strip()]
-    told = [line for line in lines if re.match(r"error|caused by|.*cause:", line, re.IGNORECASE)] or lines[-1:]
-    return textwrap.shorten(" ".join(told), 300, placeholder="...")
-
-
 def _host_pip() -> bool:
     # `pip --python` came with pip 22.3; every CPython that can run us bundles a later one.
     return importlib.util.find_spec("pip") is not None
-
-
-def _name(requirement: str) -> str:
-    match = re.match(r"[A-Za-z0-9._-]+", requirement.strip())
-    return normalized(match[0]) if match else requirement
-
-
-def normalized(name: str) -> str:
-    """Return the name of a distribution as indices compare it.  Source: PEP 503."""
-    return re.sub(r"[-_.]+", "-", name).lower()

@@ -14,7 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds import compile as compiled
-from gilscope.toolkit.builds.inspection import Facts, has_lto, has_pgo, inspect_all, opt_level, version_key
+from gilscope.toolkit.builds.added import added_builds
+from gilscope.toolkit.builds.inspection import (
+    Facts,
+    has_lto,
+    has_pgo,
+    inspect_all,
+    is_environment,
+    opt_level,
+    version_key,
+)
 from gilscope.toolkit.builds.pairing import best_pair, minor_of
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.model import Build, Note
@@ -23,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 OLDEST = (3, 12)
-SOURCES = ("explicit", "tox", "gilscope", "uv", "pyenv", "PATH")  # a build found twice is told by the first
-KEEPS_ENVIRONMENT = {"explicit", "tox"}   # what was pointed at is used with the packages it has
+SOURCES = ("explicit", "added", "tox", "gilscope", "uv", "pyenv", "PATH")  # a build found twice is told by the first
+KEEPS_ENVIRONMENT = {"explicit", "added", "tox"}   # what was pointed at is used with the packages it has
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 PYTHON_NAME = re.compile(r"python3\.(\d+)t?d?")
 
@@ -59,17 +68,19 @@ def find_builds(explicit: Sequence[str] = (), *, project_dir: Path | None = None
     """
     chosen = [_explicit_candidate(text) for text in explicit]
     _refuse_same_labels(chosen)
-    candidates = [*chosen, *_candidates(project_dir or Path.cwd())]
+    added, problems = _added({candidate.label for candidate in chosen})
+    candidates = [*chosen, *added, *_candidates(project_dir or Path.cwd())]
     facts = inspect_all(candidate.path for candidate in candidates)
-    problems = []
     builds: dict[tuple[int, int] | str, tuple[Candidate, Build]] = {}
     for candidate in candidates:
         told = facts[candidate.path]
         reason = told if isinstance(told, str) else _unsuitable(told)
         if not isinstance(told, str) and not reason:
-            builds.setdefault(_file(told["base_executable"]), (candidate, _build(candidate, told)))
+            builds.setdefault(_identity(candidate, told), (candidate, _build(candidate, told)))
         elif candidate.source == "explicit":
             raise UnknownNameError(f"--build {candidate.label}={candidate.path}: {reason}")
+        elif candidate.source == "added":
+            problems.append(_lost(candidate.label, candidate.path, reason))
         elif isinstance(told, str):
             problems.append(Note(text=f"{candidate.path} ({candidate.source}) {reason}"))
     return FoundBuilds(builds=_labelled(list(builds.values())), problems=tuple(problems))
@@ -90,7 +101,8 @@ def select_builds(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
         raise UnknownNameError("no build named; name some like 3.14,3.14t")
     for label in labels:
         if label not in by_label:
-            raise UnknownNameError(_unknown_label(label, list(by_label)))
+            lost = [note.text for note in found.problems if note.text.startswith(f"{label}, added as ")]
+            raise UnknownNameError(lost[0] if lost else _unknown_label(label, list(by_label)))
     return tuple(by_label[label] for label in dict.fromkeys(labels))
 
 
@@ -107,6 +119,42 @@ def default_pair(found: FoundBuilds) -> tuple[Build, ...]:
     return found.builds[:1]
 
 
+def inspect_new(text: str) -> tuple[str, Path, Build]:
+    """Return label, path and build of `LABEL=PATH`, looked at as the builds that are found are.
+
+    Raises:
+        UnknownNameError: It is not a CPython that can be used.
+    """
+    candidate = _explicit_candidate(text, option="")
+    told = inspect_all([candidate.path])[candidate.path]
+    if reason := told if isinstance(told, str) else _unsuitable(told):
+        raise UnknownNameError(f"{candidate.path} {reason}")
+    assert not isinstance(told, str)
+    return candidate.label, candidate.path, replace(_build(candidate, told), label=candidate.label)
+
+
+def _added(hidden: set[str]) -> tuple[list[Candidate], list[Note]]:
+    """Return the builds that the user added, less those whose label is given anew, and what is gone."""
+    there, problems = [], []
+    for label, path in added_builds().items():
+        if not path.exists():
+            problems.append(_lost(label, path, "is gone"))
+        elif label not in hidden:
+            there.append(Candidate(path, "added", label))
+    return there, problems
+
+
+def _lost(label: str, path: Path, reason: str) -> Note:
+    return Note(text=f"{label}, added as {path}, {reason}; `gilscope builds remove {label}` forgets it")
+
+
+def _identity(candidate: Candidate, facts: Facts) -> tuple[int, int] | str:
+    """Return what is one for all finds of a build; an environment that was named is not its interpreter."""
+    if candidate.source in {"explicit", "added"} and is_environment(candidate.path):
+        return str(candidate.path)
+    return _file(facts["base_executable"])
+
+
 def _unknown_label(label: str, known: list[str]) -> str:
     if "=" in label:
         return f"--builds takes names; add an interpreter to them with --build {label}, once for each"
@@ -118,18 +166,18 @@ def _unknown_label(label: str, known: list[str]) -> str:
     return f"no build {label!r}; {hint}{at_hand}. `gilscope builds install 3.14 3.14t` gets more"
 
 
-def _explicit_candidate(text: str) -> Candidate:
+def _explicit_candidate(text: str, option: str = "--build ") -> Candidate:
     label, equals, path = text.partition("=")
     if not (equals and path and LABEL.fullmatch(label)):
-        raise UnknownNameError(f"--build {text!r}: write LABEL=PATH, like mine=/opt/python/bin/python3.14")
+        raise UnknownNameError(f"{option}{text!r}: write LABEL=PATH, like mine=/opt/python/bin/python3.14")
     executable = Path(path).expanduser().absolute()
     if executable.is_dir():
         inside = next((each for name in ("python", "python3") if (each := executable / "bin" / name).exists()), None)
         if not inside:
-            raise UnknownNameError(f"--build {text}: {executable} is a folder without bin/python")
+            raise UnknownNameError(f"{option}{text}: {executable} is a folder without bin/python")
         executable = inside
     if not executable.exists():
-        raise UnknownNameError(f"--build {text}: there is no file {executable}")
+        raise UnknownNameError(f"{option}{text}: there is no file {executable}")
     return Candidate(executable, "explicit", label)
 
 

@@ -18,6 +18,8 @@ from gilscope.toolkit.builds.process import end_group
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from gilscope.toolkit.model import Build
+
 CHILD = Path(__file__).with_name("inspect_child.py")
 LIMIT_SECONDS = 10.0   # an interpreter answers within 0.1 s; a network disk or a saturated machine takes longer
 CACHE_FORMAT = 1       # to be raised when inspect_child's answer changes
@@ -54,6 +56,18 @@ def inspect_all(candidates: Iterable[Path]) -> dict[Path, Facts | str]:
     if fresh:
         _write_cache({**remembered, **fresh})
     return {path: known.get(path) or asked[path] for path in paths}
+
+
+def is_environment(python: Path) -> bool:
+    """Return whether a python is that of an environment with packages of its own: a venv, or one of conda."""
+    root = python.parent.parent
+    return (root / "pyvenv.cfg").exists() or (root / "conda-meta").is_dir()
+
+
+def keeps_environment(build: Build) -> bool:
+    """Return whether a build is an environment of the user's: measured with what it has, never installed into."""
+    return build.source == "tox" or (
+        build.source in {"explicit", "added"} and is_environment(Path(build.executable)))
 
 
 def version_key(version: str) -> tuple[int, int, int, int, int, bool]:

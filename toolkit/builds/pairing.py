@@ -10,7 +10,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.inspection import version_key
+from gilscope.toolkit.builds.inspection import keeps_environment, version_key
 from gilscope.toolkit.model import Build, Note
 
 if TYPE_CHECKING:
@@ -65,8 +65,10 @@ def compare_builds(a: Build, b: Build) -> tuple[Note, ...]:
 def best_pair(builds: Sequence[Build]) -> Pair | None:
     """Return the newest fair pair of one minor version; where there is none, the one with the fewest mismatches.
 
-    None when there is no build with the GIL or none without.
+    None when there is no build with the GIL or none without.  What lies in an environment that the user named is
+    measured when it is asked for: its packages are not those of the other build.
     """
+    builds = [build for build in builds if build.source == "tox" or not keeps_environment(build)]
     pairs = [
         Pair(gil=gil, free_threaded=free, mismatches=compare_builds(gil, free))
         for gil in builds if not gil.free_threaded for free in builds if free.free_threaded

@@ -1,4 +1,4 @@
-"""`gilscope builds`: which Pythons there are and how fair the best pair is; `gilscope builds install`: get more."""
+"""`gilscope builds`: which Pythons there are and how fair the best pair is; `install` gets more, `add` names yours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,11 +15,16 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 from rich.text import Text
 
-from gilscope.toolkit.builds.find import FoundBuilds, find_builds
+from gilscope.toolkit.builds.added import added_builds, forget, remember
+from gilscope.toolkit.builds.find import FoundBuilds, find_builds, inspect_new
+from gilscope.toolkit.builds.inspection import keeps_environment
 from gilscope.toolkit.builds.install import Request, install, usable_cores
+from gilscope.toolkit.builds.lacking import lacking_in
 from gilscope.toolkit.builds.pairing import best_pair
 from gilscope.toolkit.commands.options import positive
 from gilscope.toolkit.commands.printing import printed
+from gilscope.toolkit.errors import ToolkitError, UnknownNameError
+from gilscope.toolkit.measure.prepare import needed_packages
 
 if TYPE_CHECKING:
     from gilscope.toolkit.builds.compile import Step
@@ -27,21 +32,43 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build
 
 HEARTBEAT_SECONDS = 30.0   # between lines that tell a log's reader that something still happens
+RESERVED = {"run": "results/LABEL/run.json is the run's own file", "all": "it stands for all builds"}
 COLUMNS = ("build", "version", "GIL", "compiler", "built with", "allocator", "found by")
 
 
 def add_parser(commands: Any) -> None:
-    """Add the parser of `gilscope builds` and of its `install`."""
+    """Add the parser of `gilscope builds` and of its actions."""
     parser = commands.add_parser(
-        "builds", help="show the builds of CPython at hand, or install more",
+        "builds", help="show the builds of CPython at hand, install more, or add yours",
         description="Show every CPython from 3.12 on that can be measured, how each was built, and whether the default "
-                    "pair is fair to compare. Looks in tox environments, at what gilscope, uv and pyenv installed, and "
-                    "in PATH.")
+                    "pair is fair to compare. Looks at what was added, in tox environments, at what gilscope, uv and "
+                    "pyenv installed, and in PATH.")
     parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
                         help="Add the interpreter at PATH under the name LABEL. For one that is not found.")
     parser.add_argument("--json", action="store_true", help="Print JSON, for scripts.")
     parser.set_defaults(run=run)
     actions = parser.add_subparsers(metavar="ACTION")
+    _add_install(actions)
+    _add_remembered(actions)
+
+
+def _add_remembered(actions: Any) -> None:
+    adder = actions.add_parser(
+        "add", help="remember an interpreter, or an environment of yours, under a label",
+        description="Remember an interpreter that is not found by itself, or an environment of yours with its "
+                    "packages, so that every command knows it by its label. Nothing is ever installed into it.",
+        epilog="example: gilscope builds add mine=venv/bin/python")
+    adder.add_argument("named", metavar="LABEL=PATH",
+                       help="A label of your choice, and the python or the folder of its environment.")
+    adder.set_defaults(run=run_add)
+    remover = actions.add_parser(
+        "remove", help="forget a build that was added",
+        description="Forget a build that `gilscope builds add` remembers. The interpreter itself stays where it is.")
+    remover.add_argument("label", metavar="LABEL", help="The label it was added under.")
+    remover.set_defaults(run=run_remove)
+
+
+def _add_install(actions: Any) -> None:
     adder = actions.add_parser(
         "install", help="install builds: from uv, or built from source",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -94,6 +121,33 @@ def run_install(args: argparse.Namespace) -> int:
         print(line)
     for note in outcome.notes:
         print(f"note: {note.text}", file=sys.stderr)
+    return 0
+
+
+def run_add(args: argparse.Namespace) -> int:
+    """Remember a build, once it is known to be one."""
+    label, path, build = inspect_new(args.named)
+    if label in RESERVED:
+        raise ToolkitError(f"a build cannot be called {label!r}: {RESERVED[label]}")
+    there = {each.label: each for each in find_builds(project_dir=Path.cwd()).builds}
+    if label in there and there[label].source != "added":
+        raise ToolkitError(f"there is a build {label!r} already, {there[label].executable}; choose another label")
+    remember(label, path)
+    gil = "without the GIL" if build.free_threaded else "with the GIL"
+    print(f"{label} is CPython {build.version} {gil}, {path}")
+    if keeps_environment(replace(build, source="added")):
+        print("It is an environment: it is measured with the packages it has, and nothing is installed into it.")
+        for text, reason in lacking_in(build, needed_packages(build)).items():
+            print(f"Measuring needs {text}: {reason}")
+    return 0
+
+
+def run_remove(args: argparse.Namespace) -> int:
+    """Forget a build that was added."""
+    if not forget(args.label):
+        known = ", ".join(added_builds()) or "none"
+        raise UnknownNameError(f"no build was added as {args.label!r}; added: {known}")
+    print(f"{args.label} is forgotten; the interpreter stays where it is")
     return 0
 
 

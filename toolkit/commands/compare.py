@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
 from gilscope.toolkit.commands.file_options import add_output
+from gilscope.toolkit.commands.options import growth
 from gilscope.toolkit.commands.output import Output
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
@@ -50,10 +51,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--clock", metavar="CLOCK", choices=("wall", "cpu", "auto"), default="auto",
                         help="Compare by wall, cpu or auto: CPU time for one worker, wall time for more (default: "
                              "auto). Use 'cpu' for work that does not wait: it is steadier on a busy machine.")
-    parser.add_argument("--margin", metavar="PERCENT", type=_percent, default=MARGIN,
+    parser.add_argument("--margin", metavar="PERCENT", type=growth, default=MARGIN,
                         help="Say 'same' where every difference beyond PERCENT is excluded (default: "
                              f"{MARGIN * 100:g}%%). Use more where small differences do not matter to you.")
-    parser.add_argument("--fail-on", metavar="PERCENT", type=_percent,
+    parser.add_argument("--fail-on", metavar="PERCENT", type=growth,
                         help="Exit with 1 when a cell is slower by more than PERCENT, e.g. 5%%, with its whole "
                              "interval and beyond the noise floor; with 3 when of no cell it can be told (default: "
                              "never). Says how many cells were not judged. Use it in CI.")
@@ -166,13 +167,3 @@ def _pair(text: str) -> tuple[str, str]:
     if len(names) != 2 or not all(names) or names[0] == names[1]:  # noqa: PLR2004 - A and B
         raise argparse.ArgumentTypeError(f"{text!r} is not two different names; write it like A,B")
     return names[0], names[1]
-
-
-def _percent(text: str) -> float:
-    try:
-        share = float(text.strip().removesuffix("%")) / 100
-    except ValueError:
-        share = -1.0
-    if not 0 <= share < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage; write it like 5%")
-    return share

@@ -15,26 +15,26 @@ from gilscope.toolkit.commands.file_options import add_output
 from gilscope.toolkit.commands.options import duration
 from gilscope.toolkit.commands.output import Output
 from gilscope.toolkit.errors import BuildError, ToolkitError, UnknownNameError
-from gilscope.toolkit.evaluate import doctor_document as documents
-from gilscope.toolkit.evaluate.chains import asked_for
-from gilscope.toolkit.evaluate.current import current_requirements
-from gilscope.toolkit.evaluate.doctor import Options, diagnose, with_newest
-from gilscope.toolkit.evaluate.explain import Beside, explain
-from gilscope.toolkit.evaluate.imports import LIMIT
-from gilscope.toolkit.evaluate.installing import name_of
-from gilscope.toolkit.evaluate.locks import read_lock
-from gilscope.toolkit.evaluate.project import find_project
-from gilscope.toolkit.evaluate.room import USUAL_GIB, VARIABLE, clear
-from gilscope.toolkit.evaluate.scratch import Request
-from gilscope.toolkit.evaluate.tags import offered
+from gilscope.toolkit.evaluate.packages.ask.imports import LIMIT
+from gilscope.toolkit.evaluate.packages.doctor import Options, diagnose, with_newest
+from gilscope.toolkit.evaluate.packages.install.installing import name_of
+from gilscope.toolkit.evaluate.packages.install.room import USUAL_GIB, VARIABLE, clear
+from gilscope.toolkit.evaluate.packages.install.scratch import Request
+from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.requirements.chains import asked_for
+from gilscope.toolkit.evaluate.requirements.current import current_requirements
+from gilscope.toolkit.evaluate.requirements.locks import read_lock
+from gilscope.toolkit.evaluate.requirements.tags import offered
+from gilscope.toolkit.evaluate.shown import doctor as documents
+from gilscope.toolkit.evaluate.shown.explain import Beside, explain
 from gilscope.toolkit.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.builds.find import FoundBuilds
-    from gilscope.toolkit.evaluate.doctor import BuildReport
-    from gilscope.toolkit.evaluate.locks import Locked
+    from gilscope.toolkit.evaluate.packages.doctor import BuildReport
+    from gilscope.toolkit.evaluate.requirements.locks import Locked
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.document import Document
 

@@ -13,12 +13,13 @@ from gilscope.toolkit.commands.options import duration
 from gilscope.toolkit.commands.output import Output
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.errors import BuildError, UnknownNameError
-from gilscope.toolkit.evaluate import forced_text, screen
-from gilscope.toolkit.evaluate.as_json import plain
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
 from gilscope.toolkit.evaluate.evaluation import Missing
-from gilscope.toolkit.evaluate.explain import Beside, explain
-from gilscope.toolkit.evaluate.locks import read_lock
+from gilscope.toolkit.evaluate.requirements.locks import read_lock
+from gilscope.toolkit.evaluate.shown import forced as forced_text
+from gilscope.toolkit.evaluate.shown import screen
+from gilscope.toolkit.evaluate.shown.explain import Beside, explain
+from gilscope.toolkit.evaluate.shown.json_ import plain
 
 if TYPE_CHECKING:
     from gilscope.toolkit.builds.find import FoundBuilds

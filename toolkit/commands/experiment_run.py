@@ -6,6 +6,7 @@ import dataclasses
 import json
 import random
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from gilscope.toolkit.builds.find import default_pair, find_builds, select_build
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.output import Output, refuse_beside_dry_run
+from gilscope.toolkit.commands.preview import skipped
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.errors import BadFileError, BuildError, LabelTakenError, ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments import catalog
@@ -25,6 +27,7 @@ from gilscope.toolkit.model import Build
 from gilscope.toolkit.report import RENDERERS
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.store import RESULTS, Store, default_label, find_runs, label_path, load_run, read_json
+from gilscope.toolkit.units import format_minutes
 
 if TYPE_CHECKING:
     import argparse
@@ -130,12 +133,15 @@ def _asked(args: argparse.Namespace, name: str, effort: Effort, seed: int) -> As
 
 def _show_plans(request: Request, prepared: Prepared) -> int:
     for asked in request.asked:
-        planned = plan(catalog.find(asked.experiment), asked, prepared)
-        for cell in planned.cells:
-            print(f"{cell.build:8} {cell.name}")
-        for skip in planned.skips:
-            print(f"{skip.cell.build:8} {skip.cell.name}  skipped: {skip.reason}")
-        print(f"{asked.experiment}: {len(planned.cells)} cells x {asked.rounds} rounds, one process each")
+        experiment = catalog.find(asked.experiment)
+        planned, level = plan(experiment, asked, prepared), experiment.levels[asked.effort]
+        seconds = level.seconds * asked.rounds / level.rounds * len(request.builds) / 2  # a level's are for two builds
+        counts = Counter(cell.build for cell in planned.cells)
+        cells = ", ".join(f"{number} on {build}" for build, number in counts.items()) or "none"
+        print(f"{asked.experiment}: cells: {cells}; {asked.rounds} rounds, one process each; "
+              f"about {format_minutes(min(seconds, asked.budget or seconds))}")
+        for line in filter(None, skipped(planned)):
+            print(f"  {line}")
     return 0
 
 

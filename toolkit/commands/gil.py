@@ -19,8 +19,8 @@ from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.chrome import trace
 from gilscope.toolkit.gil.recording import Recording, inflation, record
 from gilscope.toolkit.gil.summary import summarize
-from gilscope.toolkit.race.child_process import run_words
-from gilscope.toolkit.race.spec_target import default_python, module_of, refuse_plain_folder
+from gilscope.toolkit.race.program.start import run_words
+from gilscope.toolkit.race.program.target import default_python, module_of, refuse_plain_folder
 from gilscope.toolkit.report.terminal import WIDTH, render
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
+from rich.text import Text
 
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.environment import build_environment
@@ -18,7 +19,9 @@ from gilscope.workloads import catalog
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rich.console import Console
 
     from gilscope.toolkit.model import Build
 
@@ -28,8 +31,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "list",
         help="show workloads, models, and why a model is unavailable in a build",
-        description="Show what can be run. With --builds each build is asked in child processes, "
-        "also which packages load in its subinterpreters.",
+        description="Show what can be run: workloads and models. With --builds show instead which models each of them "
+        "can run, and which packages load there, also in its subinterpreters; child processes are asked.",
     )
     parser.add_argument(
         "--builds",
@@ -59,9 +62,10 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(_plain(abilities), indent=1))
         return 0
     with printed() as console:
-        console.print(
-            _workload_table(), _model_table(), *(_ability_table(label, each) for label, each in abilities.items())
-        )
+        if abilities:
+            _show_abilities(console, abilities)
+        else:
+            console.print(_workload_table(), _model_table())
     return 0
 
 
@@ -106,11 +110,16 @@ def _plain(abilities: dict[str, Abilities]) -> dict[str, Any]:
 
 def _workload_table() -> Table:
     table = Table(
-        "workload", "kind", "what it does", "forms", box=None, title="Workloads", title_justify="left", pad_edge=False
+        "workload", "", "what it does", box=None, title="Workloads", title_justify="left", pad_edge=False,
+        caption="a: asyncio has an async form of it; t: it takes --task-length", caption_justify="left",
     )
-    for each in catalog.WORKLOADS:
-        forms = [name for name, there in (("async", each.async_task), ("task-length", each.units)) if there]
-        table.add_row(each.name, each.kind, each.summary, " ".join(forms))
+    table.columns[0].no_wrap = True
+    for kind in dict.fromkeys(each.kind for each in catalog.WORKLOADS):
+        table.add_row(f"[bold]{kind}[/bold]")
+        for each in catalog.WORKLOADS:
+            if each.kind == kind:
+                forms = ("a" if each.async_task else " ") + ("t" if each.units else " ")
+                table.add_row(f" {each.name}", forms, each.summary)
     return table
 
 
@@ -121,13 +130,50 @@ def _model_table() -> Table:
     return table
 
 
-def _ability_table(label: str, abilities: Abilities) -> Table:
-    table = Table("in this build", "works", box=None, title=f"\n{label}", title_justify="left", pad_edge=False)
-    for name, reason in abilities.runners.items():
-        table.add_row(name, "yes" if reason is None else f"no: {reason}")
-    for name, reason in abilities.modules.items():
-        table.add_row(f"import {name}", "yes" if reason is None else f"no: {reason}")
-        if reason is None:
-            isolated = abilities.isolated[name]
-            table.add_row(f"import {name} in a subinterpreter", "yes" if isolated is None else f"no: {isolated}")
-    return table
+def matrix(abilities: Mapping[str, Abilities]) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Return what each build can do, and the reasons why not.
+
+    Returns:
+        Rows of a name and one word for each build in order: "yes", "-" where it was not asked, or the number of a
+        reason; a heading has no words. And a line for each reason, with its number and the builds it is about.
+    """
+    parts: tuple[tuple[str, list[Mapping[str, str | None]]], ...] = (
+        ("models", [each.runners for each in abilities.values()]),
+        ("modules", [each.modules for each in abilities.values()]),
+        ("modules in subinterpreters", [each.isolated for each in abilities.values()]),
+    )
+    rows: list[tuple[str, ...]] = []
+    about: dict[str, list[str]] = {}
+    for heading, told in parts:
+        rows.append((heading,))
+        for name in dict.fromkeys(name for each in told for name in each):
+            words = []
+            for label, each in zip(abilities, told, strict=True):
+                reason = each.get(name)
+                if reason is not None and label not in about.setdefault(reason, []):
+                    about[reason].append(label)
+                words.append("-" if name not in each else "yes" if reason is None else _number(reason, about))
+            rows.append((f" {name}", *words))
+    lines = [f"{_number(reason, about)} {', '.join(labels)}: {reason}" for reason, labels in about.items()]
+    return rows, lines
+
+
+def _number(reason: str, reasons: Iterable[str]) -> str:
+    return f"({list(reasons).index(reason) + 1})"
+
+
+def _show_abilities(console: Console, abilities: Mapping[str, Abilities]) -> None:
+    rows, reasons = matrix(abilities)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for label in abilities:
+        # A long label, as 3.13.0-pyenv, must not make its column wide.
+        table.add_column(label.replace("-", "\n-"), justify="center", no_wrap=True)
+    for row in rows:
+        table.add_row(*row, *[""] * (len(abilities) + 1 - len(row)), style="" if len(row) > 1 else "bold")
+    console.print(table)
+    for line in reasons:
+        number, text = line.split(" ", 1)
+        shown = Table.grid(padding=(0, 1))
+        shown.add_row(number, Text(text))
+        console.print(shown)

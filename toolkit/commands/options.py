@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.file_options import with_files
-from gilscope.toolkit.units import parse_seconds
+from gilscope.toolkit.units import TIMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+PERCENT = {"%": 0.01}
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -33,17 +37,51 @@ class CommandParser(argparse.ArgumentParser):
         return found, unknown
 
 
-def duration(text: str) -> float:
-    """Return the seconds in "5m"; argparse shows the message when it is none."""
-    try:
-        return parse_seconds(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+@dataclass(frozen=True, slots=True, eq=False)  # argparse looks types up by their hash
+class Quantity:
+    """An option's value that has a unit, a time or a percentage; to be given to argparse as `type`.
+
+    A bare number is refused: whoever writes `--task-length 1` may mean a millisecond, and would be given an answer to
+    another question without a word.
+    """
+
+    what: str  # "duration"
+    units: Mapping[str, float]  # how a unit is written -> its value in what is returned
+    like: str  # examples, for the message
+    meant: tuple[str, ...]  # the units that a bare number is likely to be in
+    with_zero: bool = False
+    limit: float = float("inf")  # what is returned lies below
+
+    def __call__(self, text: str) -> float:
+        """Return the value of "5m" in seconds, of "2%" as 0.02; argparse shows the message when it is none."""
+        match = _NUMBER.fullmatch(text.strip().replace("µ", "u").replace("\N{GREEK SMALL LETTER MU}", "u"))
+        if match is None or (match["unit"] and match["unit"] not in self.units):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a {self.what}; write it like {self.like}")
+        number = float(match["number"])
+        if number > 0 and not match["unit"]:  # what is not positive is the same in every unit
+            raise argparse.ArgumentTypeError(f"{text!r} has no unit: write {_alternatives(self._readings(number))}")
+        value = number * self.units.get(match["unit"], 1.0)
+        if not 0 <= value < self.limit or (value == 0 and not self.with_zero):
+            sign = "" if self.with_zero else "positive "
+            below = f" below {self.limit:.0%}" if self.limit <= 1 else ""
+            raise argparse.ArgumentTypeError(f"{text!r} is not a {sign}{self.what}{below}; write it like {self.like}")
+        return value
+
+    def _readings(self, number: float) -> list[str]:
+        as_share = [f"{100 * number:g}%"] if self.units is PERCENT and number < 1 else []  # 0.02: 2%, or 0.02%
+        return as_share + [f"{number:g}{unit}" for unit in self.meant]
 
 
-def durations(text: str) -> tuple[float, ...]:
-    """Return the seconds in "1ms,10ms", ascending."""
-    return tuple(sorted({duration(each) for each in names(text)}))
+_NUMBER = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(?P<unit>[^\W\d_]*|%)", re.IGNORECASE)
+duration = Quantity("duration", TIMES, like="250ms, 10s, 5m or 1h", meant=("s", "m", "h"))
+task_length = Quantity("duration", TIMES, like="250us, 1ms or 10s", meant=("us", "ms", "s"))
+share = Quantity("percentage", PERCENT, like="2%", meant=("%",), limit=1.0)  # of a whole, which it is less than
+growth = Quantity("percentage", PERCENT, like="5%", meant=("%",), with_zero=True)  # of what may be outgrown
+
+
+def task_lengths(text: str) -> tuple[float, ...]:
+    """Return the seconds in "1ms,10ms", ascending: lengths of a task."""
+    return tuple(sorted({task_length(each) for each in names(text)}))
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -73,12 +111,6 @@ def positive(text: str) -> int:
     return number
 
 
-def share(text: str) -> float:
-    """Return 0.05 for "5%" and for "0.05"."""
-    try:
-        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a share; write it like 2%")
-    return value
+def _alternatives(words: Sequence[str]) -> str:
+    """Return "a", "a or b", "a, b or c"."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -7,19 +7,19 @@ that need it, the search for builds only with --build, the report only when ther
 from __future__ import annotations
 
 import os
-import time
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.race import child_process
-from gilscope.toolkit.race.spec import COMMAND, STDIN, Spec
-from gilscope.toolkit.race.spec_target import Target, default_python, find
+from gilscope.toolkit.race.program import start
+from gilscope.toolkit.race.program.first_run import FirstRun
+from gilscope.toolkit.race.program.spec import COMMAND, STDIN, Spec
+from gilscope.toolkit.race.program.target import Target, default_python, find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from gilscope.toolkit.race.suppress import Settings, Suppression
+    from gilscope.toolkit.race.report.suppress import Settings, Suppression
 
 RACE_FOUND = 66        # the exit code of the sanitizers
 SIGNALLED = 128        # plus the signal's number, as shells say it
@@ -152,11 +152,11 @@ def run(args: Options) -> int:
     first = FirstRun(spec, target.entry())
     try:
         first.go()
-        if first.ended == 0 and not child_process.was_begun(first.spool):
+        if first.ended == 0 and not start.was_begun(first.spool):
             raise UncheckedError(f"nothing was checked: {python[0]} ended before the program began")
-        found = not child_process.was_refused(first.spool) and _tell(args, settings, first)
+        found = not start.was_refused(first.spool) and _tell(args, settings, first)
     finally:
-        child_process.remove_spool(first.spool)
+        start.remove_spool(first.spool)
     warn_of_late_options("race", WITH_VALUE | PLAIN_FLAGS | OPTIONAL_VALUE, first.ended, target.args)
     if found:
         return RACE_FOUND
@@ -186,32 +186,6 @@ def _target(args: Options) -> Target:
     return find(args.program)
 
 
-class FirstRun:
-    """The run that races are looked for in.
-
-    Attributes:
-        entry: What `sys.path` begins with.
-        spool: The folder that races are written to.
-        ended: The program's exit code, or minus the signal that ended it.
-        seconds: How long it ran.
-    """
-
-    def __init__(self, spec: Spec, entry: str) -> None:
-        self.spec = spec
-        self.entry = entry
-        self.spool = child_process.make_spool()
-        self.ended = 0
-        self.seconds = 0.0
-
-    def go(self) -> None:
-        """Run the program to its end."""
-        begin = time.monotonic()
-        with child_process.Lifeline() as self.spec.lifeline:
-            self.spec.write(self.spool)
-            self.ended = child_process.run(self.spec, self.spool, self.entry)
-        self.seconds = time.monotonic() - begin
-
-
 def _project() -> tuple[str, Settings | Options]:
     """Return the project's folder, and what its pyproject.toml says about races.
 
@@ -226,22 +200,22 @@ def _project() -> tuple[str, Settings | Options]:
             return folder, Options([])   # spares the parser
     from pathlib import Path
 
-    from gilscope.toolkit.race.suppress import settings
+    from gilscope.toolkit.race.report.suppress import settings
     return folder, settings(Path(path))
 
 
 def _tell(args: Options, settings: Settings | Options, first: FirstRun) -> bool:
     """Write the reports that are asked for or needed; return whether there is a race."""
     asked = args.json or args.sarif or args.github or settings.suppressions
-    says_so_itself = first.ended >= 0 or first.ended == child_process.INTERRUPTED   # whoever presses Ctrl-C knows it
-    if says_so_itself and not asked and not child_process.has_records(first.spool):
+    says_so_itself = first.ended >= 0 or first.ended == start.INTERRUPTED   # whoever presses Ctrl-C knows it
+    if says_so_itself and not asked and not start.has_records(first.spool):
         if os.isatty(2):   # a script wants the program's own words alone, a person wants to know that it was checked
             os.write(2, b"gilscope race: no race in what this run did\n")
         return False
     from gilscope.toolkit.commands.race_report import tell
 
     args.notes = args.notes or settings.notes
-    return tell(args, settings.suppressions, first)
+    return tell(args, settings.suppressions, first)   # type: ignore[arg-type]  # the same names as argparse gives
 
 
 def _python(args: Options, target: Target) -> list[str]:

@@ -7,21 +7,22 @@ import sys
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.commands.program_options import STDERR, save, say
-from gilscope.toolkit.race import formats_github, formats_json, formats_sarif, text
-from gilscope.toolkit.race.child_process import INTERRUPTED
-from gilscope.toolkit.race.confirm import confirm, limit_after
-from gilscope.toolkit.race.pytest_frames import without_pytest
-from gilscope.toolkit.race.report import load
+from gilscope.toolkit.race.confirm.again import confirm, limit_after
+from gilscope.toolkit.race.program.start import INTERRUPTED
+from gilscope.toolkit.race.pytest_.frames import without_pytest
+from gilscope.toolkit.race.report import github, json_, sarif, text
+from gilscope.toolkit.race.report.gather import load
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Sequence
 
-    from gilscope.toolkit.commands.race import FirstRun, Options
-    from gilscope.toolkit.race.report import RaceReport
-    from gilscope.toolkit.race.suppress import Suppression
+    from gilscope.toolkit.race.program.first_run import FirstRun
+    from gilscope.toolkit.race.report.races import RaceReport
+    from gilscope.toolkit.race.report.suppress import Suppression
 
 
-def tell(args: Options, suppressions: Sequence[Suppression], first: FirstRun) -> bool:
+def tell(args: Namespace, suppressions: Sequence[Suppression], first: FirstRun) -> bool:
     """Write the report; return whether there is a race that is not suppressed."""
     report = load(first.spool, suppressions)
     if args.confirm and report.races:
@@ -29,26 +30,26 @@ def tell(args: Options, suppressions: Sequence[Suppression], first: FirstRun) ->
     if first.ended < 0 and first.ended != INTERRUPTED:
         say(f"gilscope: the program was ended by {signal.Signals(-first.ended).name}")
     if args.json == STDERR:
-        say(formats_json.render(report))
+        say(json_.render(report))
     elif _is_worth_saying(args, report):
         color = not args.no_color and text.wants_colour(sys.stderr)
         say(text.render(without_pytest(report), color=color, notes=args.notes))
     if args.json not in {None, STDERR}:
-        save(args.json, formats_json.render(report))
+        save(args.json, json_.render(report))
     if args.sarif:
-        save(args.sarif, formats_sarif.render(report))
-    if args.github and (commands := formats_github.render(report, notes=args.notes)):
+        save(args.sarif, sarif.render(report))
+    if args.github and (commands := github.render(report, notes=args.notes)):
         say(commands)
     return bool(report.races)
 
 
-def _is_worth_saying(args: Options, report: RaceReport) -> bool:
+def _is_worth_saying(args: Namespace, report: RaceReport) -> bool:
     """Return whether there is more to say than that all is well, or a person to hear that."""
     remarks = report.unrewritten or report.unused_suppressions or report.unexplained_suppressions
     return bool(report.races or remarks or (args.notes and report.notes)) or sys.stderr.isatty()
 
 
-def _confirmations(args: Options, report: RaceReport, first: FirstRun) -> dict[str, str]:
+def _confirmations(args: Namespace, report: RaceReport, first: FirstRun) -> dict[str, str]:
     def progress(attempt: int, unconfirmed: int) -> None:
         if sys.stderr.isatty():
             say(f"gilscope: confirming, run {attempt} of at most {args.confirm}: {unconfirmed} to go")

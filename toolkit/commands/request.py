@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import FoundBuilds, default_pair, select_builds
+from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
+from gilscope.toolkit.evaluate.requirements.file import listed
 from gilscope.toolkit.measure.noise import usable_cores
 from gilscope.toolkit.measure.plan import Selection, choose_runners
 from gilscope.toolkit.measure.schedule import Settings
 from gilscope.toolkit.measure.spec import UserTarget
+from gilscope.toolkit.measure.whereabouts import dotted
 from gilscope.toolkit.model import Build, Phase
 from gilscope.workloads import catalog
 
@@ -49,6 +52,7 @@ FIXED_AT_START = {  # attribute of the command line: how a user writes it
     "kind": "--kind",
     "path": "--path",
     "packages": "--with",
+    "requirements": "--requirements",
     "preset": "--quick or --rigorous",
     "resolution": "--resolution",
     "seed": "--seed",
@@ -147,8 +151,8 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
     for name in (named[0], args.payloads, args.check, args.async_form):
         if name and (name.count(":") != 1 or name.startswith(".") or not all(name.partition(":")[::2])):
             raise ToolkitError(f"{name!r} is not of the form package.module:name")
-        if name and name.partition(":")[0].endswith(".py"):
-            raise ToolkitError(f"{name!r}: name the module, not the file: {name.partition(':')[0].removesuffix('.py')}")
+        if name and (name.partition(":")[0].endswith(".py") or "/" in name):
+            raise ToolkitError(f"{name!r}: name the module, not the file: {_as_module(name)}")
     return UserTarget(
         function=named[0],
         payloads=args.payloads,
@@ -158,6 +162,15 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
         async_function=args.async_form,
         kind=args.kind,
     )
+
+
+def _as_module(name: str) -> str:
+    """Return how "src/mypkg/part.py:function" is written: "mypkg.part:function, with --path src"."""
+    file, _, attribute = name.partition(":")
+    module, folder = dotted(Path(file))
+    # What is no package, or not there, is named by its file alone.
+    module = module or file.removesuffix(".py").rpartition("/")[2]
+    return f"{module}:{attribute}" + (f", with --path {folder}" if folder != Path() else "")
 
 
 def _check_literal(text: str) -> None:
@@ -203,8 +216,42 @@ def make_settings(args: argparse.Namespace) -> Settings:
     )
 
 
+def user_packages(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return what --with and --requirements name.
+
+    Raises:
+        ToolkitError: the file asks for what cannot be installed into the environment of every build.
+        BadFileError: it cannot be read.
+    """
+    found = list(args.packages)
+    for file in args.requirements:
+        told = listed(file)
+        if told.left_out:
+            raise ToolkitError(
+                f"{file} names {told.left_out[0]!r}: folders and addresses are not installed, since what is built for "
+                "one build would be taken for another's. Take the line out; --path names the folder of your own "
+                "modules, and --build LABEL=PATH measures in an environment where it is installed"
+            )
+        if unread := [option for option in told.options if option != "--hash"]:
+            raise ToolkitError(
+                f"{file} has {unread[0]}, which is pip's and is not followed here: take it out, and say it by an "
+                "environment variable or a configuration file of pip or uv"
+            )
+        if told.options:
+            say(f"{file}: versions are kept, hashes are not checked")
+        found += told.requirements
+    return tuple(dict.fromkeys(found))
+
+
 def module_paths(args: argparse.Namespace) -> list[Path]:
-    """Return the folders the user's modules are in."""
+    """Return the folders the user's modules are in.
+
+    Raises:
+        ToolkitError: one is not there.
+    """
+    for path in args.path or []:
+        if not path.is_dir():
+            raise ToolkitError(f"--path {path}: {'not a folder' if path.exists() else 'there is no such folder'}")
     return [path.resolve() for path in args.path or [Path.cwd()]]
 
 

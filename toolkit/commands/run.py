@@ -11,26 +11,26 @@ from typing import Any
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.pairing import compare_builds
-from gilscope.toolkit.commands.file_options import add_output
-from gilscope.toolkit.commands.options import counts, duration, durations, names, positive, share
+from gilscope.toolkit.commands import run_options
 from gilscope.toolkit.commands.output import Output, refuse_beside_dry_run
+from gilscope.toolkit.commands.preview import earlier_processes, preview
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.commands.request import (
-    PHASES,
     choose_builds,
     make_selection,
     make_settings,
     module_paths,
     refuse_beside_resume,
+    user_packages,
 )
 from gilscope.toolkit.errors import BuildError, ToolkitError
-from gilscope.toolkit.measure.demand import KINDS, Demands
+from gilscope.toolkit.measure.demand import Demands
 from gilscope.toolkit.measure.machine import now, this_machine
 from gilscope.toolkit.measure.noise import usable_cores
 from gilscope.toolkit.measure.plan import Plan, baseline_of, expand
 from gilscope.toolkit.measure.prepare import Prepared, child_environment, prepare, sized_tasks
 from gilscope.toolkit.measure.record import Request
-from gilscope.toolkit.measure.schedule import Arms, Scheduler, Settings
+from gilscope.toolkit.measure.schedule import Arms, Scheduler
 from gilscope.toolkit.measure.services import services
 from gilscope.toolkit.measure.tried import allow_time, failed_cells, try_builds, warn_of_length
 from gilscope.toolkit.model import Note, Run
@@ -39,7 +39,6 @@ from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.store import Store, default_label, find_label
 from gilscope.workloads import catalog
-from gilscope.workloads.base import SIZES
 
 FAILED_CELLS = 3
 
@@ -66,164 +65,11 @@ def add_parser(commands: Any) -> None:
         metavar="WORKLOAD",
         help="Workloads to run (see `gilscope list`), or one function of yours as package.module:function.",
     )
-    _add_matrix(parser.add_argument_group("what to compare"))
-    _add_user(parser.add_argument_group("your own function"))
-    _add_effort(parser.add_argument_group("how hard to measure"))
-    _add_output(parser.add_argument_group("results"))
+    run_options.add_matrix(parser.add_argument_group("what to compare"))
+    run_options.add_user(parser.add_argument_group("your own function"))
+    run_options.add_effort(parser.add_argument_group("how hard to measure"))
+    run_options.add_results(parser.add_argument_group("results"))
     parser.set_defaults(run=run)
-
-
-def _add_matrix(group: Any) -> None:
-    group.add_argument(
-        "--builds",
-        metavar="LABELS",
-        help="Builds to measure, e.g. 3.14,3.14t (default: the newest fair pair). "
-        "The first is the one others are compared with; `gilscope builds` shows what is there.",
-    )
-    group.add_argument(
-        "--build",
-        metavar="LABEL=PATH",
-        action="append",
-        default=[],
-        help="Add the interpreter at PATH under the name LABEL. For one that `gilscope builds` does not find.",
-    )
-    group.add_argument(
-        "--models",
-        metavar="NAMES",
-        type=names,
-        help="Execution models, e.g. threads,subinterpreters (default: all that can run). The serial baseline "
-        "is always measured; 'processes' stands for its three start methods.",
-    )
-    group.add_argument(
-        "--workers",
-        metavar="COUNTS",
-        type=counts,
-        help="Numbers of workers, e.g. 1,2,4 (default: powers of two up to the cores). Four or more counts give "
-        "Amdahl and USL fits.",
-    )
-    group.add_argument(
-        "--size",
-        choices=SIZES,
-        help="Amount of work (default: small; --rigorous: medium). Larger "
-        "sizes have more tasks: choose medium with more than 4 workers.",
-    )
-    group.add_argument(
-        "--phases",
-        choices=PHASES,
-        help="steady: workers are up and warm before the clock starts; startup: "
-        "starting them, one task each, and ending them is timed; both (default: steady).",
-    )
-    group.add_argument(
-        "--task-length",
-        metavar="TIMES",
-        type=durations,
-        default=(),
-        help="Cut the same work into tasks of these lengths, e.g. 1ms,10ms,100ms. Shows where each model "
-        "starts to pay.",
-    )
-
-
-def _add_user(group: Any) -> None:
-    group.add_argument(
-        "--payloads", metavar="MODULE:NAME", help="A sequence, or a function that returns one: one payload per task."
-    )
-    group.add_argument(
-        "--payload", metavar="LITERAL", help="One payload for all tasks, as a Python literal, e.g. 100000."
-    )
-    group.add_argument(
-        "--tasks", metavar="N", type=positive, help="How often --payload is repeated (default: 16, or one per worker)."
-    )
-    group.add_argument(
-        "--check",
-        metavar="MODULE:FUNCTION",
-        help="Called with the list of results; raise gilscope.workloads.base.WrongResult, or anything, to refuse them.",
-    )
-    group.add_argument(
-        "--async-form", metavar="MODULE:FUNCTION", help="The coroutine function that asyncio awaits instead."
-    )
-    group.add_argument(
-        "--kind",
-        choices=sorted(KINDS),
-        help="Whether it computes or waits. Leave it out: gilscope measures it. Say it where a table calls cells "
-        "starved that need no core, or trusts cells that went short of one.",
-    )
-    group.add_argument(
-        "--path",
-        metavar="FOLDER",
-        type=Path,
-        action="append",
-        help="Where your modules are (default: the current folder).",
-    )
-    group.add_argument(
-        "--with",
-        metavar="REQUIREMENT",
-        action="append",
-        default=[],
-        dest="packages",
-        help="A package that your function needs, installed into an environment of each build.",
-    )
-
-
-def _add_effort(group: Any) -> None:
-    preset = group.add_mutually_exclusive_group()
-    preset.add_argument(
-        "--quick",
-        action="store_const",
-        const="quick",
-        dest="preset",
-        help="A first look in under 5 minutes: fewer models and workloads, 6 rounds.",
-    )
-    preset.add_argument(
-        "--rigorous",
-        action="store_const",
-        const="rigorous",
-        dest="preset",
-        help="Numbers to publish: 30 rounds of size medium. Takes hours for everything; name workloads.",
-    )
-    group.add_argument(
-        "--rounds",
-        metavar="N",
-        type=positive,
-        help="Rounds, each with one fresh process per cell (default: 12). The interval shrinks with its root.",
-    )
-    group.add_argument(
-        "--budget",
-        metavar="TIME",
-        type=duration,
-        help="Stop before this time is over, e.g. 5m; intervals are then as wide as the rounds allow.",
-    )
-    group.add_argument(
-        "--resolution",
-        metavar="PERCENT",
-        type=share,
-        help="Stop when every ratio is known to this, e.g. 2%%. Saves rounds on a quiet machine.",
-    )
-    group.add_argument(
-        "--timeout",
-        metavar="TIME",
-        type=duration,
-        help="Kill a measured process that finishes no pass over the payloads for this long (default: 60s).",
-    )
-    group.add_argument(
-        "--seed", metavar="N", type=int, help="Seed of the order of the cells (default: random; always printed)."
-    )
-
-
-def _add_output(group: Any) -> None:
-    group.add_argument("--label", help="Name of the run: it is kept in results/LABEL (default: date and time).")
-    group.add_argument(
-        "--resume",
-        metavar="LABEL",
-        help="Go on with a run that was interrupted or killed. It is measured as it was asked for; "
-        "only --rounds, --budget, --timeout, --markdown and --json go with it.",
-    )
-    group.add_argument(
-        "--strict",
-        action="store_true",
-        help="Exit with 3 before measuring when the builds were not built alike. For CI.",
-    )
-    add_output(group)
-    group.add_argument("--dry-run", action="store_true", help="Only show what would be measured, and what not and why.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -241,11 +87,12 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     mismatches = tuple(note for build in builds[1:] for note in compare_builds(builds[0], build))
     if mismatches and args.strict:
         raise BuildError("the builds were not built alike: " + "; ".join(note.text for note in mismatches))
-    paths = module_paths(args)
-    prepared = prepare(selection, builds, paths=paths, packages=args.packages, folder=folder, say=say)
+    paths, packages = module_paths(args), user_packages(args)
+    prepared = prepare(selection, builds, paths=paths, packages=packages, folder=folder, say=say)
     plan = expand(selection, prepared.subjects, builds, RUNNERS, prepared.abilities)
     if args.dry_run:
-        return _show_plan(plan, settings)
+        print("\n".join(preview(plan, builds, selection, settings, earlier_processes())))
+        return 0
     _refuse_empty(plan)
     trials = try_builds(selection, prepared, folder, timeout=settings.timeout, say=say)
     settings = allow_time(settings, trials, asked=args.timeout is not None, say=say)
@@ -255,7 +102,7 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
         settings=settings,
         units=sized_tasks(selection, prepared, folder),
         paths=tuple(map(str, paths)),
-        packages=tuple(args.packages),
+        packages=packages,
         shared_by=max(selection.workers),
     )
     new = Run(
@@ -369,15 +216,6 @@ def _refuse_empty(plan: Plan) -> None:
     if not plan.cells:
         reasons = "\n".join(sorted({f"  {skip.cell.build} {skip.cell.runner}: {skip.reason}" for skip in plan.skips}))
         raise ToolkitError(f"nothing of this can be measured:\n{reasons}")
-
-
-def _show_plan(plan: Plan, settings: Settings) -> int:
-    for cell in plan.cells:
-        print(f"{cell.build:8} {cell.name}")
-    for skip in plan.skips:
-        print(f"{skip.cell.build:8} {skip.cell.name}  skipped: {skip.reason}")
-    print(f"{len(plan.cells)} cells x {settings.rounds} rounds, one process each; seed {settings.seed}")
-    return 0
 
 
 def _machine_notes() -> list[Note]:

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import BuildError, ToolkitError
-from gilscope.toolkit.evaluate import scratch
-from gilscope.toolkit.evaluate.doctor import BuildReport, Options, diagnose, reference_of, with_newest
 from gilscope.toolkit.evaluate.evaluation import (
     NO_TIME,
     Broken,
@@ -23,26 +21,28 @@ from gilscope.toolkit.evaluate.evaluation import (
     TestRun,
     Workers,
 )
-from gilscope.toolkit.evaluate.installing import name_of
-from gilscope.toolkit.evaluate.locks import Locked, read_lock
 from gilscope.toolkit.evaluate.measuring import Compared, Comparing
-from gilscope.toolkit.evaluate.next_steps import next_steps
-from gilscope.toolkit.evaluate.project import find_project
-from gilscope.toolkit.evaluate.racing import check_races
-from gilscope.toolkit.evaluate.tags import offered
-from gilscope.toolkit.evaluate.testing import Bench, install_project, needed_by, run_tests
-from gilscope.toolkit.evaluate.verdict import conclude
-from gilscope.toolkit.evaluate.verdict_models import conclude_interpreters, conclude_processes
-from gilscope.toolkit.evaluate.workers import LIMIT as WORKERS_LIMIT
-from gilscope.toolkit.evaluate.workers import measure_workers, modules_inside
-from gilscope.toolkit.evaluate.workload_name import refuse_misnamed
+from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Options, diagnose, reference_of, with_newest
+from gilscope.toolkit.evaluate.packages.install import scratch
+from gilscope.toolkit.evaluate.packages.install.installing import name_of
+from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.suite.racing import check_races
+from gilscope.toolkit.evaluate.project.suite.running import Bench, install_project, needed_by, run_tests
+from gilscope.toolkit.evaluate.project.workers.cost import LIMIT as WORKERS_LIMIT
+from gilscope.toolkit.evaluate.project.workers.cost import measure_workers, modules_inside
+from gilscope.toolkit.evaluate.project.workload.name import refuse_misnamed
+from gilscope.toolkit.evaluate.requirements.locks import Locked, read_lock
+from gilscope.toolkit.evaluate.requirements.tags import offered
+from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
+from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
+from gilscope.toolkit.evaluate.verdict.words import conclude
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.project import Project
-    from gilscope.toolkit.evaluate.speed import Sections, Speed
-    from gilscope.toolkit.evaluate.tags import Offered
+    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.workload.speed import Sections, Speed
+    from gilscope.toolkit.evaluate.requirements.tags import Offered
     from gilscope.toolkit.model import Build
 
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gilscope.toolkit.evaluate.doctor import BuildReport
-    from gilscope.toolkit.evaluate.project import Project
-    from gilscope.toolkit.evaluate.tags import Offered
+    from gilscope.toolkit.evaluate.packages.doctor import BuildReport
+    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.requirements.tags import Offered
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.stats.paired import Comparison
 

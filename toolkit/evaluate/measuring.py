@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.evaluation import NO_TIME, Missing, TestRun
-from gilscope.toolkit.evaluate.speed import Sections, Speed
-from gilscope.toolkit.evaluate.suite_cost import SuiteCosts
-from gilscope.toolkit.evaluate.testing import Bench
-from gilscope.toolkit.evaluate.workload import LEAST_ROUNDS, Workload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.project.suite.cost import SuiteCosts
+from gilscope.toolkit.evaluate.project.suite.running import Bench
+from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, Workload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.project.workload.speed import Sections, Speed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.evaluation import Forced, MachineFacts
-    from gilscope.toolkit.evaluate.project import Project
+    from gilscope.toolkit.evaluate.project.conventions import Project
     from gilscope.toolkit.model import Build
 
 SHARE_FOR_COST = 0.2     # of what is left after the races, to run the tests again for their CPU time

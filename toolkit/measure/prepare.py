@@ -15,6 +15,7 @@ from gilscope.toolkit.measure.plan import Selection, Subject
 from gilscope.toolkit.measure.probe import Abilities, ask_build, version_mismatches
 from gilscope.toolkit.measure.process import run_child
 from gilscope.toolkit.measure.spec import ChildSpec, UserTarget
+from gilscope.toolkit.measure.whereabouts import advice
 from gilscope.toolkit.model import Build, Note
 from gilscope.workloads import catalog
 
@@ -63,7 +64,7 @@ def prepare(
         selection: What is to be compared.
         builds: The builds, each with its own label.
         paths: Folders of the user's modules, in the order of the search.
-        packages: Requirements to install beside those of the workloads.
+        packages: Requirements of the user's, to install beside those of the workloads.
         folder: For the files of the child processes.
         say: Told each step.
 
@@ -77,9 +78,9 @@ def prepare(
     pythons, environments, missing = {}, {}, {}
     for build in builds:
         environment = build_environment(
-            build, [*needed_packages(build), *packages], workload_packages(chosen), on_progress=say
+            build, needed_packages(build), workload_packages(chosen), user=packages, on_progress=say
         )
-        # Of what is needed only a tox environment can lack something; without the backport it lacks one model.
+        # Only an environment of the user's can lack what is needed; without the backport it lacks one model.
         if reason := environment.missing.get(PYPERF):
             raise BuildError(f"{build.label} cannot be measured: pyperf is {reason}")
         pythons[build.label] = str(environment.python)
@@ -87,7 +88,7 @@ def prepare(
         missing[build.label] = environment.missing
     subjects = [Subject.of(each) for each in chosen]
     if selection.user is not None:
-        subjects = [_look_anywhere(selection.user, pythons, environments, folder)]
+        subjects = [_look_anywhere(selection.user, pythons, environments, folder, paths)]
     abilities = {}
     for build in builds:
         say(f"asking {build.label} what it can run")
@@ -162,20 +163,23 @@ def check_shadowing(target: UserTarget, paths: Sequence[Path]) -> None:
 
 
 def _look_anywhere(
-    target: UserTarget, pythons: Mapping[str, str], environments: Mapping[str, Mapping[str, str]], folder: Path
+    target: UserTarget, pythons: Mapping[str, str], environments: Mapping[str, Mapping[str, str]], folder: Path,
+    paths: Sequence[Path],
 ) -> Subject:
     """Look at the function in the first build that takes it; what others lack costs only their own cells."""
     first: ToolkitError | None = None
     for label, python in pythons.items():
         try:
-            return look_at(target, python, environments[label], folder)
+            return look_at(target, python, environments[label], folder, paths)
         except ToolkitError as error:
             first = first or error
     assert first is not None, "there is a build"
     raise first
 
 
-def look_at(target: UserTarget, python: str, environment: Mapping[str, str], folder: Path) -> Subject:
+def look_at(
+    target: UserTarget, python: str, environment: Mapping[str, str], folder: Path, paths: Sequence[Path] = ()
+) -> Subject:
     """Return what planning needs to know of the user's function, after it was imported and checked in a child process.
 
     Raises:
@@ -184,6 +188,8 @@ def look_at(target: UserTarget, python: str, environment: Mapping[str, str], fol
     answer = run_child(python, question_spec(folder, user=target), environment, function="describe")
     if answer.kind != "described":
         detail = f"\n{answer.output}" if answer.kind != "refused" and answer.output else ""
+        if told := advice(target.function.partition(":")[0], answer.reason, paths):
+            detail = f"\n{told}"
         raise ToolkitError(f"cannot measure {target.function}: {answer.reason}{detail}")
     return Subject(
         target.function,

@@ -11,6 +11,7 @@ import functools
 import importlib
 import inspect
 import pickle
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -133,9 +134,12 @@ def resolve(name: str) -> Any:
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if module_name == missing or module_name.startswith(missing + "."):
+            outer, _, last = missing.rpartition(".")
+            if outer in sys.modules:
+                raise RefusedError(f"there is no module {missing!r}: {outer} was found, and has no {last!r}") from error
             raise RefusedError(
                 f"there is no module {missing!r} (looked for {name}); "
-                "run from the folder that holds it, or name it with --path"
+                "run from the folder that holds it, or name that folder with --path or PYTHONPATH"
             ) from error
         raise RefusedError(
             f"{module_name} imports {missing!r}, which this build does not have; add it with --with {missing}"

@@ -54,4 +54,8 @@ class NoValue:
         return "NO_VALUE"
 
 
+class UnavailableError(Exception):
+    """The C core cannot be had here; the message says why."""
+
+
 NO_VALUE = NoValue()   # the op does not know what is about to be stored

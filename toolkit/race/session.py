@@ -5,8 +5,10 @@ from __future__ import annotations
 import builtins
 import os
 
-from gilscope.toolkit.race import hook, registry, sync
-from gilscope.toolkit.race.engine import Engine
+from gilscope.toolkit.race import registry, sync
+from gilscope.toolkit.race.conflicts.engine import Engine
+from gilscope.toolkit.race.core import UnavailableError
+from gilscope.toolkit.race.loading import hook
 from gilscope.toolkit.race.site import OP_PREFIX
 from gilscope.toolkit.race.sync.later import Later
 
@@ -86,7 +88,7 @@ class Session:
 
     def attach(self) -> None:
         """Rewrite the project's functions that are there already."""
-        from gilscope.toolkit.race.attach import attach
+        from gilscope.toolkit.race.loading.attach import attach
         self._undo.append(attach(self.core, self._is_project, self._note_unrewritten))
 
     def compile(self, source: bytes, path: str) -> CodeType:
@@ -118,7 +120,7 @@ class Session:
         Session.current = None
 
     def _rewrite_tests(self, module: Any) -> None:
-        from gilscope.toolkit.race import pytest_rewrite
+        from gilscope.toolkit.race.pytest_ import assertions as pytest_rewrite
         self._undo.append(pytest_rewrite.install(module, self.core, self._is_project, self._note_unrewritten))
 
     def _note_unrewritten(self, path: str, reason: str) -> None:
@@ -156,7 +158,7 @@ def load_core(wanted: str) -> tuple[Core, str]:
         else:
             try:
                 return build.load(_say_that_it_compiles), ""
-            except build.UnavailableError as error:
+            except UnavailableError as error:
                 reason = str(error)
     if wanted == "c":
         from gilscope.toolkit.errors import ToolkitError

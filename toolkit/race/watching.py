@@ -8,15 +8,15 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.race.child_process import make_spool, remove_spool
-from gilscope.toolkit.race.report import RaceReport, load
+from gilscope.toolkit.race.program.start import make_spool, remove_spool
+from gilscope.toolkit.race.report.gather import load
+from gilscope.toolkit.race.report.text import render
 from gilscope.toolkit.race.session import Session
-from gilscope.toolkit.race.text import render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gilscope.toolkit.race.report import Race
+    from gilscope.toolkit.race.report.races import Race, RaceReport
 
 
 class RaceError(AssertionError):

@@ -11,8 +11,9 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.environment import UNREACHABLE, build_environment, harness_path
+from gilscope.toolkit.builds.environment import build_environment, harness_path
 from gilscope.toolkit.builds.find import find_builds
+from gilscope.toolkit.builds.installer import UNREACHED
 from gilscope.toolkit.builds.places import cache_dir
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.report.figure_json import dump
@@ -50,8 +51,8 @@ def drawing_python(say: Callable[[str], None]) -> Path:
         if not made.missing:
             return made.python
         reason = next(iter(made.missing.values()))
-        if reason == UNREACHABLE:
-            raise CannotDrawError(f"no figures, as {reason} to install matplotlib from; with a network, or a mirror in "
+        if UNREACHED in reason:
+            raise CannotDrawError(f"no figures: {UNREACHED} to install matplotlib from; with a network, or a mirror in "
                                   "PIP_INDEX_URL or UV_INDEX_URL")
         reasons[f"{build.version}{'t' * build.free_threaded}: {reason}"] = None
     raise CannotDrawError(f"no figures, as no Python at hand gets matplotlib ({'; '.join(reasons)}); with a CPython "

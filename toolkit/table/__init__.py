@@ -5,7 +5,8 @@ from gilscope.toolkit.table.cells import Absence, Memory, Series
 from gilscope.toolkit.table.contrast import Choice, Contrast, compare_builds, compare_models, compare_runs
 from gilscope.toolkit.table.floors import Floors
 from gilscope.toolkit.table.judgement import MARGIN, Gate, Judgement, gate, judge, missing, rounds_to_tell
-from gilscope.toolkit.table.matrix import CellResult, Row, ScalingFit, WorkloadTable, build_tables
+from gilscope.toolkit.table.matrix import ScalingFit, WorkloadTable, build_tables
+from gilscope.toolkit.table.results import CellResult, Row
 
 __all__ = [
     "MARGIN", "Absence", "Advice", "CellResult", "Choice", "Contrast", "Floors", "Gate", "Judgement", "Memory", "Open",

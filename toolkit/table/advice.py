@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.table.cells import Index, Memory
     from gilscope.toolkit.table.floors import Floors
-    from gilscope.toolkit.table.matrix import CellResult
+    from gilscope.toolkit.table.results import CellResult
 
 Doubt = Literal["starved", "failed", "not measured", "rounds", "floor", "noise"]
 

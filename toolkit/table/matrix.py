@@ -7,48 +7,19 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note, Phase
-from gilscope.toolkit.stats.paired import Comparison, compare_paired
-from gilscope.toolkit.stats.sample import Summary, summarize
+from gilscope.toolkit.stats.paired import compare_paired
+from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, fit_scaling
 from gilscope.toolkit.table.advice import Advice, TwinAdvice, advise, compare_twins
-from gilscope.toolkit.table.cells import Absence, Group, Index, Memory, Series, group_of, leaves_idle
+from gilscope.toolkit.table.cells import Absence, Group, Index, Series, group_of, leaves_idle
 from gilscope.toolkit.table.contrast import Contrast, contrast_builds
 from gilscope.toolkit.table.floors import Floors, find_floors
+from gilscope.toolkit.table.results import CellResult, Row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Build, Cell, Run
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellResult:
-    """One cell: its numbers, or why there are none."""
-
-    cell: Cell
-    absence: Absence | None = None
-    time: Summary | None = None             # wall seconds
-    speedup: Comparison | None = None       # wall, against the baseline cell of the same build
-    efficiency: float | None = None         # speedup per worker
-    inflation: Comparison | None = None     # CPU seconds of the cell over the baseline's; > 1: works more
-    memory: Memory | None = None
-    doubtful_seconds: float | None = None   # of a starved cell: wall seconds, and how many times faster it looks;
-    doubtful_speedup: float | None = None   # neither is a result
-    notes: tuple[Note, ...] = ()
-
-    @property
-    def is_baseline(self) -> bool:
-        """Return whether the cell is measured but has nothing to be compared with but itself."""
-        return self.time is not None and self.speedup is None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One runner with one number of workers, over the builds."""
-
-    runner: str
-    workers: int
-    results: tuple[CellResult, ...]  # in the order of the table's builds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
+from gilscope.toolkit.race.core import NO_VALUE, UnavailableError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,10 +20,6 @@ if TYPE_CHECKING:
 CHOICE = "GILSCOPE_RACE_CORE"      # "python" or "c": what a user may insist on
 NAME = "gilscope.toolkit.race._core._core"
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
-
-
-class UnavailableError(Exception):
-    """The C core cannot be had here; the message says why."""
 
 
 def load(on_compile: Callable[[], object] | None = None) -> ModuleType:
@@ -49,7 +47,8 @@ def load(on_compile: Callable[[], object] | None = None) -> ModuleType:
 
 def sources() -> list[str]:
     """Return the paths of the C sources, in a fixed order."""
-    return [os.path.join(_FOLDER, name) for name in sorted(os.listdir(_FOLDER)) if name.endswith((".c", ".h"))]
+    return sorted(os.path.join(folder, name) for folder, _, files in os.walk(_FOLDER) for name in files
+                  if name.endswith((".c", ".h")))
 
 
 def revive(fields: tuple[Any, ...], number: int) -> object:
@@ -99,8 +98,6 @@ def _load(path: str) -> ModuleType:
         exec_dynamic(module)
     except (ImportError, OSError) as error:
         raise UnavailableError(f"the compiled core cannot be loaded: {error}") from error
-    from gilscope.toolkit.race.core import NO_VALUE
-
     module.acquaint(NO_VALUE, revive, os.path.dirname(_FOLDER) + os.sep)
     module.__spec__ = spec
     sys.modules[NAME] = module

@@ -8,7 +8,7 @@ import sysconfig
 from pathlib import Path
 
 from gilscope.toolkit.builds.c_library import CompileError, c_compiler, compile_library
-from gilscope.toolkit.race._core.build import UnavailableError
+from gilscope.toolkit.race.core import UnavailableError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

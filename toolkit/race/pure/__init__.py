@@ -6,11 +6,12 @@ program does into verbs on locations (`detect`, `spans`); `monitor` applies them
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure import calls, items, locks, looks, methods, names, wrapping
-from gilscope.toolkit.race.pure.clocks import Clock
-from gilscope.toolkit.race.pure.holding import Holding
+from gilscope.toolkit.race.pure.locking import locks, wrapping
+from gilscope.toolkit.race.pure.locking.holding import Holding
 from gilscope.toolkit.race.pure.marks import Site
 from gilscope.toolkit.race.pure.monitor import Monitor
+from gilscope.toolkit.race.pure.ops import calls, items, looks, methods, names
+from gilscope.toolkit.race.pure.state.clocks import Clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class PureCore:
         `failed(state, error, *args)` when it raised.  A muted one inside a muted one is the original alone; a
         `before` that returns NotImplemented leaves the locks as they are.
         """
-        return wrapping.Wrapped(self._monitor, original, (before, after, failed), muted=muted)
+        return wrapping.Wrapped(self._monitor.threads, original, (before, after, failed), muted=muted)
 
     def patch(self, owner: Any, name: str, replacement: object) -> Callable[[], None] | None:
         """Set an attribute; return what undoes it, or None where it cannot be set (immutable types)."""

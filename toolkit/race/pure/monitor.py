@@ -8,13 +8,14 @@ thread goes on without a note after a while.
 from __future__ import annotations
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.pure import detect, keys, shadow
-from gilscope.toolkit.race.pure.clocks import Clock, ThreadState
-from gilscope.toolkit.race.pure.contexts import OURS, Contexts
-from gilscope.toolkit.race.pure.ranges import Box
-from gilscope.toolkit.race.pure.threads import Threads
-from gilscope.toolkit.race.pure.touch import Touch
-from gilscope.toolkit.race.pure.wrapping import complain, guarded
+from gilscope.toolkit.race.pure.detection import detect
+from gilscope.toolkit.race.pure.detection.touch import Touch
+from gilscope.toolkit.race.pure.locking.wrapping import complain, guarded
+from gilscope.toolkit.race.pure.state import keys, shadow
+from gilscope.toolkit.race.pure.state.clocks import Clock
+from gilscope.toolkit.race.pure.state.contexts import OURS, Contexts
+from gilscope.toolkit.race.pure.state.ranges import Box
+from gilscope.toolkit.race.pure.state.threads import Threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.core import Conflict
-    from gilscope.toolkit.race.pure.detect import Step, Transfer
-    from gilscope.toolkit.race.pure.holding import LockRef
+    from gilscope.toolkit.race.pure.detection.detect import Step, Transfer
+    from gilscope.toolkit.race.pure.detection.touch import Found
+    from gilscope.toolkit.race.pure.locking.holding import LockRef
     from gilscope.toolkit.race.pure.marks import Site
-    from gilscope.toolkit.race.pure.touch import Found
+    from gilscope.toolkit.race.pure.state.thread import ThreadState
 
 
 class Monitor:

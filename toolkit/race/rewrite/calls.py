@@ -13,7 +13,7 @@ from gilscope.toolkit.race.site import CONTAINER_METHODS, Flag
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.race.scopes import Scope
+    from gilscope.toolkit.race.rewrite.scopes.shared import Scope
 
 
 class Calls(Places):

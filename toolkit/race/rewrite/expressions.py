@@ -12,7 +12,7 @@ from gilscope.toolkit.race.rewrite.sites import Role, call
 from gilscope.toolkit.race.site import Flag
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.race.scopes import Scope
+    from gilscope.toolkit.race.rewrite.scopes.shared import Scope
 
 
 class Expressions(Calls):

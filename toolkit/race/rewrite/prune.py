@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.race.rewrite.names import INITIALIZERS
 from gilscope.toolkit.race.rewrite.private import private_containers
-from gilscope.toolkit.race.scopes import mangle
+from gilscope.toolkit.race.rewrite.scopes.shared import mangle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from gilscope.toolkit.race.rewrite.scopes.shared import Table, Variable
     from gilscope.toolkit.race.rewrite.summary import Summary
-    from gilscope.toolkit.race.scopes import Table, Variable
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LATER = (*_FUNCTIONS, ast.Lambda, ast.ClassDef, ast.GeneratorExp)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from gilscope.toolkit.race.rewrite.locations import MUTATORS, SIZE_READS
+from gilscope.toolkit.race.rewrite.flow.locations import MUTATORS, SIZE_READS
 from gilscope.toolkit.race.rewrite.names import REWRITING, VIEWS
-from gilscope.toolkit.race.scopes import mangle
+from gilscope.toolkit.race.rewrite.scopes.shared import mangle
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

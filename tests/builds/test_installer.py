@@ -1,0 +1,72 @@
+"""Why an installer refused a package: three answers that pip gives in the same words."""
+
+import functools
+import http.server
+import sys
+import threading
+
+import pytest
+
+from gilscope.toolkit.builds.installer import (
+    NO_WHEEL,
+    UNKNOWN,
+    UNREACHED,
+    from_talk,
+    lacking,
+    shortened,
+    talk,
+    without_version,
+)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    """The address of a package index that has one package, for a build that nobody has."""
+    root = tmp_path_factory.mktemp("index")
+    page = root / "simple" / "foreign" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text('<a href="foreign-1.0-cp27-cp27m-win32.whl">foreign-1.0-cp27-cp27m-win32.whl</a>')
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=root)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/simple"
+        server.shutdown()
+        thread.join()
+
+
+def ask_pip(index, name):
+    pytest.importorskip("pip")
+    return talk([sys.executable, "-I", "-m", "pip", "--isolated", "install", "-vv", "--dry-run", "--no-deps",
+                 "--retries", "0", "--only-binary", ":all:", "--index-url", index, name])
+
+
+def test_pip_tells_a_name_that_nobody_knows_from_one_without_a_wheel(index):
+    assert from_talk(ask_pip(index, "foreign")) == NO_WHEEL
+    assert from_talk(ask_pip(index, "unheard-of")) == UNKNOWN
+
+
+def test_index_that_does_not_answer_says_nothing_of_the_name(index):
+    nobody = "http://127.0.0.1:9/simple"  # the port of `discard`, where nothing listens
+    assert from_talk(ask_pip(nobody, "foreign")).startswith(f"{UNREACHED}: ")
+
+
+@pytest.mark.parametrize(("said", "why"), [
+    ("ERROR: No matching distribution found for one", NO_WHEEL),
+    ("  No solution found:\n  Because one was not found in the package\n      registry and you require one", UNKNOWN),
+    ("error: Failed to fetch\n  Caused by: dns error", f"{UNREACHED}: error: Failed to fetch Caused by: dns error"),
+    ("noise\nerror: the disk is full", "error: the disk is full"),
+])
+def test_complaint_becomes_one_line(said, why):
+    assert shortened(said) == why
+
+
+def test_versions_that_there_are_are_told():
+    said = "ERROR: Could not find a version that satisfies the requirement one==9 (from versions: {})"
+    assert without_version(said.format("none")) is None
+    assert without_version(said.format("1.0, 1.1")).endswith("wheel for this build; of others there are 1.0, 1.1")
+
+
+def test_what_a_package_needs_is_told_from_the_package():
+    assert lacking("ERROR: No matching distribution found for needed>=2 (from one)") == "needed>=2"
+    assert lacking("ERROR: the disk is full") is None

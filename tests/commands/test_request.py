@@ -1,0 +1,40 @@
+"""What a run asks for beyond its cells: packages, by name and from requirements files."""
+
+from argparse import Namespace
+
+import pytest
+
+from gilscope.toolkit.commands.request import user_packages
+from gilscope.toolkit.errors import BadFileError, ToolkitError
+
+
+def packages(*files, named=()):
+    return user_packages(Namespace(packages=list(named), requirements=list(files)))
+
+
+def test_requirements_are_read_as_pip_reads_them(tmp_path, capsys):
+    (tmp_path / "limits.txt").write_text("two<3\n")
+    (tmp_path / "more.txt").write_text("-c limits.txt\ntwo\n")
+    file = tmp_path / "requirements.txt"
+    file.write_text("# all\n-r more.txt\none==1.0 \\\n  --hash=sha256:0123  # pinned\n"
+                    "three; python_version < '3.13'\n")
+    assert packages(file, named=["two", "zero"]) == ("two", "zero", "two<3", "one==1.0",
+                                                     "three; python_version < '3.13'")
+    assert "hashes are not checked" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("line", "told"), [
+    ("-e .", "names '.': folders and addresses are not installed"), ("./wheels/one.whl", "folders and addresses"),
+    ("git+https://example.org/one", "--build LABEL=PATH"), ("--index-url https://example.org", "has --index-url"),
+    ("one --no-binary :all:", "has --no-binary"), ("--pre", "has --pre"),
+])
+def test_line_that_is_not_followed_is_refused(tmp_path, line, told):
+    file = tmp_path / "requirements.txt"
+    file.write_text(f"{line}\n")
+    with pytest.raises(ToolkitError, match=told):
+        packages(file)
+
+
+def test_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(BadFileError, match=r"absent\.txt cannot be read"):
+        packages(tmp_path / "absent.txt")

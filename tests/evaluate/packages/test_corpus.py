@@ -1,0 +1,127 @@
+"""Small projects, each with the verdict it must get, evaluated for real on a build without a GIL and its twin."""
+
+import math
+import platform
+import shutil
+from functools import partial
+
+import pytest
+
+from gilscope.toolkit.evaluate import evaluating
+from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
+from gilscope.toolkit.evaluate.evaluation import Missing, Word
+from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
+from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
+from gilscope.toolkit.evaluate.project.suite.racing import check_races
+from gilscope.toolkit.evaluate.project.workload import rounds as workload
+from gilscope.toolkit.evaluate.shown.screen import document, exit_code
+from gilscope.toolkit.evaluate.verdict.words import may_tell_speed
+from gilscope.toolkit.report.terminal import render
+from tests.conformance.builds import ROOT
+from tests.evaluate.places import compiled, skip_when_busy
+from tests.evaluate.wheels import make_wheel
+
+CORPUS = ROOT / "tests" / "corpus" / "evaluate"
+TRIES = 3     # of what depends on when threads get their cores
+CONFIRMING_RUNS = 10
+ASLEEP = 0.3  # share of their time, which they sleep away, that such threads wait for the GIL only where that is wrong
+TESTS = "python -m unittest discover -s tests"
+LATE = {"lateflip/__init__.py": "", "lateflip/fast.py": "from lateflip import single_plain\nname = 'fast'\n"}
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory):
+    """Return a cache folder that all of these use: most need the same empty environments."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def evaluate(pair, cache, tmp_path, monkeypatch):
+    """Give a function that evaluates a project of the corpus without any registry."""
+    monkeypatch.setenv("GILSCOPE_CACHE", str(cache))
+    monkeypatch.setattr(suite_cost, "LEAST_CPU", math.inf)   # these tests take no time; starting the runner may
+    for tool in ("PIP", "UV"):
+        monkeypatch.setenv(f"{tool}_NO_INDEX", "1")
+        monkeypatch.setenv(f"{tool}_FIND_LINKS", str(tmp_path / "wheels"))
+    (tmp_path / "wheels").mkdir()
+
+    def go(name, **asked):
+        shutil.copytree(CORPUS / name, tmp_path / name, dirs_exist_ok=True)
+        request = Asked(path=tmp_path / name, tests=TESTS, **{"budget": 1800.0, **asked})
+        return Evaluator(request, pair[:1], pair, lambda _: None).go()
+
+    return go
+
+
+def conclusion(found):
+    return found.conclusions[0]
+
+
+def test_pure_python_is_ready(evaluate, pair):
+    found = evaluate("pure")
+    assert conclusion(found).word is Word.READY, conclusion(found)
+    assert conclusion(found).confidence == "medium"   # no workload
+    assert found.builds[0].tests.gil_end is False
+    assert found.races.found == ()
+    assert [each.word for each in found.conclusions[1:]] == [Word.READY]   # subinterpreters
+    assert exit_code(found) == 0
+    assert f"try {pair[0].label} " in found.next_steps[-1]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or platform.system() != "Linux", reason="wheels of linux_x86_64")
+def test_package_that_turns_the_gil_on_late_blocks(evaluate, pair, libraries, tmp_path):
+    for build in pair:
+        files = {**LATE, "lateflip/single_plain.so": compiled(build, libraries)}
+        make_wheel(tmp_path / "wheels", "lateflip", "1.0", build, files)
+        fine = {"lateflip/__init__.py": "", "lateflip/fast.py": "name = 'fast'\n",
+                "lateflip/multi_best.so": compiled(build, libraries)}
+        make_wheel(tmp_path / "wheels", "lateflip", "2.0", build, fine)
+    found = evaluate("late_flip")
+    assert conclusion(found).word is Word.BLOCKED
+    shown = " ".join(render(document(found)).split())
+    # The package, the extension file, the user's first line on the way to it, and the version that mends it.
+    assert "lateflip 1.0: lateflip.single_plain (lateflip/single_plain.so), seen by hook and import" in shown
+    assert "through report.py:6" in shown
+    assert "2.0, the newest, mends it" in shown
+    assert f"{pair[0].label}: take lateflip 2.0, which mends it" in found.next_steps
+    assert found.builds[0].tests.gil_end is True
+    assert found.builds[0].tests.culprits == ("lateflip.single_plain",)
+    assert exit_code(found) == 1
+
+
+def test_confirmed_race_blocks(evaluate, monkeypatch):
+    monkeypatch.setattr(evaluating, "check_races", partial(check_races, confirm=CONFIRMING_RUNS))
+    for _ in range(TRIES):   # the two threads meet in a confirming run when the system gives the second one a core
+        found = evaluate("racy")
+        if any(race.confirmed for race in found.races.found):
+            break
+    else:
+        skip_when_busy("the two threads never met")
+    assert conclusion(found).word is Word.BLOCKED
+    (race,) = found.races.found
+    assert (race.variable, race.file, race.line, race.confirmed) == ("Stock.count", "stock.py", 14, True)
+    assert any("stock.py:14: guard Stock.count with a lock" in step for step in found.next_steps)
+
+
+def test_threads_that_wait_for_something_else_gain_nothing(evaluate, monkeypatch):
+    monkeypatch.setattr(workload, "MOST_ROUNDS", workload.LEAST_ROUNDS)   # too few to compare: the waits decide
+    for _ in range(TRIES):
+        found = evaluate("waiting", workload="poll.py")
+        (build,) = found.builds
+        if isinstance(build.gain, Missing) or build.gain.wait_share is None:
+            pytest.skip(f"waits for the GIL cannot be seen here: {build.gain}")
+        if conclusion(found).word is Word.NOT_WORTH_IT:
+            break
+    busy = not may_tell_speed(found.machine) or (build.gain.queued or 0) > MOST_QUEUED
+    if conclusion(found).word is not Word.NOT_WORTH_IT and (busy or build.gain.wait_share < ASLEEP):
+        # A thread that has the GIL and no core makes the others wait for it: that is so, and the machine's doing.
+        pytest.skip(f"the machine is too busy: {found.machine}, {build.gain}")
+    assert conclusion(found).word is Word.NOT_WORTH_IT, conclusion(found)
+    assert 0 <= build.gain.wait_share < 1
+
+
+def test_tests_that_fail_only_without_the_gil_block(evaluate, pair):
+    found = evaluate("gil_only")
+    assert conclusion(found).word is Word.BLOCKED
+    (reason,) = conclusion(found).reasons
+    assert reason == f"1 test fails that passes on {pair[1].label}"

@@ -1,0 +1,71 @@
+"""What the screen says of made-up findings that no build at hand need have."""
+
+from dataclasses import replace
+
+import pytest
+
+from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
+from gilscope.toolkit.evaluate.packages.judge import Seen, Status, judge
+from gilscope.toolkit.evaluate.packages.judge_interpreters import judge_interpreters
+from gilscope.toolkit.evaluate.shown.doctor import document
+from gilscope.toolkit.report.terminal import render
+from tests.evaluate.packages.test_judge import CRASH, THING, extension, load, run
+from tests.evaluate.places import at_hand
+
+BUILD = replace(at_hand()[0], label="3.99t", free_threaded=True)
+TWIN = replace(BUILD, label="3.99", free_threaded=False)
+
+
+def shown(seen, *, reference=TWIN, **fields):
+    interpreters, reasons = judge_interpreters(seen)
+    finding = Finding(name="thing", version="1.0", requested=True, seen=seen, verdict=judge(seen),
+                      interpreters=interpreters, interpreter_reasons=reasons)
+    report = BuildReport(build=BUILD, reference=reference, findings=(finding,), others=0, **fields)
+    return render(document([report]), width=300)
+
+
+READY = Seen(distribution=THING, extensions=(extension(),), run=run(load()))
+USED = Seen(distribution=THING, extensions=(extension(gil="used"),), run=run(load(gil="used"), gil_on=True))
+
+
+def test_what_the_interpreter_does_alone_is_said_and_not_held_against_packages():
+    text = shown(replace(READY, interpreters=(run(load()), CRASH), interpreters_control=(run(), CRASH)))
+    assert ("3.99t itself crashed with SIGSEGV while importing thing._c in interpreter 2, with the standard library "
+            "alone, too: not held against thing") in text
+    assert "In interpreters" not in text
+
+
+def test_crash_of_the_package_alone_is_its_own():
+    text = shown(replace(READY, interpreters=(run(load()), CRASH), interpreters_control=(run(), run())))
+    assert "thing 1.0 on 3.99t crashes: crashed with SIGSEGV in interpreter 2" in text
+    assert "itself" not in text
+
+
+def test_without_a_twin_lost_code_is_in_doubt():
+    assert "it cannot be told whether C code was lost" in shown(READY, reference=None)
+    assert "cannot be told" not in shown(READY)
+
+
+def test_pure_wheel_beside_compiled_ones_is_in_doubt():
+    assert "other_one on 3.99t: the installer took a pure Python wheel" in shown(READY, twins=("other_one",))
+
+
+def test_module_of_no_package_blocks():
+    text = shown(READY, unowned=("_stray",))
+    assert "_stray on 3.99t turns the GIL on and belongs to no package" in text
+    assert "Blocked on 3.99t" in text
+
+
+@pytest.mark.parametrize(("newest", "told"), [
+    ({}, "the GIL (as its slots say and seen at import)\n"),
+    ({"thing": ("2.0", Status.READY)}, "; version 2.0 mends it"),
+    ({"thing": ("2.0", Status.UNKNOWN)}, "; of version 2.0 it is not known"),
+    ({"thing": ("2.0", Status.GIL)}, "; version 2.0 turns the GIL on, too"),
+    ({"thing": ("1.0", Status.GIL)}, "; no newer version is there"),
+])
+def test_newest_version(newest, told):
+    assert told in shown(USED, newest=newest)
+
+
+def test_nothing_in_the_way_is_said_with_its_limits():
+    assert "Nothing stands in the way on 3.99t, as far as imports tell." in shown(READY)

@@ -1,0 +1,156 @@
+"""Environments filled by the pip of a build from wheels made here: no registry, real installs."""
+
+import os
+import time
+from dataclasses import replace
+
+import pytest
+
+from gilscope.toolkit.builds.environment import python_of
+from gilscope.toolkit.builds.installer import NO_WHEEL, UNKNOWN, run_installer
+from gilscope.toolkit.errors import BuildError
+from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
+from gilscope.toolkit.evaluate.packages.install import installing
+from gilscope.toolkit.evaluate.packages.install.installing import Chosen, chosen_in, fill
+from gilscope.toolkit.evaluate.packages.install.wheels import Store, make, of_version, pip_of
+from tests.evaluate.places import build_called, one_of_each
+from tests.evaluate.wheels import make_wheel
+
+
+@pytest.fixture
+def index(monkeypatch, tmp_path):
+    """Return a folder that pip takes for all there is."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setattr(installing, "uv_command", lambda: None)
+    return folder
+
+
+def one_that_has_pip(index, *, free_threaded):
+    """Return a build that comes with a pip; skip where there is none, as some distributors leave it out."""
+    builds = map(build_called, one_of_each(free_threaded=(free_threaded,)))
+    return next((each for each in builds if pip_of(each, index)), None) or pytest.skip("no such build with a pip")
+
+
+def add_pure(folder, build, name, version="1.0"):
+    path = make_wheel(folder, name, version, build, {f"{name}.py": "x = 1\n"})
+    path.rename(folder / f"{name}-{version}-py3-none-any.whl")
+
+
+def versions(folder, build):
+    return {each.name: each.version for each in installed(site_folders(folder), build)}
+
+
+def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
+    gil, free = (one_that_has_pip(index, free_threaded=kind) for kind in (False, True))
+    add_pure(index, gil, "plain")
+    for build in (gil, free):
+        make_wheel(index, "both", "2.0", build, {"both.py": ""})
+    make_wheel(index, "both", "3.0", free, {"both.py": ""})       # newer, but the other one cannot have it
+    make_wheel(index, "free", "1.0", free, {"free.py": ""})
+    make_wheel(index, "half", "1.0", gil, {"half.py": ""})
+    make_wheel(index, "half", "0.9", free, {"half.py": ""})       # what a resolver would go back to
+    (index / "half-1.0.tar.gz").write_bytes(b"")
+    wanted = ("absent", "free", "plain", "both", "half", "source @ file:///nowhere")
+    unbuilt = "it is named by its source, which is built with --build-sdists only"
+    assert fill(tmp_path / "gil", gil, wanted, None, sdists=False) == {
+        "absent": UNKNOWN, "free": f"no wheel for {gil.label} (1 for others), and no source either", "source": unbuilt}
+    chosen = chosen_in(tmp_path / "gil")
+    assert chosen.pins == ("both==2.0", "half==1.0", "plain==1.0")
+    missing = fill(tmp_path / "free", free, wanted, chosen, sdists=False)
+    assert versions(tmp_path / "free", free) == {"plain": "1.0", "both": "2.0", "free": "1.0"}
+    assert missing == {
+        "absent": NO_WHEEL, "source": unbuilt,
+        "half": f"no wheel for {free.label} (1 for others, none without a GIL); its source takes what its build needs"}
+
+
+def test_lock_is_installed_at_once_although_one_of_it_needs_what_has_no_wheel(index, tmp_path, monkeypatch):
+    gil = one_that_has_pip(index, free_threaded=False)
+    make_wheel(index, "needy", "1.0", gil, {"needy.py": ""}, needs=("sourced>=1", "beside"))
+    make_wheel(index, "plain", "1.0", gil, {"plain.py": ""})
+    for version in ("1.0", "2.0"):
+        make_wheel(index, "beside", version, gil, {"beside.py": ""})   # a need of a pin that is no pin itself
+        make_wheel(index, "free", version, gil, {"free.py": ""}, needs=("plain==1.0",))
+    (index / "sourced-1.0.tar.gz").write_bytes(b"")
+    monkeypatch.setattr(installing, "_install", None)   # one run of pip for each
+    wanted = ('needy==1.0 ; python_version >= "3"', "Sourced==1.0", "plain==1.0", "free",
+              'plain ==0.1; python_version < "3"')
+    assert fill(tmp_path / "gil", gil, wanted, None, sdists=False) == {
+        "sourced": "no wheel at all; its source takes what its build needs"}
+    assert versions(tmp_path / "gil", gil) == {"needy": "1.0", "plain": "1.0", "free": "2.0", "beside": "2.0"}
+
+
+def test_pip_is_there_for_the_project_and_the_unpacked_one_is_not_harmed(index, tmp_path):
+    gil = one_that_has_pip(index, free_threaded=False)
+    pip = pip_of(gil, tmp_path / "gil")
+    assert make(pip, gil) == ""
+    assert run_installer([python_of(tmp_path / "gil"), "-m", "pip", "--version"]) == ""
+    assert pip.run("uninstall", "--quiet", "--yes", "pip") == ""
+    assert pip.run("--version") == ""
+
+
+def test_index_that_does_not_answer_is_no_missing_wheel(index, monkeypatch, tmp_path):
+    gil = one_that_has_pip(index, free_threaded=False)
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")   # nobody listens on the port of discard
+    monkeypatch.setenv("PIP_RETRIES", "1")
+    with pytest.raises(BuildError, match="does not answer"):
+        fill(tmp_path / "gil", gil, ("absent",), Chosen(pins=("absent==1.0",)), sdists=False)
+
+
+@pytest.mark.parametrize(("text", "source"), [
+    ("lxml>=6", False), ("lxml[html]; python_version > '3'", False), (".", True),
+    ("x @ https://example.org/x-1-py3-none-any.whl", False),
+    ("x @ git+https://example.org/x.git", True), ("x @ https://example.org/x-1.tar.gz ; os_name == 'posix'", True),
+    ("./x", True), ("dist/x-1-py3-none-any.whl", False), ("git+https://user@example.org/x.git", True),
+])
+def test_what_is_named_by_its_source(text, source):
+    assert installing._is_source(text) is source
+
+
+def test_wheels_of_every_build_are_kept_apart_from_those_of_one(index, tmp_path):
+    gil, free = (one_that_has_pip(index, free_threaded=kind) for kind in (False, True))
+    gil = replace(gil, version="3.14.0")   # before its release a build vouches for nothing, and may be the one at hand
+    files = [index / "a-1.0-py3-none-any.whl", index / "b-1.0-cp399-cp399-any.whl"]
+    for file in files:
+        file.touch()
+    Store(gil).keep(files)
+    pins = ("a==1.0", "b==1", "c==1")
+    assert list(Store(gil).find(pins)) == ["a==1.0", "b==1"]
+    assert list(Store(free).find(pins)) == ["a==1.0"]
+    # A build without a GIL may be given the pure twin of what is compiled for others.
+    (index / "c-1-py3-none-any.whl").touch()
+    Store(free).keep([index / "c-1-py3-none-any.whl"])
+    assert (list(Store(gil).find(["c==1"])), list(Store(free).find(["c==1"]))) == ([], ["c==1"])
+
+
+def test_wheels_of_yesterday_are_fetched_again(index, tmp_path):
+    gil = replace(one_that_has_pip(index, free_threaded=False), version="3.14.0")
+    store = Store(gil)
+    for name in ("old", "new"):
+        (index / f"{name}-1.0-py3-none-any.whl").touch()
+    store.keep(index.glob("*.whl"))
+    old = next(tmp_path.rglob("old-1.0*.whl"))
+    os.utime(old, (time.time() - 25 * 3600,) * 2)
+    assert list(store.find(("old==1.0", "new==1.0", "new==1!!"))) == ["new==1.0"]
+    store.remove_old()
+    assert [path.name for path in tmp_path.rglob("*.whl")] == ["new-1.0-py3-none-any.whl"]
+
+
+def test_files_of_a_version():
+    files = ["Fast_JSON-1.0-py3-none-any.whl", "fast_json-1.0.0.tar.gz", "fast_json-1.1.tar.gz", "fast.whl", "x.zip"]
+    assert of_version(files, "fast-json==1.0 ; os_name == 'posix'") == files[:2]
+    assert of_version(files, "Fast.Json[extra]") == files[2:3]   # the newest
+    assert of_version(files, "fast-json==9") == of_version(files, "fast-json==old") == of_version((), "fast-json") == []
+    assert of_version(files, "other==1.0") == of_version(files, "other") == []
+
+
+@pytest.mark.parametrize("said", ["no output", "ERROR: Operation cancelled by user", "pip ended with -15"])
+def test_installer_that_was_ended_from_outside_tells_nothing_of_packages(tmp_path, monkeypatch, said):
+    monkeypatch.setattr(installing, "run_installer", lambda _: said)
+    monkeypatch.setattr(installing, "installer", lambda _: ["pip"])
+    with pytest.raises(BuildError, match="ended from outside"):
+        installing._installed(tmp_path, ["colorama"])

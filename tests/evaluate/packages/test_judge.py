@@ -1,0 +1,190 @@
+"""What is seen becomes what it is called; made-up observations, no process."""
+
+from dataclasses import replace
+
+import pytest
+
+from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load, Step
+from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Seen, Status, judge, lost_modules
+from gilscope.toolkit.evaluate.packages.judge_interpreters import judge_interpreters
+
+C = "thing._c"
+THING = Distribution(name="thing", version="1.0", modules=("thing",), inner=("thing.a", "thing.b"), tags=(), pure=False,
+                     extensions=((C, "/site/thing/_c.so"),))
+PURE = Distribution(name="thing", version="1.0", modules=("thing",), inner=(), tags=(), pure=True, extensions=())
+LIBRARIES = replace(PURE, pure=False)
+
+
+def load(name=C, *, gil="not-used", error=None, part="roots", swallowed=False):
+    return Load(name=name, file="/site/thing/_c.so", gil=gil, flipped=gil == "used", error=error, part=part, chain=(),
+                swallowed=swallowed)
+
+
+def run(*loads, imported=("thing",), failed=(), kind="done", reason="", during="", gil_on=False, present=()):
+    return ImportRun(imported=imported, failed=failed, loads=loads, kind=kind, reason=reason, during=during,
+                     gil_on=gil_on, stdlib=(), present=present)
+
+
+def extension(gil="not-used", problem=""):
+    if problem:
+        return Extension(name=C, file="/site/thing/_c.so", problem=problem)
+    return Extension(name=C, file="/site/thing/_c.so", init="multi-phase", gil=gil, interpreters="shared-gil")
+
+
+CRASH = run(kind="crash", reason="crashed with SIGSEGV", during=C, imported=(), gil_on=None)
+HANG = run(kind="hang", reason="did not end within 9 s", during=C, imported=(), gil_on=None)
+FAILS = run(imported=(), failed=(("thing", "ImportError: no"),))
+
+NO_SQLITE = "ModuleNotFoundError: No module named '_sqlite3'"
+NO_ZSTD = run(imported=(), failed=(("thing", "ModuleNotFoundError: No module named '_zstd'"),))
+CASES = {
+    "not installed": (Seen(distribution=None, missing="no wheel for this build"), Status.NO_WHEEL),
+    "an old version from before its C code, as the new one has no wheel": (
+        Seen(distribution=PURE, newer="4.4.0", run=run(), reference=run(), reference_distribution=PURE),
+        Status.NO_WHEEL),
+    "loaded and needs no GIL": (
+        Seen(distribution=THING, extensions=(extension(),), run=run(load()), reference=run(load(gil=None)),
+             reference_distribution=THING), Status.READY),
+    "without a twin": (Seen(distribution=THING, extensions=(extension(),), run=run(load())), Status.READY),
+    "no C code on any build": (
+        Seen(distribution=PURE, run=run(), reference=run(), reference_distribution=PURE), Status.PURE),
+    "its slots say so although it was not loaded": (
+        Seen(distribution=THING, extensions=(extension(gil="used"),), run=run()), Status.GIL),
+    "seen at import although its slots say otherwise": (
+        Seen(distribution=THING, extensions=(extension(),), run=run(load(gil="used"), gil_on=True)), Status.GIL),
+    "on a build with a GIL it is always on": (
+        Seen(distribution=THING, free_threaded=False, extensions=(extension(gil="used"),), run=run(load(gil=None))),
+        Status.READY),
+    "in the wheel of the twin alone": (
+        Seen(distribution=PURE, run=run(), reference=run(load()), reference_distribution=THING), Status.LOST),
+    "loaded by its name alone, where the package itself loads it with the GIL": (
+        Seen(distribution=THING, extensions=(extension(),), run=run(load(part="extensions")), reference=run(load()),
+             reference_distribution=THING), Status.LOST),
+    "loaded by its name alone on both": (
+        Seen(distribution=THING, extensions=(extension(),), run=run(load(part="extensions")),
+             reference=run(load(part="extensions")), reference_distribution=THING), Status.READY),
+    "libraries for ctypes in the wheel of the twin alone": (
+        Seen(distribution=PURE, run=run(), reference=run(), reference_distribution=LIBRARIES), Status.LOST),
+    "in the wheel of the twin alone, where a library that it needs is too old": (
+        Seen(distribution=PURE, run=run(), reference=run(failed=((C, "ImportError: libssl"),)),
+             reference_distribution=THING), Status.LOST),
+    "libraries for ctypes in both": (
+        Seen(distribution=LIBRARIES, run=run(), reference=run(), reference_distribution=LIBRARIES), Status.READY),
+    "cannot be read, was not loaded": (
+        Seen(distribution=THING, extensions=(extension(problem="OSError"),), run=run()), Status.UNKNOWN),
+    "cannot be read, but was there": (
+        Seen(distribution=THING, extensions=(extension(problem="OSError"),), run=run(present=(C,))), Status.READY),
+    "cannot be loaded anywhere": (
+        Seen(distribution=THING, extensions=(extension(problem="OSError"),), run=run(failed=((C, "OSError"),)),
+             reference=run(failed=((C, "OSError"),)), reference_distribution=THING), Status.READY),
+    "cannot be read, and fails with the GIL alone": (
+        Seen(distribution=THING, extensions=(extension(problem="OSError"),), run=run(),
+             reference=run(failed=((C, "OSError"),)), reference_distribution=THING), Status.UNKNOWN),
+    "cannot be imported": (Seen(distribution=THING, run=FAILS), Status.FAILS),
+    "cannot be imported here alone": (
+        Seen(distribution=THING, run=FAILS, reference=run(load()), reference_distribution=THING), Status.FAILS),
+    "cannot be imported as the build lacks a part of the standard library": (
+        Seen(distribution=THING, run=run(imported=(), failed=(("thing", NO_SQLITE),)), reference=run(load()),
+             reference_distribution=THING), Status.INTERPRETER),
+    "cannot be imported anywhere, as no build has that part": (
+        Seen(distribution=THING, run=NO_ZSTD, reference=NO_ZSTD, reference_distribution=THING), Status.INTERPRETER),
+    "cannot be imported anywhere": (
+        Seen(distribution=THING, run=FAILS, reference=FAILS, reference_distribution=THING), Status.UNKNOWN),
+    "crash": (Seen(distribution=THING, run=CRASH, control=run()), Status.CRASH),
+    "crash that the standard library alone has": (
+        Seen(distribution=THING, run=CRASH, control=CRASH), Status.INTERPRETER),
+    "hang": (Seen(distribution=THING, run=HANG, control=run()), Status.HANG),
+    "hang, and the control crashes": (Seen(distribution=THING, run=HANG, control=CRASH), Status.HANG),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_status(case):
+    seen, expected = CASES[case]
+    assert judge(seen).status is expected
+
+
+@pytest.mark.parametrize("status", [Status.READY, Status.PURE, Status.UNKNOWN, Status.INTERPRETER])
+def test_nobody_is_held_up_by_what_is_fine_or_not_known(status):
+    assert not status.blocks
+
+
+def test_everything_else_blocks():
+    assert {each for each in Status if each.blocks} == {
+        Status.GIL, Status.LOST, Status.NO_WHEEL, Status.CRASH, Status.HANG, Status.FAILS}
+
+
+def test_modules_that_mypyc_names_after_a_hash_are_the_same_on_every_build():
+    there, here = f"{'a' * 20}__mypyc", f"{'b' * 20}__mypyc"
+    thing = Distribution(name="thing", version="1.0", modules=("thing",), inner=(), tags=(), pure=False,
+                         extensions=((there, "x.so"),))
+    seen = Seen(distribution=THING, run=run(load(here)), reference=run(load(there)), reference_distribution=thing)
+    assert lost_modules(seen) == ()
+
+
+def test_a_failing_part_is_told_with_its_error():
+    seen = Seen(distribution=THING, run=run(load(error="ImportError: libx.so.1", gil=None, swallowed=True)),
+                reference=run(load()), reference_distribution=THING)
+    assert judge(seen).reasons == ("thing._c: ImportError: libx.so.1",)
+
+
+REFUSED = load(error="ImportError: not in subinterpreters", gil=None)
+SWALLOWED = load(error="ImportError: not in subinterpreters", gil=None, swallowed=True)
+BY_NAME = load(error="ImportError: not in subinterpreters", gil=None, part="extensions")
+INTERPRETERS = {
+    "loads": ((run(load()),) * 3, (), InterpreterStatus.OK),
+    "raises": ((run(REFUSED, imported=(), failed=(("thing", "ImportError"),)),), (), InterpreterStatus.FAILS),
+    "goes on without": ((run(SWALLOWED),), (), InterpreterStatus.LOST),
+    "goes on without asking for it": ((run(load(part="extensions")),), (), InterpreterStatus.LOST),
+    "nobody replaces what is asked for by name": ((run(BY_NAME),), (), InterpreterStatus.FAILS),
+    "most inner modules fail": (
+        (run(SWALLOWED, failed=(("thing.a", "ImportError"), ("thing.b", "ImportError"))),), (),
+        InterpreterStatus.FAILS),
+    "half of them": ((run(SWALLOWED, failed=(("thing.b", "ImportError"),)),), (), InterpreterStatus.LOST),
+    "crash in the second": ((run(load()), CRASH), (run(), run()), InterpreterStatus.CRASH),
+    "crash that the standard library has, too": ((run(load()), CRASH), (run(), CRASH), InterpreterStatus.OK),
+    "crash at once that the standard library has, too": ((CRASH,), (CRASH,), InterpreterStatus.UNKNOWN),
+    "hang": ((HANG,), (run(),), InterpreterStatus.HANG),
+    "not tried": ((), (), InterpreterStatus.UNKNOWN),
+}
+
+
+@pytest.mark.parametrize("case", INTERPRETERS)
+def test_interpreter_status(case):
+    interpreters, control, expected = INTERPRETERS[case]
+    natural = run(load(), imported=("thing", "thing.a", "thing.b"))
+    seen = Seen(distribution=THING, run=natural, interpreters=interpreters, interpreters_control=control)
+    assert judge_interpreters(seen)[0] is expected
+
+
+@pytest.mark.parametrize(("asking", "status"), [
+    ("thing", InterpreterStatus.LOST), ("thing.a", InterpreterStatus.FAILS),
+])
+def test_who_fails_before_it_is_tried_does_not_go_on_without(asking, status):
+    natural = run(replace(load(), asking=asking), imported=("thing", "thing.a", "thing.b"))
+    inside = run(imported=("thing", "thing.b"), failed=(("thing.a", "ImportError: other"), (C, "ImportError: other")))
+    assert judge_interpreters(Seen(distribution=THING, run=natural, interpreters=(inside,)))[0] is status
+
+
+@pytest.mark.parametrize(("declared", "status"), [
+    ("own-gil", InterpreterStatus.UNKNOWN), ("shared-gil", InterpreterStatus.FAILS), ("none", InterpreterStatus.FAILS),
+])
+def test_a_library_module_that_interpreters_refuse_is_not_the_packages_fault(declared, status):
+    refused = load("_datetime", error="ImportError: module _datetime does not support loading in subinterpreters")
+    inside = run(refused, imported=(), failed=(("thing", "AttributeError: no datetime_CAPI"),))
+    seen = Seen(distribution=THING, extensions=(replace(extension(), interpreters=declared),), run=run(load()),
+                interpreters=(inside,))
+    assert judge_interpreters(seen)[0] is status
+    assert ("_datetime" in judge_interpreters(seen)[1][0]) == (status is InterpreterStatus.UNKNOWN)
+
+
+@pytest.mark.parametrize(("error", "told"), [
+    ("ImportError: IMPORTANT: PLEASE READ THIS", "thing: thing._c: ImportError: not in subinterpreters"),
+    ("ImportError: not in subinterpreters", "thing: ImportError: not in subinterpreters"),
+])
+def test_what_a_package_says_in_its_own_words_is_told_with_its_cause(error, told):
+    chain = (Step(module="thing", file="/site/thing/__init__.py", line=3),)
+    missed = load("other._c", error="ImportError: done without", gil=None, swallowed=True)
+    inside = run(replace(missed, chain=chain), replace(REFUSED, chain=chain), imported=(), failed=(("thing", error),))
+    seen = Seen(distribution=THING, run=run(load()), interpreters=(inside,))
+    assert judge_interpreters(seen)[1] == (told,)

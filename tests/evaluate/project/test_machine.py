@@ -1,0 +1,82 @@
+"""What the machine can tell about parallel work, and when it is not believed."""
+
+import pytest
+
+from gilscope.toolkit.evaluate.evaluation import Missing
+from gilscope.toolkit.evaluate.project import machine
+from gilscope.toolkit.evaluate.project.machine import LEAST_SPINS, Calibration, Spin, doubts, facts, spin
+from gilscope.toolkit.measure.inherited import Inherited
+from gilscope.toolkit.measure.noise import usable_cores
+
+
+def look(effective, *, ran=18, waited=2, lasted=20):
+    return Spin(cores=2, effective=effective, ran=ran, waited=waited, lasted=lasted)
+
+
+@pytest.mark.parametrize(("cores", "effective", "queued", "words"), [
+    (2, 1.95, 0.02, []), (2, 1.5, 0.15, []), (2, 1.95, None, []),
+    (1, 1.0, 0.0, ["one core only"]), (2, 1.9, 0.16, ["processes wait 16 % of their time"]),
+    (2, 1.49, 0.0, ["2 cores do only 1.49 cores' work"]),
+    (2, 1.2, 0.0, ["2 cores do only 1.20 cores' work"]),
+    (2, 1.9, 0.4, ["processes wait 40 % of their time"]),
+    (4, 1.1, 0.5, ["4 cores do only 1.10", "processes wait 50 %"]),
+])
+def test_doubts(cores, effective, queued, words):
+    found = list(doubts(cores, effective, queued))
+    assert len(found) == len(words)
+    assert all(text.startswith(word) for text, word in zip(found, words, strict=True))
+
+
+def test_spun_by_real_processes():
+    found = spin(usable_cores())
+    assert found.effective > 0
+    assert found.ran > 0
+    assert found.lasted > 0
+    assert found.given > 0
+
+
+@pytest.mark.parametrize(("waits", "waited"), [((10, 5), 15), ((0, 0), 0), ((10, -1), None), ((-1, -1), None)])
+def test_effective_cores_are_what_each_does_against_one_alone(monkeypatch, waits, waited):
+    asked = []
+    many = [(700, 90, waits[0], 125), (700, 95, waits[1], 200)]
+    monkeypatch.setattr(machine, "_spun", lambda count, rounds: (
+        asked.append((count, rounds)), [(700, 99, 1, 100)] if count == 1 else many)[1])
+    assert spin(2) == Spin(cores=2, effective=100 / 125 + 100 / 200, ran=185, waited=waited, lasted=200)
+    assert asked == [(1, 0), (2, 700)]   # as often as one did alone
+
+
+def test_facts_are_of_all_looks():
+    found = facts([look(1.9), look(0.6), look(1.95), look(1.92), look(4.0)])
+    assert (found.cores, found.effective, found.run_queue) == (2, pytest.approx(1.92), pytest.approx(0.1))
+    assert found.doubts == ()
+
+
+def test_facts_tell_how_gilscope_was_started(monkeypatch):
+    started = Inherited(nice=5, policy="", cpus=(0, 1), online=2, files=1024, limits={}, cpu_seconds=None)
+    monkeypatch.setattr(machine, "inherited", lambda: started)
+    assert facts([look(1.9)]).inherited == "gilscope was started with nice 5; so were the measured processes"
+
+
+def test_cores_that_were_given_are_told_by_time():
+    # That both cores are slower than one alone is another matter.
+    assert look(1.3, ran=36, lasted=20).given == pytest.approx(1.8)
+
+
+def test_waits_that_the_system_does_not_tell_are_not_known():
+    assert facts([look(1.9, waited=None)]).run_queue is None
+
+
+def test_few_looks_become_enough():
+    calibration = Calibration(lambda cores: look(1.0 * cores))
+    calibration.take(0)
+    assert calibration.facts().cores == 2
+    assert len(calibration.spins) == LEAST_SPINS
+
+
+@pytest.mark.parametrize("broken", ["raise SystemExit(1)", "print('no numbers')", "print('\\n0 0 0 0')"])
+def test_spinner_that_fails_is_a_reason(broken, monkeypatch):
+    monkeypatch.setattr(machine, "SPINNER", broken)
+    calibration = Calibration()
+    calibration.take(0)
+    assert "could not be calibrated" in calibration.facts().reason
+    assert isinstance(calibration.facts(), Missing)

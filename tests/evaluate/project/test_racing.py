@@ -1,0 +1,168 @@
+"""The race checker over a project's tests: the project's own races, and why there may be no answer."""
+
+import json
+import sys
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from gilscope.toolkit.evaluate.evaluation import Missing, RaceFact, Races
+from gilscope.toolkit.evaluate.project.conventions import PYTEST, find_project
+from gilscope.toolkit.evaluate.project.suite import racing
+from gilscope.toolkit.evaluate.project.suite.racing import FOUND, as_program, check_races, facts, nothing_ran
+from gilscope.toolkit.evaluate.project.suite.running import Bench, Shown
+from tests.conformance.builds import ROOT
+from tests.evaluate.made_up import PROJECT
+from tests.evaluate.places import skip_when_busy
+from tests.measure.children import MARK, still_alive
+
+RACY = """
+import threading
+
+# ---
+class Counter:
+    def __init__(self):
+        self.value = 0
+
+    def add(self):
+        self.value += 1
+
+# ---
+def test_two_threads_count():
+    counter = Counter()
+    threads = [threading.Thread(target=counter.add) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counter.value
+"""
+LOCKED = RACY.replace("self.value = 0", "self.value = 0\n        self.lock = threading.Lock()").replace(
+    "        self.value += 1", "        with self.lock:\n            self.value += 1")
+
+
+def check(tmp_path, monkeypatch, code, tests=None, **options):
+    # What is confirmed is in a module of the project: a confirming run does not pause in test modules under pytest.
+    head, counter, test = code.split("# ---") if "# ---" in code else ("", "", code)
+    (tmp_path / "app.py").write_text(head + counter)
+    (tmp_path / "test_app.py").write_text(f"from app import *\n{head}{test}")
+    mark = uuid.uuid4().hex
+    monkeypatch.setenv(MARK, mark)
+    bench = Bench(build="host", python=Path(sys.executable), folders=())
+    found = check_races(find_project(tmp_path, tests=tests), bench, **{"limit": 600.0, "confirm": 0, **options})
+    assert not still_alive(mark)
+    return found
+
+
+def test_race_of_the_projects_tests_is_found(tmp_path, monkeypatch):
+    found = check(tmp_path, monkeypatch, RACY)
+    (race,) = found.found
+    assert (race.kind, race.variable, race.file, race.confirmed) == (
+        "lost update", "Counter.value", "app.py", False)
+
+
+def test_its_repair_is_clean(tmp_path, monkeypatch):
+    assert check(tmp_path, monkeypatch, LOCKED).found == ()
+
+
+def test_confirmed_race_says_so(tmp_path, monkeypatch):
+    for _ in range(3):   # the two threads meet in a confirming run when the system gives the second one a core
+        (race,) = check(tmp_path, monkeypatch, RACY, confirm=10).found
+        if race.confirmed:
+            break
+    else:
+        skip_when_busy("the two threads never met")
+    assert race.confirmed
+
+
+def test_race_is_kept_when_its_confirming_run_does_not_end(tmp_path, monkeypatch):
+    commands = []
+
+    def run_once(command, *_, **__):
+        commands.append(command)
+        told = Path(next(word for word in command if word.startswith("--json=")).removeprefix("--json="))
+        if len(commands) > 1:
+            return "hang: not done within 9 s"
+        told.write_text((ROOT / "tests/golden/race.json").read_text())
+        return FOUND
+
+    monkeypatch.setattr("gilscope.toolkit.evaluate.project.suite.racing.run_bounded", run_once)
+    assert check(tmp_path, monkeypatch, RACY, confirm=1).found
+    assert ["--confirm=1" in command for command in commands] == [False, True]
+
+
+def test_hang_is_a_reason(tmp_path, monkeypatch):
+    found = check(tmp_path, monkeypatch, "import threading\nthreading.Event().wait()\n", quiet=5.0)
+    assert isinstance(found, Missing)
+    assert "hang: no output for 5 s" in found.reason
+
+
+@pytest.mark.parametrize(("tests", "program"), [
+    (PYTEST, ["-m", "pytest", "-q"]), (("pytest", "-x"), ["-m", "pytest", "-x"]),
+    (("python", "run.py", "a"), ["run.py", "a"]), (("python", "-c", "1"), None), (("make", "test"), None),
+])
+def test_commands(tests, program):
+    assert as_program(tests) == program
+
+
+@pytest.mark.parametrize(("ending", "counted", "said"), [
+    ("0", {"passed": 3, "failed": 0}, ""),
+    ("1", {"passed": 0, "failed": 2}, ""),
+    ("2", {"passed": 0, "failed": 0}, "no test ran (exit code 2)"),   # pytest: nothing could be collected
+    ("4", {}, "the tests end with exit code 4"),                      # pytest: conftest.py cannot be imported
+    ("1", {}, ""),
+])
+def test_a_run_without_tests_is_no_run_without_races(ending, counted, said):
+    assert nothing_ran(ending, counted) == said
+
+
+def test_no_race_is_told_of_tests_that_cannot_start(tmp_path, monkeypatch):
+    (tmp_path / "conftest.py").write_text("import no_such_module_at_all")
+    assert check(tmp_path, monkeypatch, LOCKED) == Missing(
+        reason="the tests end with exit code 4 under the race checker")
+
+
+A, B, C = (RaceFact(kind="lost update", variable=name, file="a.py", line=1, confirmed=False) for name in "abc")
+SURE = replace(A, confirmed=True)
+FAILED = Missing(reason="did not end")
+
+
+@pytest.mark.parametrize(("found", "again", "took", "confirm", "kept"), [
+    ((A, B), (SURE, C), 4.0, 1, (SURE, C, B)), ((A, B), FAILED, 4.0, 1, (A, B)),
+    ((A,), None, 6.0, 1, (A,)), ((A,), None, 4.0, 0, (A,)), ((), None, 4.0, 1, ()), (FAILED, None, 4.0, 1, FAILED),
+])
+def test_races_of_the_first_run_are_kept_whatever_the_confirming_one_does(
+    found, again, took, confirm, kept, monkeypatch,
+):
+    """`took` is what the first run takes of 10 s; the second is not begun in less time than that."""
+    told, asked = iter((found, again)), []
+
+    def checked(*_, limit, **__):
+        asked.append(limit)
+        found = next(told)
+        return found if isinstance(found, Missing) else Races(build="3.14t", found=found, command=PYTEST)
+
+    monkeypatch.setattr(racing, "_checked", checked)
+    monkeypatch.setattr(racing, "time", SimpleNamespace(monotonic=iter((100.0, 100.0 + took)).__next__))
+    bench = Bench(build="host", python=Path(sys.executable), folders=())
+    races = check_races(PROJECT, bench, limit=10.0, confirm=confirm)
+    assert (races if isinstance(races, Missing) else races.found) == kept
+    assert asked == ([10.0] if again is None else [10.0, 10.0 - took])
+
+
+def test_what_cannot_be_followed_and_no_tests_have_reasons(tmp_path, monkeypatch):
+    assert "run by 'make'" in check(tmp_path, monkeypatch, "", tests="make test").reason
+    assert check(tmp_path, monkeypatch, "", limit=0.0).reason == "no time was left in the budget"
+
+
+def test_facts_of_a_report_confirmed_ones_first():
+    report = json.loads((ROOT / "tests/golden/race.json").read_text())
+    bank = Path("/home/ann/bank")
+    project = replace(find_project(ROOT), root=bank, sources=(bank,))
+    found = facts(report, Shown(project, Bench(build="host", python=Path(sys.executable), folders=(bank,))))
+    assert [race.confirmed for race in found] == sorted((race.confirmed for race in found), reverse=True)
+    assert found[0].confirmed
+    assert ("Account.balance", "bank.py", 14) in [(race.variable, race.file, race.line) for race in found]

@@ -1,0 +1,102 @@
+"""What the tests cost on two builds: made-up runs, and one real one."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from gilscope.toolkit.evaluate.evaluation import Missing
+from gilscope.toolkit.evaluate.project.machine import Spin
+from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
+from gilscope.toolkit.evaluate.project.suite.cost import LEAST_CPU, LEAST_ROUNDS, METER, MOST_ROUNDS, SuiteCosts
+from gilscope.toolkit.evaluate.project.suite.running import Bench, run_bounded
+from tests.evaluate.made_up import NOT_DONE, PROJECT, suite
+
+TWINS = {"3.14t": "3.14"}
+BENCHES = {label: Bench(build=label, python=Path(f"/{label}/bin/python"), folders=()) for label in ("3.14t", "3.14")}
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Give a function that takes the rounds; its runs take what it is told."""
+    def measure(*, cpu=None, endings=(), limit=1000.0, forced=None, **tests):
+        asked = []
+        cpu = cpu or {"3.14t": 3.0, "3.14": 2.0}
+        ends = iter(endings)
+
+        def run(command, folder, env, path, *, limit, quiet):
+            label = Path(command[4]).parent.name
+            asked.append(label)
+            if forced is not None:   # the build that has a GIL refuses the variable
+                assert (command[5:7] == ["env", "PYTHON_GIL=0"]) is (label == "3.14t")
+                if label == "3.14t":
+                    return forced
+            first = 1 if label in asked[:-1] else 9   # nothing of the first run counts
+            Path(command[4]).write_text(f"{cpu[label]} {first * (1024 if label == '3.14' else 1280)}")
+            return next(ends, "0")
+
+        monkeypatch.setattr(suite_cost, "run_bounded", run)
+        usual = {"3.14t": suite(seconds=10.0), "3.14": suite(build="3.14", seconds=10.0, gil_end=True)}
+        costs = SuiteCosts(PROJECT, BENCHES, usual | tests, limit=limit, say=lambda _: None, forced=forced is not None)
+        costs.calibration._spin = lambda cores: Spin(cores=cores, effective=cores, ran=9, waited=1, lasted=10)
+        costs.measure(TWINS)
+        return costs.cost("3.14t", "3.14"), asked, costs
+
+    return measure
+
+
+def test_cost_is_of_rounds_after_the_first(runs):
+    cost, asked, costs = runs()
+    assert (cost.by, cost.against, cost.cpu.ratio, cost.rss) == ("tests", "3.14", pytest.approx(2 / 3), 1.25)
+    assert cost.more_bytes == 2**18
+    assert cost.cpu.verdict() == "slower"
+    assert len(asked) == 2 * (MOST_ROUNDS + 1)
+    assert len(costs.calibration.spins) == MOST_ROUNDS
+
+
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"cpu": {"3.14t": 9.0, "3.14": LEAST_CPU / 2}}, "the tests take 0.5 s of CPU time, most of it to start"),
+    ({"limit": 30.0 * LEAST_ROUNDS}, "the tests are too long to be run 4 times more"),
+    ({"3.14t": NOT_DONE}, "not asked for"),
+    ({"3.14t": suite(gil_end=True)}, "the GIL was on at the end of the tests"),
+    ({"3.14": suite(build="3.14", ending="1", failed=2)}, "not all tests pass on 3.14"),
+    ({"3.14": suite(build="3.14", passed=0, skipped=2)}, "not all tests pass on 3.14"),
+    ({"3.14": suite(build="3.14", ending="unfinished: not done within 9 s")}, "the tests were not done on 3.14"),
+    ({"endings": ["0", "0", "1"]}, "every time (1)"),
+])
+def test_cost_that_cannot_be_told_has_a_reason(runs, changes, reason):
+    cost, _, _ = runs(**changes)
+    assert cost.reason.startswith("no workload was measured, and ")
+    assert reason in cost.reason
+
+
+def test_crash_with_the_gil_forced_off_ends_the_rounds(runs):
+    _, asked, costs = runs(forced="crash: SIGSEGV", **{"3.14t": suite(seconds=10.0, gil_end=True)})
+    assert sorted(asked) == ["3.14", "3.14t"]
+    assert costs.forced("3.14t", "3.14").failure == (
+        "the tests do not pass on 3.14t with the GIL forced off (crash: SIGSEGV)")
+
+
+def test_tests_that_fail_with_the_gil_are_not_run_with_it_forced_off(runs):
+    there = suite(build="3.14", ending="1", failed=1)
+    _, asked, costs = runs(forced="0", **{"3.14t": suite(gil_end=True), "3.14": there})
+    assert asked == []
+    assert costs.forced("3.14t", "3.14") == Missing(reason="not all tests pass on 3.14")
+
+
+def test_tests_that_are_left_out_are_not_run(runs):
+    assert runs(limit=0.0)[1] == []
+    assert len(runs(limit=30.0 * (LEAST_ROUNDS + 1))[1]) == 2 * (LEAST_ROUNDS + 1)   # as many as there is time for
+    assert len(runs(cpu={"3.14t": 9.0, "3.14": LEAST_CPU / 20})[1]) == 2
+    assert sorted(runs(endings=["1"])[1]) == ["3.14", "3.14t"]
+
+
+@pytest.mark.parametrize(("code", "ending"), [("print(1)", "0"), ("raise SystemExit(3)", "3"),
+                                              ("import os; os.abort()", "crash: SIGABRT")])
+def test_meter_ends_as_what_it_measures(tmp_path, code, ending):
+    told = tmp_path / "usage"
+    command = [sys.executable, "-I", "-c", METER, str(told), sys.executable, "-c", code]
+    assert run_bounded(command, tmp_path, {}, tmp_path / "output", limit=60.0, quiet=60.0) == ending
+    cpu, resident = map(float, told.read_text().split())
+    assert cpu > 0
+    assert resident > 0

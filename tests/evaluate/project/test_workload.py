@@ -1,0 +1,603 @@
+"""Real small workloads in rounds on a build without a GIL and its twin, and what their numbers come to."""
+
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gilscope.toolkit.evaluate.evaluation import NO_TIME, Missing, Pool
+from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.machine import Calibration, Spin
+from gilscope.toolkit.evaluate.project.suite.running import Bench
+from gilscope.toolkit.evaluate.project.workload import rounds as workload
+from gilscope.toolkit.evaluate.project.workload.programs.calls import (
+    NoWorkError,
+    call_often,
+    function_called,
+    refuse_unawaited,
+)
+from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, Cell, Measured, Workload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.project.workload.speed import Speed
+from gilscope.toolkit.evaluate.project.workload.waits import (
+    busiest,
+    by_line,
+    contended,
+    parked_share,
+    queued_share,
+    wait_share,
+)
+from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.summary import Place as WaitingPlace
+from gilscope.toolkit.measure.process import Answer
+from tests.evaluate.made_up import PROJECT, QUIET
+from tests.fakes import make_build
+
+APP = """
+SHARED = {}
+
+def busy():
+    total = 0
+    for number in range(3000):
+        total += number
+    return total
+
+def share():
+    for number in range(2000):
+        SHARED[number % 50] = SHARED.get(number % 50, 0) + 1
+
+def broken():
+    raise RuntimeError("no")
+
+def crash():
+    import os
+    os.abort()
+"""
+NO_SHIM = preload.unavailable()
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "app.py").write_text(APP)
+    (tmp_path / "script.py").write_text("import app\nassert __name__ == '__main__'\napp.busy()\n"
+                                        "import sys\nassert sys.argv[1:] == ['3']\n")
+    (tmp_path / "exits.py").write_text("raise SystemExit(3)\n")
+    (tmp_path / "hangs.py").write_text("import threading\nthreading.Event().wait()\n")
+    return find_project(tmp_path)
+
+
+@pytest.fixture
+def measurer(project, pair, monkeypatch, tmp_path_factory):
+    """Give a function that measures a workload of the project, each cell as rarely as it goes."""
+    monkeypatch.setattr(workload, "PASS_SECONDS", 0.05)
+    monkeypatch.setattr(workload, "usable_cores", lambda: 2)
+    compiled = tmp_path_factory.mktemp("compiled")
+
+    def measure(name, *, models=(), left=lambda: 0.01):
+        monkeypatch.setattr(workload, "OTHER_MODELS", models)
+        monkeypatch.setattr(workload, "LEAST_ROUNDS", 1)
+        benches = {each.label: Bench(build=each.label, python=Path(each.executable), folders=project.sources,
+                                     compiled=compiled / each.label) for each in pair}
+        said = []
+        made = WorkloadMeasurer(project, Workload.of(name, project.root), benches, {each.label: each for each in pair},
+                                left=left, say=said.append)
+        made.measure()
+        return made
+
+    return measure
+
+
+@pytest.mark.parametrize(("text", "kind"), [("script.py", "script"), ("app:busy", "function")])
+def test_script_and_function_are_told_apart(project, text, kind):
+    assert Workload.of(text, project.root).kind == kind
+
+
+def test_script_has_its_arguments(project):
+    (project.root / "two words.py").write_text("")
+    assert Workload.of("script.py --n 3 'a b'", project.root).words == ("--n", "3", "a b")
+    assert Workload.of("two words.py", project.root).name.endswith("two words.py")
+    assert Workload.of("script.py a:b", project.root).kind == "script"
+
+
+@pytest.mark.parametrize(("text", "reason"), [
+    ("missing.py", "there is no such script"), ("app", "no module:function is named"),
+    ("gilscope.toolkit.cli:main", "'gilscope' is gilscope itself")])
+def test_workload_that_is_none_has_a_reason(project, text, reason):
+    assert reason in Workload.of(text, project.root).reason
+
+
+def test_function_is_measured_in_threads_interpreters_and_processes(measurer, pair):
+    build, twin = pair
+    models = ("subinterpreters", "processes")
+    made = measurer("app:busy", models=models)
+    assert set(made.found) == {*(Cell(each.label, count) for each in pair for count in (1, 2)),
+                               *(Cell(twin.label, 2, model) for model in models)}
+    # Before 3.14 interpreters need a package that is not there.
+    assert not [measured.failure for measured in made.found.values() if measured.failure and not measured.unavailable]
+    assert all(measured.cpu and measured.rss for measured in made.found.values() if not measured.unavailable)
+    assert not list(made.project.root.rglob("__pycache__"))
+    speed = Speed(made, QUIET)
+    sections = speed.sections(build.label, twin.label)
+    assert sections.cost.against == twin.label
+    assert sections.cost.import_seconds > 0
+    assert speed.several
+    assert speed.failure(twin.label, "subinterpreters") == ""
+
+
+def test_script_is_measured_as_it_is(measurer, pair):
+    build, twin = pair
+    made = measurer("script.py 3", models=("processes",))
+    assert set(made.found) == {Cell(each.label, 0) for each in pair}
+    speed = Speed(made, QUIET)
+    sections = speed.sections(build.label, twin.label)
+    assert "a script chooses its threads itself" in sections.gain.predicted.reason
+    assert sections.cost.by == "script"
+    assert not speed.several
+
+
+@pytest.mark.parametrize(("name", "reason"), [
+    ("app:broken", "RuntimeError: no"), ("app:crash", "SIGABRT"), ("app:absent", "absent"), ("gone:f", "gone"),
+    ("exits.py", "exit code 3")])
+def test_workload_that_fails_is_the_reason_of_every_section(measurer, pair, name, reason):
+    build, twin = pair
+    sections = Speed(measurer(name), QUIET).sections(build.label, twin.label)
+    for section in (sections.cost, sections.gain, sections.contention):
+        assert isinstance(section, Missing)
+        assert reason in section.reason
+    assert sections.failure == ""   # it fails with the GIL, too
+
+
+def test_function_that_fails_with_the_gil_is_not_tried_elsewhere(measurer, pair, monkeypatch):
+    asked = []
+    monkeypatch.setattr(workload, "run_child", lambda _, spec, __: (
+        asked.append(spec.build), Answer(kind="exception", reason="no", fields={}, output=""))[1])
+    made = measurer("app:broken")
+    assert asked == [pair[1].label]
+    assert {measured.failure for measured in made.found.values()} == {"no"}
+    asked.clear()
+    measurer("exits.py")
+    assert sorted(asked) == sorted(each.label for each in pair)
+
+
+METRICS = {"rss": 5e6, "import": 0.5, "queued": 0.25, "pools": "OpenBLAS=2 OpenMP=4"}
+
+
+def measured(**changes):
+    return Answer(kind="measured", reason="", output="", fields={
+        "seconds": 2.0, "cpu": [1.5], "starved": False, "gil_end": False, "metrics": METRICS} | changes)
+
+
+@pytest.fixture
+def answered(monkeypatch):
+    """Give a function that measures a function in a round of made-up answers, by build, and returns what was asked."""
+    monkeypatch.setattr(workload, "usable_cores", lambda: 2)
+
+    def measure(answer, *, kind="function", left=lambda: 100.0, rounds=1, forced=False):
+        asked = []
+        monkeypatch.setattr(workload, "MOST_ROUNDS", rounds)
+        monkeypatch.setattr(workload, "run_child", lambda _, spec, __: (asked.append(spec), answer(spec))[1])
+        benches = {label: Bench(build=label, python=Path("python"), folders=()) for label in ("3.14t", "3.14")}
+        made = WorkloadMeasurer(
+            PROJECT, Workload(kind=kind, name="app:busy"), benches, {label: make_build(label) for label in benches},
+            left=left, say=lambda _: None, forced=forced)
+        made.calibration = Calibration(lambda cores: Spin(cores=cores, effective=cores, ran=2, waited=0, lasted=1))
+        made.measure()
+        return made, asked
+
+    return measure
+
+
+def test_what_a_process_tells_is_kept_by_round(answered):
+    made, _ = answered(lambda spec: measured(starved=spec.build == "3.14", gil_end=True, gil_culprit="a._b"))
+    found, twin = made.found[Cell("3.14t", 2)], made.found[Cell("3.14", 2)]
+    assert (found.wall, found.cpu, found.idle, found.rss, found.imports, found.pools) == (
+        {0: 2.0}, {0: 1.5}, {0: 0.25}, [5e6], [0.5], {"OpenBLAS": 2, "OpenMP": 4})
+    assert (twin.wall, twin.cpu) == ({}, {0: 1.5})   # starved: CPU time is known all the same
+    assert (found.flipped, twin.flipped) == ("the GIL was on at the end of the workload: a._b turned it on", "")
+    assert set(made.found) == {*(Cell(label, count) for label in ("3.14t", "3.14") for count in (1, 2)),
+                               Cell("3.14", 2, "subinterpreters"), Cell("3.14", 2, "processes")}
+
+
+def test_with_the_gil_forced_off_there_are_threads_only(answered):
+    made, _ = answered(lambda _: measured(), forced=True)
+    assert set(made.found) == {Cell(label, count) for label in ("3.14t", "3.14") for count in (1, 2)}
+
+
+@pytest.mark.parametrize(("left", "rounds"), [(1e-9, LEAST_ROUNDS), (600.0, 5), (0.0, 0)])
+def test_rounds_are_taken_while_there_is_time_and_a_few_in_any_case(answered, left, rounds):
+    made, _ = answered(lambda _: measured(), left=lambda: left, rounds=5)
+    assert {len(found.cpu) for found in made.found.values()} <= {rounds}
+    assert len(made.calibration.spins) == rounds
+
+
+def test_script_that_fails_with_the_gil_is_tried_once(answered):
+    failing = Answer(kind="exception", reason="no", fields={}, output="")
+    _, asked = answered(lambda spec: failing if spec.build == "3.14" else measured(), kind="script", rounds=5)
+    assert sorted(spec.build for spec in asked) == ["3.14", "3.14t"]
+    _, asked = answered(lambda spec: failing if spec.build == "3.14t" else measured(), kind="script", rounds=5)
+    assert sorted(spec.build for spec in asked) == [*["3.14"] * 5, "3.14t"]
+
+
+def test_busy_threads_are_never_idle(answered):
+    made, _ = answered(lambda _: measured(cpu=[3.0]))
+    assert made.found[Cell("3.14t", 2)].idle == {0: 0.0}
+
+
+@pytest.mark.parametrize(("call", "queued", "import_", "calls", "patience"), [
+    (0.01, 0.0, 0.5, 50, 60.0),       # half a second of calls
+    (0.011, 0.0, 0.5, 46, 60.0),      # as many for each of two threads
+    (0.012, 0.5, 0.5, 84, 60.0),      # what it waited for a core is no time of a call, a tenth of it at least
+    (3.0, 0.0, 2.0, 2, 100.0),        # 20 times import and call
+    (30.0, 0.0, 2.0, 2, 300.0),
+])
+def test_calls_fill_a_pass_and_a_hang_is_known_by_them(answered, call, queued, import_, calls, patience):
+    def answer(spec):
+        return measured(seconds=call * spec.scales["calls"],
+                        metrics=METRICS | {"queued": queued, "import": import_})
+
+    _, asked = answered(answer)
+    assert asked[0].build == "3.14"   # with the GIL
+    assert (asked[0].scales["calls"], asked[-1].scales["calls"]) == (1, calls)
+    assert asked[-1].progress_timeout == pytest.approx(patience)
+
+
+@pytest.mark.parametrize(("left", "patience"), [(10.0, 60.0), (100.0, 100.0), (1000.0, 300.0)])
+def test_script_that_is_silent_costs_what_is_left_at_most(answered, left, patience):
+    _, asked = answered(lambda _: measured(), kind="script", left=lambda: left)
+    assert {(spec.progress_timeout, spec.scales["calls"]) for spec in asked} == {(patience, 1)}
+
+
+def test_model_that_a_build_does_not_have_is_no_failure_of_the_workload(answered):
+    def answer(spec):
+        lacking = Answer(kind="unavailable", reason="no interpreters; raise --timeout", fields={}, output="")
+        return lacking if spec.model == "subinterpreters" else measured()
+
+    found = answered(answer)[0].found[Cell("3.14", 2, "subinterpreters")]
+    assert (found.failure, found.unavailable) == ("no interpreters", True)
+
+
+def test_hang_of_several_threads_says_what_it_may_be():
+    hang = Answer(kind="hang", reason="no progress for 60 s; raise --timeout to wait longer", fields={}, output="")
+    assert workload._why(hang, Cell("3.14t", 1)) == "no progress for 60 s"
+    assert workload._why(hang, Cell("3.14t", 2)).endswith("; its threads are in each other's way, or wait for ever")
+
+
+def test_async_def_is_run_to_its_end(monkeypatch):
+    ended = []
+
+    async def task():
+        ended.append(1)
+
+    monkeypatch.setattr(workload, "task", task, raising=False)
+    call_often((f"{workload.__name__}:task", 3))
+    assert ended == [1, 1, 1]
+
+
+def test_function_that_runs_nothing_is_refused(monkeypatch):
+    async def task(): ...
+    def numbers():
+        yield 1
+    monkeypatch.setattr(workload, "task", numbers, raising=False)
+    with pytest.raises(NoWorkError, match="is a generator: calling it runs nothing"):
+        function_called(f"{workload.__name__}:task")
+    with pytest.raises(NoWorkError, match="name an async def"):
+        refuse_unawaited("app:task", task())
+    refuse_unawaited("app:task", 3)
+
+
+def test_threads_that_crawl_are_stopped_and_what_they_did_is_reckoned_up(measurer, pair, monkeypatch):
+    monkeypatch.setattr(workload, "LONGEST_SECONDS", 0.0)   # no thread makes more than its first calls
+    made = measurer("app:busy")
+    for each in pair:
+        cells = [made.found[Cell(each.label, count)] for count in (1, 2)]
+        assert not [cell.failure for cell in cells if cell.failure]
+        assert all(cell.cpu[0] > 0 for cell in cells)
+
+
+def test_workload_that_hangs_costs_its_limit(measurer, pair, monkeypatch):
+    monkeypatch.setattr(workload, "LEAST_SILENT_SECONDS", 0.5)
+    made = measurer("hangs.py")
+    assert {measured.failure for measured in made.found.values()} == {
+        "no pass ended within 0.5 s, so it was killed"}
+
+
+def test_without_time_nothing_is_measured(measurer, pair):
+    build, twin = pair
+    made = measurer("app:busy", left=lambda: 0.0)
+    assert made.found == {}
+    assert "no time" in Speed(made, QUIET).sections(build.label, twin.label).cost.reason
+
+
+@pytest.mark.skipif(NO_SHIM is not None, reason=str(NO_SHIM))
+def test_places_of_contention_are_the_projects(measurer, pair, monkeypatch):
+    build, twin = pair
+    monkeypatch.setattr(workload, "PASS_SECONDS", 0.03)   # 3.13t takes up to hundreds of times as long with two threads
+    made = measurer("app:share")
+    contention = Speed(made, QUIET).sections(build.label, twin.label).contention
+    if isinstance(contention, Missing):   # the more the cores are free, the longer 3.13t takes
+        assert "they are in each other's way" in contention.reason
+        pytest.skip(contention.reason)
+    places = contention.places
+    assert not [place for place in places if "gilscope" in place.file]
+    # Two threads on a machine with other things to do may never have met there; where they did is in the function.
+    assert {place.line for place in places if place.file == "app.py"} <= {10, 11, 12}
+
+
+def waiting(file, *, idle=False):
+    return WaitingPlace(file=file, line=1, function="f", what="a lock", idle=idle, count=1, seconds=1.0, longest=1.0)
+
+
+def test_neither_our_own_code_nor_what_the_program_wants_is_contention(tmp_path):
+    from gilscope.toolkit.builds.environment import harness_path
+
+    theirs = waiting("/src/toolkit/app.py")   # a project's folder of that name is not ours
+    ours = [waiting(str(harness_path() / "gilscope" / "toolkit" / "measure" / "frame.py")), waiting(workload.__file__)]
+    importing = waiting("<frozen importlib._bootstrap>")
+    assert contended([*ours, theirs, waiting("/src/app.py", idle=True), waiting(""), importing]) == [theirs]
+
+
+def test_places_of_one_line_are_one():
+    spun = replace(waiting("app.py"), what="a lock or an object, spinning", seconds=5.0)
+    other, lock = replace(spun, what="a dict", seconds=2.0), replace(waiting("b.py"), what="a lock", seconds=6.0)
+    assert [(each.file, each.what, each.seconds) for each in by_line([spun, other, lock])] == [
+        ("app.py", "a dict", 7.0), ("b.py", "a lock", 6.0)]
+
+
+def filled(**cells):
+    """Return a measurer that has found the given CPU and wall seconds, by label and number of threads."""
+    found = {}
+    for name, (cpu, wall) in cells.items():
+        label, count = name.rsplit("_", 1)
+        found[Cell(label.replace("t", "3.14t").replace("g", "3.14"), int(count))] = Measured(
+            cpu=dict(enumerate(cpu)), wall={number: each for number, each in enumerate(wall) if each}, rss=[1e6])
+    spins = dict.fromkeys(range(10), Spin(cores=2, effective=1.7, ran=39, waited=1, lasted=20))
+    return type("Made", (), {
+        "found": found, "calibration": type("Calibration", (), {"spins": spins}),
+        "thread_counts": lambda _: (1, 2), "has_time": lambda _: True,
+        "watched": lambda *_: Missing(reason="not watched")})()
+
+
+ONE, TWO, STARVED = [1.0] * 10, [2.0] * 10, [0.0] * 10
+
+
+def test_inflation_is_of_rounds_in_which_threads_ran_at_the_same_time():
+    made = filled(t_1=(ONE, ONE), t_2=([2.5] * 5 + [1.0] * 5, [1.25] * 5 + [0.0] * 5), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert found.contention.inflation == pytest.approx(2.5)
+
+
+def test_gain_is_predicted_beside_what_was_measured():
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, [0.5] * 10), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    gain = found.gain
+    assert (found.failure, found.cost.by, list(gain.measured)) == ("", "workload", [2])
+    assert gain.measured[2].ratio == pytest.approx(2.0)
+    assert gain.predicted.value == pytest.approx(1.95)   # cores that the machine gives
+    made.calibration.spins.clear()
+    assert "in 0 rounds only" in Speed(made, QUIET).sections("3.14t", "3.14").gain.predicted.reason
+
+
+def test_numbers_are_of_the_rounds_in_which_all_was_measured():
+    ten = range(10)
+    made = filled(t_1=([3.0 for _ in ten], ONE), t_2=([4.5 for _ in ten], [2.5] * 10), g_1=([2.0 for _ in ten], ONE),
+                  g_2=([9.0 for _ in ten], [2.4] * 10))
+    here, several, there, with_gil = (made.found[Cell(label, count)] for label in ("3.14t", "3.14") for count in (1, 2))
+    del here.cpu[0], there.cpu[1], several.wall[2], with_gil.wall[3]
+    several.cpu[4] = 99.0   # of one round
+    there.idle = dict.fromkeys(ten, 0.2)
+    here.rss, there.rss, here.imports, there.imports = [9e6, 5e6, 1e6], [4e6], [9.0, 1.0, 2.0], [8.0, 1.0, 1.0]
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    cost, predicted = found.cost, found.gain.predicted
+    assert predicted.value == pytest.approx(2.4 / (2.0 * 1.5 * 1.5 / 1.95 + 0.2 / 2))
+    assert found.contention.inflation == 1.5
+    assert (cost.cpu.ratio, cost.rss, cost.more_bytes) == (pytest.approx(2 / 3), 1.25, 1e6)
+    assert (cost.import_seconds, cost.import_there) == (2.0, 1.0)
+    assert found.gain.measured[2].ratio == pytest.approx(2.4 / 2.5)
+    there.cpu = {0: 1.0}
+    assert "no round in which both builds were measured" in Speed(made, QUIET).sections("3.14t", "3.14").cost.reason
+
+
+def test_places_that_cost_little_are_left_out():
+    made = filled(t_0=(ONE, ONE), g_0=(ONE, ONE))
+    made.thread_counts = lambda: (0,)
+    made.project = type("Project", (), {"sources": (), "root": Path("/src")})
+    made.benches = {"3.14t": Bench(build="3.14t", python=Path("python"), folders=())}
+    places = [replace(waiting(file), seconds=seconds) for file, seconds in (
+        ("/src/app.py", 0.03), ("/env/site-packages/lib.py", 0.02), ("/src/seldom.py", 0.019))]
+    places += [replace(waiting("/src/many.py"), line=line, seconds=0.5) for line in range(8)]
+    made.watched = lambda _: Seen((Thread("a", 3.0, 0.0, idle=1.0, parked=1.0),), places)
+    found = Speed(made, QUIET).sections("3.14t", "3.14").contention
+    assert [place.file for place in found.places] == ["many.py"] * 8 + ["app.py", "site-packages/lib.py"]
+    assert (found.inflation, found.parked, found.threads, found.cores) == (None, 0.5, 2, workload.usable_cores())
+    places += [replace(waiting("/src/app.py"), line=2, seconds=0.4)]
+    assert len(Speed(made, QUIET).sections("3.14t", "3.14").contention.places) == 10
+
+
+def test_starved_rounds_are_no_measurement():
+    made = filled(t_1=(ONE, STARVED), t_2=(ONE, STARVED), g_1=(ONE, STARVED), g_2=(ONE, STARVED))
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert found.gain.measured.reason == "every round was starved of the cores that it needed"
+    assert "got the cores that they needed in 0 rounds only" in found.gain.predicted.reason
+    assert found.contention.reason == "not watched"
+    assert not isinstance(found.cost, Missing)   # CPU time is known all the same
+
+
+def test_workload_that_fails_on_one_build_only_keeps_what_was_measured():
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    made.found[Cell("3.14t", 2)].failure = "crashed with SIGSEGV"
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert found.failure == "the workload fails, and does not with the GIL: with 2 threads: crashed with SIGSEGV"
+    assert found.cost.cpu.ratio == pytest.approx(1.0)
+    assert found.gain.measured.reason == "the workload failed on 3.14t: with 2 threads: crashed with SIGSEGV"
+    assert found.gain.predicted == found.gain.measured
+    made.found[Cell("3.14", 2)].failure = "crashed with SIGSEGV"
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert found.failure == ""
+    assert found.cost.reason == "the workload failed on 3.14: with 2 threads: crashed with SIGSEGV"
+
+
+def test_workload_that_turns_the_gil_on_shows_its_waits_on_the_other_build_alone():
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    made.found[Cell("3.14t", 2)].flipped = "the GIL was on at the end of the workload: a._b turned it on"
+    made.watched = lambda cell: seen(Thread("a", 1.0, 0.5)) if cell.label == "3.14" else None
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert found.failure == found.cost.reason == found.contention.reason
+    assert found.failure == found.gain.predicted.reason == found.gain.measured.reason
+    assert (found.gain.wait_share, found.gain.ceiling) == (0.5, 1.95)   # no more than the cores do
+    assert "a._b turned it on" in found.failure
+    for machine in (replace(QUIET, doubts=("busy",)), Missing(reason="not calibrated")):   # what it can do is not known
+        assert Speed(made, machine).sections("3.14t", "3.14").gain.ceiling == 2.0
+
+
+def test_gain_is_of_the_most_threads_and_needs_two():
+    made = filled(**{f"{build}_{count}": (ONE, ONE) for build in "tg" for count in (1, 2, 4)})
+    made.thread_counts = lambda: (1, 2, 4)
+    asked = set()
+    made.watched = lambda cell: (asked.add(cell), Missing(reason="not watched"))[1]
+    gain = Speed(made, QUIET).sections("3.14t", "3.14").gain
+    assert (list(gain.measured), asked) == ([2, 4], {Cell("3.14", 4), Cell("3.14t", 4)})
+    made.thread_counts = lambda: (1,)
+    assert Speed(made, QUIET).sections("3.14t", "3.14").gain.reason == "there is one core only"
+
+
+def test_script_has_no_prediction_and_one_cost():
+    made = filled(t_0=(TWO, ONE), g_0=(ONE, ONE))
+    made.thread_counts = lambda: (0,)
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert (found.cost.by, found.cost.cpu.ratio, list(found.gain.measured)) == ("script", 0.5, [0])
+    assert "a script chooses its threads itself" in found.gain.predicted.reason
+
+
+def test_workload_that_fails_in_one_thread_has_no_cost():
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    made.found[Cell("3.14t", 1)].failure = "crashed with SIGSEGV"
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert found.cost.reason == found.contention.reason == "the workload failed on 3.14t: crashed with SIGSEGV"
+    made.found[Cell("3.14", 1)].failure = "RuntimeError: no"
+    found = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert (found.failure, found.cost.reason) == ("", "the workload failed on 3.14: RuntimeError: no")
+
+
+def test_what_turns_the_gil_on_elsewhere_is_not_charged_here():
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    made.found[Cell("3.15t", 1)] = Measured(flipped="the GIL was on at the end of the workload", failure="no")
+    made.found[Cell("3.14", 2, "processes")] = Measured(failure="no")
+    assert Speed(made, QUIET).sections("3.14t", "3.14").failure == ""
+
+
+def test_nothing_measured_for_want_of_time():
+    found = Speed(filled(), QUIET).sections("3.14t", "3.14")
+    assert found.cost == found.gain == found.contention == NO_TIME
+
+
+def test_build_without_a_twin_has_a_reason():
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE))
+    assert "no build like 3.14t with a GIL" in Speed(made, QUIET).sections("3.14t", "").cost.reason
+
+
+def test_other_models_are_compared_with_threads():
+    made = filled(g_1=(ONE, ONE), g_2=(ONE, ONE))
+    made.found[Cell("3.14", 2, "processes")] = Measured(wall=dict(enumerate([0.5] * 10)))
+    made.found[Cell("3.14", 2, "subinterpreters")] = Measured(failure="ImportError: no")
+    speed = Speed(made, QUIET)
+    assert speed.other_model("3.14", "processes").ratio == pytest.approx(2.0)
+    assert speed.other_model("3.14", "subinterpreters").reason == "the workload failed: ImportError: no"
+    assert speed.failure("3.14", "subinterpreters") == "ImportError: no"
+    assert speed.failure("3.14", "processes") == ""
+    assert speed.several
+    starved = made.found[Cell("3.14", 2, "processes")]
+    starved.wall = {10: 1.0}
+    assert "starved of the cores" in speed.other_model("3.14", "processes").reason
+    assert speed.other_model("3.15", "processes").reason == "no function was measured in several workers"
+    assert speed.failure("3.15", "processes") == ""
+    made.found[Cell("3.14", 2)].failure = "RuntimeError: no"
+    assert speed.other_model("3.14", "processes").reason == "the workload failed: RuntimeError: no"
+    assert speed.failure("3.14", "subinterpreters") == ""   # it fails in threads, too
+    made.found[Cell("3.14", 2)].failure = ""
+    made.found[Cell("3.14", 2, "subinterpreters")].unavailable = True
+    assert speed.failure("3.14", "subinterpreters") == ""
+    assert speed.other_model("3.14", "subinterpreters").reason == "subinterpreters on 3.14: ImportError: no"
+
+
+class Seen:
+    at_once = 2
+
+    def __init__(self, threads, places=()):
+        self.threads, self.places = threads, places
+
+
+def seen(*threads):
+    return Seen(threads)
+
+
+class Thread:
+    def __init__(self, name, seconds, waited, idle=0.0, parked=0.0, cpu=None, run_queue=None, **changes):
+        self.name, self.seconds, self.waited, self.idle = name, seconds, waited, idle
+        self.parked, self.spun, self.cpu, self.run_queue = parked, 0.0, cpu, run_queue
+        self.held = self.handing_over = 0.0
+        self.__dict__ |= changes
+
+
+def test_the_most_waits_of_several_runs_are_asked_for_once():
+    runs = iter([0.1, 0.4, 0.2])
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    made.watched = lambda cell: (
+        seen(Thread("a", 1.0, next(runs), cpu=0.6, run_queue=0.2), Thread("main", 9.0, 0.0, cpu=0.2, run_queue=9.0))
+        if cell.label == "3.14" else Missing(reason="not watched"))
+    speed = Speed(made, QUIET)
+    gains = [speed.sections("3.14t", "3.14").gain for _ in range(2)]
+    assert [gain.wait_share for gain in gains] == [0.4, 0.4]
+    assert gains[0].ceiling == pytest.approx(1 / 0.6)
+    assert (gains[0].queued, gains[0].threads, gains[0].busiest) == (pytest.approx(0.25), 2, 1.0)
+
+
+@pytest.mark.parametrize(("main", "others", "share"), [
+    (0.2, [0.6, 0.2], 0.75),    # it has started them
+    (3.0, [0.6, 0.4], 0.75),    # it does the work
+    (1.0, [], 1.0), (None, [], None)])
+def test_share_of_the_busiest_thread(main, others, share):
+    threads = [Thread("main", 1.0, 0.0, cpu=main), *(Thread("a", 1.0, 0.0, cpu=cpu) for cpu in others)]
+    assert busiest(seen(*threads)) == (None if share is None else pytest.approx(share))
+
+
+@pytest.mark.parametrize(("queued", "parked"), [(0.0, 0.3), (0.5, None)])
+def test_parked_beside_other_load_says_nothing(queued, parked):
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    made.benches = {"3.14t": Bench(build="3.14t", python=Path("python"), folders=())}
+    made.project = None
+    made.found[Cell("3.14t", 2)].pools = {"OpenBLAS": 2}
+    made.watched = lambda _: seen(Thread("main", 5.0, 0.0, parked=5.0),
+                                  Thread("a", 1.0, 0.0, parked=0.3, cpu=0.5, run_queue=queued))
+    contention = Speed(made, QUIET).sections("3.14t", "3.14").contention
+    assert contention.parked == parked
+    assert (contention.threads, contention.pools) == (2, (Pool(library="OpenBLAS", threads=2),))
+
+
+@pytest.mark.parametrize(("threads", "share"), [
+    ([Thread("main", 1.0, 0.1, 0.9), Thread("a", 1.0, 0.5), Thread("b", 1.0, 0.5)], 0.5),
+    ([Thread("main", 2.0, 0.0), Thread("a", 1.0, 0.2, 0.6)], 0.5),
+    ([Thread("main", 2.0, 0.5)], 0.25),
+    ([Thread("main", 1.0, 0.0), Thread("a", 1.0, 0.0, 1.0)], 0.0),
+    ([Thread("a", 1.0, 0.5, cpu=0.5), Thread("b", 1.0, 0.5, cpu=0.5), Thread("watches files", 9.0, 0.1, cpu=0.01)],
+     0.5),
+    ([Thread("computes", 1.0, 0.0, cpu=1.0), Thread("reads", 1.0, 0.9, cpu=0.02)], 0.45),
+    ([Thread("a", 1.0, 0.0, cpu=0.001), Thread("b", 1.0, 0.0, cpu=0.001)], 0.0),   # they sleep, and that is the work
+    ([Thread("a", 1.0, 0.5, cpu=0.5), Thread("now and then", 1.0, 0.0, cpu=0.19)], 0.5),
+    ([Thread("a", 1.0, 0.5, cpu=0.5), Thread("often", 1.0, 0.0, cpu=0.21)], 0.25),
+    *(([Thread("a", 1.0, 0.5, cpu=0.5), Thread("wants to", 1.0, 0.0, cpu=0.01, **{wants: 0.9})], 0.25)
+      for wants in ("parked", "spun", "handing_over")),
+    ([], 0.0),
+])
+def test_share_of_waits_is_of_the_workers_time(threads, share):
+    assert wait_share(seen(*threads)) == pytest.approx(share)
+
+
+def test_share_of_parked_time_is_of_what_threads_do_not_idle():
+    assert parked_share(seen(Thread("a", 3.0, 0.0, idle=1.0, parked=0.5, spun=0.25))) == pytest.approx(0.375)
+    assert parked_share(seen()) == 0.0
+
+
+def test_time_in_the_run_queue_is_of_threads_of_which_all_is_known():
+    known = Thread("a", 1.0, 0.0, cpu=0.6, run_queue=0.2)
+    assert queued_share(seen(known, Thread("b", 1.0, 0.0, cpu=0.6), Thread("c", 1.0, 0.6, run_queue=0.2))) == 0.25
+    assert queued_share(seen(Thread("b", 1.0, 0.0, cpu=0.6))) is None

@@ -1,0 +1,42 @@
+"""A workload that is not there is refused before anything is installed."""
+
+import pytest
+
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.workload.name import refuse_misnamed
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'shop'\nversion = '1'\n")
+    (tmp_path / "src/shop").mkdir(parents=True)
+    (tmp_path / "src/shop/__init__.py").write_text("from .all import *\n")
+    (tmp_path / "src/shop/orders.py").write_text("import json\n\n\ndef price():\n    pass\n\n\nasync def pay(): ...\n")
+    (tmp_path / "load.py").write_text("import shop\n")
+    return find_project(tmp_path)
+
+
+@pytest.mark.parametrize("text", [
+    "shop.orders:price", "shop.orders:pay", "load.py",
+    "shop:anything",        # the star may bring it
+    "shop.orders:json.dumps",
+    "numpy.linalg:norm",    # not the project's: it is looked for when it is imported
+])
+def test_what_may_be_there_passes(project, text):
+    refuse_misnamed(text, project)
+
+
+@pytest.mark.parametrize(("text", "complaint"), [
+    ("nope.py", r"there is no such script$"),
+    ("shop.orders.price", r"no such script; a function is named module:function, like shop.orders:price$"),
+    ("shop.prices:price", r"shop has no module shop.prices$"),
+    ("shop.orders:prize", r"orders.py has no prize; did you mean shop.orders:price\?$"),
+    ("shop.orders:quux", r"orders.py has no quux$"),
+    ("shop.orders:", r"write module:function"),
+    (":price", r"write module:function"),
+    ("shop/orders:price", r"write module:function"),
+])
+def test_what_cannot_be_there_is_refused(project, text, complaint):
+    with pytest.raises(ToolkitError, match=complaint):
+        refuse_misnamed(text, project)

@@ -1,0 +1,228 @@
+"""What a project's files say of it, by the conventions of packaging tools; damaged ones are named."""
+
+import pytest
+
+from gilscope.toolkit.errors import BadFileError, ToolkitError
+from gilscope.toolkit.evaluate.project.conventions import PYTEST, find_project
+from gilscope.toolkit.evaluate.requirements.declared import requirement_lines
+
+PEP_621 = """
+[project]
+name = "svc"
+dependencies = ["aiohttp>=3", "lxml"]
+[project.optional-dependencies]
+test = ["hypothesis"]
+[dependency-groups]
+tests = ["pytest", {include-group = "lint"}]
+lint = ["ruff", {include-group = "tests"}]
+[tool.pytest.ini_options]
+"""
+POETRY = """
+[tool.poetry]
+name = "svc"
+[tool.poetry.dependencies]
+python = "^3.12"
+caret = "^1.2.3"
+zero = "^0.2.3"
+tilde = "~1.2"
+exact = "1.4"
+ranged = ">=1,<2"
+any = "*"
+local = { path = "../local" }
+extra = { version = "^2", extras = ["fast"] }
+[tool.poetry.group.test.dependencies]
+pytest = "*"
+"""
+
+
+def write(folder, **files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def test_pep_621_project_with_groups_that_include_each_other(tmp_path):
+    write(tmp_path, **{"pyproject.toml": PEP_621, "src/svc/__init__.py": "", "uv.lock": ""})
+    found = find_project(tmp_path)
+    assert found.name == "svc"
+    assert found.requirements == ("aiohttp>=3", "lxml")
+    assert set(found.test_requirements) == {"hypothesis", "pytest", "ruff"}
+    assert found.modules == ("svc",)
+    assert found.sources == (tmp_path / "src",)
+    assert found.lock == tmp_path / "uv.lock"
+    assert found.tests == PYTEST
+    assert found.installable
+    assert "requirements: [project] of pyproject.toml" in found.found
+
+
+TOX = """
+[testenv]
+deps =
+    pytest
+    sybil>=5  # docs
+    py312: tomli
+    -r more.txt
+    {[testenv:lint]deps}
+[testenv:lint]
+deps = ruff
+"""
+
+
+SETUP_CFG = """
+[options.extras_require]
+dev =
+    twine
+test =
+    pytest
+    pytest-mock
+"""
+PKG_INFO = """Metadata-Version: 2.1
+Name: app
+Requires-Dist: lxml
+Requires-Dist: twine; extra == "dev"
+Requires-Dist: pytest; (sys_platform == "linux") and extra == "testing"
+
+"""
+
+
+@pytest.mark.parametrize(("files", "needed", "said"), [
+    ({"tox.ini": TOX}, ("pytest", "sybil>=5"), "for the tests: [testenv] of tox.ini"),
+    ({"tests/requirements.txt": "pytest\nmock\n"}, ("pytest", "mock"), "for the tests: tests/requirements.txt"),
+    ({"tox.ini": TOX, "requirements-test.txt": "nose2"}, ("nose2",), "for the tests: requirements-test.txt"),
+    ({"tox.ini": TOX, "pyproject.toml": PEP_621}, ("hypothesis", "pytest", "ruff"),
+     "for the tests: groups and extras of pyproject.toml"),
+    ({"tox.ini": TOX, "setup.cfg": SETUP_CFG}, ("pytest", "pytest-mock"), "for the tests: extras of setup.cfg"),
+    ({"setup.cfg": SETUP_CFG.replace("test =", "docs =")}, ("twine",), "for the tests: extras of setup.cfg"),
+    ({"setup.py": "", "PKG-INFO": PKG_INFO}, ('pytest; (sys_platform == "linux") and python_version >= "3"',),
+     "for the tests: extras of PKG-INFO"),
+    ({"tox.ini": "[tox]"}, (), None),
+])
+def test_what_the_tests_need_by_the_usual_files(tmp_path, files, needed, said):
+    found = find_project(write(tmp_path, **{"app.py": "", **files}))
+    assert set(found.test_requirements) == set(needed)
+    assert [each for each in found.found if each.startswith("for the tests")] == ([said] if said else [])
+
+
+def test_damaged_tox_ini_is_named(tmp_path):
+    with pytest.raises(BadFileError, match=r"tox\.ini cannot be read"):
+        find_project(write(tmp_path, **{"app.py": "", "tox.ini": "deps = pytest"}))
+
+
+def test_poetrys_ranges_become_everybodys(tmp_path):
+    found = find_project(write(tmp_path, **{"pyproject.toml": POETRY}))
+    assert found.requirements == (
+        "caret>=1.2.3,<2", "zero>=0.2.3,<0.3", "tilde>=1.2,<1.3", "exact==1.4", "ranged>=1,<2", "any",
+        "extra[fast]>=2,<3")
+    assert found.test_requirements == ("pytest",)
+
+
+def test_setup_cfg_comes_before_requirements_txt(tmp_path):
+    write(tmp_path, **{"setup.cfg": "[options]\ninstall_requires =\n  lxml\n  orjson\n", "requirements.txt": "six",
+                       "app.py": ""})
+    assert find_project(tmp_path).requirements == ("lxml", "orjson")
+
+
+def test_extras_of_the_project_itself_are_what_they_hold(tmp_path):
+    write(tmp_path, **{"pyproject.toml": """
+[project]
+name = "My_Shop"
+dependencies = ["lxml"]
+[project.optional-dependencies]
+excel = ["openpyxl"]
+all = ["my.shop[excel,all]", "orjson"]
+[dependency-groups]
+test = ["my-shop[all]", "my-shop", "pytest"]
+"""})
+    assert set(find_project(tmp_path).test_requirements) == {"orjson", "openpyxl", "pytest"}
+
+
+def test_sdist_of_a_setup_py_says_what_it_needs_in_its_metadata(tmp_path):
+    write(tmp_path, **{"setup.py": "", "app.py": "", "PKG-INFO": "Metadata-Version: 2.1\nName: app\n"
+                       "Requires-Dist: lxml>=5\nRequires-Dist: orjson; extra == 'fast'\n\nRequires-Dist: six\n"})
+    assert find_project(tmp_path).requirements == ("lxml>=5",)
+
+
+def test_setup_py_is_not_run_and_that_is_said(tmp_path):
+    found = find_project(write(tmp_path, **{"setup.py": "", "app.py": ""})).found
+    assert any("setup.py is not run" in each for each in found)
+
+
+def test_requirements_file_with_includes_options_and_hashes(tmp_path):
+    write(tmp_path, **{
+        "requirements.txt": "-r base.txt\n--pre\nlxml==6.0 \\\n  --hash=sha256:aa # why\n-e .\n",
+        "base.txt": "-r requirements.txt\nsix==1.17  # old\n"})
+    assert requirement_lines(tmp_path / "requirements.txt") == ("six==1.17", "lxml==6.0")
+    assert find_project(tmp_path).lock == tmp_path / "requirements.txt"
+
+
+def test_unpinned_requirements_are_no_lock(tmp_path):
+    found = find_project(write(tmp_path, **{"requirements.txt": "lxml==6.0\nsix\n"}))
+    assert found.lock is None
+    assert any("lock: none" in each for each in found.found)
+
+
+def test_flat_project_without_metadata(tmp_path):
+    write(tmp_path, **{"app.py": "", "setup.py": "", "conftest.py": "", "tests/test_app.py": "", "_own.py": ""})
+    found = find_project(tmp_path)
+    assert found.modules == ("app",)
+    assert found.tests == PYTEST
+    assert found.requirements == ()
+
+
+@pytest.mark.parametrize(("files", "fields", "said"), [
+    ({}, {"tests": None, "lock": None, "installable": False},
+     "tests: none found (no pytest configuration, no folder tests)"),
+    ({"pytest.ini": ""}, {"tests": PYTEST}, "tests: python -m pytest -q (pytest is configured)"),
+    ({"tests/x.py": ""}, {"tests": PYTEST}, "tests: python -m pytest -q (tests)"),
+    ({"test_app.py": ""}, {"tests": PYTEST, "modules": ("app",)}, "tests: python -m pytest -q (test_*.py)"),
+    ({"setup.py": ""}, {"installable": True}, "modules: app (the root)"),
+    ({"pyproject.toml": "[build-system]\nrequires = []"}, {"installable": True}, "modules: app (the root)"),
+    ({"pyproject.toml": '[tool.poetry]\nname = "shop"'}, {"name": "shop", "installable": False},
+     "modules: app (the root)"),
+    ({"requirements.txt": "# none\n"}, {"lock": None}, "lock: none found, so versions are chosen today"),
+    ({"pylock.b.toml": "", "pylock.a.toml": ""}, {}, "lock: pylock.a.toml"),
+    ({"pylock.b.toml": "", "requirements.txt": "six==1\n"}, {}, "lock: pylock.b.toml"),
+])
+def test_what_is_found_by_each_convention_is_said(tmp_path, files, fields, said):
+    found = find_project(write(tmp_path, **{"app.py": ""} | files))
+    assert {name: getattr(found, name) for name in fields} == fields
+    assert said in found.found
+
+
+def test_file_of_the_project_alone_is_enough(tmp_path):
+    found = find_project(write(tmp_path, **{"pyproject.toml": "[tool.x]\n"}))
+    assert (found.name, found.modules) == (tmp_path.name, ())
+
+
+def test_named_tests_and_lock_are_taken_as_they_are(tmp_path):
+    write(tmp_path, **{"app.py": "", "other.lock": ""})
+    found = find_project(tmp_path, lock=tmp_path / "other.lock", tests="python -m unittest 'a b'")
+    assert (found.lock, found.tests) == (tmp_path / "other.lock", ("python", "-m", "unittest", "a b"))
+
+
+@pytest.mark.parametrize(("files", "options", "said"), [
+    ({}, {}, "is it a project's root"),
+    ({"pyproject.toml": "[project"}, {}, "pyproject.toml cannot be read"),
+    ({"pyproject.toml": '[project]\ndependencies = ["lxml ??"]'}, {}, r"'lxml \?\?' is not a requirement"),
+    ({"app.py": ""}, {"tests": "pytest '"}, "--tests"),
+    ({"setup.cfg": "install_requires = x"}, {}, "setup.cfg cannot be read"),
+])
+def test_mistakes_are_named(tmp_path, files, options, said):
+    write(tmp_path, **files)
+    with pytest.raises(ToolkitError, match=said):
+        find_project(tmp_path, **options)
+
+
+def test_missing_lock_and_folder_are_named(tmp_path):
+    write(tmp_path, **{"app.py": ""})
+    with pytest.raises(ToolkitError, match="there is no such file"):
+        find_project(tmp_path, lock=tmp_path / "uv.lock")
+    with pytest.raises(ToolkitError, match="is not a folder"):
+        find_project(tmp_path / "app.py")
+
+
+def test_requirements_that_include_nothing_are_named(tmp_path):
+    with pytest.raises(BadFileError, match=r"base\.txt cannot be read"):
+        find_project(write(tmp_path, **{"requirements.txt": "-r base.txt"}))

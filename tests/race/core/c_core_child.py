@@ -1,0 +1,525 @@
+"""What the tests of the C core do to it, each in a process of its own: `python -m tests.race.core.c_core_child NAME`.
+
+Needs nothing but the standard library, so that it runs on any build.  A scenario asserts; "done" is its last word.
+"""
+
+# ruff: noqa: B018, BLE001
+# What a program does, a scenario does: expressions without effect, errors that are looked at later.
+from __future__ import annotations
+
+import collections
+import contextlib
+import gc
+import os
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+from gilscope.toolkit.race._core.build import load
+from gilscope.toolkit.race.site import Flag
+from tests.race.core.cases.world import Pipe, Thing, World
+
+THREADS = 4
+STRETCHES = 6    # what leaks, leaks in each of them; what the allocator takes once, it takes in one or two
+
+
+class Dying:
+    """Touches itself when it dies."""
+
+    def __init__(self, world, site):
+        self.world, self.site, self.n = world, site, 0
+
+    def __del__(self):
+        self.world.attr_update(self, self.site).n += 1
+
+
+class Slotted:
+    __slots__ = ("n",)
+
+    def __init__(self):
+        self.n = 0
+
+
+def together(world, *bodies):
+    """Run bodies at the same time in threads that begin now and are joined at the end."""
+    clock = world.core.snapshot()
+    ends, errors = [], []
+
+    def run(body):
+        world.core.thread_begin(None, clock)
+        try:
+            body()
+        except BaseException as error:
+            errors.append(error)
+        ends.append(world.core.thread_end())
+
+    threads = [threading.Thread(target=run, args=(body,)) for body in bodies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for end in ends:
+        world.core.join(end)
+    if errors:
+        raise errors[0]
+
+
+def sites(world):
+    """Return one site of each sort that the scenarios use."""
+    return {
+        "update": world.site("update", "n", Flag.AUGMENTED, op="attr_update"),
+        "read": world.site("read", "n"),
+        "put": world.site("put", op="item_write"),
+        "get": world.site("get", op="item_read"),
+        "take": world.site("take", op="item_delete"),
+        "append": world.site("append", "append", op="method"),
+        "add": world.site("add", "add", op="method"),
+        "each": world.site("each", op="iterate"),
+    }
+
+
+def address_reuse(world):
+    """Objects of one thread at the addresses of another's dead ones have nothing to do with each other."""
+    at = sites(world)
+
+    def make_and_drop():
+        for number in range(1500):
+            thing, slotted, line, table, several = Thing(), Slotted(), [0, 1], {}, set()
+            world.attr_update(thing, at["update"]).n += 1
+            world.attr_update(slotted, at["update"]).n += 1
+            world.item_write(5, line, 0, at["put"])
+            world.item_write(5, table, "k", at["put"])
+            world.item_write(5, table, thing, at["put"])
+            world.item_write(5, table, (number % 7, "x"), at["put"])
+            world.method(several, at["add"]).add(number % 5)
+            world.method(line, at["append"]).append(thing)
+            assert world.item_read(line, 0, at["get"]) == 5
+            for _ in world.iterate(line, at["each"]):
+                pass
+            made = (item for item in line)
+            for _ in world.iterate(made, at["each"]):
+                break
+            queue = collections.deque()
+            world.method(queue, at["append"]).append(number)
+            Dying(world, at["update"])
+            del thing, slotted, line, table, several, made, queue
+
+    together(world, *[make_and_drop] * THREADS)
+    world.clean()
+
+
+def reuse_under_another_tracer(world):
+    """tracemalloc takes the place of our tracer: nothing false is told, and both go on."""
+    import tracemalloc
+
+    at = sites(world)
+    tracemalloc.start()
+
+    def make_and_drop():
+        for _ in range(3000):
+            thing = Thing()
+            world.attr_update(thing, at["update"]).n += 1
+
+    together(world, *[make_and_drop] * THREADS)
+    world.clean()
+    kept = [Thing() for _ in range(100)]
+    assert tracemalloc.get_traced_memory()[0] > 0
+    tracemalloc.stop()
+    together(world, *[make_and_drop] * THREADS)
+    world.clean()
+    assert len(kept) == 100
+
+
+def crowd(world):
+    """Two hundred threads at a time: a locked counter is clean, an unlocked one is not."""
+    at, lock, locked, bare = sites(world), threading.Lock(), Thing(), Thing()
+    gate = threading.Barrier(200)
+
+    def work():
+        gate.wait()
+        for _ in range(20):
+            with lock:
+                world.attr_update(locked, at["update"]).n += 1
+
+    together(world, *[work] * 200)
+    assert locked.n == 4000
+    world.clean()
+    together(world, *[lambda: world.attr_update(bare, at["update"])] * 200)
+    assert ("order", "update WRITE", "update WRITE") in world.pairs()
+
+
+def come_and_go(world):
+    """Thousands of threads one after the other need no more memory than a few."""
+    at, thing = sites(world), Thing()
+
+    def work():
+        world.attr_update(thing, at["update"]).n += 1
+
+    def stretch():
+        for _ in range(500):
+            together(world, work, lambda: None)
+
+    stretch()
+    assert_no_growth(stretch, resident, 2 << 20)
+    world.clean()
+
+
+def unjoined(world):
+    """Threads that nobody joins: what they did is unordered with the next."""
+    at, thing, gone = sites(world), Thing(), Pipe()
+
+    def work():
+        clock = world.core.snapshot()
+
+        def run():
+            world.core.thread_begin(None, clock)
+            world.attr_update(thing, at["update"]).n += 1
+            world.core.thread_end()
+            gone.tell()
+
+        threading.Thread(target=run, daemon=True).start()
+        gone.wait()
+
+    for _ in range(3):
+        work()
+    assert ("order", "update WRITE", "update WRITE") in world.pairs()
+
+
+def assert_no_growth(stretch, taken, most):
+    """Fail when `taken()` grows by `most` or more in every one of some stretches."""
+    grown = []
+    for _ in range(STRETCHES):
+        before = taken()
+        stretch()
+        grown.append(taken() - before)
+        if grown[-1] < most:
+            return
+    raise AssertionError(grown)
+
+
+def resident():
+    """Return this process's resident memory in bytes."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def bounded_memory(world):
+    """What is remembered of objects and keys goes with them."""
+    at, cache = sites(world), {}
+
+    def churn(times):
+        for number in range(times):
+            thing = Thing()
+            world.attr_update(thing, at["update"]).n += 1
+            key = f"session {number}"
+            world.item_write(thing, cache, key, at["put"])
+            world.item_write(thing, cache, thing, at["put"])
+            world.item_delete(cache, key, at["take"])
+            world.item_delete(cache, thing, at["take"])
+
+    together(world, lambda: churn(20_000), lambda: None)
+    assert_no_growth(lambda: together(world, lambda: churn(60_000), lambda: None), resident, 4 << 20)
+    world.clean()
+
+
+def no_leaks(world):
+    """Ops keep no references to what they are given."""
+    at, thing, line, table, value = sites(world), Thing(), [None] * 3, {}, object()
+    count = world.site("count", "n", Flag.AUGMENTED, op="attr_proxy")
+    stored = world.site("store", "n", op="attr_store")
+    slot = world.site("slot", op="item_proxy")
+
+    def all_ops():
+        world.attr_read(thing, at["read"]).n
+        world.attr_update(thing, at["update"]).n += 1
+        world.attr_proxy(thing, count).n += 1
+        world.attr_store(5, thing, stored)
+        world.item_write(value, line, 0, at["put"])
+        assert world.item_read(line, 0, at["get"]) is value
+        world.item_proxy(line, slot)[0] = value
+        world.item_write(value, table, "k", at["put"])
+        world.item_delete(table, "k", at["take"])
+        world.method(line, at["append"]).append(value)
+        line.pop()
+        for _ in world.iterate(line, at["each"]):
+            pass
+
+    def twice():
+        all_ops()
+        gc.collect()
+        everything = (thing, line, table, value)
+        before = [sys.getrefcount(each) for each in everything]
+        for _ in range(200):
+            all_ops()
+        gc.collect()
+        assert [sys.getrefcount(each) for each in everything] == before
+
+    together(world, twice, lambda: None)
+
+    def many():
+        for _ in range(1800):
+            all_ops()
+        gc.collect()
+
+    together(world, lambda: assert_no_growth(many, sys.getallocatedblocks, 300), lambda: None)
+
+
+def everything_at_once(world):
+    """Threads do everything to the same objects at the same time: all is told of, and nothing breaks."""
+    at, thing, lock = sites(world), Thing(), threading.Lock()
+    line, table, several, queue = [0] * 8, {}, set(), collections.deque()
+    pop = world.site("pop", "pop", op="method")
+    left = world.site("popleft", "popleft", op="method")
+    check = world.site("check", "", Flag.SPAN_READ, op="contains")
+    act = world.site("act", "", Flag.GUARD, partners=("check",), op="item_write")
+    gets = world.site("get value", "", Flag.SPAN_READ, op="reads")
+    sets = world.site("set value", "", Flag.VALUE, partners=("get value",), op="writes")
+    whole = world.site("whole", "list", op="size")
+    clear = world.site("clear", "clear", op="method")
+
+    def attempt(operation):
+        with contextlib.suppress(IndexError, KeyError, RuntimeError):     # somebody else was there first
+            operation()
+
+    def work():
+        for number in range(700):
+            key = number % 13
+            world.attr_update(thing, at["update"]).n += 1
+            if not world.contains(key, table, check):
+                world.item_write(Thing(), table, key, act)
+            attempt(lambda key=key: world.item_delete(table, key, at["take"]))
+            world.item_write(number, line, key % 8, at["put"])
+            world.method(several, at["add"]).add(key)
+            world.method(queue, at["append"]).append(number)
+            attempt(lambda: world.method(queue, left).popleft())
+            world.method(line, at["append"]).append(key)
+            attempt(lambda: world.method(line, pop).pop())
+            attempt(lambda: list(world.iterate(table, at["each"])))
+            with lock:
+                value = world.reads(world.begin(), world.attr_read(thing, at["read"]).n, gets)
+            with lock:
+                world.writes(world.begin(), setattr(world.attr_update(thing, at["update"]), "n", value), sets)
+            list(world.size(line, whole))
+            world.item_write(number, table, f"key {number}", at["put"])
+            if number % 50 == 0:
+                world.method(queue, clear).clear()
+                world.method(table, clear).clear()
+
+    together(world, *[work] * THREADS)
+    told = world.pairs()
+    assert ("order", "update WRITE", "update WRITE") in told
+    assert {sort for sort, _, _ in told} == {"order", "span"}
+
+
+def fork(world):
+    """The child of a fork keeps checking: its own threads race, what the parent's did is past."""
+    at, thing, stay, ready = sites(world), Thing(), Pipe(), Pipe()
+    clock = world.core.snapshot()
+    lock = threading.Lock()
+
+    def other():
+        world.core.thread_begin(None, clock)
+        world.attr_update(thing, at["update"]).n += 1
+        for _ in range(500):
+            with lock:
+                world.attr_update(Thing(), at["update"]).n += 1
+        ready.tell()
+        stay.wait()
+        world.core.thread_end()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    ready.wait()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")     # forking with threads: what this is about
+        child = os.fork()
+    if child == 0:
+        in_child(world, at, thing)
+    stay.tell()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert world.told() == []
+
+
+def in_child(world, at, thing):
+    try:
+        world.core.after_fork()
+        world.attr_update(thing, at["update"]).n += 1
+        world.clean()
+        world.run(*[lambda: world.attr_update(thing, at["update"])] * 2)
+        assert ("order", "update WRITE", "update WRITE") in world.pairs()
+    except BaseException as error:
+        print(repr(error), file=sys.stderr, flush=True)
+        os._exit(1)
+    os._exit(0)
+
+
+def fork_amid_work(world):
+    """A fork while other threads are inside ops and locks leaves nothing locked in the child."""
+    at, things, lock, over = sites(world), [Thing() for _ in range(50)], threading.Lock(), []
+
+    def busy():
+        while not over:
+            for thing in things:
+                with lock:
+                    world.attr_update(thing, at["update"]).n += 1
+                world.item_write(1, {}, "k", at["put"])
+
+    def forks():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(15):
+                child = os.fork()
+                if child == 0:
+                    for thing in things:
+                        world.attr_update(thing, at["update"]).n += 1
+                    os._exit(0)
+                assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        over.append(1)
+
+    together(world, busy, busy, forks)
+
+
+def daemons_at_exit(world):
+    """Daemon threads go on with ops and locks while the interpreter ends."""
+    at, thing, lock, running = sites(world), Thing(), threading.Lock(), Pipe()
+    clock = world.core.snapshot()
+    table, line = {}, [0] * 10
+
+    def forever():
+        world.core.thread_begin(None, clock)
+        running.tell()
+        number = 0
+        while True:
+            number += 1
+            with lock:
+                world.attr_update(thing, at["update"]).n += 1
+            world.item_write(number, table, number % 100, at["put"])
+            world.item_write(number, line, number % 10, at["put"])
+            for _ in world.iterate(line, at["each"]):
+                Thing()
+
+    for _ in range(THREADS):
+        threading.Thread(target=forever, daemon=True).start()
+    for _ in range(THREADS):
+        running.wait()
+
+
+def subinterpreters(world):
+    """Another interpreter has its own objects and locks, and may not load a second core."""
+    interpreters = __import__("_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters")
+    at, thing = sites(world), Thing()
+    code = f"""if True:
+        import sys, threading
+        sys.path.insert(0, {str(Path.cwd())!r})
+        from gilscope.toolkit.race._core.build import load
+        from gilscope.toolkit.race.core import UnavailableError
+        try:
+            load()
+        except UnavailableError as error:
+            assert "interpreter" in str(error), error
+        else:
+            raise AssertionError("a second core")
+        lock = threading.Lock()
+        def work():
+            for number in range(3000):
+                with lock:
+                    table = {{number: [number]}}
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+    """
+
+    def inside():
+        # 3.12 runs a thread's clean-up of a daemonless interpreter with warnings of its own about `isolated`.
+        here = interpreters.create()
+        failed = (interpreters.run_string if sys.version_info < (3, 13) else interpreters.exec)(here, code)
+        assert failed is None, failed
+        interpreters.destroy(here)
+
+    def outside():
+        for _ in range(3000):
+            world.attr_update(Thing(), at["update"]).n += 1
+            world.attr_update(thing, at["update"]).n += 1
+
+    together(world, inside, outside)
+    world.clean()
+
+
+def deep_nesting_dies(world):
+    """Deeply nested lists and dicts die without exhausting the C stack."""
+    at = sites(world)
+
+    def nest():
+        for make in (lambda inner: [inner], lambda inner: {"k": inner}):
+            outer = None
+            for _ in range(200_000):
+                outer = make(outer)
+            del outer
+        world.item_write(1, [0], 0, at["put"])
+
+    together(world, nest, lambda: None)
+
+
+def deep_recursion(world):
+    """Accesses far down a recursion have callers, too."""
+    at, thing, lock = sites(world), Thing(), threading.Lock()
+
+    def down(depth):
+        if depth:
+            down(depth - 1)
+        with lock:
+            world.attr_update(thing, at["update"]).n += 1
+
+    together(world, lambda: down(300), lambda: down(200))
+    world.clean()
+
+
+def pieces_of_locks(world):
+    """What a library may do to a lock works as without us."""
+    import pickle
+    import weakref
+
+    for lock in (threading.Lock(), threading.RLock()):
+        assert lock.acquire(timeout=0.01)
+        assert repr(lock).startswith("<locked")
+        lock.release()
+        assert weakref.ref(lock)() is lock
+        for bad in (lambda lock=lock: pickle.dumps(lock), lambda lock=lock: lock.release(),
+                    lambda lock=lock: lock.acquire(1, 2, 3), lambda lock=lock: lock.acquire(False, 1)):  # noqa: FBT003
+            try:
+                bad()
+            except (TypeError, RuntimeError, ValueError):
+                continue
+            raise AssertionError(bad)
+        with lock:
+            assert len(world.core.locks_held()) == 1
+        assert world.core.locks_held() == ()
+    assert type(threading.Lock()).__name__ == "lock"
+    assert type(threading.Lock().acquire).__name__ == "builtin_function_or_method"
+
+
+def main(name):
+    if name not in SCENARIOS:
+        raise SystemExit(f"no scenario {name!r}")
+    core = load()
+    undo = core.track_locks()
+    SCENARIOS[name](World(core))
+    print("done", flush=True)
+    if name != "daemons_at_exit":
+        undo()
+        lock = threading.Lock()
+        with lock:
+            assert lock.locked()
+    else:
+        time.sleep(0)      # let one of them run before the end
+
+
+SCENARIOS = {function.__name__: function for function in (
+    address_reuse, reuse_under_another_tracer, crowd, come_and_go, unjoined, bounded_memory, no_leaks,
+    everything_at_once, fork, fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion,
+    pieces_of_locks)}
+
+if __name__ == "__main__":
+    main(sys.argv[1])

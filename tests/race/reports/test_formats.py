@@ -1,0 +1,120 @@
+"""Rendered race reports against tests/golden/.  After a wanted change: GILSCOPE_GOLDEN=write, then read the diff."""
+
+import io
+import json
+import os
+
+import pytest
+
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.race.report import github, json_, sarif, text
+from tests.conformance.builds import ROOT
+from tests.race.fakes.report import CHECK, FLAG, HIDDEN, make_access, make_race, make_report
+
+GOLDEN = ROOT / "tests" / "golden"
+
+
+def check(name, rendered):
+    path = GOLDEN / name
+    if os.environ.get("GILSCOPE_GOLDEN") == "write":
+        path.write_text(rendered + "\n", encoding="utf-8")
+    assert rendered + "\n" == path.read_text(encoding="utf-8")
+
+
+def test_text():
+    check("race.txt", text.render(make_report()))
+
+
+def test_text_with_notes():
+    check("race-notes.txt", text.render(make_report(), notes=True))
+
+
+def test_text_in_colour():
+    check("race-colour.txt", text.render(make_report(races=(CHECK,)), color=True))
+
+
+def test_text_of_a_clean_run():
+    report = make_report(races=(), notes=(), suppressed=(), unused_suppressions=(), unexplained_suppressions=(),
+                         unrewritten=(), processes=1, watched=None)
+    assert text.render(report) == "gilscope race: no race in what this run did [main.py, on 3.14t, C core]"
+
+
+def test_one_race_as_text_is_part_of_the_report():
+    assert text.render(make_report()).startswith(text.render_race(make_race(), make_report().root))
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("stream", "environment", "expected"), [
+    (Terminal(), {}, True), (Terminal(), {"NO_COLOR": "1"}, False), (Terminal(), {"TERM": "dumb"}, False),
+    (io.StringIO(), {}, False),
+])
+def test_colour_on_a_terminal_alone(monkeypatch, stream, environment, expected):
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert text.wants_colour(stream) is expected
+
+
+def test_json():
+    check("race.json", json_.render(make_report()))
+
+
+def test_json_comes_back():
+    assert json_.parse(json_.render(make_report())) == make_report()
+
+
+@pytest.mark.parametrize("document", ["", "[]", "{}", '{"schema": 2, "tool": "gilscope race"}', '{"schema": 1}'])
+def test_json_that_is_no_report(document):
+    with pytest.raises(BadFileError):
+        json_.parse(document)
+
+
+def test_sarif():
+    check("race.sarif", sarif.render(make_report(), notes=True))
+
+
+def test_sarif_is_what_the_standard_asks_for():
+    log = json.loads(sarif.render(make_report(), notes=True))
+    assert log["version"] == "2.1.0"
+    [run] = log["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert len({rule["id"] for rule in rules}) == len(rules) == 5
+    assert len(run["results"]) == 4
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] in {"none", "note", "warning", "error"}
+        assert result["message"]["text"]
+        assert len(result["codeFlows"]) == 2
+        flows = [flow for code in result["codeFlows"] for flow in code["threadFlows"]]
+        steps = [step["location"] for flow in flows for step in flow["locations"]]
+        for location in (*result["locations"], *result["relatedLocations"], *steps):
+            physical = location["physicalLocation"]
+            assert physical["region"]["startLine"] >= 1
+            artifact = physical["artifactLocation"]
+            assert artifact.get("uriBaseId") in run["originalUriBaseIds"] or artifact["uri"].startswith("file:///")
+            assert not artifact["uri"].startswith("/")
+    assert [result["suppressions"][0]["justification"] for result in run["results"] if "suppressions" in result] == [
+        HIDDEN.reason]
+
+
+def test_github():
+    check("race.github", github.render(make_report(), notes=True))
+
+
+def test_github_escapes_what_would_end_a_command():
+    odd = make_race(variable="d['a,b:c%\n']", second=make_access(path="/home/ann/bank/a,b.py"))
+    report = make_report(races=(odd,), unused_suppressions=(), unexplained_suppressions=())
+    [line] = github.render(report).split("\n")
+    assert line.startswith("::error file=a%2Cb.py,line=14,title=lost update on d['a%2Cb%3Ac%25%0A']::")
+
+
+def test_github_has_nothing_to_say_of_a_clean_run():
+    report = make_report(races=(), unused_suppressions=(), unexplained_suppressions=())
+    assert github.render(report) == ""
+    assert github.render(report, notes=True).startswith("::notice ")
+    assert FLAG.variable in github.render(report, notes=True)

@@ -1,0 +1,184 @@
+"""Records of all processes of a run become one report, with sentences that name the lock and the repair."""
+
+import json
+
+import pytest
+
+from gilscope.toolkit.race.report import sentences
+from gilscope.toolkit.race.report.gather import load
+from gilscope.toolkit.race.report.races import Held
+from gilscope.toolkit.race.report.suppress import Suppression
+from gilscope.toolkit.race.site import Flag, Kind
+from tests.race.fakes.engine import Program
+from tests.race.fakes.report import frame, make_access
+
+SOURCE = """
+class Ledger:
+    def add(self, word):
+        with self.lock:
+            self.counts[word] += 1
+
+    def merge(self, word):
+        with self.lock:
+            self.counts[word] = 0
+
+    def forget(self, word):
+        with self.lock:
+            self.counts[word] = None
+
+    def peek(self, word):
+        return self.counts[word]
+
+stop = False
+"""
+LOCKED = {"locks": (5,)}
+
+
+@pytest.fixture
+def program(tmp_path):
+    made = Program(tmp_path, SOURCE, "ledger.py")
+    made.core.locks[5] = (((str(made.path), 4, "Ledger.add"),), None)
+    made.site("add", "+= 1", "self.counts[word]", "item_proxy", "", Flag.AUGMENTED)
+    made.site("merge", "= 0", "self.counts[word]", "item_write", "")
+    made.site("forget", "= None", "self.counts[word]", "item_write", "")
+    made.site("peek", "return", "self.counts[word]", "item_read", "")
+    return made
+
+
+def conflicts(program, labels):
+    for label in labels:
+        program.tell((label, Kind.WRITE, LOCKED), ("peek", Kind.READ), {}, "item", "the")
+
+
+def test_the_missing_lock_is_told_by_all_places_of_the_variable(program):
+    conflicts(program, ["add", "merge", "forget"])
+    races = program.report().races
+    assert len(races) == 3
+    assert {race.missing for race in races} == {"3 of 4 places hold Ledger.lock; ledger.py:16 does not."}
+    assert {race.variable for race in races} == {"Ledger.counts['the']"}
+    assert all("Ledger.lock in ledger.py:16, too" in race.repair for race in races)
+
+
+def test_processes_of_one_run_are_merged(program, tmp_path):
+    conflicts(program, ["add"])
+    program.core.told = dict.fromkeys(program.core.told, 5)
+    program.engine.finish()
+    [file] = program.spool.iterdir()
+    file.with_name("other.jsonl").write_bytes(file.read_bytes())
+    report = program.report()
+    assert (len(report.races), report.races[0].count, report.processes) == (1, 10, 2)
+
+
+def test_the_graver_record_of_a_pair_wins(program):
+    conflicts(program, ["merge"])
+    [file] = program.spool.iterdir()
+    text = file.read_text()
+    note = json.dumps({**json.loads(text.splitlines()[1]), "severity": "note", "rule": "flag"})
+    for order in ([note, text.splitlines()[1]], [text.splitlines()[1], note]):
+        file.write_text("\n".join([text.splitlines()[0], *order, ""]))
+        assert [race.severity for race in program.report().races] == ["race"]
+        assert not program.report().notes
+
+
+def test_an_ident_is_the_same_in_every_run_and_another_for_another_race(program):
+    conflicts(program, ["add", "merge"])
+    first = {race.ident for race in program.report().races}
+    assert len(first) == 2
+    assert {race.ident for race in program.report().races} == first
+
+
+def test_the_head_says_what_was_run(program):
+    conflicts(program, ["add"])
+    report = program.report()
+    assert (report.target, report.build, report.core) == ("ledger.py", "3.14t", "fake")
+    assert report.root == str(program.folder)
+
+
+def test_suppressions_of_the_project(program):
+    conflicts(program, ["add", "merge"])
+    entries = [Suppression(variable="Ledger.counts*", kind="lost update", file="ledger.py", why="an estimate"),
+               Suppression(variable="Ledger.counts", kind="unsync*", file=None, why="shown to nobody"),
+               Suppression(variable="Pool.*", kind=None, file=None, why="gone")]
+    report = program.report(suppressions=entries)
+    assert not report.races
+    assert {race.reason for race in report.suppressed} == {"shown to nobody"}
+    unused = ["{variable = 'Ledger.counts*', kind = 'lost update', file = 'ledger.py'}", "{variable = 'Pool.*'}"]
+    assert report.unused_suppressions == tuple(
+        f"the entry {entry} of [tool.gilscope.race] suppress suppresses nothing in this run" for entry in unused)
+
+
+def test_comments_that_suppress_nothing_or_give_no_reason(program):
+    program.site("idle", "stop =", "stop", "global_write", "stop", note="never")
+    program.site("bare", "return", "self.counts[word]", "item_read", "", note="")
+    program.tell(("add", Kind.WRITE), ("bare", Kind.READ), {}, "item", "the")
+    program.engine.finish()
+    report = program.report()
+    mine = [text for text in report.unused_suppressions if "ledger.py" in text]
+    assert mine == ["ledger.py:18: `# race: ok` suppresses nothing in this run"]
+    assert "ledger.py:16: `# race: ok` gives no reason; write why it is" in report.unexplained_suppressions
+    assert [race.reason for race in report.suppressed] == ["no reason given"]
+
+
+def test_confirmations_are_added_by_ident(program):
+    conflicts(program, ["add"])
+    [race] = program.report().races
+    report = program.report().with_confirmations({race.ident: "confirmed: 2 updates lost", "x": "y"})
+    assert report.races[0].confirmation == "confirmed: 2 updates lost"
+
+
+def test_an_empty_spool_is_a_clean_run(tmp_path):
+    report = load(str(tmp_path))
+    assert (report.races, report.notes, report.processes) == ((), (), 0)
+
+
+def lock(uid, name):
+    return Held(uid=uid, name=name, taken=None)
+
+
+@pytest.mark.parametrize(("first", "second", "said", "to_hold"), [
+    ([], [], "No lock is held at any of the 2 places.", None),
+    ([lock(1, "A.lock")], [], "1 of 2 places holds A.lock; b.py:2 does not.", "A.lock"),
+    ([lock(1, "A.lock")], [lock(1, "A.lock")], "Both hold A.lock, but let go of it between the steps.", "A.lock"),
+    ([lock(1, "A.lock")], [lock(2, "A.lock")],
+     "Both hold a lock named A.lock, but not the same one: each guards against itself alone.", "A.lock"),
+    ([lock(1, "A.lock")], [lock(2, "B.lock")], "1 of 2 places holds A.lock; b.py:2 does not.", "A.lock"),
+])
+def test_the_sentence_on_locks(first, second, said, to_hold):
+    places = {"/a.py": first, "/b.py": second}
+    found = {(path, 1 + (path == "/b.py")): frozenset(each.name for each in held) for path, held in places.items()}
+    sides = [make_access(place=frame(f"{path}:1", "f"), locks=tuple(held)) for path, held in places.items()]
+    assert sentences.missing_lock(found, *sides) == (said, to_hold)
+
+
+def test_one_place_without_a_lock():
+    side = make_access()
+    assert sentences.missing_lock({("/a.py", 1): frozenset()}, side, side)[0] == "No lock is held at the place."
+
+
+@pytest.mark.parametrize(("kind", "part", "expected"), [
+    ("lost update", "attr", "Hold one lock from the read to the write: bank.py:14."),
+    ("check-then-act", "item", "Use one atomic step (`dict.setdefault`, `dict.pop(key, None)`), or hold one lock"),
+    ("check-then-act", "structure", "Act and catch the failure (IndexError, KeyError, queue.Empty), use queue.Queue"),
+    ("check-then-act", "attr", "Hold one lock around the check and the act together"),
+    ("iteration during change", "structure", "Loop over a copy made under one lock (`list(...)`)"),
+    ("torn multi-step write", "attr", "Hold one lock around all steps of the write"),
+    ("unsynchronised read/write", "iterator", "Give each thread its own iterator"),
+    ("unsynchronised read/write", "attr", "Hold one lock for both accesses: bank.py:14, or hand the value over"),
+])
+def test_the_repair_is_that_of_the_kind(kind, part, expected):
+    assert sentences.repair(kind, part, make_access(), make_access(), None).startswith(expected)
+
+
+@pytest.mark.parametrize(("source", "said"), [
+    ("self.total += 1", "`+=` reads, computes, writes"), ("mask |= bit", "`|=` reads, computes, writes"),
+    ("n **= 2", "`**=` reads, computes, writes"),
+])
+def test_the_pattern_names_the_operator(source, said):
+    side = make_access(place=frame("a.py:3", "f", source))
+    assert said in sentences.pattern("lost update", "order", "attr", side, side, None)
+
+
+def test_the_pattern_of_a_split_update_names_both_lines():
+    side = make_access(augmented=False, partner=make_access().pause, place=frame("bank.py:16", "f"))
+    said = sentences.pattern("lost update", "span", "attr", side, side, None)
+    assert "read in line 14 is written back in line 16" in said

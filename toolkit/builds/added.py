@@ -1,0 +1,59 @@
+"""Builds that the user added by name, remembered in gilscope's data folder until they are removed."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from gilscope.toolkit.builds.places import data_dir, locked
+from gilscope.toolkit.errors import BadFileError, BuildError
+
+
+def added_builds() -> dict[str, Path]:
+    """Return the path of every build that was added, by its label, in the order of adding.
+
+    Raises:
+        BadFileError: what is remembered is damaged.
+    """
+    try:
+        fields = json.loads(_file().read_text(encoding="utf-8"))
+        return {str(label): Path(path) for label, path in fields.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise BadFileError(f"{_file()} cannot be read ({error}); remove it, and add its builds again") from error
+
+
+def remember(label: str, path: Path) -> None:
+    """Remember a build; one that has the label already is forgotten."""
+    with locked(_lock(), lambda: None):
+        _write({**added_builds(), label: path})
+
+
+def forget(label: str) -> bool:
+    """Forget a build; return whether there was one of this label."""
+    with locked(_lock(), lambda: None):
+        known = added_builds()
+        if label not in known:
+            return False
+        _write({name: path for name, path in known.items() if name != label})
+        return True
+
+
+def _write(builds: dict[str, Path]) -> None:
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=_file().parent, delete=False, encoding="utf-8") as handle:
+            json.dump({label: str(path) for label, path in builds.items()}, handle, indent=1)
+        Path(handle.name).replace(_file())
+    except OSError as error:
+        raise BuildError(f"cannot write {_file()}: {error.strerror}; set GILSCOPE_DATA to a folder that can be written"
+                         ) from error
+
+
+def _lock() -> Path:
+    return data_dir() / "added.lock"
+
+
+def _file() -> Path:
+    return data_dir() / "added.json"

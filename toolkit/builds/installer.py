@@ -1,0 +1,115 @@
+"""Run an installer, and say in a line why it refused a package: unknown name, no wheel for the build, no index reached.
+
+pip says the same of all three ("No matching distribution found"), also when the network is down: only what it prints
+with -vv differs.  uv says which it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+INSTALL_SECONDS = 300.0
+
+NO_WHEEL = "no wheel for this build"
+UNKNOWN = "no package index in use knows a package of this name; look at its spelling"
+UNREACHED = "the package index cannot be reached"
+SHOWN_VERSIONS = 5
+
+_NONE = re.compile(r"no matching distribution|no wheels|has no usable wheels|no pre-built wheels", re.IGNORECASE)
+_UV_UNKNOWN = re.compile(r"was not found in the (?:package registry|provided package locations)")
+_UV_UNREACHED = re.compile(r"Failed to fetch|Request failed after|dns error|error sending request", re.IGNORECASE)
+# What pip says where it gets no answer; it ends with the "no matching distribution" of a missing wheel.
+_PIP_UNREACHED = re.compile(
+    r"failed to establish a new connection|name resolution|name or service not known|network is unreachable|"
+    r"connection refused|connect error|cannot connect to proxy|connection timed out|connecttimeout|"
+    r"couldn't resolve host|network connectivity is disabled", re.IGNORECASE)
+_VERSIONS = re.compile(r"\(from versions: (?!none)([^)]+)\)")
+# What pip passes over without looking at: nothing that has the name asked for.
+_SEEN = re.compile(r"Found link|Skipping link: (?!not a file|wrong project name|unsupported archive)")
+_UNANSWERED = re.compile(
+    r"Could not fetch URL \S+ (?!404 Client Error)(.*?)(?: - skipping)?$"
+    r"|The repository located at (.*?) and is being ignored", re.MULTILINE)
+_LACKING = re.compile(r"No matching distribution found for (.+)")
+
+
+def run_installer(command: Sequence[str | Path], extra: dict[str, str] | None = None) -> str:
+    """Run an installer's command; return its last lines when it fails, "" when it does not."""
+    outcome = _run(command, extra or {})
+    if isinstance(outcome, str):
+        return outcome
+    if outcome.returncode == 0:
+        return ""
+    lines = (outcome.stderr.strip() or outcome.stdout.strip() or "no output").splitlines()
+    return "\n".join(lines[-12:])
+
+
+def talk(command: Sequence[str | Path]) -> str:
+    """Run an installer's command; return all that it printed."""
+    outcome = _run(command, {})
+    return outcome if isinstance(outcome, str) else outcome.stdout + outcome.stderr
+
+
+def _run(command: Sequence[str | Path], extra: dict[str, str]) -> subprocess.CompletedProcess[str] | str:
+    """Return how an installer's command ended, or why that is not known."""
+    # An activated environment must not turn the installer's mind from the one that is named.
+    inherited = {name: value for name, value in os.environ.items()
+                 if name not in {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "CONDA_PREFIX", "__PYVENV_LAUNCHER__"}}
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS, stdin=subprocess.DEVNULL,
+            env={**inherited, **extra})
+    except subprocess.TimeoutExpired:
+        return f"{Path(command[0]).name} did not end within {INSTALL_SECONDS:.0f} s"
+    except OSError as error:
+        return f"{command[0]} cannot be started: {error.strerror}"
+
+
+def shortened(reason: str) -> str:
+    """Return an installer's complaint in one line of at most 300 characters."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", reason)
+    words = " ".join(plain.split())
+    if _UV_UNKNOWN.search(words):
+        return UNKNOWN
+    if _UV_UNREACHED.search(words):
+        return f"{UNREACHED}: {_told(plain)}"
+    if _PIP_UNREACHED.search(words):
+        return UNREACHED
+    return NO_WHEEL if _NONE.search(words) else _told(plain)
+
+
+def from_talk(talk: str) -> str:
+    """Return which of the three it is, from what pip prints with -vv about a requirement that it has nothing for."""
+    if _SEEN.search(talk):
+        return NO_WHEEL
+    if unanswered := _UNANSWERED.search(talk):
+        return f"{UNREACHED}: {textwrap.shorten(unanswered[1] or unanswered[2], 200, placeholder='...')}"
+    return UNKNOWN
+
+
+def without_version(reason: str) -> str | None:
+    """Return which versions have a wheel where only that asked for has none; None when pip names no version."""
+    match = _VERSIONS.search(reason)
+    if match is None:
+        return None
+    newest = match[1].split(", ")[-SHOWN_VERSIONS:]
+    return f"no version that is asked for has a wheel for this build; of others there are {', '.join(newest)}"
+
+
+def lacking(reason: str) -> str | None:
+    """Return the requirement that pip has nothing for, which may be one that the package asked for needs."""
+    match = _LACKING.search(reason)
+    return match[1].partition(" (from ")[0].strip() if match else None
+
+
+def _told(plain: str) -> str:
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
+    told = [line for line in lines if re.match(r"error|caused by|.*cause:", line, re.IGNORECASE)] or lines[-1:]
+    return textwrap.shorten(" ".join(told), 300, placeholder="...")

@@ -1,0 +1,154 @@
+"""The scripts that complete gilscope's words in a shell; shtab makes them from the parser, and here is said of what.
+
+What is fixed (workloads, models, experiments) stands in the script.  Labels come from a look into results/, builds from
+one short call of gilscope.  Wherever there is nothing of ours, the shell completes files as it would anyway.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import shtab
+
+from gilscope.runners.catalog import RUNNERS
+from gilscope.toolkit.commands import gil, race
+from gilscope.toolkit.experiments.catalog import EXPERIMENTS
+from gilscope.workloads.catalog import WORKLOADS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+SHELLS = ("bash", "zsh", "fish", "tcsh")
+
+_RUNS = 'for f in {}; do [ -e "$f" ] && f=${{f#results/}} && echo "${{f%/*}}"; done'
+_WORDS = {
+    "workloads": [each.name for each in WORKLOADS],
+    "models": [*(each.name for each in RUNNERS), "processes"],
+    "experiments": [*EXPERIMENTS, "all"],
+    "versions": [f"3.{minor}{kind}" for minor in range(12, 16) for kind in ("", "t") if (minor, kind) != (12, "t")],
+}
+_COMMANDS = {  # for sh: prints candidates, one a line
+    **{kind: f"printf '%s\\n' {shlex.join(words)}" for kind, words in _WORDS.items()},
+    "labels": _RUNS.format("results/*/run.json results/*/*/run.json"),
+    "runs": _RUNS.format("results/*/run.json"),
+    "repeats": _RUNS.format("results/*/experiments.json"),
+    "repeated": _RUNS.format("results/*/experiments.json results/*/*/run.json"),
+    "builds": r"""gilscope builds --json 2>/dev/null | sed -n 's/^   "label": "\(.*\)",$/\1/p'""",
+    "added": r"""sed -n 's/^ "\(.*\)": ".*/\1/p' """
+    '"${GILSCOPE_DATA:-${XDG_DATA_HOME:-$HOME/.local/share}/gilscope}/added.json" 2>/dev/null',
+}
+_LISTS = ("models", "builds")  # also written with commas: 3.14,3.14t
+_MODULES = 'for f in *.py */__init__.py; do [ -e "$f" ] && f=${f%/__init__.py} && echo "${f%.py}:"; done'
+
+_KINDS = {  # command and the name that argparse gives a value -> what it is
+    ("run", "workload"): "workloads", ("run", "models"): "models_list", ("run", "builds"): "builds_list",
+    ("run", "resume"): "runs", ("compare", "labels"): "labels", ("compare", "builds"): "builds_list",
+    ("compare", "models"): "models_list", ("report", "label"): "labels", ("race", "build"): "builds",
+    ("gil", "build"): "builds", ("experiment run", "name"): "experiments", ("experiment run", "builds"): "builds_list",
+    ("experiment run", "resume"): "repeats", ("experiment show", "label"): "repeated",
+    ("evaluate", "builds"): "builds_list", ("doctor", "builds"): "builds_list", ("list", "builds"): "builds_list",
+    ("builds remove", "label"): "added", ("builds install", "names"): "versions",
+}
+_FILES = frozenset({"FILE", "TARBALL", "SCRIPT|MODULE:FUNCTION"})
+_FOLDERS = frozenset({"FOLDER", "PATH"})
+_OF_A_MODULE = ("--payloads", "--check", "--async-form")
+
+
+class PrintCompletion(argparse.Action):
+    """The option that prints a shell's script and ends."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, _namespace: Any, values: Any, _option: str | None = None
+    ) -> None:
+        """Print it."""
+        print(script(parser, str(values)))
+        parser.exit()
+
+
+def script(parser: argparse.ArgumentParser, shell: str) -> str:
+    """Return the completion script of `shell` for the whole command line; `parser` is of no other use afterwards."""
+    for command, each in _commands(parser):
+        if command in {"race", "gil"}:  # these cut the program off before argparse sees it
+            each.add_argument("program", nargs="*", help="the program and its arguments")
+        for action in each._actions:  # noqa: SLF001 - argparse has no other way to look at a parser
+            if kind := _kind(command, action):
+                action.complete = kind   # type: ignore[attr-defined]  # what shtab looks for
+    text = shtab.complete(parser, shell, preamble=_preamble(shell))
+    # Ours is called first, and where it has nothing the shell's own completion of files goes on.
+    ours = "complete -o bashdefault -o default -F _gilscope gilscope"
+    return text.replace("complete -o bashdefault -F _shtab_gilscope gilscope", ours)
+
+
+def _commands(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    for action in parser._actions:  # noqa: SLF001 - likewise
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - likewise
+            for name, each in action.choices.items():
+                yield f"{path} {name}".strip(), each
+                yield from _commands(each, f"{path} {name}".strip())
+
+
+def _kind(command: str, action: argparse.Action) -> dict[str, Any] | None:
+    """Return for each shell how the value of an option or argument is completed."""
+    if kind := _KINDS.get((command, action.dest)):
+        return {"bash": f"_gilscope_{kind}", "zsh": f"_gilscope_{kind}", "fish": f"(_gilscope_{kind})",
+                "tcsh": f"({' '.join(_WORDS.get(kind.removesuffix('_list'), ['']))})"}
+    if action.metavar in _FILES or action.dest == "program":
+        return dict(shtab.FILE)
+    return dict(shtab.DIRECTORY) if action.metavar in _FOLDERS else None
+
+
+def _preamble(shell: str) -> str:
+    """Return the functions that the script calls."""
+    if shell not in _FUNCTIONS:
+        return ""
+    single, listed, end = _FUNCTIONS[shell]
+    parts = [single.replace("KIND", kind).replace("COMMAND", shlex.quote(text)) for kind, text in _COMMANDS.items()]
+    parts += [listed.replace("KIND", kind).replace("COMMAND", shlex.quote(_COMMANDS[kind])) for kind in _LISTS]
+    return "\n".join([*parts, end])
+
+
+def _cases(commands: Sequence[Any]) -> str:
+    return " ".join(sorted({option for each in commands for option in each.WITH_VALUE}))
+
+
+_BASH = f"""\
+# What a script is given are its own words; those of a module cannot be listed without importing it, but its name can.
+_gilscope() {{
+  local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" i
+  COMPREPLY=()
+  case "${{COMP_WORDS[1]}}" in race|gil)
+    for ((i = 2; i < COMP_CWORD; i++)); do
+      case " {_cases([race, gil])} " in *" ${{COMP_WORDS[i]}} "*) ((i++)); continue;; esac
+      [[ "${{COMP_WORDS[i]}}" == -?* && "${{COMP_WORDS[i]}}" != -m* && "${{COMP_WORDS[i]}}" != -- ]] || return 0
+    done
+    if [[ "$word" != -* && " {_cases([race, gil])} " != *" $before "* ]]; then
+      compopt -o filenames 2>/dev/null
+      COMPREPLY=($(compgen -f -X '!*.py' -- "$word") $(compgen -d -- "$word"))
+      return 0
+    fi;;
+  esac
+  case " {" ".join(_OF_A_MODULE)} " in *" $before "*)
+    compopt +o default +o bashdefault -o nospace 2>/dev/null
+    COMPREPLY=($(compgen -W "$(sh -c {shlex.quote(_MODULES)})" -- "$word"))
+    return 0;;
+  esac
+  _shtab_gilscope
+}}"""
+_FUNCTIONS = {
+    "bash": (
+        '_gilscope_KIND() { compgen -W "$(sh -c COMMAND)" -- "$1"; }',
+        ("_gilscope_KIND_list() {\n"
+        '  local rest="${1##*,}"; local done="${1%"$rest"}"\n'
+        '  compgen -P "$done" -W "$(sh -c COMMAND)" -- "$rest"\n}'),
+        _BASH),
+    "zsh": (
+        '_gilscope_KIND() { compadd -- ${(f)"$(sh -c COMMAND)"} }',
+        '_gilscope_KIND_list() { _sequence compadd - ${(f)"$(sh -c COMMAND)"} }', ""),
+    "fish": (
+        "function _gilscope_KIND; sh -c COMMAND; end",
+        ("function _gilscope_KIND_list\n"
+        "  set -l done (commandline -ct | string match -r '^.*,')\n"
+        '  for each in (sh -c COMMAND); echo "$done$each"; end\nend'), ""),
+}

@@ -1,0 +1,182 @@
+"""Start a process of a build that asks or imports something, wait for it, and read what it wrote down.
+
+A crash, a hang and an early exit are answers.  Nothing of the process is left when this module is done, and the kernel
+ends it when we are killed (see `measure.lifeline`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from gilscope.toolkit.builds.environment import harness_path
+from gilscope.toolkit.measure.process import last_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ENTRY = "import sys; sys.path.insert(0, {harness!r}); from {module} import {function}; del sys.path[0]; {function}()"
+LAST_WORDS_SECONDS = 2.0   # for a hanging process to say where it stands
+
+# What no program does to itself: a Ctrl-C of ours, of somebody else, a machine short of memory.
+FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+
+_RUNNING: set[subprocess.Popen[bytes]] = set()   # whatever thread waits for them
+
+Kind = Literal["done", "crash", "hang", "exit", "starting"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a process ended."""
+
+    kind: Kind
+    reason: str     # one line; "" when it came to its end
+    output: str     # the last lines it printed
+    lasting: bool = True   # it would end so again; False: it hung, or somebody ended it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a process wrote down, and how it ended."""
+
+    records: tuple[dict[str, Any], ...]
+    ending: Ending
+
+
+def ask(
+    python: Path, module: str, function: str, job: dict[str, Any], *, limit: float, options: Sequence[str] = (),
+    memo: Path | None = None,
+) -> Told:
+    """Run `function` of our `module` in `python` and return what it wrote.
+
+    Args:
+        python: The interpreter, of the environment whose packages it shall see.
+        module: A module of ours that runs in any build.
+        function: Takes no arguments; finds the file of its job in `sys.argv[1]`.
+        job: Plain values; `answers` and `harness` are added.
+        limit: Seconds, after which the process is ended.
+        options: Of the interpreter, like `-X gil=0`.
+        memo: A folder that keeps answers, as long as it and the interpreter's packages last; a hang is asked again,
+            since the machine may have been busy, and so is what was ended from outside.
+    """
+    kept = memo / f"{_digest(str(python), module, function, job, limit, tuple(options))}.json" if memo else None
+    if kept and (told := _remembered(kept)):
+        return told
+    told = _ask(python, module, function, job, limit, options)
+    if kept and told.ending.lasting:
+        _remember(kept, told)
+    return told
+
+
+def _ask(
+    python: Path, module: str, function: str, job: dict[str, Any], limit: float, options: Sequence[str],
+) -> Told:
+    with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
+        place = Path(name)
+        (place / "here").mkdir()
+        harness = str(harness_path())
+        whole = {"path": [], **job, "answers": str(place / "answers"), "harness": harness}
+        (place / "job.json").write_text(json.dumps(whole), encoding="utf-8")
+        code = ENTRY.format(harness=harness, module=module, function=function)
+        command = [str(python), "-P", "-s", *options, "-c", code, str(place / "job.json")]
+        ending = _run(command, place, limit)
+        return Told(records=_records(place / "answers"), ending=ending)
+
+
+def _digest(*question: object) -> str:
+    """Return what stands for a question, asked by this very version of what runs in the children."""
+    return hashlib.sha256(json.dumps([_programs(), question]).encode()).hexdigest()[:24]
+
+
+@cache
+def _programs() -> str:
+    folder = Path(__file__).parent
+    names = ("slots_child.py", "watch.py", "bounds.py", "import_child.py", "children.py")
+    texts = [(folder / name).read_bytes() for name in names]
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()
+
+
+def _remembered(kept: Path) -> Told | None:
+    try:
+        fields = json.loads(kept.read_text(encoding="utf-8"))
+        return Told(records=tuple(fields["records"]), ending=Ending(**fields["ending"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None   # none yet, or damaged: asked again
+
+
+def _remember(kept: Path, told: Told) -> None:
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    # Two processes may have asked the same.
+    with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False, encoding="utf-8") as fresh:
+        json.dump(asdict(told), fresh)
+    Path(fresh.name).replace(kept)
+
+
+def _run(command: Sequence[str], place: Path, limit: float) -> Ending:
+    # Names like PYTHON_GIL and PYTHONPATH would change what is found.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    with (place / "output").open("wb") as output:
+        try:
+            process = subprocess.Popen(
+                command, cwd=place / "here", env=env, stdin=subprocess.PIPE, stdout=output, stderr=output,
+                start_new_session=True)
+        except OSError as error:
+            return Ending(kind="starting", reason=f"cannot start {command[0]}: {error.strerror}", output="",
+                          lasting=False)
+    hung = False
+    _RUNNING.add(process)
+    try:
+        process.wait(limit)
+    except subprocess.TimeoutExpired:
+        hung = True
+        process.send_signal(signal.SIGABRT)   # faulthandler's cue
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(LAST_WORDS_SECONDS)
+    finally:
+        _RUNNING.discard(process)
+        _kill(process)
+        process.wait()
+        assert process.stdin is not None
+        process.stdin.close()
+    return _ending(process.returncode, last_lines(place / "output"), limit, hung=hung)
+
+
+def end_all() -> None:
+    """End every process that is being waited for: the user wants to stop, and threads hear of no Ctrl-C."""
+    for process in tuple(_RUNNING):
+        _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _ending(code: int, output: str, limit: float, *, hung: bool) -> Ending:
+    if hung:
+        return Ending(kind="hang", reason=f"did not end within {limit:g} s", output=output, lasting=False)
+    if code < 0:
+        return Ending(kind="crash", reason=f"crashed with {signal.Signals(-code).name}", output=output,
+                      lasting=-code not in FROM_OUTSIDE)
+    if code:
+        return Ending(kind="exit", reason=f"ended with exit code {code}", output=output)
+    return Ending(kind="done", reason="", output=output)
+
+
+def _records(path: Path) -> tuple[dict[str, Any], ...]:
+    """Return the whole lines of a journal; the last one may be cut."""
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except FileNotFoundError:
+        return ()
+    return tuple(json.loads(line) for line in lines)

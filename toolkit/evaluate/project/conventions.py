@@ -1,0 +1,156 @@
+"""What somebody's project says of itself, found by the ecosystem's conventions: requirements, lock, tests, modules.
+
+Reads files only; nothing of the project is imported or run.
+"""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.errors import BadFileError, ToolkitError
+from gilscope.toolkit.evaluate.requirements.declared import find_requirements, table_below
+from gilscope.toolkit.evaluate.requirements.file import requirement_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+LOCKS = ("uv.lock", "pylock.toml", "poetry.lock")
+TEST_FOLDERS = ("tests", "test")
+NOT_THE_PROJECT = frozenset({
+    "tests", "test", "testing", "docs", "doc", "examples", "example", "benchmarks", "scripts", "tools", "build", "dist",
+    "venv", "env", "node_modules", "setup", "conftest", "noxfile", "tasks", "fabfile", "versioneer",
+})
+PYTEST = ("python", "-m", "pytest", "-q")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A project as its files describe it."""
+
+    root: Path
+    name: str
+    requirements: tuple[str, ...]        # what it needs to run
+    test_requirements: tuple[str, ...]   # what its tests need beside
+    lock: Path | None
+    tests: tuple[str, ...] | None        # the command that runs them; "python" is the build's
+    sources: tuple[Path, ...]            # folders that its modules are imported from
+    modules: tuple[str, ...]             # its top-level modules and packages
+    found: tuple[str, ...]               # by which convention each was found, one sentence each
+    installable: bool                    # it can be installed, so that its entry points and metadata are there
+
+
+def find_project(path: Path, *, lock: Path | None = None, tests: str | None = None) -> Project:
+    """Return what is known of the project in the folder `path`.
+
+    Args:
+        path: Its root.
+        lock: The lock file, when the user names one.
+        tests: The command that runs the tests, when the user names one.
+
+    Raises:
+        ToolkitError: there is no such folder, no such lock, or nothing of Python in it.
+        BadFileError: a file of the project is damaged.
+    """
+    root = path.resolve()
+    if not root.is_dir():
+        raise ToolkitError(f"{path} is not a folder: name the root of a project")
+    said: list[str] = []
+    pyproject = _pyproject(root)
+    requirements, needed_by_tests = find_requirements(root, pyproject, said)
+    sources, modules = _modules(root, said)
+    if not (requirements or modules or pyproject):
+        raise ToolkitError(f"{root} holds no pyproject.toml, requirements.txt or module: is it a project's root?")
+    return Project(
+        root=root,
+        name=_name(root, pyproject),
+        requirements=requirements,
+        test_requirements=needed_by_tests,
+        lock=_lock(root, lock, said),
+        tests=_tests(root, pyproject, tests, said),
+        sources=sources,
+        modules=modules,
+        found=tuple(said),
+        installable="build-system" in pyproject or "project" in pyproject or (root / "setup.py").is_file(),
+    )
+
+
+def _pyproject(root: Path) -> dict[str, Any]:
+    path = root / "pyproject.toml"
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadFileError(f"{path} cannot be read: {error}") from error
+
+
+def _name(root: Path, pyproject: Mapping[str, Any]) -> str:
+    for table in (table_below(pyproject, "project"), table_below(pyproject, "tool", "poetry")):
+        if isinstance(name := table.get("name"), str):
+            return name
+    return root.name
+
+
+def _lock(root: Path, named: Path | None, said: list[str]) -> Path | None:
+    if named is not None:
+        if not named.is_file():
+            raise ToolkitError(f"--lock {named}: there is no such file")
+        return named.resolve()
+    everything = [*(root / name for name in LOCKS), *sorted(root.glob("pylock.*.toml")), root / "requirements.txt"]
+    for path in everything:
+        if path.is_file() and (path.suffix != ".txt" or _pinned(path)):
+            said.append(f"lock: {path.name}")
+            return path
+    said.append("lock: none found, so versions are chosen today")
+    return None
+
+
+def _pinned(path: Path) -> bool:
+    """Return whether every requirement of the file has one version: only then it is a lock."""
+    lines = requirement_lines(path)
+    return bool(lines) and all("==" in line for line in lines)
+
+
+def _tests(
+    root: Path, pyproject: Mapping[str, Any], named: str | None, said: list[str]
+) -> tuple[str, ...] | None:
+    if named is not None:
+        try:
+            return tuple(shlex.split(named))
+        except ValueError as error:
+            raise ToolkitError(f"--tests {named!r}: {error}") from error
+    configured = "pytest" in table_below(pyproject, "tool") or (root / "pytest.ini").is_file()
+    folder = next((name for name in TEST_FOLDERS if (root / name).is_dir()), None)
+    if configured or folder or list(root.glob("test_*.py")):
+        said.append(f"tests: {' '.join(PYTEST)} ({'pytest is configured' if configured else folder or 'test_*.py'})")
+        return PYTEST
+    said.append("tests: none found (no pytest configuration, no folder tests)")
+    return None
+
+
+def _modules(root: Path, said: list[str]) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    folder = root / "src" if any((root / "src").glob("*/__init__.py")) or any((root / "src").glob("*.py")) else root
+    found = sorted({*_packages(folder), *_single_modules(folder)})
+    said.append(f"modules: {', '.join(found)} ({'src/' if folder != root else 'the root'})" if found
+                else "modules: none found, so its own imports are not exercised")
+    return (folder,), tuple(found)
+
+
+def _packages(folder: Path) -> Iterator[str]:
+    for path in folder.glob("*/__init__.py"):
+        if _is_ours(path.parent.name):
+            yield path.parent.name
+
+
+def _single_modules(folder: Path) -> Iterator[str]:
+    for path in folder.glob("*.py"):
+        if _is_ours(path.stem):
+            yield path.stem
+
+
+def _is_ours(name: str) -> bool:
+    return name.isidentifier() and name not in NOT_THE_PROJECT and not name.startswith(("_", "test_"))

@@ -1,0 +1,167 @@
+"""What a build costs by the project's own tests: their CPU time and memory, where no workload was named.
+
+The builds in turns, in random order, a few times, the machine looked at in each round.  The start of the test runner
+is in the numbers, so tests that take hardly longer than it tell nothing.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.evaluation import Forced, Missing, TestRun
+from gilscope.toolkit.evaluate.project.machine import Calibration
+from gilscope.toolkit.evaluate.project.suite.running import (
+    QUIET_SECONDS,
+    UNFINISHED,
+    environment,
+    own_command,
+    run_bounded,
+)
+from gilscope.toolkit.evaluate.project.workload.rounds import FORCED_OFF, Measured
+from gilscope.toolkit.evaluate.project.workload.speed import cost_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gilscope.toolkit.evaluate.evaluation import Cost
+    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.suite.running import Bench
+
+MOST_ROUNDS = 6       # the fewest that a 95 % interval takes
+LEAST_ROUNDS = 3
+LEAST_CPU = 1.0       # seconds, on a build with a GIL: a test runner takes a quarter of one to start
+NO_GAIN = Missing(reason="no --workload was given")   # tests run one after another
+SLACK = 1.5           # times the seconds that the tests took before, for one run among several
+# Writes down the CPU seconds and the most resident KiB of the command, and ends as it does.
+METER = """import resource, subprocess, sys
+code = subprocess.call(sys.argv[2:])
+usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+with open(sys.argv[1], "w") as file:
+    file.write(f"{usage.ru_utime + usage.ru_stime} {usage.ru_maxrss}")
+sys.exit(code % 256)"""
+
+
+class SuiteCosts:
+    """The tests of one project in rounds on several builds."""
+
+    def __init__(
+        self, project: Project, benches: Mapping[str, Bench], tests: Mapping[str, TestRun | Missing], *,
+        limit: float, say: Callable[[str], None], seed: int = 0, forced: bool = False,
+    ) -> None:
+        """`benches` and `tests` are by the build's label; `limit` is in seconds, for all runs together.
+
+        With `forced` the GIL is forced off, on those builds without one on which the tests turned it on.
+        """
+        self._project = project
+        self._benches = benches
+        self._limit = limit
+        self._say = say
+        self._random = random.Random(seed)
+        self._forced = forced
+        self._pairs: dict[str, str] = {}
+        self._tried: dict[str, str] = {}   # how the tests failed here, by the build's label; "": they did not
+        self._runs = {label: run for label, run in tests.items()
+                      if label in benches and isinstance(run, TestRun) and _passed(run)}
+        self._reasons = {label: _reason(run) for label, run in tests.items() if label not in self._runs}
+        self.found: dict[str, Measured] = {}
+        self.calibration = Calibration()
+
+    def measure(self, twins: Mapping[str, str]) -> None:
+        """Run the tests in rounds on the builds without a GIL and the twin of each; one that fails once is out."""
+        pairs = {label: twin for label, twin in twins.items() if label in self._runs and twin in self._runs}
+        for label in [label for label in pairs if bool(self._runs[label].gil_end) is not self._forced]:
+            self._reasons[label] = f"the GIL was {'off' if self._forced else 'on'} at the end of the tests"
+            pairs.pop(label)
+        self._pairs = pairs
+        runs = [self._runs[label] for label in dict.fromkeys((*pairs, *pairs.values()))]
+        round_seconds = SLACK * sum(run.seconds for run in runs)
+        rounds = min(MOST_ROUNDS, int(self._limit / round_seconds) - 1) if runs else 0   # one is thrown away
+        if rounds < LEAST_ROUNDS:
+            self._reasons |= dict.fromkeys(
+                [run.build for run in runs], f"the tests are too long to be run {LEAST_ROUNDS + 1} times more for it")
+            return
+        self.found = {run.build: Measured() for run in runs}
+        with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
+            for number in range(-1, rounds):   # in the first everything is compiled
+                if not self._round(number, Path(name)):
+                    return
+
+    def cost(self, label: str, against: str) -> Cost | Missing:
+        """Return what the tests take on one build against another, or why that is not known."""
+        failures = [self.found[each].failure if each in self.found else self._reasons.get(each, "")
+                    for each in (label, against)]
+        unmeasured = [f"the tests were not run on {each}" for each in (label, against) if each not in self.found]
+        if failure := next(filter(None, [*failures, *unmeasured]), ""):
+            return Missing(reason=f"no workload was measured, and {failure}")
+        return cost_of(self.found[label], self.found[against], against, "tests")
+
+    def forced(self, label: str, against: str) -> Forced | Missing:
+        """Return what the tests do with the GIL forced off on the build `label`."""
+        if label not in self._tried:
+            reasons = [self._reasons[each] for each in (label, against) if each in self._reasons]
+            return Missing(reason=next(iter(reasons), f"the tests were not run on {label}"))
+        machine = self.calibration.facts() if self.calibration.spins else Missing(reason="no round was taken")
+        return Forced(against=against, by="tests", cost=self.cost(label, against), measured=NO_GAIN,
+                      failure=self._tried[label], machine=machine)
+
+    def _round(self, number: int, folder: Path) -> bool:
+        """Run the tests once on each build; return whether another round is worth it."""
+        able = [label for label, measured in self.found.items() if not measured.failure]
+        if number >= 0:
+            self._say(f"cost: round {number + 1} of the tests{', the GIL forced off' * self._forced}")
+            self.calibration.take(number)
+        for label in self._random.sample(able, len(able)):
+            self._take(label, number, folder / label)
+        if all(self._tried[label] or self._tried[twin] for label, twin in self._pairs.items()):
+            return False
+        return number >= 0 or self._long_enough(able)
+
+    def _take(self, label: str, number: int, place: Path) -> None:
+        measured, bench = self.found[label], self._benches[label]
+        place.mkdir(exist_ok=True)
+        told = place / "usage"
+        assert self._project.tests is not None   # they were run
+        # By a command of its own: the meter runs on our Python, which may have a GIL.
+        off = ["env", *(f"{name}={value}" for name, value in FORCED_OFF.items())] if self._off(label) else []
+        command = [sys.executable, "-I", "-c", METER, str(told), *off, *own_command(self._project.tests, bench.python)]
+        ending = run_bounded(command, self._project.root, environment(bench, place), place / "output",
+                             limit=self._limit, quiet=QUIET_SECONDS)
+        if ending != "0":
+            how = "with the GIL forced off" if self._off(label) else "every time"
+            measured.failure = self._tried[label] = f"the tests do not pass on {label} {how} ({ending})"
+            return
+        self._tried[label] = ""
+        cpu, resident = map(float, told.read_text(encoding="utf-8").split())
+        measured.cpu[number] = cpu
+        measured.rss.append(resident * 1024)
+
+    def _off(self, label: str) -> bool:
+        return self._forced and label in self._pairs   # the others are their twins
+
+    def _long_enough(self, labels: list[str]) -> bool:
+        """Look at the first run, which is then forgotten."""
+        least = min((self.found[label].cpu.pop(-1, LEAST_CPU) for label in labels), default=0.0)
+        for label in labels:
+            self.found[label].rss.clear()
+        if least >= LEAST_CPU:
+            return True
+        self._reasons |= dict.fromkeys(
+            labels, f"the tests take {least:.1f} s of CPU time, most of it to start")
+        self.found.clear()
+        return False
+
+
+def _passed(run: TestRun) -> bool:
+    return run.ending == "0" and run.passed != 0
+
+
+def _reason(run: TestRun | Missing) -> str:
+    if isinstance(run, Missing):
+        return run.reason
+    if run.ending.startswith(UNFINISHED):
+        return f"the tests were not done on {run.build}"
+    return f"not all tests pass on {run.build}"

@@ -1,0 +1,310 @@
+"""The project's own tests on a build: how many pass, how they end, and whether the GIL is off at their end.
+
+The command runs in a session of its own, in the project's folder, with the packages of a scratch environment.  A crash,
+a hang and an exit are results.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from gilscope.toolkit.builds.environment import NO_COMPILERS, harness_path, installer
+from gilscope.toolkit.builds.installer import run_installer, shortened
+from gilscope.toolkit.evaluate.evaluation import NO_TIME, Missing, Place, TestRun
+from gilscope.toolkit.evaluate.project.conventions import PYTEST
+from gilscope.toolkit.measure.process import last_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gilscope.toolkit.evaluate.project.conventions import Project
+
+WITNESS = Path(__file__).parent / "witness"
+# Ends with us however we end, with all that it started: see measure.lifeline.
+SUPERVISOR = """import subprocess, sys
+from gilscope.toolkit.measure.lifeline import hold
+hold()
+sys.exit(subprocess.call(sys.argv[1:]) % 256)"""
+SIGNALLED = 256 - signal.NSIG   # a status from there on is a signal's: subprocess says it as a negative number
+UNFINISHED = "unfinished"
+QUIET_SECONDS = 120.0           # without a word: pytest says something for each file
+MOST_OUTPUT_BYTES = 64 * 2**20
+_POLL_SECONDS = 0.25
+_NOT_COPIED = (".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache")
+_UNITTEST = re.compile(r"Ran (\d+) tests? in ")
+_TOLD = re.compile(   # an exception, pytest's in a conftest.py, too; what argparse says; pytest of itself
+    r"(?:E +)?((?:\w+\.)*\w*(?:Error|Exception|Exit)\b(?:: .+)?)$|[\w.-]+: error: (.+)|ERROR: (?!usage)(.+)")
+_SUMMARY = re.compile(r"(\d+) (passed|failed|errors?|skipped)\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """Where a project's code is run on one build."""
+
+    build: str                  # label
+    python: Path                # of the scratch environment
+    folders: tuple[Path, ...]   # that the project's modules are imported from
+    lacking: tuple[str, ...] = ()   # packages that could not be installed
+    compiled: Path | None = None    # where compiled modules go, so that none is left beside the user's files
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Says which files are the project's, and how they are named: by their place in it, not where a copy was run."""
+
+    project: Project
+    bench: Bench
+
+    def path(self, file: str) -> str | None:
+        """Return the name of a file of the project's; None of another's."""
+        for folder in self.bench.folders:
+            if (inside := _below(file, folder)) is not None:
+                source = next((each for each in self.project.sources if (each / inside).exists()), None)
+                return inside if source is None else (_below(str(source / inside), self.project.root) or inside)
+        return _below(file, self.project.root)
+
+
+def short(file: str) -> str:
+    """Return the file of a library from its site-packages on, one of the standard library from lib/ on."""
+    _, libraries, inside = file.rpartition("/site-packages/")
+    if libraries:
+        return f"site-packages/{inside}"
+    found = re.search(r"/(lib/python3\.\d+t?/.*)", file)
+    return found[1] if found else file
+
+
+def _below(file: str, folder: Path) -> str | None:
+    try:
+        return str(Path(file).relative_to(folder))
+    except ValueError:
+        return None
+
+
+def install_project(project: Project, environment: Path, target: Path, *, compilers: bool = False) -> str | None:
+    """Install the project itself, without what it needs, into the folder `target`; return why that cannot be done.
+
+    It is built from a copy: a build leaves files behind.  None of its C code is compiled unless `compilers`.
+    """
+    if not project.installable:
+        return "it has no [build-system] or [project]"
+    with tempfile.TemporaryDirectory(prefix="gilscope-") as name:
+        copy = Path(name, "project")
+        try:
+            shutil.copytree(project.root, copy, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_COPIED))
+        except (OSError, shutil.Error) as error:
+            return f"cannot copy it: {str(error)[:200]}"
+        reason = run_installer(
+            [*installer(environment), "--no-deps", "--target", target, copy], {} if compilers else NO_COMPILERS
+        )
+    return shortened(reason) if reason else None
+
+
+def run_tests(project: Project, bench: Bench, *, limit: float, quiet: float = QUIET_SECONDS) -> TestRun | Missing:
+    """Run the project's tests on one build and return what came of them.
+
+    Args:
+        project: Whose tests.
+        bench: Where.
+        limit: Seconds they may take altogether.
+        quiet: Seconds they may go without printing anything.
+    """
+    if project.tests is None:
+        return Missing(reason="the project has no tests that could be found")
+    if limit <= 0:
+        return NO_TIME
+    command = own_command(project.tests, bench.python)
+    with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
+        place = Path(name)
+        began = time.monotonic()
+        ending = run_bounded(
+            command, project.root, environment(bench, place), place / "output", limit=limit, quiet=quiet)
+        seconds = time.monotonic() - began
+        output = last_lines(place / "output")
+        counted = counts(place)
+        gil, culprits, imports = _witnessed(place / "witness", Shown(project, bench))
+        return TestRun(
+            build=bench.build, command=command, passed=counted.get("passed"), failed=counted.get("failed"),
+            errors=counted.get("errors"), skipped=counted.get("skipped"), seconds=seconds, ending=ending,
+            gil_end=gil, culprits=culprits, output=output, imports=imports, lacking=bench.lacking,
+        )
+
+
+def own_command(command: Sequence[str], python: Path) -> tuple[str, ...]:
+    """Return the command with the build's Python in the place of "python", and of the script of a test runner."""
+    first, *rest = command
+    if re.fullmatch(r"python(3(\.\d+)?t?)?", first):
+        return (str(python), *rest)
+    if first in {"pytest", "py.test"}:
+        return (str(python), "-m", "pytest", *rest)
+    return (first, *rest)
+
+
+def needed_by(tests: Sequence[str] | None) -> tuple[str, ...]:
+    """Return what the command itself needs in the environment."""
+    words = tuple(tests or ())
+    return ("pytest",) if words[:1] in {("pytest",), ("py.test",)} or words[:3] == PYTEST[:3] else ()
+
+
+def environment(bench: Bench, place: Path) -> dict[str, str]:
+    """Return the variables of the project's processes: the user's, the scratch environment in front of all else."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    options = " ".join(filter(None, [kept.get("PYTEST_ADDOPTS", ""), f"--junitxml={place / 'junit.xml'}",
+                                     "-p no:cacheprovider"]))
+    scripts = bench.python.parent
+    return kept | {
+        # What was installed into a folder of its own has its commands there.
+        "PATH": os.pathsep.join([*(str(folder / "bin") for folder in bench.folders), str(scripts),
+                                 kept.get("PATH", os.defpath)]),
+        "VIRTUAL_ENV": str(scripts.parent),
+        "PYTHONPATH": os.pathsep.join(map(str, (WITNESS, *bench.folders))),
+        "PYTHONPYCACHEPREFIX": str(place / "pycache"),
+        "PYTEST_ADDOPTS": options,
+        "GILSCOPE_WITNESS": str(place / "witness"),
+    }
+
+
+def run_bounded(
+    command: Sequence[str], folder: Path, env: Mapping[str, str], path: Path, *, limit: float, quiet: float
+) -> str:
+    """Run a command in a session of its own and return how it ended; nothing of it is left.
+
+    Args:
+        command: What is run.
+        folder: Where.
+        env: All of its variables.
+        path: The file that gets its output.
+        limit: Seconds it may take.
+        quiet: Seconds it may print nothing.
+
+    Returns:
+        Its exit code, or "crash: SIGNAL", or "hang: WHY", or "unfinished: WHY" when only its time was short.
+    """
+    code = f"import sys; sys.path.insert(0, {str(harness_path())!r})\n{SUPERVISOR}"
+    with path.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-c", code, *command], cwd=folder, env=dict(env), stdin=subprocess.PIPE,
+            stdout=output, stderr=output, start_new_session=True)
+    try:
+        reason = _wait(process, path, limit=limit, quiet=quiet)
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        assert process.stdin is not None
+        process.stdin.close()
+    return reason or ending_of(process.returncode)
+
+
+def ending_of(status: int) -> str:
+    """Return what the supervisor's exit status says of the command."""
+    if status >= SIGNALLED:
+        return f"crash: {signal.Signals(256 - status).name}"
+    return str(status)
+
+
+def _wait(process: subprocess.Popen[bytes], output: Path, *, limit: float, quiet: float) -> str:
+    """Wait for the end; return "" or why it has to be ended."""
+    began = heard = time.monotonic()
+    size = 0
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_POLL_SECONDS)
+            return ""
+        now = time.monotonic()
+        if (grown := output.stat().st_size) != size:
+            size, heard = grown, now
+        if size > MOST_OUTPUT_BYTES:
+            return f"hang: printed more than {MOST_OUTPUT_BYTES >> 20} MiB"
+        if now - heard > quiet:
+            return f"hang: no output for {quiet:g} s"
+        if now - began > limit:
+            return f"{UNFINISHED}: not done within {limit:.0f} s"
+
+
+def counts(place: Path) -> dict[str, int]:
+    """Return how many tests passed, failed and so on, by what a run left in `place`; empty: not known."""
+    return _junit(place / "junit.xml") or _counted(last_lines(place / "output"))
+
+
+def _junit(path: Path) -> dict[str, int]:
+    """Return the counts in pytest's XML, empty when there is none or it is cut off."""
+    try:
+        root = ET.parse(path).getroot()  # noqa: S314  written by the pytest that we started, and bounded by its limit
+    except (OSError, ET.ParseError):
+        return {}
+    found = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
+    for suite in root.iter("testsuite"):
+        for name in found:
+            found[name] += int(suite.get(name, 0))
+    passed = found["tests"] - found["failures"] - found["errors"] - found["skipped"]
+    return {"passed": passed, "failed": found["failures"], "errors": found["errors"], "skipped": found["skipped"]}
+
+
+def told_by(output: str) -> str:
+    """Return the last line of an output that names an error: an exception, an option that nobody knows; "" for none."""
+    found = [match for line in output.splitlines() if (match := _TOLD.match(line))]
+    return textwrap.shorten(next(filter(None, found[-1].groups())), 120) if found else ""
+
+
+def _counted(output: str) -> dict[str, int]:
+    """Return the counts in the last line that looks like a summary of pytest (a crash leaves no XML) or unittest."""
+    lines = output.splitlines()
+    for number, line in enumerate(reversed(lines), 1):
+        if ran := _UNITTEST.match(line):
+            return _counted_by_unittest(int(ran[1]), " ".join(lines[len(lines) - number + 1:]))
+        if found := {name.rstrip("s") if name.startswith("error") else name: int(count)
+                     for count, name in _SUMMARY.findall(line)}:
+            usual = {"passed": 0, "failed": 0, "errors": found.pop("error", 0), "skipped": 0}
+            return usual | found
+    return {}
+
+
+def _is_code(file: str) -> bool:
+    return not file.startswith(str(WITNESS)) and not file.startswith("<")
+
+
+def _counted_by_unittest(ran: int, ending: str) -> dict[str, int]:
+    """Return the counts of "Ran 3 tests in 0.1s" and what follows: "FAILED (failures=1, errors=1, skipped=1)"."""
+    told = {name: int(count) for name, count in re.findall(r"(failures|errors|skipped)=(\d+)", ending)}
+    found = {"failed": told.get("failures", 0), "errors": told.get("errors", 0), "skipped": told.get("skipped", 0)}
+    return found | {"passed": max(0, ran - sum(found.values()))}
+
+
+def _witnessed(path: Path, shown: Shown) -> tuple[bool | None, tuple[str, ...], tuple[Place, ...]]:
+    """Return what the run's Pythons wrote down.
+
+    Returns:
+        Whether the GIL was on at the end of any of them, None when none came to its end; the modules that turned it
+        on; and of each extension module that was loaded the project's line that asked for it.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None, (), ()
+    told = [json.loads(line) for line in lines if line.endswith("}")]
+    culprits = tuple(dict.fromkeys(str(each["flip"]) for each in told if "flip" in each))
+    ends = [bool(each["gil"]) for each in told if "gil" in each]
+    places: dict[str, Place] = {}
+    for each in told:
+        chain = each.get("chain", ())
+        for depth, (file, line) in enumerate(chain):
+            if (name := shown.path(file)) is not None:
+                way = tuple(f"{short(file)}:{line}" for file, line in reversed(chain[:depth]) if _is_code(file))
+                places.setdefault(each["load"], Place(file=name, line=int(line), what=each["load"], way=way))
+                break
+    on = (any(ends) or bool(culprits)) if ends or culprits else None
+    return on, culprits, tuple(places.values())

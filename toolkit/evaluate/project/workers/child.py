@@ -1,0 +1,260 @@
+"""The process that tells what one more worker takes: a thread, an interpreter with its own GIL, a new process.
+
+Runs inside the build asked about.  Memory is anonymous pages: what a worker has for itself, without the files
+(libraries, the interpreter's own code) that all of them map.  Interpreters live on a thread of their own, as pools have
+them: entering one from the main thread costs more (3.14 and later read /proc/self/maps then).
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import threading
+import time
+
+from gilscope.toolkit.evaluate.packages.ask import watch
+from gilscope.toolkit.evaluate.packages.ask.import_child import begin, interpreters_module, run_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+# How many of each: at least, and at most where there is time.  The living are there at the same time.
+THREADS, PROCESSES, LIVING, ROUNDS = (4, 4), (2, 5), (2, 4), (3, 8)
+SCRIPT = """import sys
+sys.path.extend(path for path in {path!r} if path not in sys.path)
+from importlib import import_module
+for name in {modules!r}: import_module(name)
+"""
+# What refused stands behind whatever the packages above it say of it.
+TRIAL = """
+try:
+    import_module({name!r})
+except BaseException as error:
+    chain = [error]
+    while following := chain[-1].__cause__ or chain[-1].__context__: chain.append(following)
+    told = [line for each in chain for line in str(each).splitlines() if 'does not support loading' in line]
+    raise ImportError(told[0].rpartition(': ')[2] if told else f'{{type(error).__name__}}: {{error}}') from None
+"""
+
+
+def main() -> None:
+    """Make workers of each kind for the job that the standard arguments name, and write down what each took."""
+    job = begin()
+    watch.forget_toolkit()
+    journal = watch.Journal(job["answers"], 0)
+    interpreters = interpreters_module()
+    if interpreters is None:
+        journal.write("unavailable")
+        return
+    try:
+        _measure(job, journal, interpreters)
+    except BaseException as error:  # noqa: BLE001  whatever it is, it is the answer
+        journal.write("failed", error=f"{type(error).__name__}: {error}")
+    else:
+        journal.write("end")
+    os._exit(0)   # what was imported may have threads that wait, and after a failure some of ours do
+
+
+def _measure(job: dict[str, Any], journal: watch.Journal, interpreters: Any) -> None:
+    # A program has them in its main interpreter, too; and 3.12 and 3.13 crash where a second interpreter imports what
+    # the main one never did (gh-136423).
+    missing = {name: error for name in job["modules"] if (error := _missing(name))}
+    journal.write("imported", missing=missing, stdlib=sorted(watch.stdlib_modules()))
+    there = [name for name in job["modules"] if name not in missing]
+    refused = _refused(interpreters, job["path"], there)
+    journal.write("tried", refused=refused)
+    script = SCRIPT.format(path=job["path"], modules=[name for name in there if name not in refused])
+    seconds = job["seconds"] / 3
+    _threads(journal)
+    _processes(journal, script, seconds)
+    _living(journal, interpreters, script, seconds)
+    _rounds(journal, interpreters, script, seconds)
+
+
+class Host(threading.Thread):
+    """A thread that is one worker, from `begin` to `end`."""
+
+    def __init__(self) -> None:
+        """Make it; nothing runs yet."""
+        super().__init__()
+        self.told: dict[str, Any] = {}
+        self._up = threading.Event()
+        self._over = threading.Event()
+        self._error: BaseException | None = None
+
+    def begin(self) -> None:
+        """Start it and wait until it could work; raise what kept it from that."""
+        memory, began = own_memory(), time.perf_counter()
+        self.start()
+        self._up.wait()
+        self.told["start"] = time.perf_counter() - began
+        self.told["memory"] = _grown(memory)
+        self._raise()
+
+    def end(self) -> dict[str, Any]:
+        """End it, and return what it took."""
+        self._over.set()
+        self.join()
+        self._raise()
+        return self.told
+
+    def run(self) -> None:
+        """Be the worker."""
+        try:
+            self.prepare()
+            self._up.set()
+            self._over.wait()
+            self.clear_up()
+        except BaseException as error:  # noqa: BLE001  it is raised in the thread that waits
+            self._error = error
+        finally:
+            self._up.set()
+        self.told["ran"], self.told["waited"] = scheduled("thread-self")
+
+    def prepare(self) -> None:
+        """Do what makes it a worker: nothing, for a thread."""
+
+    def clear_up(self) -> None:
+        """Undo it."""
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+
+class Interpreter(Host):
+    """A thread with an interpreter of its own that runs a script."""
+
+    def __init__(self, interpreters: Any, script: str) -> None:
+        """`interpreters` is the module that makes them."""
+        super().__init__()
+        self._interpreters = interpreters
+        self._script = script
+
+    def prepare(self) -> None:
+        """Create the interpreter and run the script in it."""
+        began = time.perf_counter()
+        self._ident = self._interpreters.create()
+        created = time.perf_counter()
+        error = run_in(self._interpreters, self._ident, self._script)
+        self.told |= {"create": created - began, "imports": time.perf_counter() - created}
+        if error:
+            raise RuntimeError(error)
+
+    def clear_up(self) -> None:
+        """Destroy it."""
+        began = time.perf_counter()
+        self._interpreters.destroy(self._ident)
+        self.told["destroy"] = time.perf_counter() - began
+
+
+def _missing(name: str) -> str | None:
+    try:
+        importlib.import_module(name)
+    except BaseException as error:  # noqa: BLE001  whatever a module raises, it is not there
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def _refused(interpreters: Any, path: list[str], modules: list[str]) -> dict[str, str]:
+    """Return what cannot be imported in an interpreter, and why; it is the first one, and not counted."""
+    refused = {}
+
+    class Trial(Interpreter):
+        def prepare(self) -> None:
+            self._ident = interpreters.create()
+            for name in modules:
+                script = SCRIPT.format(path=path, modules=[]) + TRIAL.format(name=name)
+                if error := run_in(interpreters, self._ident, script):
+                    refused[name] = error.strip().splitlines()[-1]
+
+    trial = Trial(interpreters, "")
+    trial.begin()
+    trial.end()
+    return refused
+
+
+def _threads(journal: watch.Journal) -> None:
+    hosts = []
+    for _ in _times(THREADS, 0.0):
+        hosts.append(Host())
+        hosts[-1].begin()
+    for host in hosts:
+        journal.write("thread", **host.end())
+
+
+def _processes(journal: watch.Journal, script: str, seconds: float) -> None:
+    for _ in _times(PROCESSES, seconds):
+        reader, writer = os.pipe()
+        code = f"{script}\nimport os; os.write({writer}, b'.'); sys.stdin.read()"
+        began = time.perf_counter()
+        elsewhere = ["-X", f"pycache_prefix={sys.pycache_prefix}"] if sys.pycache_prefix else []
+        process = subprocess.Popen(   # not preloaded, not forked: what `multiprocessing` calls "spawn"
+            [sys.executable, "-P", "-s", *elsewhere, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            pass_fds=[writer])
+        os.close(writer)
+        ready = os.read(reader, 1)
+        start = time.perf_counter() - began
+        os.close(reader)
+        memory, (ran, waited) = own_memory(process.pid), scheduled(str(process.pid))
+        process.kill()
+        process.communicate()
+        if not ready:
+            raise RuntimeError("a new process could not import it")
+        journal.write("process", start=start, memory=memory, ran=ran, waited=waited)
+
+
+def _living(journal: watch.Journal, interpreters: Any, script: str, seconds: float) -> None:
+    hosts = []
+    for _ in _times(LIVING, seconds):
+        hosts.append(Interpreter(interpreters, script))
+        hosts[-1].begin()
+    for host in hosts:
+        journal.write("interpreter", **host.end())
+
+
+def _rounds(journal: watch.Journal, interpreters: Any, script: str, seconds: float) -> None:
+    for _ in _times(ROUNDS, seconds):
+        host = Interpreter(interpreters, script)
+        host.begin()
+        told = host.end()
+        # How much it grew is no measure here: it takes what an earlier one left.
+        journal.write("interpreter", **{**told, "memory": None})
+        journal.write("destroyed", memory=own_memory())
+
+
+def _times(bounds: tuple[int, int], seconds: float) -> Iterator[int]:
+    least, most = bounds
+    began = time.monotonic()
+    for number in range(most):
+        if number >= least and time.monotonic() - began > seconds:
+            return
+        yield number
+
+
+def own_memory(pid: int | str = "self") -> int | None:
+    """Return the bytes of anonymous memory that a process has in use; None where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            return next((int(line.split()[1]) * 1024 for line in file if line.startswith(b"RssAnon:")), None)
+    except OSError:
+        return None
+
+
+def _grown(before: int | None) -> int | None:
+    now = own_memory()
+    return None if before is None or now is None else now - before
+
+
+def scheduled(thread: str) -> tuple[int, int]:
+    """Return the nanoseconds that a thread has run, and that it waited for a core; (0, 0) where that is not known."""
+    try:
+        with open(f"/proc/{thread}/schedstat") as file:
+            ran, waited = file.read().split()[:2]
+        return int(ran), int(waited)
+    except (OSError, ValueError):
+        return 0, 0

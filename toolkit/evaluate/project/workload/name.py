@@ -1,0 +1,79 @@
+"""Is there what --workload names?  Asked before minutes are spent on everything else; nothing of it is imported."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.errors import ToolkitError
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.evaluate.project.conventions import Project
+
+DOTTED = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+
+
+def is_function(text: str) -> bool:
+    """Return whether "module:function" is meant, not a script."""
+    return ":" in text and not text.endswith(".py") and len(text.split()) == 1
+
+
+def script_of(text: str, root: Path) -> tuple[Path, tuple[str, ...]] | None:
+    """Return the script and its arguments; None where there is no such file, here or in `root`."""
+    try:
+        words = shlex.split(text)
+    except ValueError:   # a quotation that does not end: it may be part of a file's name
+        words = [text]
+    for name, *arguments in ([text], words):
+        for folder in (Path.cwd(), root):
+            if (folder / name).is_file():
+                return folder / name, tuple(arguments)
+    return None
+
+
+def refuse_misnamed(text: str, project: Project) -> None:
+    """Refuse a workload that certainly is not there; a module of another's is looked for when it is imported.
+
+    Raises:
+        ToolkitError: there is no such script, no such module in a package of the project's, or the module's file does
+            not hold the name.
+    """
+    folders = (*project.sources, project.root)
+    if not is_function(text):
+        if script_of(text, project.root) is None:
+            hint = f"; a function is named module:function, like {':'.join(text.rsplit('.', 1))}" if re.fullmatch(
+                rf"{DOTTED}\.\w+", text) and not text.endswith(".py") else ""
+            raise ToolkitError(f"--workload {text}: there is no such script{hint}")
+        return
+    named = re.fullmatch(rf"({DOTTED}):({DOTTED})", text)
+    if not named:
+        raise ToolkitError(f"--workload {text}: write module:function, like svc.load:request, or name a script")
+    module, function = named.groups()
+    files = [path for folder in folders for path in _files(folder, module)]
+    if not files and module.partition(".")[0] in project.modules:
+        raise ToolkitError(f"--workload {text}: {project.name} has no module {module}")
+    if files and not any(_may_hold(path, function.partition(".")[0]) for path in files):
+        near = difflib.get_close_matches(function, _functions(files), 1)
+        hint = f"; did you mean {module}:{near[0]}?" if near else ""
+        raise ToolkitError(f"--workload {text}: {files[0]} has no {function}{hint}")
+
+
+def _files(folder: Path, module: str) -> list[Path]:
+    place = folder.joinpath(*module.split("."))
+    return [path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()]
+
+
+def _may_hold(path: Path, name: str) -> bool:
+    """Return whether the module may have the name: a star import may bring any, `__getattr__` make any."""
+    return re.search(rf"\b{re.escape(name)}\b|import \*|\b__getattr__\b|\bglobals\(", _source(path)) is not None
+
+
+def _functions(files: list[Path]) -> list[str]:
+    return [name for path in files for name in re.findall(r"^(?:async )?def (\w+)", _source(path), re.MULTILINE)]
+
+
+def _source(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")

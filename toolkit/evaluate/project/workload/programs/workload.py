@@ -1,0 +1,176 @@
+"""The user's workload, once: a script as it is, or a function called many times, shared out among threads."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import runpy
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.project.workload.programs.calls import (
+    NoWorkError,
+    call_often,
+    function_called,
+    refuse_unawaited,
+)
+from gilscope.toolkit.evaluate.project.workload.programs.pools import pools
+from gilscope.toolkit.experiments.trial import Taken
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.experiments.trial import Trial
+
+ELSEWHERE = {"subinterpreters": "subinterpreters", "processes": "processes-spawn"}   # model -> runner
+LOOKS = 64   # at the clock, by each thread: a function may take a microsecond
+
+
+def measure(trial: Trial) -> Taken:
+    """Return the wall seconds of the script, or of `calls` calls of the function in `trial.workers` threads.
+
+    Metrics: "rss", bytes of this process at its highest; "pools", the libraries' thread pools as "OpenBLAS=2 OpenMP=2".
+    Of a function in threads also "import", seconds of its module; "queued", seconds that its threads waited for a
+    core; "made", the share of the calls that were made until `limit` seconds were over: the value and the CPU time are
+    those of all calls, at the same pace.
+    """
+    name = trial.parameters["name"]
+    try:
+        if trial.parameters["kind"] == "script":
+            taken = _script(trial, name)
+        elif trial.model in ELSEWHERE:
+            taken = _elsewhere(trial, name)
+        else:
+            taken = _function(trial, name)
+    except NoWorkError as error:
+        trial.stop(str(error), "exception")
+    taken.metrics["rss"] = _resident()
+    taken.metrics["pools"] = " ".join(f"{library}={threads}" for library, threads in pools().items())
+    return taken
+
+
+def _script(trial: Trial, name: str) -> Taken:
+    sys.argv = [name, *json.loads(trial.parameters["words"])]
+    sys.path.insert(0, os.path.dirname(name))
+    with trial.measuring() as clock:
+        try:
+            runpy.run_path(name, run_name="__main__")
+        except SystemExit as ending:
+            if ending.code not in {None, 0}:
+                trial.stop(f"the script ended with exit code {ending.code!r}", "exit")
+    # How many threads it starts is its own business, so it may want all cores.
+    return Taken(seconds=clock.wall, cpu=clock.cpu, wanted_cores=trial.number("cores"))
+
+
+def _elsewhere(trial: Trial, name: str) -> Taken:
+    """Share the calls out among interpreters or processes, twice: at the first time each imports what it needs."""
+    from gilscope.runners.catalog import find
+
+    runner = find(ELSEWHERE[trial.model])
+    if reason := runner.unavailable():
+        trial.stop(reason)
+    payloads = [(name, share) for share in _shares(trial)]
+    with runner.pool(trial.workers) as pool:
+        pool.map(call_often, payloads)
+        trial.progress()
+        with trial.measuring() as clock:
+            pool.map(call_often, payloads)
+    return Taken(seconds=clock.wall, cpu=clock.cpu, wanted_cores=trial.workers)
+
+
+def _shares(trial: Trial) -> list[int]:
+    share, rest = divmod(trial.count("calls"), trial.workers)
+    return [share + (number < rest) for number in range(trial.workers)]
+
+
+def _function(trial: Trial, name: str) -> Taken:
+    began = time.perf_counter()
+    importlib.import_module(name.partition(":")[0])
+    seconds = time.perf_counter() - began
+    refuse_unawaited(name, function_called(name)())   # what is made at the first call is no part of the others
+    trial.progress()
+    taken = _called(trial, name)
+    taken.metrics["import"] = seconds
+    return taken
+
+
+class Caller:
+    """The calls of one thread."""
+
+    def __init__(self, name: str, count: int) -> None:
+        """Nothing is called; `name` is looked up by each, so that threads share no more than the program lets them."""
+        self._function = function_called(name)
+        self._count = count
+        self.made = 0
+        self.queued = 0.0   # seconds that the thread waited for a core
+        self.failure: BaseException | None = None
+
+    def work(self, limit: float) -> None:
+        """Make the calls, at least one, until `limit` seconds are over."""
+        end, before = time.perf_counter() + limit, _queued()
+        try:
+            self._make(end)
+        except BaseException as error:  # noqa: BLE001 - the workload's failure is the cell's result
+            self.failure = error
+        self.queued = _queued() - before
+
+    def _make(self, end: float) -> None:
+        function, count = self._function, self._count
+        chunk = max(1, count // LOOKS)
+        made = 0
+        while made < count and (not made or time.perf_counter() < end):
+            size = min(chunk, count - made)
+            for _ in range(size):
+                function()
+            made += size
+        self.made = made
+
+
+def _called(trial: Trial, name: str) -> Taken:
+    callers = [Caller(name, share) for share in _shares(trial)]
+    limit = trial.number("limit")
+    if trial.workers == 1:
+        with trial.measuring() as clock:
+            callers[0].work(limit)
+    else:
+        begin = threading.Barrier(trial.workers + 1)
+        threads = [threading.Thread(target=_begun, args=(begin, each, limit)) for each in callers]
+        for thread in threads:
+            thread.start()
+        with trial.measuring() as clock:
+            begin.wait()
+            for thread in threads:
+                thread.join()
+    for each in callers:
+        if each.failure:
+            raise each.failure
+    made = sum(each.made for each in callers) / trial.count("calls")
+    return Taken(
+        seconds=clock.wall / made, cpu=clock.cpu / made,
+        wanted_cores=trial.workers if trial.model != "threads" else 1,
+        metrics={"made": made, "queued": sum(each.queued for each in callers) / made})
+
+
+def _begun(begin: threading.Barrier, caller: Caller, limit: float) -> None:
+    begin.wait()
+    caller.work(limit)
+
+
+def _resident() -> float:
+    """Return the most bytes that were resident in this process."""
+    try:
+        with open("/proc/self/status", "rb") as file:
+            return next(int(line.split()[1]) * 1024.0 for line in file if line.startswith(b"VmHWM:"))
+    except (OSError, StopIteration):   # no Linux; there the kernel's number starts with that of the process before exec
+        return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+def _queued() -> float:
+    """Return the seconds that this thread has waited for a core so far; 0 where the system does not tell."""
+    try:
+        with open("/proc/thread-self/schedstat", "rb") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0

@@ -1,0 +1,277 @@
+"""The user's workload in rounds: one process per build, model and number of workers, in random order in each round.
+
+Measured as experiments are, in the scratch environments; waits and parked time by the preloaded shim, in processes of
+their own, so that what is timed is not watched.  What the numbers come to is said in `speed`.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from gilscope.toolkit.evaluate.evaluation import Missing
+from gilscope.toolkit.evaluate.packages.judge import refusal_in
+from gilscope.toolkit.evaluate.project.machine import Calibration
+from gilscope.toolkit.evaluate.project.workload.name import is_function, script_of
+from gilscope.toolkit.experiments.trial import TrialSpec
+from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.records import read_folder
+from gilscope.toolkit.gil.summary import Summary, summarize
+from gilscope.toolkit.measure.noise import usable_cores
+from gilscope.toolkit.measure.prepare import OUR_NAME, child_environment
+from gilscope.toolkit.measure.process import Answer, run_child
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.suite.running import Bench
+    from gilscope.toolkit.model import Build
+
+PROGRAM = "gilscope.toolkit.evaluate.project.workload.programs.workload"
+MOST_ROUNDS = 10
+LEAST_ROUNDS = 3
+PASS_SECONDS = 0.5        # that all calls of a function take together
+LONGEST_SECONDS = 4.0     # of a pass: what threads have not done by then is reckoned from what they have
+LEAST_PASS_SECONDS = 0.1  # that tells how long one call takes
+SILENT_SECONDS = 300.0    # of a script, which reports no progress
+LEAST_SILENT_SECONDS = 60.0
+PATIENCE = 20             # times what the import and a call take with the GIL
+OTHER_MODELS = ("subinterpreters", "processes")   # on builds with a GIL, beside threads
+FORCED_OFF = {"PYTHON_GIL": "0"}   # for a build without a GIL, whatever is imported; one with a GIL refuses to start
+
+
+class Cell(NamedTuple):
+    """What is measured in one process."""
+
+    label: str             # of the build
+    workers: int           # 0: the script's own
+    model: str = "threads"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What is run: "script" with its path and arguments, or "function" with its "package.module:name"."""
+
+    kind: str
+    name: str
+    words: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, text: str, root: Path) -> Workload | Missing:
+        """Return what the user named."""
+        if is_function(text):
+            top = text.partition(":")[0].partition(".")[0]
+            if top == OUR_NAME:
+                return Missing(reason=f"{top!r} is gilscope itself: rename a module of yours to measure it")
+            return cls(kind="function", name=text)
+        found = script_of(text, root)
+        if found is None:
+            return Missing(reason=f"--workload {text}: there is no such script, and no module:function is named")
+        return cls(kind="script", name=str(found[0].resolve()), words=found[1])
+
+
+@dataclass(slots=True)
+class Measured:
+    """All rounds of one cell."""
+
+    wall: dict[int, float] = field(default_factory=dict)   # seconds by round; starved rounds are left out
+    cpu: dict[int, float] = field(default_factory=dict)
+    rss: list[float] = field(default_factory=list)         # bytes
+    imports: list[float] = field(default_factory=list)     # seconds
+    idle: dict[int, float] = field(default_factory=dict)   # seconds neither run nor waited for a core, of one thread
+    pools: dict[str, int] = field(default_factory=dict)    # threads that C libraries would start, by library
+    failure: str = ""
+    flipped: str = ""            # "the GIL was on at the end ...", of a build without one
+    unavailable: bool = False    # the failure is the model's: this build does not have it
+
+
+class WorkloadMeasurer:
+    """Measures one workload on several builds."""
+
+    def __init__(
+        self, project: Project, workload: Workload, benches: Mapping[str, Bench], builds: Mapping[str, Build], *,
+        left: Callable[[], float], say: Callable[[str], None], seed: int = 0, forced: bool = False,
+    ) -> None:
+        """`left` returns the seconds that are left; `benches` and `builds` are by label.
+
+        With `forced` the GIL stays off on the builds without one, and no model but threads is measured.
+        """
+        self.project = project
+        self.workload = workload
+        self.benches = benches
+        self._builds = builds
+        self._left = left
+        self._say = say
+        self._random = random.Random(seed)
+        self._forced = forced
+        self._calls = 1
+        self._call_seconds = self._import_seconds = 0.0
+        self.found: dict[Cell, Measured] = {}
+        self.calibration = Calibration()   # in the same rounds
+        self.round_seconds = 0.0           # that the longest round took
+
+    def measure(self) -> None:
+        """Take rounds until the time is up or there are enough; nothing is taken without any time."""
+        cells = self._cells()
+        if self._left() <= 0:
+            return
+        failure = self._calibrate() if self.workload.kind == "function" else ""
+        self.found = {cell: Measured(failure=failure) for cell in cells}
+        if failure:   # with the GIL: nothing can be learnt of doing without it
+            return
+        with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
+            for number in range(MOST_ROUNDS):
+                began = time.monotonic()
+                # Another round, and what is watched afterwards: about as many processes.
+                if number >= LEAST_ROUNDS and 2 * self.round_seconds > self._left():
+                    break
+                how = ", the GIL forced off" * self._forced
+                self._say(f"workload{how}: round {number + 1} of at most {MOST_ROUNDS}")
+                for cell in self._random.sample([*cells, None], len(cells) + 1):
+                    if cell is None:
+                        self.calibration.take(number)
+                    elif self.has_time() or not self._forced:   # which comes last, and is no part of a verdict
+                        self._take(cell, number, folder)
+                self.round_seconds = max(self.round_seconds, time.monotonic() - began)
+                # Without the GIL forced off, other models may be left to compare.
+                if self._fails(free_threaded=False) or (self._forced and self._fails(free_threaded=True)):
+                    break
+
+    def _fails(self, *, free_threaded: bool) -> bool:
+        """Return whether nothing runs in threads on builds of a kind."""
+        alike = [measured for cell, measured in self.found.items()
+                 if cell.model == "threads" and self._builds[cell.label].free_threaded is free_threaded]
+        return bool(alike) and all(measured.failure for measured in alike)
+
+    def has_time(self) -> bool:
+        """Return whether anything is left of the budget."""
+        return self._left() > 0
+
+    def thread_counts(self) -> tuple[int, ...]:
+        """Return how many threads the workload is measured with; (0,): it chooses itself."""
+        if self.workload.kind == "script":
+            return (0,)
+        return tuple(2**power for power in range(usable_cores().bit_length()) if 2**power <= usable_cores())
+
+    def watched(self, cell: Cell) -> Summary | Missing:
+        """Return what the shim saw of one more run of the cell; of one that hangs or crashes, until then."""
+        if reason := preload.unavailable():
+            return Missing(reason=reason)
+        with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
+            records = Path(folder, "gil")
+            records.mkdir()
+            answer = self._ask(cell, folder, preload.environment(str(records)))
+            if answer.kind not in {"measured", "hang", "crash"}:
+                return Missing(reason=f"the workload failed while its waits were recorded: {_why(answer, cell)}")
+            processes = read_folder(records)
+        return summarize(processes) if processes else Missing(reason="the recorded process left nothing")
+
+    def _cells(self) -> list[Cell]:
+        counts = self.thread_counts()
+        cells = [Cell(label, count) for label in self.benches for count in counts]
+        if max(counts) > 1 and not self._forced:   # a function, and several cores
+            cells += [Cell(label, max(counts), model) for label in self.benches for model in OTHER_MODELS
+                      if not self._builds[label].free_threaded]
+        return cells
+
+    def _calibrate(self) -> str:
+        """Choose how often the function is called: together PASS_SECONDS, on a build with the GIL.
+
+        Returns:
+            Why it fails on each of them; "" when it does not.
+        """
+        failure = ""
+        for label in self.benches:
+            if not self._builds[label].free_threaded:
+                if not (failure := self._timed(Cell(label, 1))):
+                    break
+                self._say(f"{label}: the workload: {failure}")
+        most = max(self.thread_counts())
+        self._calls = max(most, round(PASS_SECONDS / self._call_seconds / most) * most) if self._call_seconds else most
+        return failure
+
+    def _timed(self, cell: Cell) -> str:
+        """Find out how long a call takes; return why that cannot be done."""
+        for _ in range(2):   # one call alone is cold, and may be shorter than the clock can tell
+            with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
+                answer = self._ask(cell, folder, {})
+            if answer.kind != "measured":
+                return _why(answer, cell)
+            seconds, queued = float(answer.fields["seconds"]), float(answer.fields["metrics"]["queued"])
+            self._call_seconds = max(seconds - queued, seconds / 10) / self._calls
+            self._import_seconds = max(self._import_seconds, float(answer.fields["metrics"]["import"]))
+            calls = round(LEAST_PASS_SECONDS / self._call_seconds)
+            if calls <= self._calls:
+                break
+            self._calls = calls
+        return ""
+
+    def _take(self, cell: Cell, number: int, folder: str) -> None:
+        measured = self.found[cell]
+        if measured.failure:
+            return
+        answer = self._ask(cell, folder, {})
+        if answer.kind != "measured":
+            measured.failure, measured.unavailable = _why(answer, cell), answer.kind == "unavailable"
+            self._say(f"{cell.label}: the workload in {cell.model}: {measured.failure}")
+            return
+        if self._builds[cell.label].free_threaded and answer.fields["gil_end"]:
+            by = f": {answer.fields['gil_culprit']} turned it on" if "gil_culprit" in answer.fields else ""
+            measured.flipped = f"the GIL was on at the end of the workload{by}"
+        metrics = answer.fields["metrics"]
+        wall, cpu = float(answer.fields["seconds"]), float(answer.fields["cpu"][0])
+        measured.rss.append(float(metrics["rss"]))
+        measured.pools = _pools(metrics.get("pools", ""))
+        if "import" in metrics:
+            measured.imports.append(float(metrics["import"]))
+        if "queued" in metrics:
+            measured.idle[number] = max(0.0, wall - cpu - float(metrics["queued"]))
+        if not answer.fields["starved"]:
+            measured.wall[number] = wall
+        measured.cpu[number] = cpu
+
+    def _patience(self) -> float:
+        """Return how many seconds without progress are a hang; one costs what is left of the budget at most."""
+        usual = max(LEAST_SILENT_SECONDS, PATIENCE * (self._import_seconds + self._call_seconds))
+        return min(SILENT_SECONDS, max(usual, self._left()) if self.workload.kind == "script" else usual)
+
+    def _ask(self, cell: Cell, folder: str, extra: Mapping[str, str]) -> Answer:
+        bench, build = self.benches[cell.label], self._builds[cell.label]
+        model = "free-threaded" if build.free_threaded and cell.model == "threads" else cell.model
+        spec = TrialSpec(
+            name=f"workload/{cell.label}/{cell.model}/{cell.workers}", folder=folder, program=PROGRAM,
+            progress_timeout=self._patience(), build=cell.label,
+            model=model, workers=max(cell.workers, 1), gil=None,
+            parameters={"kind": self.workload.kind, "name": self.workload.name,
+                        "words": json.dumps(self.workload.words)},
+            scales={"calls": self._calls, "cores": usable_cores(), "limit": LONGEST_SECONDS}, host=sys.executable,
+            suite=False,
+        )
+        environment = child_environment((*bench.folders, self.project.root)) | dict(extra)
+        if bench.compiled:
+            environment["PYTHONPYCACHEPREFIX"] = str(bench.compiled)
+        if self._forced and build.free_threaded:
+            environment |= FORCED_OFF
+        return run_child(str(bench.python), spec, environment)
+
+
+def _pools(text: str) -> dict[str, int]:
+    """Return what the measured process wrote: "OpenBLAS=2 OpenMP=2"."""
+    return {name: int(threads) for name, _, threads in (each.partition("=") for each in text.split())}
+
+
+def _why(answer: Answer, cell: Cell) -> str:
+    """Return why there is no measurement; the budget is what limits its time here, and there is no --timeout."""
+    reason = answer.reason.partition("; raise --timeout")[0]
+    if cell.model == "subinterpreters" and (refusal := refusal_in(answer.output)):
+        return refusal
+    if answer.kind == "hang" and cell.workers > 1:
+        reason += "; its threads are in each other's way, or wait for ever"
+    return reason

@@ -1,0 +1,129 @@
+"""What subinterpreters and processes come to on a build with a GIL.  Pure, as `verdict` is, whose words these are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.evaluation import NO_TIME, Broken, Conclusion, Missing, Word, Workers
+from gilscope.toolkit.evaluate.packages.judge import REFUSED, InterpreterStatus
+from gilscope.toolkit.evaluate.shown.workers import takes
+from gilscope.toolkit.evaluate.verdict.words import WORTH, may_tell_speed, named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation, MachineFacts, ProcessesEvaluation
+    from gilscope.toolkit.evaluate.packages.doctor import Finding
+    from gilscope.toolkit.stats.paired import Comparison
+
+
+def conclude_interpreters(found: InterpretersEvaluation, machine: MachineFacts | Missing) -> Conclusion:
+    """Return what subinterpreters come to on a build with a GIL."""
+    target = f"subinterpreters on {found.build.label}"
+    if isinstance(found.readiness, Missing):
+        return Conclusion(target=target, word=Word.INCONCLUSIVE, reasons=(found.readiness.reason,), confidence="low",
+                          unexercised=())
+    findings = found.readiness.findings
+    failing = [each for each in findings if each.interpreters in
+               {InterpreterStatus.FAILS, InterpreterStatus.CRASH, InterpreterStatus.HANG}]
+    unknown = [each for each in findings if each.interpreters is InterpreterStatus.UNKNOWN]
+    lost = [each for each in findings if each.interpreters is InterpreterStatus.LOST]
+    gain, slow = _compared(found.measured, f"threads of {found.build.label}", machine)
+    price = list(takes(found.workers)) if isinstance(found.workers, Workers) else []
+    if failing:
+        word, reasons = Word.BLOCKED, list(_failing(failing))
+    elif stops := list(_stops(found)):
+        word, reasons = Word.BLOCKED, stops
+    elif unknown:
+        word, reasons = Word.INCONCLUSIVE, [_in_interpreters(each) for each in unknown]
+    elif slow:
+        word, reasons = Word.NOT_WORTH_IT, slow
+    elif found.workers == NO_TIME and isinstance(found.measured, Missing):
+        word, reasons = Word.INCONCLUSIVE, [f"nothing of the project itself was tried in them: {found.workers.reason}"]
+    elif lost:
+        word, reasons = Word.WITH_COST, [*(_in_interpreters(each) for each in lost), *gain, *price]
+    else:
+        word, reasons = Word.READY, [*_loads(findings), *gain, *price]
+    # Without a workload nothing of the project's own ran in one: loading is all that was seen.
+    unexercised = ((f"the project's own code in subinterpreters: {found.measured.reason}",)
+                   if isinstance(found.measured, Missing) and not found.failure else ())
+    return Conclusion(target=target, word=word, reasons=tuple(reasons),
+                      confidence="medium" if unexercised else "high", unexercised=unexercised)
+
+
+def _stops(found: InterpretersEvaluation) -> Iterator[str]:
+    """Yield what fails in interpreters although each package loads in one: all of it together, or the project's own."""
+    if isinstance(found.workers, Broken):
+        yield f"a process whose interpreters import all of it: {found.workers.reason}"
+    if isinstance(found.workers, Workers):
+        for name, error in found.workers.refused:
+            yield f"{name} cannot be imported in them: {error}"
+    if found.failure:
+        yield f"the workload fails in them: {found.failure}"
+
+
+def _loads(findings: Sequence[Finding]) -> Iterator[str]:
+    count = len(findings)
+    who = f"{count} packages load" if count > 1 else "1 package loads"
+    yield f"{who} in interpreters with a GIL of their own" if count else "no package is in the way"
+
+
+def conclude_processes(found: ProcessesEvaluation, machine: MachineFacts | Missing) -> Conclusion:
+    """Return what processes come to for the workload, on a build with a GIL: nothing has to change for them."""
+    target = f"processes on {found.build.label}"
+    gain, slow = _compared(found.measured, f"threads of {found.build.label}", machine)
+    if gain or slow:
+        word, reasons = (Word.READY, gain) if gain else (Word.NOT_WORTH_IT, slow)
+        return Conclusion(target=target, word=word, reasons=tuple(reasons), confidence="high", unexercised=(
+            "what it costs to hand the project's data over",))
+    doubt = found.measured.reason if isinstance(found.measured, Missing) else (
+        machine.reason if isinstance(machine, Missing) else "; ".join(machine.doubts) or "too few rounds")
+    reason = f"whether the workload is faster in them is not known: {doubt}"
+    return Conclusion(target=target, word=Word.INCONCLUSIVE, reasons=(reason,), confidence="low", unexercised=())
+
+
+def _compared(
+    measured: Comparison | Missing, against: str, machine: MachineFacts | Missing
+) -> tuple[list[str], list[str]]:
+    """Return what the workload gains in another model, and likewise that it does not: one of them or none."""
+    if isinstance(measured, Missing) or not may_tell_speed(machine) or measured.verdict() == "unknown":
+        return [], []
+    text = f"the workload is {measured.ratio:.2f}x [{measured.lo:.2f}, {measured.hi:.2f}] as fast as in {against}"
+    return ([], [text]) if measured.hi < WORTH else ([text], [])
+
+
+def _failing(failing: Sequence[Finding]) -> Iterator[str]:
+    """Yield why packages fail in interpreters, once for a module that refuses and all packages that import it."""
+    owners = {extension.name: each for each in failing for extension in each.seen.extensions}
+    behind: dict[str, tuple[Finding, list[str]]] = {}
+    for each in failing:
+        refusing = [owners[module] for module in _refusing(each) if module in owners]
+        causes = [each] if each in refusing or not refusing else refusing
+        for name, cause in {cause.name: cause for cause in causes}.items():
+            behind.setdefault(name, (cause, []))[1].append(each.name)
+    for name, (cause, importing) in behind.items():
+        others = [each for each in importing if each != name]
+        by = f"; {_listed(others)} import{'s' * (len(others) == 1)} it" if others else ""
+        yield f"{_in_interpreters(cause)}{by}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def _refusing(finding: Finding) -> list[str]:
+    """Return the modules that refused, whatever the package says of it."""
+    return list(dict.fromkeys(load.name for run in finding.seen.interpreters for load in run.loads
+                              if REFUSED.search(load.error or "")))
+
+
+def _in_interpreters(finding: Finding) -> str:
+    owned = {name for name, _ in finding.seen.distribution.extensions} if finding.seen.distribution else set()
+    refusing = _refusing(finding)
+    # Those of what it needs have a line of their own, unless it has none itself.
+    if refusing := [module for module in refusing if module in owned] or refusing:
+        more = f" and {len(refusing) - 1} more" if len(refusing) > 1 else ""
+        does = "loses its C code" if finding.interpreters is InterpreterStatus.LOST else "cannot be imported"
+        return f"{named(finding)} {does}: {next(iter(refusing))}{more} refuse{'s' * (len(refusing) == 1)}"
+    why = f": {finding.interpreter_reasons[0]}" if finding.interpreter_reasons else ""
+    return f"{named(finding)} {finding.interpreters.value}{why}"

@@ -1,0 +1,168 @@
+"""What to do next, the most urgent first: what blocks, then races, then costs, then the build to move to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.evaluation import NO_TIME, WORKLOAD_FAILED, Forced, Missing, Word
+from gilscope.toolkit.evaluate.packages.judge import Status
+from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
+from gilscope.toolkit.evaluate.verdict.words import worth
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Contention, Pool, Races, TestRun
+    from gilscope.toolkit.evaluate.packages.doctor import Finding
+
+# What can be done about each status; the package and the build stand before it.
+ADVICE = {
+    Status.GIL: "look for a newer version of {name} that declares itself safe without the GIL, or do without it",
+    Status.NO_WHEEL: "{name} has no wheel: build it from source (--build-sdists), or replace it",
+    Status.LOST: "{name} runs without its C code: measure what that costs you, or pin a build that has a wheel",
+    Status.CRASH: "report the crash of {name} to its owners; --explain {name} has its stack",
+    Status.HANG: "report the hang of {name} to its owners; --explain {name} shows where it stood",
+    Status.FAILS: "{name} cannot be imported: --explain {name} has the error",
+    Status.UNKNOWN: "{name} could not be judged: --explain {name} says why",
+}
+
+# What limits a library's own threads.
+LIMITS = {"OpenBLAS": "OPENBLAS_NUM_THREADS", "MKL": "MKL_NUM_THREADS", "BLIS": "BLIS_NUM_THREADS",
+          "OpenMP": "OMP_NUM_THREADS"}
+LEAST_WAITED = 0.02   # seconds of all threads: less costs nobody anything
+MOST_LINES = 3
+THE_GIL = "the GIL"   # what is waited for where a package has turned it on
+
+
+def next_steps(
+    builds: Sequence[BuildEvaluation], races: Races | Missing, conclusions: Sequence[Conclusion]
+) -> tuple[str, ...]:
+    """Return one sentence for each thing to do."""
+    steps = [*_packages(builds), *_mending(builds), *_races(races), *_tests(builds), *_workload(builds),
+             *_contention(builds), *_pools(builds)]
+    ready = [each.target for each in conclusions if each.word in {Word.READY, Word.WITH_COST}]
+    if ready:
+        steps.append(f"try {ready[0]} with your program's own load; gilscope gil shows where its threads wait")
+    return tuple(dict.fromkeys(steps))
+
+
+def _packages(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+    where: dict[str, list[str]] = {}
+    mended: dict[tuple[str, str], list[str]] = {}
+    for build in builds:
+        for finding in _findings(build):
+            if finding.verdict.status in ADVICE and not _mended(build, finding):
+                where.setdefault(_advice(build, finding), []).append(build.build.label)
+            if newer := _mended(build, finding):
+                mended.setdefault((finding.name, newer), []).append(build.build.label)
+    for (name, version), labels in mended.items():
+        yield f"{', '.join(labels)}: take {name} {version}, which mends it"
+    for advice, labels in where.items():
+        yield f"{', '.join(labels)}: {advice}"
+
+
+def _advice(build: BuildEvaluation, finding: Finding) -> str:
+    assert not isinstance(build.readiness, Missing)
+    newest, status = build.readiness.newest.get(finding.name, ("", None))
+    if finding.verdict.status is Status.GIL and newest and status:   # not mended by it
+        does = "still turns the GIL on" if status is Status.GIL else f"is no way out ({status.value})"
+        return f"{finding.name} {newest}, the newest, {does}: ask its owners, or do without it"
+    return ADVICE[finding.verdict.status].format(name=finding.name)
+
+
+def _mended(build: BuildEvaluation, finding: Finding) -> str:
+    """Return the newest version when it is known to run on the build, "" otherwise."""
+    assert not isinstance(build.readiness, Missing)
+    version, status = build.readiness.newest.get(finding.name, ("", finding.verdict.status))
+    return version if status.mends and version != finding.version else ""
+
+
+def _mending(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+    """Yield what it could bring that nothing turns the GIL on any more, or that it takes more than to say so."""
+    for build in builds:
+        if isinstance(build.forced, Forced) and build.forced.failure:
+            yield (f"{build.build.label}: it takes more than packages that declare that they can do without the GIL: "
+                   f"with it forced off, {_broke(build.forced)}")
+        if faster := worth(build.forced):
+            yield (f"{build.build.label}: weigh what it takes to keep the GIL off against what that could bring: with "
+                   f"the GIL forced off, which is not safe, the workload is {faster}")
+
+
+def _broke(forced: Forced) -> str:
+    return forced.failure if forced.by == "tests" else f"the workload fails: {forced.failure}"
+
+
+def _findings(build: BuildEvaluation) -> tuple[Finding, ...]:
+    return () if isinstance(build.readiness, Missing) else build.readiness.findings
+
+
+def _races(races: Races | Missing) -> Iterator[str]:
+    if isinstance(races, Missing):
+        return
+    for race in races.found:
+        yield f"{race.file}:{race.line}: guard {race.variable} with a lock ({race.kind}); gilscope race names it"
+
+
+def _tests(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+    for build in builds:
+        if build.tests == NO_TIME or _unfinished(build.tests):
+            yield f"{build.build.label}: evaluate once more, within a larger --budget: what was installed is kept"
+            continue
+        if isinstance(build.tests, Missing):
+            yield f"{build.build.label}: have its tests run, named by --tests if need be ({build.tests.reason})"
+            continue
+        if build.tests.lacking and build.tests.errors:
+            yield f"{build.build.label}: let the tests do without {', '.join(build.tests.lacking)}, or replace it"
+        elif _broken(build.tests) > _broken(build.reference_tests):
+            yield f"{build.build.label}: look at the failing tests"
+        elif build.tests.ending not in {"0", "1"} and build.tests.ending.isdecimal() and not build.tests.passed:
+            yield from _start(build.tests)
+
+
+def _unfinished(tests: TestRun | Missing) -> bool:
+    return not isinstance(tests, Missing) and tests.ending.startswith(UNFINISHED)
+
+
+def _start(tests: TestRun) -> Iterator[str]:
+    """Yield what keeps the tests from their start; the same for all builds, as a rule."""
+    why = told_by(tests.output)
+    if why:
+        yield f"have the tests start: {why}; if they lack a package, name it in an extra, group or file for tests"
+
+
+def _broken(tests: TestRun | Missing) -> int:
+    return 0 if isinstance(tests, Missing) else (tests.failed or 0) + (tests.errors or 0)
+
+
+def _workload(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+    for build in builds:
+        if isinstance(build.cost, Missing) and build.cost.reason.startswith(WORKLOAD_FAILED):
+            yield f"have the workload run: it{build.cost.reason.removeprefix('the workload')}"
+
+
+def _contention(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+    """Yield the project's own lines where threads wait for each other; what a library does there is its own affair."""
+    lines = {(place.file, place.line): None for build in builds if not isinstance(build.contention, Missing)
+             for place in build.contention.places
+             if not place.file.startswith(("/", "<", "lib/", "site-packages/")) and place.seconds >= LEAST_WAITED
+             and place.what != THE_GIL}
+    for file, line in list(lines)[:MOST_LINES]:
+        yield f"{file}:{line}: let each thread have an object of its own there, and merge them later"
+
+
+def crowds(found: Contention) -> Iterator[str]:
+    """Yield which libraries start more threads than there are cores, in as many threads of the workload."""
+    for pool in _crowding(found):
+        yield (f"{found.threads} threads, for each of which {pool.library} may use {pool.threads} of its own, on "
+               f"{found.cores} cores")
+
+
+def _crowding(found: Contention) -> list[Pool]:
+    threads, cores = found.threads or 1, found.cores
+    return [pool for pool in found.pools if threads > 1 < pool.threads and cores and threads * pool.threads > cores]
+
+
+def _pools(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+    for build in builds:
+        for pool in [] if isinstance(build.contention, Missing) else _crowding(build.contention):
+            yield f"set {LIMITS[pool.library]}=1 where threads of yours do the work: each has {pool.library} start more"

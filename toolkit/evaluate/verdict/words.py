@@ -1,0 +1,290 @@
+"""From what was found to the words READY, READY-WITH-COST, BLOCKED, NOT WORTH IT and INCONCLUSIVE.  Pure.
+
+For builds without a GIL here, for subinterpreters and processes in `verdict_models`.
+
+The order of the checks: what blocks comes first, then what is not known, then what it costs, then what it gains.
+Nothing is READY without positive evidence for every part; what is unknown is never ready.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.evaluation import Conclusion, Missing, Word
+from gilscope.toolkit.evaluate.packages.doctor import version_of
+from gilscope.toolkit.evaluate.packages.judge import Status
+from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
+from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
+from gilscope.toolkit.evaluate.shown.doctor import needed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.evaluate.evaluation import (
+        BuildEvaluation,
+        Confidence,
+        Forced,
+        Gain,
+        MachineFacts,
+        Races,
+        TestRun,
+    )
+    from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
+
+# PEP 779's targets for supported free-threading, and twice the first of them.
+COST_WARN = 1.15       # times the CPU time of one thread
+COST_RED = 1.4
+RSS_WARN = 1.2
+LEAST_RSS = 2**24      # bytes more: an empty interpreter takes a quarter more, which is 4 MiB
+LOST_RED = 1.2         # a workload that slows by more has lost more than it shows
+WORTH = 1.2            # a predicted gain below that is not worth a migration
+WAITS_LITTLE = 0.05    # share of thread time waiting for the GIL below which there is nothing to gain
+WAITS_NEVER = 0.01     # likewise, on a machine that is too busy for a word on speed
+MUCH_LONGER = 10       # times what the tests take with the GIL: no longer a matter of a budget that was too small
+ALONE = 0.95           # share of the CPU time above which one thread does all the work
+SLOW_SHARE = 1.5       # CPU inflation above which threads are in each other's way
+PARKED_MUCH = 0.1      # share of thread time, likewise
+WHO = {"workload": "one thread takes", "script": "the script takes", "tests": "the tests take"}
+
+
+def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Races | Missing) -> Conclusion:
+    """Return what it comes to on one build without a GIL."""
+    unexercised = tuple(_unexercised(found, machine, races))
+    confidence = _confidence(found, races, unexercised)
+
+    def because(word: Word, *reasons: str) -> Conclusion:
+        return Conclusion(target=found.build.label, word=word, reasons=reasons, confidence=confidence,
+                          unexercised=unexercised)
+
+    told = may_tell_speed(machine)
+    if blockers := [*_blockers(found), *_lost_blockers(found, told=told), *_race_blockers(races)]:
+        return because(Word.BLOCKED, *blockers)
+    if unknown := list(_unknown(found)):
+        return because(Word.INCONCLUSIVE, *unknown)
+    if isinstance(found.gain, Missing):
+        gain: list[str] = []
+    elif small := _not_worth(found.gain, told=told):
+        return because(Word.NOT_WORTH_IT, small)
+    else:
+        gain = list(_gains(found.gain)) if told else []
+    if costs := list(_costs(found, told=told)):
+        return because(Word.WITH_COST, *costs, *gain)
+    return because(Word.READY, *_ready(found, told=told), *gain)
+
+
+def may_tell_speed(machine: MachineFacts | Missing) -> bool:
+    """Return whether the machine is quiet and large enough for a word on speed."""
+    return not isinstance(machine, Missing) and not machine.doubts
+
+
+def _blockers(found: BuildEvaluation) -> Iterator[str]:
+    if not isinstance(found.readiness, Missing):
+        yield from _package_blockers(found.readiness)
+    if not isinstance(found.tests, Missing):
+        yield from _test_blockers(found.tests, found.reference_tests)
+    if found.failure:
+        faster = worth(found.forced)
+        yield found.failure + f"; with it forced off, which is not safe, the workload is {faster}" * bool(faster)
+
+
+def worth(forced: Forced | Missing | None) -> str:
+    """Return how fast threads are with the GIL forced off; "" where that is not known, or may not be told."""
+    if forced is None or isinstance(forced, Missing) or isinstance(forced.measured, Missing):
+        return ""
+    # That no difference was shown is worth a word where none that matters is left to be shown.
+    known = {threads: each for threads, each in forced.measured.items()
+             if each.verdict() in {"faster", "slower"} or (each.verdict() == "same" and each.hi < WORTH)}
+    if not known or not may_tell_speed(forced.machine):
+        return ""
+    threads, best = max(known.items(), key=lambda item: item[1].ratio)
+    with_threads = f" with {threads} threads" if threads else ""
+    return f"{best.ratio:.2f}x [{best.lo:.2f}, {best.hi:.2f}] as fast as on {forced.against}{with_threads}"
+
+
+def _package_blockers(report: BuildReport) -> Iterator[str]:
+    for finding in report.findings:
+        # C code that is lost is a price, and blocks where the price was measured: `_lost_blockers`.
+        if finding.verdict.status.blocks and finding.verdict.status is not Status.LOST:
+            why = finding.verdict.reasons[0] if finding.verdict.reasons else ""
+            # What an installer says of a missing wheel begins with that it is missing.
+            status = "" if why.startswith(Status.NO_WHEEL.value) else f" {finding.verdict.status.value}"
+            yield f"{named(finding)}{status}{f': {why}' if why else ''}{needed(finding)}"
+    for module in report.unowned:
+        yield f"{module}, of no package, turns the GIL on"
+
+
+def _lost_blockers(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
+    """Yield which packages lose their C code where the workload is much slower: it needs them."""
+    if isinstance(found.cost, Missing) or found.cost.by == "tests" or not told or isinstance(found.readiness, Missing):
+        return
+    factor = 1 / found.cost.cpu.ratio
+    if factor > LOST_RED and found.cost.cpu.verdict() == "slower":
+        for finding in found.readiness.findings:
+            if finding.verdict.status is Status.LOST:
+                slower = f"{WHO[found.cost.by]} {factor:.2f} times the CPU time of {found.cost.against}"
+                yield f"{named(finding)} loses its C code, and {slower}"
+
+
+def _test_blockers(tests: TestRun, reference: TestRun | Missing) -> Iterator[str]:
+    there = None if isinstance(reference, Missing) else reference
+    if tests.gil_end:
+        by = f" ({', '.join(tests.culprits)})" if tests.culprits else ""
+        yield f"the GIL was on at the end of the tests{by}"
+    if stuck := _stuck(tests, there):
+        yield stuck
+    # What cannot be collected for want of a package says nothing of the build.
+    broken = (tests.failed or 0) + (0 if tests.lacking else tests.errors or 0)
+    before = ((there.failed or 0) + (there.errors or 0)) if there else 0
+    if broken > before:
+        more = broken - before
+        text = f"{more} tests fail" if more > 1 else "1 test fails"
+        yield f"{text}{f' that pass{"" if more > 1 else "es"} on {there.build}' if there else ''}"
+    elif _ended_badly(tests) and not (broken or tests.lacking) and (there is None or there.ending == "0"):
+        succeeding = f", not on {there.build}" if there else ""
+        yield f"the tests end with {_code(tests)}{succeeding}"
+
+
+def _stuck(tests: TestRun, there: TestRun | None) -> str:
+    """Return how the tests crash or hang here and not with the GIL; "" otherwise, and when only time was short."""
+    kind, _, why = tests.ending.partition(": ")
+    same = there is not None and (there.ending == tests.ending or kind == "hang" == there.ending.partition(":")[0])
+    if kind in {"crash", "hang"} and not same:
+        return f"the tests {kind}: {why}"
+    if kind == UNFINISHED and there and there.ending.isdecimal() and tests.seconds > MUCH_LONGER * there.seconds:
+        return f"the tests hang or crawl: {why}, and take {there.seconds:.0f} s on {there.build}"
+    return ""
+
+
+def _code(tests: TestRun) -> str:
+    why = told_by(tests.output)
+    return f"exit code {tests.ending}{f' ({why})' if why else ''}"
+
+
+def _ended_badly(tests: TestRun) -> bool:
+    return tests.ending.isdecimal() and tests.ending != "0"
+
+
+def _race_blockers(races: Races | Missing) -> Iterator[str]:
+    confirmed = [] if isinstance(races, Missing) else [race for race in races.found if race.confirmed]
+    for race in confirmed:
+        yield f"data race on {race.variable} ({race.kind}, {race.file}:{race.line}), confirmed: fix it first"
+
+
+def _unknown(found: BuildEvaluation) -> Iterator[str]:
+    """Yield what is missing for any word at all: metadata alone makes nobody ready."""
+    if isinstance(found.readiness, Missing):
+        yield f"the packages were not installed and looked at: {found.readiness.reason}"
+        return
+    for finding in found.readiness.findings:
+        if finding.verdict.status in {Status.UNKNOWN, Status.INTERPRETER}:
+            why = f": {finding.verdict.reasons[0]}" if finding.verdict.reasons else ""
+            yield f"{named(finding)}: {finding.verdict.status.value}{why}"
+    if isinstance(found.tests, Missing):
+        yield f"nothing of the project was run on it: {found.tests.reason}"
+    elif found.tests.ending.startswith(UNFINISHED):
+        yield f"the tests were {found.tests.ending.partition(': ')[2]}, all that the budget left for them"
+    elif found.tests.lacking and (found.tests.errors or not found.tests.passed):
+        yield f"tests could not be run, as {', '.join(found.tests.lacking)} could not be installed"
+    elif _ended_badly(found.tests) and not found.tests.passed:
+        yield f"the tests end with {_code(found.tests)}, with the GIL, too: nothing of the project was seen"
+    elif found.tests.passed == 0:
+        yield "not one test passes: nothing of the project was seen"
+    elif found.tests.gil_end is None and found.build.free_threaded:
+        yield "whether the GIL was off at the end of the tests is not known"
+
+
+def _costs(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
+    if not isinstance(found.readiness, Missing):
+        for finding in found.readiness.findings:
+            if finding.verdict.status is Status.LOST:
+                yield f"{named(finding)} loses its C code: {'; '.join(finding.verdict.reasons[:2])}"
+    if not isinstance(found.cost, Missing):
+        factor = 1 / found.cost.cpu.ratio
+        if told and factor > COST_WARN and found.cost.cpu.verdict() == "slower":
+            red = ", far beyond PEP 779's 15 %" if factor > COST_RED else ""
+            yield f"{WHO[found.cost.by]} {factor:.2f} times the CPU time of {found.cost.against}{red}"
+        few = found.cost.more_bytes is not None and found.cost.more_bytes < LEAST_RSS
+        if found.cost.rss is not None and found.cost.rss > RSS_WARN and not few:
+            yield f"{(found.cost.rss - 1) * 100:.0f} % more memory than {found.cost.against}"
+    if told and not isinstance(found.contention, Missing):
+        yield from _contention(found)
+
+
+def _contention(found: BuildEvaluation) -> Iterator[str]:
+    assert not isinstance(found.contention, Missing)
+    where = found.contention.places[0] if found.contention.places else None
+    at = f", most at {where.file}:{where.line}" if where else ""
+    if found.contention.inflation is not None and found.contention.inflation > SLOW_SHARE:
+        yield f"threads get in each other's way: {found.contention.inflation:.1f} times the CPU time per operation{at}"
+    if found.contention.parked is not None and found.contention.parked > PARKED_MUCH:
+        yield f"threads are parked {found.contention.parked * 100:.0f} % of their time{at}"
+
+
+def _not_worth(gain: Gain, *, told: bool) -> str | None:
+    """Return why there is no gain; None when there is one, or when it is not known.
+
+    That threads hardly wait for the GIL is no word on speed: it is true on a busy machine, too, where threads that wait
+    for a core instead wait less for the GIL, so the bound is lower.
+    """
+    measured = {} if isinstance(gain.measured, Missing) or not told else dict(gain.measured)
+    known = {threads: each for threads, each in measured.items() if each.verdict() != "unknown"}
+    if known:
+        best = max(known.values(), key=lambda each: each.ratio)
+        if best.hi < WORTH:
+            return f"the workload is {best.ratio:.2f}x [{best.lo:.2f}, {best.hi:.2f}] as fast as on {gain.against}"
+        return None
+    sure = told and (gain.queued or 0.0) <= MOST_QUEUED
+    if gain.wait_share is not None and gain.wait_share < (WAITS_LITTLE if sure else WAITS_NEVER):
+        alone = "; all the work is one thread's" if gain.busiest and gain.busiest > ALONE else ""
+        return f"threads wait for the GIL {gain.wait_share * 100:.1f} % of their time on {gain.against}: no gain{alone}"
+    if told and not isinstance(gain.predicted, Missing) and gain.predicted.hi < WORTH:
+        return f"predicted {gain.predicted.value:.2f}x [{gain.predicted.lo:.2f}, {gain.predicted.hi:.2f}]"
+    return None
+
+
+def _gains(gain: Gain) -> Iterator[str]:
+    if not isinstance(gain.measured, Missing):
+        for threads, each in gain.measured.items():
+            if each.verdict() == "faster":
+                with_threads = f" with {threads} threads" if threads else ""
+                yield f"{each.ratio:.2f}x [{each.lo:.2f}, {each.hi:.2f}] as fast as {gain.against}{with_threads}"
+
+
+def _ready(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
+    assert not isinstance(found.readiness, Missing)
+    files = sum(len(finding.seen.extensions) for finding in found.readiness.findings)
+    who = "1 extension file does" if files == 1 else f"{files} extension files do"
+    yield f"{who} without the GIL, as slots and imports say" if files else "no extension file is in the way"
+    if not isinstance(found.tests, Missing):
+        passed = {None: "the tests pass", 1: "1 test passes"}.get(
+            found.tests.passed, f"{found.tests.passed} tests pass")
+        yield f"{passed}, and the GIL is off at their end"
+    if isinstance(found.cost, Missing):
+        yield f"what it costs one thread was not measured: {found.cost.reason}"
+    elif not told:
+        yield "what it costs one thread was not measured: the machine is too busy or too small"
+    else:
+        yield f"{WHO[found.cost.by]} {1 / found.cost.cpu.ratio:.2f} times the CPU time of {found.cost.against}"
+
+
+def _unexercised(found: BuildEvaluation, machine: MachineFacts | Missing, races: Races | Missing) -> Iterator[str]:
+    """Yield what no part of the evaluation looked at."""
+    parts = (("tests", found.tests), ("cost of one thread", found.cost), ("gain", found.gain),
+             ("contention", found.contention), ("races", races), ("machine", machine))
+    for name, part in parts:
+        if isinstance(part, Missing):
+            yield f"{name}: {part.reason}"
+    if not isinstance(machine, Missing):
+        yield from (f"speed: {doubt}" for doubt in machine.doubts)
+
+
+def _confidence(found: BuildEvaluation, races: Races | Missing, unexercised: tuple[str, ...]) -> Confidence:
+    """Return "high" when everything was looked at, "low" without a real install or a run of the project's code."""
+    if isinstance(found.readiness, Missing) or isinstance(found.tests, Missing):
+        return "low"
+    return "medium" if unexercised or isinstance(races, Missing) else "high"
+
+
+def named(finding: Finding) -> str:
+    """Return the package's name and version."""
+    return f"{finding.name} {version_of(finding)}".strip()

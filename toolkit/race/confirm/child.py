@@ -1,0 +1,52 @@
+"""The checked process in a confirming run: rewritten code with ops that pause, and nothing else of a session."""
+
+from __future__ import annotations
+
+import os
+
+from gilscope.toolkit.race.confirm.core import PausingCore
+from gilscope.toolkit.race.loading import hook
+from gilscope.toolkit.race.sync.later import Later
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import CodeType
+    from typing import Any
+
+    from gilscope.toolkit.race.confirm.plan import Plan
+
+ANSWERS = "answers"    # in the spool: a race's ident and how often it is confirmed by now, line by line
+MOST_ANSWERS = 10_000  # of one run: a loop that loses every update must not fill the disk
+
+
+class Confirmation:
+    """Stands where a `Session` stands in a checking run."""
+
+    def __init__(self, spool: str, plans: Sequence[Plan], attempt: int, include: Sequence[str]) -> None:
+        self._file = spool + "/" + ANSWERS
+        self._left = MOST_ANSWERS
+        self._include = include
+        self.core = PausingCore(plans, attempt, self._tell)
+
+    def start(self) -> None:
+        """Rewrite the program from now on, and the test modules of a pytest that it may be."""
+        self._is_project = hook.project_filter(include=self._include)
+        hook.install(self.core, self._is_project)  # type: ignore[arg-type]  # what hook needs
+        Later({"_pytest.assertion.rewrite": self._rewrite_tests}).start()
+
+    def compile(self, source: bytes, path: str) -> CodeType:
+        """Return the entry script's code, rewritten."""
+        return hook.code_for_script(path, source, self.core)  # type: ignore[arg-type]  # likewise
+
+    def _rewrite_tests(self, module: Any) -> None:
+        from gilscope.toolkit.race.pytest_ import assertions as pytest_rewrite
+        pytest_rewrite.install(module, self.core, self._is_project)  # type: ignore[arg-type]  # likewise
+
+    def _tell(self, ident: str, times: int) -> None:
+        if self._left > 0:
+            self._left -= 1
+            # Opened each time, as the spool is: a program may close every file.
+            file = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            os.write(file, f"{ident} {times}\n".encode())
+            os.close(file)

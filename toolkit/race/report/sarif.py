@@ -1,0 +1,111 @@
+"""A report as SARIF 2.1.0, for code scanning: one rule per kind, both stacks as code flows.
+
+Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0", sections 3.14 to 3.52.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from gilscope import __version__
+from gilscope.toolkit.race.conflicts.classify import CHECK, ITERATION, LOST, PLAIN, TORN
+from gilscope.toolkit.race.report.suppress import relative
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.race.report.races import Access, Frame, Race, RaceReport
+
+Json = dict[str, Any]
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+BASE = "SRCROOT"      # what relative paths are relative to
+RULES = {
+    LOST: ("lost-update", "A write depends on an earlier read, and a write of another thread in between is lost."),
+    CHECK: ("check-then-act", "What was checked may no longer hold when the act is done."),
+    TORN: ("torn-multi-step-write", "A write takes several steps, and another thread can see or leave a mixture."),
+    ITERATION: ("iteration-during-change", "A container is changed while another thread iterates over it."),
+    PLAIN: ("unsynchronised-access", "A read and a write, or two writes, that nothing orders."),
+}
+LEVELS = {"race": "error", "atomicity violation": "warning", "note": "note"}
+
+
+def render(report: RaceReport, *, notes: bool = False) -> str:
+    """Return the report as a SARIF log with one run; suppressed races are in it as suppressed results."""
+    shown = [*report.races, *(report.notes if notes else ()), *report.suppressed]
+    run: Json = {
+        "tool": {"driver": {
+            "name": "gilscope race", "semanticVersion": __version__, "rules": [_rule(kind) for kind in RULES],
+        }},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {BASE: {"description": {"text": "The folder that the program was started in."}}},
+        "results": [_result(race, report.root) for race in shown],
+    }
+    if report.unrewritten:
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [
+            _notification(path, reason, report.root) for path, reason in report.unrewritten]}]
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
+
+
+def _rule(kind: str) -> Json:
+    ident, text = RULES[kind]
+    return {"id": ident, "name": "".join(word.title() for word in ident.split("-")),
+            "shortDescription": {"text": kind}, "fullDescription": {"text": text},
+            "defaultConfiguration": {"level": "error"}}
+
+
+def _result(race: Race, root: str) -> Json:
+    ident = RULES[race.kind][0]
+    confirmed = f" ({race.confirmation})" if race.confirmation else ""
+    text = f"{race.kind} on {race.variable}{confirmed}. {race.pattern}"
+    if race.severity != "note":
+        text += f" {race.missing} {race.repair}"
+    sides = (race.second, race.first)
+    result: Json = {
+        "ruleId": ident, "ruleIndex": list(RULES).index(race.kind), "level": LEVELS[race.severity],
+        "message": {"text": text},
+        "locations": [_location(race.second.place, root, _said(race.second))],
+        "relatedLocations": [{"id": 1, **_location(race.first.place, root, _said(race.first))}],
+        "codeFlows": [{"message": {"text": side.thread}, "threadFlows": [_flow(side, root)]} for side in sides],
+        "occurrenceCount": race.count,
+        "partialFingerprints": {"gilscopeRace/v1": race.ident},
+    }
+    if race.reason is not None:
+        result["suppressions"] = [{"kind": "inSource", "justification": race.reason}]
+    return result
+
+
+def _said(side: Access) -> str:
+    held = ", ".join(lock.name for lock in side.locks) or "nothing"
+    return f"{side.verb} by {side.thread}, holding {held}"
+
+
+def _flow(side: Access, root: str) -> Json:
+    """Return a thread's way to its access, the outermost frame first, from where it was started."""
+    steps = [(frame, f"{side.thread} is started in {frame.function}") for frame in side.started[:1]]
+    steps += [(frame, f"in {frame.function}") for frame in reversed(side.stack)]
+    steps.append((side.place, _said(side)))
+    return {"id": side.thread, "locations": [{"location": _location(frame, root, text)} for frame, text in steps]}
+
+
+def _location(frame: Frame, root: str, text: str) -> Json:
+    region: Json = {"startLine": max(1, frame.line)}
+    if frame.source:
+        region["snippet"] = {"text": frame.source}
+    return {
+        "physicalLocation": {"artifactLocation": _artifact(frame.path, root), "region": region},
+        "logicalLocations": [{"fullyQualifiedName": frame.function, "kind": "function"}],
+        "message": {"text": text},
+    }
+
+
+def _artifact(path: str, root: str) -> Json:
+    shown = relative(path, root)
+    if os.path.isabs(shown):
+        return {"uri": "file://" + quote(shown)}
+    return {"uri": quote(shown), "uriBaseId": BASE}
+
+
+def _notification(path: str, reason: str, root: str) -> Json:
+    return {"level": "warning", "message": {"text": f"not watched: {reason}"},
+            "locations": [{"physicalLocation": {"artifactLocation": _artifact(path, root)}}]}

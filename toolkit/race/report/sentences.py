@@ -1,0 +1,158 @@
+"""What a report says in words: the pattern, the lock that is missing, the repair."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gilscope.toolkit.race.report.races import Access
+
+RULES = {
+    "flag": "A flag is stored as a constant and tested: each is one step, and no store depends on a load.",
+    "double-checked": "Double-checked locking: the test outside the lock is repeated inside it before the store.",
+    "publication": "A reference is stored under a lock and loaded in one step: readers see the old one or the new.",
+    "construction": "The constructor stored it before any other thread could reach the object.",
+    "memo": "A memo: whoever comes second stores the value that is already there.",
+    "tolerant": "The check is only a hint: the act that follows copes with its being out of date.",
+    "presence": "The check asks for a key that nobody takes away: only what is stored under it changes.",
+    "idempotent": "The check decides nothing but adding an element that is then there in any case.",
+}
+ALTERNATIVES = {
+    "item": "Use one atomic step (`dict.setdefault`, `dict.pop(key, None)`), or hold",
+    "structure": "Act and catch the failure (IndexError, KeyError, queue.Empty), use queue.Queue, or hold",
+}
+Holders = dict[tuple[str, int], frozenset[str]]     # place -> names of the locks held there each time
+
+
+def where(path: str, line: int) -> str:
+    """Return a place as sentences have it."""
+    return f"{os.path.basename(path)}:{line}"
+
+
+def pattern(kind: str, sort: str, part: str, first: Access, second: Access, rule: str | None) -> str:
+    """Return what goes wrong, or why nothing does."""
+    if rule is not None:
+        return RULES[rule]
+    if sort == "order":
+        return f"Neither is ordered before the other. {_course(kind, part, first, second)}"
+    return f"Each step is fine by itself, together they are not. {_course(kind, part, first, second)}"
+
+
+def _course(kind: str, part: str, first: Access, second: Access) -> str:
+    match kind:
+        case "lost update":
+            return _lost(first, second)
+        case "check-then-act":
+            return f"{_checked(first, second)} may no longer hold when the act that it decides on is done."
+        case "torn multi-step write":
+            return "The write takes several steps: the other thread can come between them and see or leave a mixture."
+        case "iteration during change":
+            return "The loop goes over what the other thread changes: it skips, repeats or raises RuntimeError."
+        case _ if part == "iterator":
+            return "Both advance one iterator of Python code: a step done twice, or `generator already executing`."
+        case _:
+            return "What the one reads or leaves behind depends on which thread comes first."
+
+
+def _lost(first: Access, second: Access) -> str:
+    augmented = next((side for side in (first, second) if side.augmented), None)
+    if augmented is not None:
+        operator = _operator(augmented.place.source)
+        return f"`{operator}` reads, computes, writes: a write of the other thread in between is lost."
+    split = next((side for side in (first, second) if side.partner is not None), None)
+    if split is not None and split.partner is not None and split.partner.line != split.place.line:
+        lines = sorted((split.partner.line, split.place.line))
+        return f"The value read in line {lines[0]} is written back in line {lines[1]}: a write in between is lost."
+    return "The write depends on an earlier read: a write of the other thread in between is lost."
+
+
+def _operator(source: str) -> str:
+    found = [sign for sign in ("**=", "//=", ">>=", "<<=", "+=", "-=", "*=", "/=", "%=", "|=", "&=", "^=", "@=")
+             if sign in source]
+    return found[0] if found else "+="
+
+
+def _checked(first: Access, second: Access) -> str:
+    for side in (first, second):
+        spot = side.partner if side.verb != "read" else side.pause
+        if spot is not None:
+            return f"What line {spot.line} of {os.path.basename(spot.path)} found"
+    return "What was found"
+
+
+def holders(records: Iterable[dict[str, Any]]) -> Holders:
+    """Return the places of a variable seen in conflicts, and the locks that every access there held."""
+    found: Holders = {}
+    for record in records:
+        for side in (record["first"], record["second"]):
+            place = (side["place"][0], side["place"][1])
+            names = frozenset(lock["name"] for lock in side["locks"])
+            found[place] = found.get(place, names) & names
+    return found
+
+
+def missing_lock(found: Holders, first: Access, second: Access) -> tuple[str, str | None]:
+    """Return the sentence on locks, and the lock to hold at both places or None when the run names none."""
+    both = {lock.name for lock in first.locks} & {lock.name for lock in second.locks}
+    shared = {lock.uid for lock in first.locks} & {lock.uid for lock in second.locks}
+    if shared:
+        name = next(lock.name for lock in first.locks if lock.uid in shared)
+        return f"Both hold {name}, but let go of it between the steps.", name
+    if both:
+        name = min(both)
+        return f"Both hold a lock named {name}, but not the same one: each guards against itself alone.", name
+    here = {lock.name for side in (first, second) for lock in side.locks}
+    candidates = sorted({name for held in found.values() for name in held} | here)
+    if not candidates:
+        return f"No lock is held at {'the place' if len(found) == 1 else f'any of the {len(found)} places'}.", None
+    best = max(candidates, key=lambda name: (sum(name in held for held in found.values()), name in here))
+    return _majority(found, best), best
+
+
+def _majority(found: Holders, name: str) -> str:
+    without = [where(*place) for place, held in sorted(found.items()) if name not in held]
+    with_it = len(found) - len(without)
+    holds, does = "holds" if with_it == 1 else "hold", "does" if len(without) == 1 else "do"
+    rest = f"; {_joined(without)} {does} not" if without else ""
+    return f"{with_it} of {len(found)} places {holds} {name}{rest}."
+
+
+def _joined(words: Sequence[str]) -> str:
+    return ", ".join(words[:-1]) + (" and " if len(words) > 1 else "") + words[-1] if words else "none"
+
+
+def repair(kind: str, part: str, first: Access, second: Access, lock: str | None) -> str:
+    """Return how to repair it, in terms of these places."""
+    name = lock or "one lock"
+    lacking = _places([side for side in (first, second) if lock not in {held.name for held in side.locks}])
+    places = _places((first, second))
+    if kind == "check-then-act":
+        return f"{ALTERNATIVES.get(part, 'Hold')} {name} around the check and the act together: {places}."
+    if kind == "lost update":
+        return f"Hold {name} from the read to the write{f' in {lacking}, too' if lock and lacking else f': {places}'}."
+    if kind == "iteration during change":
+        return f"Loop over a copy made under {name} (`list(...)`), and hold {name} for the change, too: {places}."
+    if kind == "torn multi-step write":
+        return f"Hold {name} around all steps of the write and around the other access: {places}."
+    if part == "iterator":
+        return f"Give each thread its own iterator, hand items out through queue.Queue, or hold {name} around `next`."
+    also = f" in {lacking}, too" if lock and lacking else f" for both accesses: {places}"
+    return f"Hold {name}{also}, or hand the value over through queue.Queue, Event or join."
+
+
+def _places(sides: Sequence[Access]) -> str:
+    return _joined(list(dict.fromkeys(where(side.place.path, side.place.line) for side in sides)))
+
+
+def unused(comments: Sequence[tuple[str, int]], entries: Sequence[str]) -> tuple[str, ...]:
+    """Return a sentence per suppression that matched nothing."""
+    said = [f"{where(*place)}: `# race: ok` suppresses nothing in this run" for place in comments]
+    return (*said, *(f"{entry} suppresses nothing in this run" for entry in entries))
+
+
+def unexplained(comments: Sequence[tuple[str, int]]) -> tuple[str, ...]:
+    """Return a sentence per suppressing comment without a reason."""
+    return tuple(f"{where(*place)}: `# race: ok` gives no reason; write why it is" for place in comments)

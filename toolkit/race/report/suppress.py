@@ -1,0 +1,131 @@
+"""What the project's pyproject.toml says about races: `[tool.gilscope.race]`.
+
+    [tool.gilscope.race]
+    include = ["vendored"]
+    notes = true
+    suppress = [{ variable = "Account.*", kind = "lost update", file = "bank/*.py", why = "counted again at night" }]
+
+Comments on lines, `# race: ok <why>`, come with the records of the checked program.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.race.conflicts.classify import KINDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gilscope.toolkit.race.report.races import Race
+
+TABLE = "tool.gilscope.race"
+KEYS = {"suppress": list, "include": list, "notes": bool}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suppression:
+    """One entry of the list; every pattern that it has must match."""
+
+    variable: str | None
+    kind: str | None
+    file: str | None      # relative to the root of the report, or absolute; of either side
+    why: str
+
+    def covers(self, race: Race, root: str) -> bool:
+        """Tell whether the entry is about this race."""
+        names = (race.variable, race.base)
+        if self.variable is not None and not any(_matches(name, self.variable) for name in names):
+            return False
+        if self.kind is not None and not _matches(race.kind, self.kind):
+            return False
+        paths = {race.first.place.path, race.second.place.path}
+        return self.file is None or any(
+            _matches(name, self.file) for path in paths for name in (path, relative(path, root)))
+
+    def describe(self) -> str:
+        """Return the entry as a reader finds it."""
+        parts = [f"{name} = {value!r}" for name, value in
+                 (("variable", self.variable), ("kind", self.kind), ("file", self.file)) if value is not None]
+        return f"the entry {{{', '.join(parts)}}} of [{TABLE}] suppress"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The table, with defaults for what it leaves out."""
+
+    suppressions: tuple[Suppression, ...] = ()
+    include: tuple[str, ...] = ()
+    notes: bool = False
+
+
+def settings(path: Path | None) -> Settings:
+    """Read the table of a pyproject.toml.
+
+    Raises:
+        BadFileError: The file is no TOML, or the table holds something else than documented; names file and key.
+    """
+    if path is None or not path.is_file():
+        return Settings()
+    source = path.read_bytes()
+    if b"gilscope" not in source:
+        return Settings()      # most projects: spares the parser
+    import tomllib
+
+    try:
+        document = tomllib.loads(source.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadFileError(f"{path} is no TOML: {error}") from error
+    table = document.get("tool", {}).get("gilscope", {}).get("race", {})
+    return _settings(path, table)
+
+
+def _settings(path: Path, table: Any) -> Settings:
+    if not isinstance(table, dict):
+        raise BadFileError(f"{path}: [{TABLE}] must be a table, not {table!r}")
+    for key, value in table.items():
+        if key not in KEYS:
+            raise BadFileError(f"{path}: [{TABLE}] has no key {key!r}; it may have {', '.join(KEYS)}")
+        if not isinstance(value, KEYS[key]):
+            raise BadFileError(f"{path}: {TABLE}.{key} must be a {KEYS[key].__name__}, not {value!r}")
+    include = table.get("include", [])
+    if bad := [each for each in include if not isinstance(each, str)]:
+        raise BadFileError(f"{path}: {TABLE}.include must hold names or paths, not {bad[0]!r}")
+    entries = tuple(_suppression(path, number, entry) for number, entry in enumerate(table.get("suppress", []), 1))
+    return Settings(suppressions=entries, include=tuple(include), notes=table.get("notes", False))
+
+
+def _suppression(path: Path, number: int, entry: Any) -> Suppression:
+    here = f"{path}: entry {number} of {TABLE}.suppress"
+    if not isinstance(entry, dict):
+        raise BadFileError(f'{here} must be a table such as {{ variable = "Account.*", why = "..." }}, not {entry!r}')
+    allowed = ("variable", "kind", "file", "why")
+    for key, value in entry.items():
+        if key not in allowed:
+            raise BadFileError(f"{here} has no key {key!r}; it may have {', '.join(allowed)}")
+        if not isinstance(value, str) or not value:
+            raise BadFileError(f"{here}: {key} must be a text, not {value!r}")
+    if "why" not in entry:
+        raise BadFileError(f"{here} needs a why: the reason for whoever reads it next")
+    if not set(entry) - {"why"}:
+        raise BadFileError(f"{here} needs a variable, kind or file, else it would hide everything")
+    kind = entry.get("kind")
+    if kind is not None and not any(_matches(known, kind) for known in KINDS):
+        raise BadFileError(f"{here}: no kind is called {kind!r}; there are {', '.join(KINDS)}")
+    return Suppression(variable=entry.get("variable"), kind=kind, file=entry.get("file"), why=entry["why"])
+
+
+def _matches(text: str, glob: str) -> bool:
+    """Match `*` and `?` alone: brackets are part of names like `counts['the']`."""
+    return fnmatchcase(text, glob.replace("[", "[[]"))
+
+
+def relative(path: str, root: str) -> str:
+    """Return the path relative to the root where it is below it, with forward slashes; as it is elsewhere."""
+    if root and path.startswith(root.rstrip(os.sep) + os.sep):
+        path = path[len(root.rstrip(os.sep)) + 1:]
+    return path.replace(os.sep, "/")

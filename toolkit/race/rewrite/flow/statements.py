@@ -1,0 +1,314 @@
+"""Data flow of one frame, statement by statement: what brings us to a write, and where its value comes from."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.race.rewrite.flow.calls import CallEffects
+from gilscope.toolkit.race.rewrite.flow.endings import exits, failing, is_reset
+from gilscope.toolkit.race.rewrite.flow.locations import NOTHING, Place, Read, Reads
+from gilscope.toolkit.race.rewrite.flow.partners import Spans
+from gilscope.toolkit.race.rewrite.names import SNAPSHOTS, UNREPEATABLE
+from gilscope.toolkit.race.rewrite.scopes.shared import FUNCTIONS
+from gilscope.toolkit.race.rewrite.sites import Plan, Role
+from gilscope.toolkit.race.site import Flag
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gilscope.toolkit.race.rewrite.scopes.shared import Table
+    from gilscope.toolkit.race.rewrite.summary import Summary
+
+_LOOPS_TWICE = 2          # nested deeper, a loop's body is followed once
+
+
+def analyse(table: Table, summary: Summary) -> Plan:
+    """Return which reads are partners of which writes, over all frames of a module."""
+    plan = Plan()
+    spans = Spans(plan, summary)
+    for node, scope in table.scopes.items():
+        if isinstance(node, ast.Module):
+            Flow(table, summary, spans, scope).run(node.body)
+        elif isinstance(node, ast.Lambda):
+            Flow(table, summary, spans, scope).value(node.body)
+        elif isinstance(node, FUNCTIONS):
+            Flow(table, summary, spans, scope).run(node.body)   # type: ignore[arg-type]  # lambdas went above
+    return plan
+
+
+class Flow(CallEffects):
+    """Follows statements."""
+
+    depth = 0
+
+    def run(self, body: Sequence[ast.stmt]) -> None:
+        """Follow statements that all run; what guards one guards those after it."""
+        for statement in body:
+            method = getattr(self, "do_" + type(statement).__name__, None)
+            if method:
+                method(statement)
+            elif not isinstance(statement, ast.ClassDef):
+                self.parts(statement)
+
+    def block(self, body: Sequence[ast.stmt], guard: Reads = NOTHING) -> None:
+        """Follow statements that may not run, under a test."""
+        with self.guarded(guard):
+            self.run(body)
+
+    # Assignments.
+
+    def do_Assign(self, node: ast.Assign) -> None:
+        """Assign."""
+        for target in node.targets:
+            self.assign(target, self.value(node.value), node.value)
+
+    def do_AnnAssign(self, node: ast.AnnAssign) -> None:
+        """Assign with an annotation, which is nobody's business."""
+        if node.value is not None:
+            self.assign(node.target, self.value(node.value), node.value)
+
+    def assign(self, target: ast.expr, reads: Reads, value: ast.expr | None) -> None:
+        """Note a store."""
+        if isinstance(target, ast.Starred):
+            self.assign(target.value, reads, None)
+        elif isinstance(target, ast.Tuple | ast.List):
+            self.unpack(target, reads, value)
+        elif isinstance(target, ast.Name):
+            self.take(value)
+            self.assign_name(target, reads, value)
+        elif isinstance(target, ast.Attribute | ast.Subscript):
+            self.store(target, reads, value)
+
+    def unpack(self, target: ast.Tuple | ast.List, reads: Reads, value: ast.expr | None) -> None:
+        """Note several stores: locals depend on their own part, places on all of it, as in a swap."""
+        parts: Sequence[ast.expr | None] = [None for _ in target.elts]
+        if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts) \
+                and not any(isinstance(one, ast.Starred) for one in (*value.elts, *target.elts)):
+            parts = value.elts
+            for element in value.elts:
+                self.take(element)
+        for one, part in zip(target.elts, parts, strict=True):
+            own = isinstance(one, ast.Name) and part is not None and not self.variable_place(one.id)
+            self.assign(one, self.value(part) if own else reads, part)
+
+    def store(self, target: ast.Attribute | ast.Subscript, reads: Reads, value: ast.expr | None) -> None:
+        """Note a store to an attribute or an item."""
+        place = self.place(target)
+        reads |= self.value(target.slice) if isinstance(target, ast.Subscript) else NOTHING
+        self.value(target.value)
+        self.keep(target.value, reads)
+        if place is None:
+            return
+        self.spans.act(self, Role("access", target), place, reads, resets=value is not None and is_reset(value))
+        if isinstance(target, ast.Subscript) and value is not None:
+            made, keys = self.made_from(value), self.made_from(target.slice)
+            if made and made <= keys and not made & UNREPEATABLE:
+                self.spans.plan.facts[Role("access", target)] = Flag.MEMO
+        if place.kind == "attr" and place.key in self.summary.properties:
+            self.spans.act(self, Role("call", target), Place("call", place.base, place.key), reads)
+
+    def place(self, target: ast.expr) -> Place | None:
+        """Return the place that an expression names."""
+        if isinstance(target, ast.Name):
+            return self.variable_place(target.id)
+        base = self.paths.of(target.value) if isinstance(target, ast.Attribute | ast.Subscript) else None
+        if base is None:
+            return None
+        if isinstance(target, ast.Attribute):
+            return Place("attr", base, self.paths.mangled(target.attr))
+        key = self.paths.key(target.slice) if isinstance(target, ast.Subscript) else None
+        return Place("item", base, key) if key else Place("size", base, None)
+
+    def take(self, value: ast.expr | None) -> None:
+        """Note that a local gets all that a place holds: `batch = self.items`, `list(self.items)`."""
+        whole = value
+        if isinstance(value, ast.Call):
+            inner: ast.expr | None = None
+            role = "size"
+            if isinstance(value.func, ast.Name) and value.func.id in SNAPSHOTS and len(value.args) == 1:
+                inner = value.args[0]
+            elif isinstance(value.func, ast.Attribute) and value.func.attr == "copy" and not value.args:
+                inner, role = value.func.value, "method"
+            base = self.paths.of(inner)
+            if base:
+                place = Place("size", base, None)
+                self.taken[place] = Read(Role(role, value), place, self.held)
+            whole = inner
+        found = self.place(whole) if isinstance(whole, ast.Name | ast.Attribute | ast.Subscript) else None
+        if found and whole is not None:
+            self.taken[found] = Read(Role("access", whole), found, self.held)
+
+    def do_AugAssign(self, node: ast.AugAssign) -> None:
+        """Note a store that is its own partner; tests before it count as well."""
+        reads = self.value(node.value)
+        target = node.target
+        if isinstance(target, ast.Name):
+            place = self.variable_place(target.id)
+            if place:
+                self.spans.act(self, Role("access", target), place, reads)
+            self.locals[target.id] = self.locals.get(target.id, NOTHING) | reads
+            self.paths.bind(target.id, None)
+            return
+        self.store(target, reads, None)
+        place = self.place(target)
+        if place and place.key:
+            self.trace |= {Read(Role("access", target), place, self.held)}
+
+    def do_Delete(self, node: ast.Delete) -> None:
+        """Note deletions."""
+        for target in node.targets:
+            if isinstance(target, ast.Attribute | ast.Subscript):
+                self.store(target, NOTHING, None)
+            elif isinstance(target, ast.Name):
+                self.assign_name(target, NOTHING, None)
+
+    # Branches.
+
+    def do_If(self, node: ast.If) -> None:
+        """Follow both ways."""
+        test = self.truth(node.test)
+        state = self.state()
+        self.block(node.body, test)
+        after = self.state()
+        self.restore(state)
+        self.block(node.orelse, test)
+        if exits(node.orelse):
+            self.restore(after)
+        elif not exits(node.body):
+            self.merge(after)
+        if exits(node.body) or exits(node.orelse):
+            self.guards.append(test)
+
+    def do_While(self, node: ast.While) -> None:
+        """Follow the body, and what comes after it, under the test."""
+        test = NOTHING
+
+        def once() -> None:
+            nonlocal test
+            test = self.truth(node.test)
+            self.block(node.body, test)
+
+        self.loop(once)
+        self.guards.append(test)
+        self.run(node.orelse)
+
+    def do_For(self, node: ast.For | ast.AsyncFor) -> None:
+        """Follow the body with values of the iterable."""
+        reads = self.value(node.iter)
+
+        def once() -> None:
+            self.assign(node.target, reads, None)
+            self.block(node.body)
+
+        self.loop(once)
+        self.run(node.orelse)
+
+    do_AsyncFor = do_For
+
+    def loop(self, once: Callable[[], None]) -> None:
+        """Follow a loop's body twice: what one turn leaves, the next one finds."""
+        before = self.state()
+        self.depth += 1
+        once()
+        if self.depth <= _LOOPS_TWICE:
+            self.merge(before)
+            once()
+        self.merge(before)
+        self.depth -= 1
+
+    def do_With(self, node: ast.With | ast.AsyncWith) -> None:
+        """Follow the body, inside of a region."""
+        for item in node.items:
+            reads = self.value(item.context_expr)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, reads, None)
+        outer = self.held
+        self.held = (*outer, node)
+        self.run(node.body)
+        self.held = outer
+
+    do_AsyncWith = do_With
+
+    def do_Try(self, node: ast.Try | ast.TryStar) -> None:
+        """Follow the body, and handlers that run because a read of the body failed."""
+        before, outer, self.trace = self.state(), self.trace, NOTHING
+        self.run(node.body)
+        inside = self.trace
+        self.trace |= outer
+        self.run(node.orelse)
+        after = self.state()
+        failed = NOTHING
+        ends = exits(node.body) or exits(node.orelse)
+        for handler in node.handlers:
+            reason = failing(handler, inside)
+            failed |= NOTHING if exits(handler.body) else reason
+            self.restore(before)
+            self.block(handler.body, reason)
+            if not exits(handler.body):
+                after = self.merged(after)
+        self.restore(after)
+        if ends and failed:
+            self.guards.append(failed)
+        self.run(node.finalbody)
+
+    do_TryStar = do_Try
+
+    def do_Match(self, node: ast.Match) -> None:
+        """Follow each case, under what was matched."""
+        subject = self.truth(node.subject)
+        before = after = self.state()
+        for case in node.cases:
+            self.restore(before)
+            for captured in ast.walk(case.pattern):
+                name = getattr(captured, "name", None) or getattr(captured, "rest", None)
+                if isinstance(name, str):
+                    self.locals[name] = subject
+                    self.paths.bind(name, None)
+            test = self.truth(case.guard) if case.guard else NOTHING
+            self.block(case.body, subject | test)
+            after = self.merged(after)
+        self.restore(after)
+
+    def do_Assert(self, node: ast.Assert) -> None:
+        """Go on under the test."""
+        self.guards.append(self.truth(node.test))
+
+    # What is not followed from here.
+
+    def do_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """Leave functions to their own analysis."""
+        self.locals.pop(node.name, None)
+
+    do_AsyncFunctionDef = do_FunctionDef
+
+    def do_TypeAlias(self, node: ast.TypeAlias) -> None:
+        """Leave type aliases alone."""
+
+    # Ways that meet.
+
+    def state(self) -> tuple[dict[str, Reads], dict[str, str], dict[Place, Read]]:
+        """Return what changes on one way and not on another."""
+        return dict(self.locals), dict(self.paths.aliases), dict(self.taken)
+
+    def restore(self, state: State) -> None:
+        """Go back to where another way begins."""
+        self.locals, self.paths.aliases, self.taken = dict(state[0]), dict(state[1]), dict(state[2])
+
+    def merge(self, other: State) -> None:
+        """Go on from where two ways meet."""
+        for name, reads in other[0].items():
+            self.locals[name] = self.locals.get(name, NOTHING) | reads
+        self.paths.keep_common(other[1])
+        self.taken = {place: read for place, read in self.taken.items() if place in other[2]}
+
+    def merged(self, other: State) -> State:
+        """Return where this way and another one meet."""
+        self.merge(other)
+        return self.state()
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    State = tuple[dict[str, Reads], dict[str, str], dict[Place, Read]]
