@@ -11,8 +11,7 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = (README, ROOT / "CONTRIBUTING.md", *DOCS)   # README first: its commands are run as they stand there
 
 CONSOLE = re.compile(r"(?:^<!-- only parsed: ([^\n]*) -->\n)?^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
-# Quoted text may go on over several lines.
-COMMAND = re.compile(r"^\$ ((?:'[^']*'|[^'#\n]|(?<=\S)#)*?)\s*(?:# ([^\n]*))?$", re.MULTILINE)
+COMMAND = re.compile(r"^\$ ((?:'[^'\n]*'|[^'#\n]|(?<=\S)#)*?)\s*(?:# ([^\n]*))?$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)\s]+)\)", re.DOTALL)
@@ -37,7 +36,7 @@ def commands(page: Path) -> Iterator[Command]:
         assert block.startswith("$ "), f"{page.name}: a console block begins with no command: {block}"
         for text, comment in COMMAND.findall(block):
             exits = re.search(r"\bexits with (\d+)", comment)
-            yield Command(text.replace("\n> ", "\n"), page, int(exits[1]) if exits else 0, reason or None)
+            yield Command(text, page, int(exits[1]) if exits else 0, reason or None)
 
 
 def all_commands() -> list[Command]:
