@@ -15,11 +15,12 @@ OTHER_BUILDS = $(VENV)/gilscope builds --json | $(VENV)/python -c 'import json, 
 	"{label}={executable}".format(**build) for build in json.load(sys.stdin)["builds"] \
 	if re.fullmatch(r"3\.\d+t?", build["label"])))'
 
-.PHONY: help setup pair test bench docs lint type clean
+.PHONY: help setup pair test test-all bench docs lint type clean
 
 help:
 	@echo 'make bench [ARGS=...]  set up, get a pair of builds if there is none, measure (gilscope run --quick)'
-	@echo 'make test [ARGS=...]   set up, run the tests on every build at hand'
+	@echo 'make test [ARGS=...]   set up, run the fast tests on every build at hand, with the newest and the oldest Python'
+	@echo 'make test-all          the same, then all others (half an hour); ARGS=... likewise'
 	@echo 'make setup             make .venv with everything a developer needs'
 	@echo 'make pair              get a GIL and a free-threaded build of one source, if there is none'
 	@echo 'make docs              docs/ as a site in docs/_build/html; every warning is an error'
@@ -39,7 +40,13 @@ pair:
 test:
 	@$(BOOTSTRAP) test,workloads
 	@builds=$$($(OTHER_BUILDS)) && echo "testing with: $$builds" && \
-	GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python -m pytest $(ARGS)
+	GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python -m pytest --part fast $(ARGS)
+	@$(BOOTSTRAP) test --oldest
+	@if [ -x .venv-oldest/bin/python ]; then echo "testing with the oldest Python at hand" && \
+	.venv-oldest/bin/python -m pytest --part fast -q -r fE $(if $(ARGS),$(ARGS),$(OLDEST_TESTS)); fi
+
+test-all: test
+	@builds=$$($(OTHER_BUILDS)) && GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python -m pytest --part rest $(ARGS)
 
 bench: pair
 	$(VENV)/gilscope run --quick $(ARGS)
@@ -58,5 +65,5 @@ type:
 	$(VENV)/mypy
 
 clean:
-	rm -rf .venv .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist docs/_build
+.PHONY: help setup pair test test-all bench docs lint type clean
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

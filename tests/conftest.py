@@ -15,34 +15,36 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("gilscope", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gilscope")
 
+SEED = 20261122   # of the samples: the same cases each time
+
 # Projects that tests evaluate, with tests of their own.
 collect_ignore = ["corpus/evaluate"]
 
 
 def pytest_addoption(parser):
-    parser.addoption("--sample", type=int, metavar="SEED", default=None,
-                     help="Run only some of the many cases of tests marked `sample`, chosen by this seed.")
+    parser.addoption("--part", choices=("fast", "rest"),
+                     help="fast: what `make test` runs: nothing slow, and a sample of tests with many cases; rest: what"
+                          " that leaves out. Together they are all tests.")
 
 
 def pytest_report_header(config):
-    seed = config.option.sample
-    return None if seed is None else f"some cases of the large tests, by seed {seed}; `make test-all` runs all"
+    part = config.option.part
+    return part and f"the {part} part of the tests; samples by seed {SEED}"
 
 
-@pytest.hookimpl(trylast=True)   # after -m and -k: so many of what is left
+@pytest.hookimpl(trylast=True)   # after -m and -k
 def pytest_collection_modifyitems(config, items):
-    """Keep as many cases of each test marked `sample` as the mark says, the same ones for the same seed."""
-    seed = config.option.sample
-    if seed is None:
+    """Keep the part of the tests that is asked for."""
+    if config.option.part is None:
         return
+    fast = {item for item in items if not item.get_closest_marker("slow")}
     large = {}
     for item in items:
-        if mark := item.get_closest_marker("sample"):
-            large.setdefault((item.path, item.originalname), (mark.args[0], []))[1].append(item)
-    dropped = set()
-    for (path, name), (kept, cases) in large.items():
+        if item in fast and (mark := item.get_closest_marker("sample")):
+            large.setdefault((item.path, item.originalname, mark.args[0]), []).append(item)
+    for (path, name, kept), cases in large.items():
         # By names, so that a new test elsewhere does not change the choice here.
-        chosen = random.Random(f"{seed} {path.name} {name}").sample(cases, min(kept, len(cases)))
-        dropped |= {*cases} - {*chosen}
-    config.hook.pytest_deselected(items=[item for item in items if item in dropped])
-    items[:] = [item for item in items if item not in dropped]
+        fast -= {*cases} - {*random.Random(f"{SEED} {path.name} {name}").sample(cases, min(kept, len(cases)))}
+    chosen = [item for item in items if (item in fast) == (config.option.part == "fast")]
+    config.hook.pytest_deselected(items=[item for item in items if item not in {*chosen}])
+    items[:] = chosen

@@ -35,6 +35,7 @@ def run_nothing(name, build):
     return run_child(BUILDS[build], str(HERE / "cases.py"), "nothing", name)
 
 
+@pytest.mark.sample(100)
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("case", CASES)
@@ -44,6 +45,7 @@ def test_case(case, name, build, tmp_path):
     assert finish(done) == "ok", done.stderr
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("name", NAMES)
 def test_ctrl_c_in_map_ends_everything(name, build, tmp_path):

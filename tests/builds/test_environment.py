@@ -293,6 +293,7 @@ def test_a_damaged_harness_path_is_made_again(cache, damage):
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
+@pytest.mark.slow
 @pytest.mark.network
 @pytest.mark.parametrize("with_uv", [True, False])
 def test_a_real_environment_has_the_package_and_none_of_the_hosts(build, monkeypatch, with_uv):

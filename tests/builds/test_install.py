@@ -364,6 +364,7 @@ def test_an_older_release_is_taken_when_the_mirror_lacks_the_newest(tmp_path):
         source.download("3.99", downloads)
 
 
+@pytest.mark.slow
 @pytest.mark.network
 def test_the_distributions_source_leaves_the_machines_lists_alone():
     if not (Path("/etc/debian_version").exists() and compiled.shutil.which("apt-get")):

@@ -88,3 +88,13 @@ def _run(name, folder):
     assert not still_alive(mark)
     path = folder / "results" / "smoke" / name
     return Smoke(Results(load_run(path), path), path, done.stdout, done.stderr)
+
+
+WHOLE = {"test_countdown.py", "test_signals.py"}   # experiments that `make test` runs at their smallest
+
+
+def pytest_collection_modifyitems(items):
+    """The tests of the others' smallest runs are slow: each run takes seconds for each build."""
+    for item in items:
+        if {"run_smoke", "smoke_in_which"} & {*getattr(item, "fixturenames", ())} and item.path.name not in WHOLE:
+            item.add_marker(pytest.mark.slow)

@@ -115,6 +115,7 @@ def ask_service(build, model, *broken):
     return told, done.stderr
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("build", builds())
 @pytest.mark.parametrize("model", MODELS)
 def test_service_answers_right_at_once_and_leaves_nothing(build, model):

@@ -58,6 +58,7 @@ def test_ctrl_c_arrives_in_every_cell(run_smoke):
     assert sum(late) <= 1    # one may come just as a wait begins, and is missed by Python then
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("cpu", [0, 2])
 @pytest.mark.parametrize("main", sorted(program.BLOCKED - program.BESIDE))
 @pytest.mark.parametrize("label", BUILDS)
@@ -70,6 +71,7 @@ def test_ctrl_c_ends_each_kind_of_waiting_again_and_again(tmp_path, monkeypatch,
     assert (taken.metrics["late"], taken.metrics["signals"]) == (0, 2)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("main", sorted({*program.CALLS, "looking-call", "computing"}))
 @pytest.mark.parametrize("label", BUILDS)
 def test_ctrl_c_arrives_after_the_c_call_at_the_latest(tmp_path, monkeypatch, label, main):

@@ -51,6 +51,7 @@ def truth(tmp_path, monkeypatch):
     return path
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("runner", METHODS)
 def test_memory_is_that_of_all_processes(runner, tmp_path, truth, monkeypatch, python):
     meeting = tmp_path / "meeting"
@@ -68,6 +69,7 @@ def test_memory_is_that_of_all_processes(runner, tmp_path, truth, monkeypatch, p
     assert answer.fields["pss_bytes"] > 2 * HOARD
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("runner", "function"), [
     ("processes-spawn", "burn"), ("processes-forkserver", "burn"), ("processes-fork", "burn"),
     ("threads", "burn_in_a_child"),
@@ -87,6 +89,7 @@ def test_cpu_seconds_are_those_of_all_processes(phase, runner, function, tmp_pat
     assert burnt - 4 * TICK <= counted <= wall * os.cpu_count() + 20 * TICK
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("phase", ["steady", "startup"])
 @pytest.mark.parametrize("runner", METHODS)
 def test_own_workers_are_not_others(runner, phase, tmp_path, truth):

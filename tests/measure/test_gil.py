@@ -47,6 +47,7 @@ def run(function, runner, folder, python, *, workers=2, paths=(), **environment)
     return measure(spec, python, paths=paths, **environment)
 
 
+@pytest.mark.sample(1)
 @needs_free_threading
 @pytest.mark.parametrize("function", ["use_extension", "use_extension_late"])
 def test_free_threaded_cell_whose_gil_was_turned_on_fails(function, extension, free_threaded, tmp_path):
@@ -55,6 +56,7 @@ def test_free_threaded_cell_whose_gil_was_turned_on_fails(function, extension, f
         "gil", "free-threaded needs the GIL off; it was on at the end: importing gilful turned it on")
 
 
+@pytest.mark.sample(2)
 @needs_free_threading
 @pytest.mark.parametrize(("runner", "workers"), [("serial", 1), ("processes-spawn", 2), ("processes-fork", 2)])
 def test_other_cell_says_who_turned_the_gil_on(runner, workers, extension, free_threaded, tmp_path):

@@ -54,6 +54,7 @@ def test_good_function_is_measured(tmp_path, python):
     assert (tmp_path / "progress").read_text() == "." * (1 + 1 + 1 + 3)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("function", "kind", "reason"), [
     ("segfault", "crash", "crashed with SIGSEGV"),
     ("abort", "crash", "crashed with SIGABRT"),
@@ -101,6 +102,7 @@ def test_exception_in_a_worker_keeps_its_traceback(runner, workers, tmp_path):
     assert source == r'raise ValueError("first line\nsecond line")'
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("function", ["wait_forever", "spin_forever"])
 def test_hang_is_killed_and_shows_where(function, tmp_path, python):
     user = target(f"misbehaving:{function}")
@@ -119,6 +121,7 @@ def test_hang_before_the_first_pass_shows_where(doing, tmp_path):
     assert "in hang_while_making" in answer.output
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("runner", ["threads", "processes-spawn", "processes-forkserver", "processes-fork"])
 def test_hang_of_a_worker_is_killed(runner, tmp_path):
     assert run("wait_forever", tmp_path, runner=runner, workers=2, progress_timeout=2.0).kind == "hang"

@@ -83,6 +83,7 @@ def svg_texts(path):
     return [" ".join("".join(node.itertext()).split()) for node in ET.parse(path).iter(TEXT)]
 
 
+@pytest.mark.sample(4)
 @NEEDS
 @EVERY
 def test_no_text_lies_upon_another(sheets, name):
@@ -121,6 +122,7 @@ def test_panels_do_not_shrink_away(sheets, name):
         assert axes.get_window_extent().height >= 40
 
 
+@pytest.mark.sample(3)
 @NEEDS
 @EVERY
 def test_both_files_are_800_pixels_wide(drawn, name):

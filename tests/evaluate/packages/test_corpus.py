@@ -21,6 +21,8 @@ from tests.conformance.builds import ROOT
 from tests.evaluate.places import compiled, skip_when_busy
 from tests.evaluate.wheels import make_wheel
 
+pytestmark = pytest.mark.slow   # whole evaluations
+
 CORPUS = ROOT / "tests" / "corpus" / "evaluate"
 TRIES = 3     # of what depends on when threads get their cores
 CONFIRMING_RUNS = 10

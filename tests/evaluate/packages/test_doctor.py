@@ -113,6 +113,7 @@ def by_name(report):
     return {finding.name: finding for finding in report.findings}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("label", FREE_THREADED)
 def test_every_package_is_called_what_it_is(report, label):
     found = by_name(report(label))

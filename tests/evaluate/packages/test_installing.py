@@ -44,6 +44,7 @@ def versions(folder, build):
     return {each.name: each.version for each in installed(site_folders(folder), build)}
 
 
+@pytest.mark.slow
 def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
     gil, free = (one_that_has_pip(index, free_threaded=kind) for kind in (False, True))
     add_pure(index, gil, "plain")

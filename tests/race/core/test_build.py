@@ -32,6 +32,7 @@ def has_compiler():
 needs_compiler = pytest.mark.skipif(not has_compiler(), reason="no C compiler here")
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_compiles_once(tmp_path):
     first = run_child(sys.executable, "-c", LOAD, GILSCOPE_CACHE=str(tmp_path))
@@ -40,6 +41,7 @@ def test_compiles_once(tmp_path):
     assert (second.stdout, second.stderr) == ("C\n", "")
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_two_processes_at_once_compile_once(tmp_path):
     environment = {**os.environ, "GILSCOPE_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
@@ -50,6 +52,7 @@ def test_two_processes_at_once_compile_once(tmp_path):
     assert len(list(tmp_path.rglob("*.so"))) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", builds())
 def test_every_build_has_a_core_of_its_own(label, tmp_path):
     child = run_child(builds()[label], "-c", LOAD, GILSCOPE_CACHE=str(tmp_path))

@@ -340,12 +340,14 @@ def neutral(text, place):
     return re.sub(r"0x[0-9a-f]+", "0x", text.replace(str(place), "PLACE").replace(str(place.parent), "PARENT"))
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_is_as_without_the_checker(name, python, tmp_path):
     plain, checked = plain_and_checked(python, ["script.py", "one", "--notes"], tmp_path, source=PROGRAMS[name])
     assert checked == plain
 
 
+@pytest.mark.sample(3)
 @pytest.mark.skipif(not hasattr(load_core(os.environ.get("GILSCOPE_TEST_CORE", ""))[0], "alone"),
                     reason="the core in Python cannot hide the frames below")
 @pytest.mark.parametrize("words", [["script.py"], ["-m", "script"], ["."]])
@@ -367,6 +369,7 @@ def test_stack_ends_with_the_program(words, python, tmp_path):
     assert checked == plain
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("flags", ["-X dev", "-W error", "-I", "-S", "-P", "-OO", "-bb", "-u -s -E"])
 @pytest.mark.parametrize("name", ["names", "uncaught", "threads_outlive_main", "pools"])
 def test_program_is_as_without_the_checker_under_flags(name, flags, python, tmp_path):
@@ -374,6 +377,7 @@ def test_program_is_as_without_the_checker_under_flags(name, flags, python, tmp_
     assert checked == plain
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("flags", ["", "-P"])
 @pytest.mark.parametrize("bundle", [".", "app", "./app/", "app.zip"])
 def test_bundle_is_as_without_the_checker(bundle, flags, python, tmp_path):
@@ -390,6 +394,7 @@ def test_bundle_is_as_without_the_checker(bundle, flags, python, tmp_path):
     assert checked == plain
 
 
+@pytest.mark.slow
 def test_program_that_writes_no_bytecode_writes_none(python, tmp_path, monkeypatch):
     monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path / "cache"))
     plain, checked = plain_and_checked(python, ["script.py"], tmp_path, source=PROGRAMS["caching"], flags="-B")
@@ -398,6 +403,7 @@ def test_program_that_writes_no_bytecode_writes_none(python, tmp_path, monkeypat
     assert list((tmp_path / "cache" / "pyc").rglob("session.*.pyc"))
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["names", "uncaught", "exit_code", "keyboard_interrupt", "syntax_error", "doctest",
                                   "multiprocessing", "atexit", "inspect"])
 def test_module_is_as_without_the_checker(name, python, tmp_path):

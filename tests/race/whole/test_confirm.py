@@ -166,6 +166,7 @@ def confirm(folder, source, *options, python=sys.executable, **settings):
         cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, check=False, **settings)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("python", builds().values(), ids=builds())
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_came_of_it_is_said(name, python, tmp_path):
@@ -226,6 +227,7 @@ def test_program_that_hangs_when_run_again_is_ended(tmp_path_factory):
     assert "updates lost" in done.stderr or "update lost" in done.stderr   # seen before it hung
 
 
+@pytest.mark.slow
 def test_race_within_a_test_module_is_confirmed(tmp_path):
     (tmp_path / "test_pay.py").write_text("import threading\n" + textwrap.dedent(BOTH) + textwrap.dedent("""
         class Account:

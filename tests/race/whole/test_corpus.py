@@ -75,6 +75,7 @@ def outcomes(request):
             future.cancel()
 
 
+@pytest.mark.sample(100)
 @pytest.mark.parametrize("case", cases())
 def test_program_gets_its_verdict(case, outcomes):
     plain, checked = outcomes(case)
