@@ -15,6 +15,10 @@ OTHER_BUILDS = $(VENV)/gilscope builds --json | $(VENV)/python -c 'import json, 
 	"{label}={executable}".format(**build) for build in json.load(sys.stdin)["builds"] \
 	if re.fullmatch(r"3\.\d+t?", build["label"])))'
 
+# What the oldest Python at hand runs, too, as the Python that runs gilscope: all commands, without the other builds.
+OLDEST_TESTS = tests/test_*.py tests/builds tests/commands tests/gil tests/measure tests/report tests/stats \
+	tests/evaluate/requirements tests/evaluate/verdict tests/race/reports tests/race/rewriting
+
 .PHONY: help setup pair test test-all bench docs lint type clean
 
 help:
@@ -65,5 +69,6 @@ type:
 	$(VENV)/mypy
 
 clean:
-.PHONY: help setup pair test test-all bench docs lint type clean
+	rm -rf .venv .venv-oldest .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov \
+		build dist docs/_build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
