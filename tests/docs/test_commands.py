@@ -114,6 +114,20 @@ def test_race_is_reported_as_the_page_shows_it(page, module, folder):
         assert line in report.splitlines()
 
 
+def test_report_explained_is_that_of_the_run_it_names():
+    kept = (ROOT / "results" / "example" / "second-worker" / "report.txt").read_text()
+    assert blocks(ROOT / "docs" / "reading-a-table.md", "text")[0].strip() == kept.strip()
+
+
+@pytest.mark.parametrize(("command", "run"), [
+    ("$ gilscope run primes ", "second-worker"), ("$ gilscope run mywork:", "own-function"),
+])
+def test_output_in_readme_is_that_of_a_kept_run(command, run):
+    (shown,) = [block for block in blocks(README, "console") if block.startswith(command)]
+    kept = (ROOT / "results" / "example" / run / "report.txt").read_text().splitlines()
+    assert set(shown.splitlines()[1:]) - {"..."} <= set(kept)
+
+
 @pytest.mark.slow
 def test_watched_block_tells_what_the_page_says(folder):
     page = ROOT / "docs" / "race-checking.md"
