@@ -1,0 +1,33 @@
+"""The interface for users' own Python: what `import gilscope` gives, and what it costs."""
+
+import inspect
+import subprocess
+import sys
+
+import gilscope
+from tests.conformance.builds import ROOT
+
+
+def test_public_names_are_these():
+    # Changed on purpose only: users' code has them.
+    assert gilscope.__all__ == ["__version__", "race"]
+    assert gilscope.race.__all__ == ["RaceError", "checked", "watch"]
+    assert str(inspect.signature(gilscope.race.watch)) == (
+        "(*, raises: 'bool' = False, include: 'Sequence[str]' = (), core: 'str' = '') -> 'Iterator[WatchReport]'")
+    assert str(inspect.signature(gilscope.race.checked)) == (
+        "(function: 'Callable[..., Any] | None' = None, **options: 'Any') -> 'Callable[..., Any]'")
+    assert issubclass(gilscope.race.RaceError, AssertionError)
+
+
+def test_import_brings_nothing_along():
+    code = ("import sys; before = set(sys.modules); import gilscope; assert gilscope.__version__; "
+            "print(*sorted(set(sys.modules) - before)); gilscope.race; print('gilscope.toolkit.race' in sys.modules)")
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True,
+                          timeout=300)
+    assert done.stdout == "gilscope\nTrue\n"
+
+
+def test_other_names_are_missing_as_usual():
+    done = subprocess.run([sys.executable, "-c", "import gilscope; gilscope.nothing"], cwd=ROOT, capture_output=True,
+                          text=True, check=False, timeout=300)
+    assert done.stderr.endswith("AttributeError: module 'gilscope' has no attribute 'nothing'\n")
