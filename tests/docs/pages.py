@@ -53,7 +53,7 @@ def modules() -> dict[str, str]:
     """Return the Python files that the pages show, by name; a page that shows one again shows the same."""
     found: dict[str, str] = {}
     for page in PAGES:
-        for name, code in re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
+        for name, code in re.findall(r"^```python\n(?=# (\w+\.py)\n)(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
             assert found.setdefault(name, code) == code, f"{page.name} shows another {name}"
     return found
 
