@@ -13,6 +13,7 @@ PAGES = (README, ROOT / "CONTRIBUTING.md", *DOCS)   # README first: its commands
 CONSOLE = re.compile(r"(?:^<!-- only parsed: ([^\n]*) -->\n)?^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^\$ ((?:'[^'\n]*'|[^'#\n]|(?<=\S)#)*?)\s*(?:# ([^\n]*))?$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+MODULE = re.compile(r"^```python\n(?=# (\w+\.py)\n)(.*?)^```", re.DOTALL | re.MULTILINE)   # its name is its first line
 INLINE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)\s]+)\)", re.DOTALL)
 
@@ -53,7 +54,7 @@ def modules() -> dict[str, str]:
     """Return the Python files that the pages show, by name; a page that shows one again shows the same."""
     found: dict[str, str] = {}
     for page in PAGES:
-        for name, code in re.findall(r"^```python\n(?=# (\w+\.py)\n)(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
+        for name, code in MODULE.findall(page.read_text()):
             assert found.setdefault(name, code) == code, f"{page.name} shows another {name}"
     return found
 
