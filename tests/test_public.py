@@ -15,7 +15,8 @@ def test_public_names_are_these():
     assert str(inspect.signature(gilscope.race.watch)) == (
         "(*, raises: 'bool' = False, include: 'Sequence[str]' = (), core: 'str' = '') -> 'Iterator[WatchReport]'")
     assert str(inspect.signature(gilscope.race.checked)) == (
-        "(function: 'Callable[..., Any] | None' = None, **options: 'Any') -> 'Callable[..., Any]'")
+        "(function: 'Callable[P, R] | None' = None, /, *, raises: 'bool' = False, include: 'Sequence[str]' = (), "
+        "core: 'str' = '') -> 'Any'")
     assert issubclass(gilscope.race.RaceError, AssertionError)
 
 
