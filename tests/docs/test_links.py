@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.docs.pages import DOCS, INLINE, PAGES, README, ROOT, anchors, blocks, links, prose
+from tests.test_layers import LAYERS
 
 INDEX = ROOT / "docs" / "index.md"
 LINKED = (*PAGES, ROOT / "CHANGELOG.md")
@@ -51,6 +52,13 @@ FILES = sorted({(page, span) for page in PAGES for span in INLINE.findall(prose(
 def test_file_named_in_a_page_is_there(page, span):
     pattern = re.sub(r"\b[A-Z]+\b", "*", span.rstrip("/"))   # NAME, GROUP: what a reader fills in
     assert list(ROOT.glob(pattern)), f"{page.name} names {span}"
+
+
+def test_picture_of_the_floors_is_what_is_checked():
+    (picture,) = blocks(ROOT / "CONTRIBUTING.md", "text")
+    floors = [set(line.partition("#")[0].split()) for line in picture.partition("---")[0].splitlines()]
+    parts = [{part.rpartition(".")[2] for part in layer} for layer in LAYERS]
+    assert floors == parts[1:-2]   # but `__main__` above, and the packages themselves below
 
 
 def test_readme_fits_on_three_screens():
