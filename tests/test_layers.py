@@ -35,13 +35,12 @@ ONLY_PLACES = {
     "rich": ("gilscope.toolkit.report", "gilscope.toolkit.commands"),
     "shtab": ("gilscope.toolkit.commands.completion",),
     "matplotlib": ("gilscope.toolkit.report.plots",),
-    "psutil": ("gilscope.toolkit.experiments.programs.pinning",),
+    "psutil": ("gilscope.toolkit.experiments.affinity.pinning",),
 }
 ABOVE = {"gilscope": ("gilscope.toolkit.race",),            # asked for by name, when somebody asks
          "gilscope.toolkit.race": ("gilscope.toolkit.race.watching",)}
 MOST_FILES = 15
-LARGE = {"toolkit/builds": 16, "toolkit/experiments": 40, "toolkit/experiments/programs": 25, "toolkit/measure": 23,
-         "toolkit/report": 17}   # still to be divided
+LARGE = {"toolkit/builds": 16, "toolkit/measure": 23, "toolkit/report": 17}   # still to be divided
 
 
 def module_name(path):

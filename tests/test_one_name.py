@@ -172,7 +172,7 @@ def test_project_is_raced(installed, project):
 
 def test_project_is_measured_in_every_model(installed, project):
     done = installed.call(project, "-m", "gilscope", "run", "shop.app:busy", "--payloads", "shop.app:payloads",
-                          "--quick", "--rounds", "1", "--workers", "2", "--build", f"mine={sys.executable}",
+                          "--quick", "--rounds", "1", "--workers", "2", "--build", f"mine={sys._base_executable}",
                           "--models", "serial,threads,subinterpreters,processes,asyncio")
     assert "failed" not in done.stdout
     assert "subinterpreters" in done.stdout

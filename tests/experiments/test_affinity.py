@@ -6,8 +6,8 @@ from textwrap import dedent
 
 import pytest
 
-from gilscope.toolkit.experiments.affinity import Affinity
-from gilscope.toolkit.experiments.affinity_countdown import APART, FREE, PATCHED, PINNED, SEQUENTIAL, cell_of
+from gilscope.toolkit.experiments.affinity.countdown import APART, FREE, PATCHED, PINNED, SEQUENTIAL, cell_of
+from gilscope.toolkit.experiments.affinity.plan import Affinity
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.report import document
 from gilscope.toolkit.experiments.results import Results
@@ -22,7 +22,9 @@ every_build = pytest.mark.parametrize(("label", "python"), builds().items(), ids
 
 TRIAL = dedent("""
     import os, sys, tempfile, threading
-    from gilscope.toolkit.experiments.programs import affinity, countdown, pinning
+    from gilscope.toolkit.experiments.affinity import program as affinity
+    from gilscope.toolkit.experiments.countdown import program as countdown
+    from gilscope.toolkit.experiments.affinity import pinning
     from gilscope.toolkit.experiments.trial import Helper, Trial, TrialSpec
 
     def trial(model, workers, **parameters):

@@ -10,13 +10,13 @@ from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.experiments.aggregator import THEN, Aggregator
-from gilscope.toolkit.experiments.aggregator_claims import LOADS, POOL
+from gilscope.toolkit.experiments.aggregator import program
+from gilscope.toolkit.experiments.aggregator.claims import LOADS, POOL
+from gilscope.toolkit.experiments.aggregator.plan import THEN, Aggregator
 from gilscope.toolkit.experiments.base import Effort, Setting
+from gilscope.toolkit.experiments.helpers.web import allow_open_files
 from gilscope.toolkit.experiments.libraries import SLOW_PARSER
 from gilscope.toolkit.experiments.load.http_answers import merged
-from gilscope.toolkit.experiments.programs import aggregator as program
-from gilscope.toolkit.experiments.programs.web import allow_open_files
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.measure.frame import StoppedError
 from gilscope.toolkit.measure.probe import Abilities
@@ -33,8 +33,8 @@ SERVICE = """
 import asyncio, json, os, socket, sys, threading
 from gilscope.toolkit.experiments.load.http_backends import Backend, Counts
 from gilscope.toolkit.experiments.load.http_answers import BACKENDS
-from gilscope.toolkit.experiments.programs.aggregator import SERVICES, service
-from gilscope.toolkit.experiments.programs.web import in_thread
+from gilscope.toolkit.experiments.aggregator.program import SERVICES, service
+from gilscope.toolkit.experiments.helpers.web import in_thread
 
 model, workers, broken = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 try:
@@ -170,7 +170,7 @@ def test_service_that_is_wrong_ends_the_trial(tmp_path, monkeypatch):
     scales = {"latency": 0.0, "seconds": 0.1, "limit": 60.0}
     trial = make_trial(tmp_path, workers=1, scales=scales, users="1", rate="10")
     trial.model = "sync"
-    blocking = sys.modules.get("gilscope.toolkit.experiments.programs.aggregator_blocking") or _blocking()
+    blocking = sys.modules.get("gilscope.toolkit.experiments.aggregator.blocking") or _blocking()
     monkeypatch.setattr(blocking, "merge",
                         lambda number, parts: {"product": number, "parts": len(parts)})
     with pytest.raises(StoppedError, match="wrong body"):
@@ -178,7 +178,7 @@ def test_service_that_is_wrong_ends_the_trial(tmp_path, monkeypatch):
 
 
 def _blocking():
-    from gilscope.toolkit.experiments.programs import aggregator_blocking
+    from gilscope.toolkit.experiments.aggregator import blocking as aggregator_blocking
 
     return aggregator_blocking
 

@@ -10,13 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.experiments import channels_cells as cells
 from gilscope.toolkit.experiments.base import Effort, Setting
-from gilscope.toolkit.experiments.channels import Channels
-from gilscope.toolkit.experiments.channels_cells import CONTROLS, CROSSING, FAN_IN, PING_PONG, PIPE, SIMPLE, VIEW, Shape
-from gilscope.toolkit.experiments.programs import channels as program
-from gilscope.toolkit.experiments.programs import channels_ends as ends
-from gilscope.toolkit.experiments.programs import channels_workers as workers
+from gilscope.toolkit.experiments.channels import cells, ends, program, workers
+from gilscope.toolkit.experiments.channels.cells import CONTROLS, CROSSING, FAN_IN, PING_PONG, PIPE, SIMPLE, VIEW, Shape
+from gilscope.toolkit.experiments.channels.plan import Channels
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.experiments.trial import Clock
 from gilscope.toolkit.measure.frame import StoppedError

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.experiments import convoy_cells
 from gilscope.toolkit.experiments.base import Effort
-from gilscope.toolkit.experiments.convoy import Convoy
-from gilscope.toolkit.experiments.convoy_interval import GRID, THEN, ConvoyInterval
+from gilscope.toolkit.experiments.convoy import cells as convoy_cells
+from gilscope.toolkit.experiments.convoy.plan import Convoy
+from gilscope.toolkit.experiments.convoy_interval.plan import GRID, THEN, ConvoyInterval
 from gilscope.toolkit.experiments.intervals import SECONDS as SWITCH_INTERVAL
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.model import Cell

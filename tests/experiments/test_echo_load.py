@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from gilscope.toolkit.experiments.helpers.echo import EchoServer, serving
 from gilscope.toolkit.experiments.load import echo_client
 from gilscope.toolkit.experiments.load.echo_client import closed_loop, open_loop, typical
 from gilscope.toolkit.experiments.load.open_loop import Tally, schedule
-from gilscope.toolkit.experiments.programs.echo import EchoServer, serving
 from gilscope.toolkit.stats.latency import LogHistogram
 from tests.conformance.builds import ROOT, builds, environment, run_child
 
@@ -96,7 +96,7 @@ def test_server_closed_twice_is_closed():
 BURN = """
 import os, sys, threading
 from gilscope.runners import _interpreters
-from gilscope.toolkit.experiments.programs.burners import burning
+from gilscope.toolkit.experiments.helpers.burners import burning
 kind = sys.argv[1]
 if kind == "subinterpreters" and (reason := _interpreters.unavailable()):
     sys.exit(f"skip: {reason}")
@@ -135,7 +135,8 @@ def test_burners_burn_and_are_gone(build, kind):
 
 
 REFUSE = """
-from gilscope.toolkit.experiments.programs import burners, burners_apart
+from gilscope.toolkit.experiments.helpers import burners
+from gilscope.toolkit.experiments.helpers import burners_apart
 burners_apart.ELSEWHERE = "def burn(told, tell):\\n    raise ValueError('not today')\\n"
 try:
     with burners.burning("{kind}", 1):
@@ -154,7 +155,8 @@ def test_what_cannot_start_to_burn_is_told(kind):
 
 DEAF = """
 import subprocess, sys
-from gilscope.toolkit.experiments.programs import burners, burners_apart
+from gilscope.toolkit.experiments.helpers import burners
+from gilscope.toolkit.experiments.helpers import burners_apart
 burners_apart.ELSEWHERE = "import os, time\\ndef burn(told, tell):\\n    os.write(tell, b'r')\\n    time.sleep(1000)\\n"
 with burners.burning("processes", 1) as started:
     pass

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.experiments.base import Effort, Setting
-from gilscope.toolkit.experiments.hashing import Hashing
-from gilscope.toolkit.experiments.hashing_cells import size_text
-from gilscope.toolkit.experiments.programs import hashing as program
+from gilscope.toolkit.experiments.hashing import program
+from gilscope.toolkit.experiments.hashing.cells import size_text
+from gilscope.toolkit.experiments.hashing.plan import Hashing
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.experiments.trial import Clock
 from gilscope.toolkit.measure.frame import StoppedError

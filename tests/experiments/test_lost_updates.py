@@ -5,10 +5,9 @@ import sys
 import pytest
 
 from gilscope.toolkit.experiments.base import Effort
-from gilscope.toolkit.experiments.lost_updates import LostUpdates
-from gilscope.toolkit.experiments.lost_updates_shares import WORDS, share_text
-from gilscope.toolkit.experiments.programs import lost_updates as program
-from gilscope.toolkit.experiments.programs import updates
+from gilscope.toolkit.experiments.lost_updates import program, updates
+from gilscope.toolkit.experiments.lost_updates.plan import LostUpdates
+from gilscope.toolkit.experiments.lost_updates.shares import WORDS, share_text
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.measure.frame import StoppedError
 from gilscope.toolkit.model import Cell

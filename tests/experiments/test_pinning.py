@@ -11,7 +11,7 @@ from textwrap import dedent
 
 import pytest
 
-from gilscope.toolkit.experiments.programs import pinning
+from gilscope.toolkit.experiments.affinity import pinning
 from tests.conformance.builds import builds, run_child
 
 CPUS = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
@@ -32,7 +32,7 @@ WITHOUT = "import sys; sys.modules['psutil'] = None"   # the import fails as it 
 THREADS = dedent("""
     import os, sys, threading
     sys.setswitchinterval(1e-4)
-    from gilscope.toolkit.experiments.programs import pinning
+    from gilscope.toolkit.experiments.affinity import pinning
 
     def cpus_of_work(seen, ran):
         # Field 39 of proc_pid_stat(5): the CPU that the thread runs on.

@@ -219,7 +219,7 @@ def test_unknown_experiment_is_named():
 
 def make_trial(folder):
     return Trial(TrialSpec(
-        name="t", progress_timeout=60.0, folder=str(folder), program="gilscope.toolkit.experiments.programs.countdown",
+        name="t", progress_timeout=60.0, folder=str(folder), program="gilscope.toolkit.experiments.countdown.program",
         build="current", model="serial",
         workers=1, gil=None, parameters={"interval": "5ms", "depth": "3"}, scales={"count": 7}, host=sys.executable))
 

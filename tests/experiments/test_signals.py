@@ -12,11 +12,10 @@ from types import SimpleNamespace
 import pytest
 
 from gilscope.toolkit.experiments.base import Effort
-from gilscope.toolkit.experiments.programs import signals as program
-from gilscope.toolkit.experiments.programs import signals_target
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.experiments.signals import Signals
-from gilscope.toolkit.experiments.signals_findings import _why_late
+from gilscope.toolkit.experiments.signals import interrupted, program
+from gilscope.toolkit.experiments.signals.findings import _why_late
+from gilscope.toolkit.experiments.signals.plan import Signals
 from gilscope.toolkit.measure.frame import StoppedError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
@@ -31,7 +30,7 @@ SCALES = {"attempts": 2, "limit": 60, "call": 0.05}
 WAITS_TO_INTERRUPT = """
 import sys
 from tests.experiments.trials import make_trial
-from gilscope.toolkit.experiments.programs import signals
+from gilscope.toolkit.experiments.signals import program as signals
 signals._delays = lambda trial: [3600.0]
 signals.measure(make_trial(sys.argv[1], scales={"attempts": 1, "limit": 9, "call": 1}, main=sys.argv[2], cpu="1"))
 """
@@ -149,7 +148,7 @@ def await_begin(page, process):
 def test_target_whose_starter_is_gone_already_ends(tmp_path):
     (tmp_path / "page").write_bytes(bytes(16))
     done = subprocess.run(
-        [sys.executable, signals_target.__file__, str(tmp_path / "page"), "lock", "0", "1", "1"], input="", text=True,
+        [sys.executable, interrupted.__file__, str(tmp_path / "page"), "lock", "0", "1", "1"], input="", text=True,
         timeout=60, capture_output=True, check=False)
     assert done.returncode in {1, -signal.SIGKILL}
     assert (tmp_path / "page").read_bytes() == bytes(16)

@@ -5,12 +5,13 @@ from textwrap import dedent
 
 import pytest
 
-from gilscope.toolkit.experiments import switch_interval, switch_interval_shown
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.intervals import FINE
 from gilscope.toolkit.experiments.report import document
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.experiments.switch_interval import SwitchInterval
+from gilscope.toolkit.experiments.switch_interval import plan as switch_interval
+from gilscope.toolkit.experiments.switch_interval import shown as switch_interval_shown
+from gilscope.toolkit.experiments.switch_interval.plan import SwitchInterval
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import builds, run_child
 from tests.fakes import RunMaker
@@ -20,7 +21,8 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a 
 
 TRIAL = dedent("""
     import sys, tempfile, threading
-    from gilscope.toolkit.experiments.programs import countdown, switch_interval
+    from gilscope.toolkit.experiments.countdown import program as countdown
+    from gilscope.toolkit.experiments.switch_interval import program as switch_interval
     from gilscope.toolkit.experiments.trial import Trial, TrialSpec
     from gilscope.toolkit.measure.frame import StoppedError
 

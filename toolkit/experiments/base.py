@@ -103,7 +103,7 @@ class Experiment(ABC):
     summary: ClassVar[str]                  # one line for `gilscope experiment list`
     sources: ClassVar[tuple[Source, ...]]
     claim: ClassVar[str]                    # what the source said then, two sentences at most
-    program: ClassVar[str]                  # module below gilscope.toolkit.experiments.programs
+    program: ClassVar[str]                  # the experiment's folder whose program.py measures a cell
     levels: ClassVar[Mapping[Effort, Level]]
     packages: ClassVar[tuple[Package, ...]] = ()
     timeout: ClassVar[float] = 60.0         # seconds a measured process may be silent

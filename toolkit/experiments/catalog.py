@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 # By name: where its class is.  Imported when asked for.
 EXPERIMENTS = {
-    "countdown": "gilscope.toolkit.experiments.countdown:Countdown",
-    "switch-interval": "gilscope.toolkit.experiments.switch_interval:SwitchInterval",
-    "hashing": "gilscope.toolkit.experiments.hashing:Hashing",
-    "convoy": "gilscope.toolkit.experiments.convoy:Convoy",
-    "convoy-interval": "gilscope.toolkit.experiments.convoy_interval:ConvoyInterval",
-    "affinity": "gilscope.toolkit.experiments.affinity:Affinity",
-    "gil-trace": "gilscope.toolkit.experiments.gil_trace:GilTrace",
-    "signals": "gilscope.toolkit.experiments.signals:Signals",
-    "lost-updates": "gilscope.toolkit.experiments.lost_updates:LostUpdates",
-    "downloads": "gilscope.toolkit.experiments.downloads:Downloads",
-    "aggregator": "gilscope.toolkit.experiments.aggregator:Aggregator",
-    "channels": "gilscope.toolkit.experiments.channels:Channels",
+    "countdown": "gilscope.toolkit.experiments.countdown.plan:Countdown",
+    "switch-interval": "gilscope.toolkit.experiments.switch_interval.plan:SwitchInterval",
+    "hashing": "gilscope.toolkit.experiments.hashing.plan:Hashing",
+    "convoy": "gilscope.toolkit.experiments.convoy.plan:Convoy",
+    "convoy-interval": "gilscope.toolkit.experiments.convoy_interval.plan:ConvoyInterval",
+    "affinity": "gilscope.toolkit.experiments.affinity.plan:Affinity",
+    "gil-trace": "gilscope.toolkit.experiments.gil_trace.plan:GilTrace",
+    "signals": "gilscope.toolkit.experiments.signals.plan:Signals",
+    "lost-updates": "gilscope.toolkit.experiments.lost_updates.plan:LostUpdates",
+    "downloads": "gilscope.toolkit.experiments.downloads.plan:Downloads",
+    "aggregator": "gilscope.toolkit.experiments.aggregator.plan:Aggregator",
+    "channels": "gilscope.toolkit.experiments.channels.plan:Channels",
 }
 
 

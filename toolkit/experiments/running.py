@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build, Cell
 
 BASELINE = "serial"
-PROGRAMS = "gilscope.toolkit.experiments.programs"
+PROGRAM = "gilscope.toolkit.experiments.{}.program"
 RETAKES = 2
 
 
@@ -118,7 +118,7 @@ class Trials:
             name=cell.name,
             progress_timeout=settings.timeout,
             folder=str(self.folder),
-            program=f"{PROGRAMS}.{self.experiment.program}",
+            program=PROGRAM.format(self.experiment.program),
             build=cell.build,
             model=cell.runner,
             workers=cell.workers,

@@ -324,7 +324,8 @@ def test_places_of_contention_are_the_projects(measurer, pair, monkeypatch):
 
 
 def waiting(file, *, idle=False):
-    return WaitingPlace(file=file, line=1, function="f", what="a lock", idle=idle, count=1, seconds=1.0, longest=1.0)
+    return WaitingPlace(file=file, line=1, function="f", what="a lock", idle=idle, count=1, seconds=1.0, longest=1.0,
+                        thread=None)
 
 
 def test_neither_our_own_code_nor_what_the_program_wants_is_contention(tmp_path):

@@ -309,8 +309,8 @@ def test_threads_that_meet_their_first_conflicts_together_share_one_record(tmp_p
     together = threading.Barrier(4)
     made = engine_record.Recorder.__init__
 
-    def slowly(self, engine):
-        made(self, engine)
+    def slowly(self, *arguments):
+        made(self, *arguments)
         together.wait(120)    # nobody goes on before everybody has made one
 
     monkeypatch.setattr(engine_record.Recorder, "__init__", slowly)

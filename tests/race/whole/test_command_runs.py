@@ -185,7 +185,7 @@ def test_reports_are_written_for_clean_programs_too(tmp_path):
 def test_report_that_cannot_be_written_is_told(tmp_path):
     done = race(tmp_path, RACY, "--sarif", "no/such/folder.sarif")
     assert done.returncode == 2
-    assert "cannot write no/such/folder.sarif" in done.stderr
+    assert "cannot write 'no/such/folder.sarif': there is no folder 'no/such'" in done.stderr
 
 
 def test_suppressed_race_is_none(tmp_path):

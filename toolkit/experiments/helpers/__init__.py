@@ -1,0 +1,1 @@
+"""What several experiments' programs need, run in a process of the build being measured; imports little."""
