@@ -4,7 +4,6 @@ import os
 import pty
 import select
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -114,17 +113,18 @@ def test_script_of_other_shells_calls_what_it_defines(shell, capsys, tmp_path):
 ])
 def test_zsh_completes_as_somebody_types(folder, capsys, line, completed):
     (folder / "script").write_text(script("zsh", capsys))
-    shell, terminal = pty.fork()
-    if shell == 0:
-        os.execvpe("zsh", ["zsh", "-f", "-i"], {**os.environ, "TERM": "dumb", "PS1": "> "})
+    terminal, its_end = pty.openpty()
+    shell = subprocess.Popen(["zsh", "-f", "-i"], stdin=its_end, stdout=its_end, stderr=its_end, start_new_session=True,
+                             env={**os.environ, "TERM": "dumb", "PS1": "> "})
+    os.close(its_end)
     try:
         os.write(terminal, b"autoload -Uz compinit; compinit -u -D; source ./script; echo rea''dy\n")
         read_until(terminal, b"ready\r\n")
         os.write(terminal, f"{line}\t".encode())
         read_until(terminal, completed.encode())
     finally:
-        os.kill(shell, signal.SIGKILL)
-        os.waitpid(shell, 0)
+        shell.kill()
+        shell.wait()
         os.close(terminal)
 
 
