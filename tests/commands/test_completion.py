@@ -1,6 +1,8 @@
 """Shell completion: what a TAB offers, asked of a real bash; other shells read their scripts where they are at hand."""
 
 import os
+import pty
+import select
 import shutil
 import subprocess
 import sys
@@ -102,3 +104,32 @@ def test_script_of_other_shells_calls_what_it_defines(shell, capsys, tmp_path):
     if shutil.which(shell):
         (tmp_path / "script").write_text(text)
         subprocess.run([shell, "-n", tmp_path / "script"], check=True, timeout=60)
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh")
+@pytest.mark.parametrize(("line", "completed"), [
+    ("gilscope rep", "gilscope report "), ("gilscope run --models thr", "gilscope run --models threads,"),
+    ("gilscope race ba", "gilscope race bank.py "), ("gilscope run --payloads ba", "gilscope run --payloads bank:"),
+])
+def test_zsh_completes_as_somebody_types(folder, capsys, line, completed):
+    (folder / "script").write_text(script("zsh", capsys))
+    terminal, its_end = pty.openpty()
+    shell = subprocess.Popen(["zsh", "-f", "-i"], stdin=its_end, stdout=its_end, stderr=its_end, start_new_session=True,
+                             env={**os.environ, "TERM": "dumb", "PS1": "> "})
+    os.close(its_end)
+    try:
+        os.write(terminal, b"autoload -Uz compinit; compinit -u -D; source ./script; echo rea''dy\n")
+        read_until(terminal, b"ready\r\n")
+        os.write(terminal, f"{line}\t".encode())
+        read_until(terminal, completed.encode())
+    finally:
+        shell.kill()
+        shell.wait()
+        os.close(terminal)
+
+
+def read_until(terminal, wanted):
+    seen = b""
+    while wanted not in seen:
+        assert select.select([terminal], [], [], 60)[0], seen
+        seen += os.read(terminal, 65536)

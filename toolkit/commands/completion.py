@@ -7,6 +7,7 @@ one short call of gilscope.  Wherever there is nothing of ours, the shell comple
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ _COMMANDS = {  # for sh: prints candidates, one a line
 _LISTS = ("models", "builds")  # also written with commas: 3.14,3.14t
 _MODULES = 'for f in *.py */__init__.py; do [ -e "$f" ] && f=${f%/__init__.py} && echo "${f%.py}:"; done'
 
+_COMMANDS["modules"] = _MODULES
 _KINDS = {  # command and the name that argparse gives a value -> what it is
     ("run", "workload"): "workloads", ("run", "models"): "models_list", ("run", "builds"): "builds_list",
     ("run", "resume"): "runs", ("compare", "labels"): "labels", ("compare", "builds"): "builds_list",
@@ -76,6 +78,10 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
             if kind := _kind(command, action):
                 action.complete = kind   # type: ignore[attr-defined]  # what shtab looks for
     text = shtab.complete(parser, shell, preamble=_preamble(shell))
+    if shell == "zsh":
+        # Registered also by `source`; and a colon in MODULE:NAME would end what zsh takes for the name of the value.
+        text = text.replace("[[ $zsh_eval_context[-1] == eval ]]", "[[ $zsh_eval_context[-1] == (eval|file) ]]")
+        return re.sub(r"(?<=\]:)([A-Z|]+):([A-Z]+):", r"\1\\:\2:", text)
     # Ours is called first, and where it has nothing the shell's own completion of files goes on.
     ours = "complete -o bashdefault -o default -F _gilscope gilscope"
     return text.replace("complete -o bashdefault -F _shtab_gilscope gilscope", ours)
@@ -94,6 +100,8 @@ def _kind(command: str, action: argparse.Action) -> dict[str, Any] | None:
     if kind := _KINDS.get((command, action.dest)):
         return {"bash": f"_gilscope_{kind}", "zsh": f"_gilscope_{kind}", "fish": f"(_gilscope_{kind})",
                 "tcsh": f"({' '.join(_WORDS.get(kind.removesuffix('_list'), ['']))})"}
+    if not {*_OF_A_MODULE}.isdisjoint(action.option_strings):
+        return {"zsh": "_gilscope_modules", "fish": "(_gilscope_modules)"}   # bash: see _BASH
     if action.metavar in _FILES or action.dest == "program":
         return dict(shtab.FILE)
     return dict(shtab.DIRECTORY) if action.metavar in _FOLDERS else None
@@ -145,7 +153,9 @@ _FUNCTIONS = {
         _BASH),
     "zsh": (
         '_gilscope_KIND() { compadd -- ${(f)"$(sh -c COMMAND)"} }',
-        '_gilscope_KIND_list() { _sequence compadd - ${(f)"$(sh -c COMMAND)"} }', ""),
+        '_gilscope_KIND_list() { _sequence compadd - ${(f)"$(sh -c COMMAND)"} }',
+        # No space behind a module and its colon: the name of what is in it comes there.
+        f"_gilscope_modules() {{ compadd -S '' -- ${{(f)\"$(sh -c {shlex.quote(_MODULES)})\"}} }}"),
     "fish": (
         "function _gilscope_KIND; sh -c COMMAND; end",
         ("function _gilscope_KIND_list\n"
