@@ -9,7 +9,7 @@ PYTEST_DONT_REWRITE: a program checked by `gilscope race` may be pytest, which w
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gilscope.toolkit import race
+    from gilscope import race
 
 __all__ = ["__version__", "race"]
 __version__ = "0.1.0"
@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> object:
     # Every measured process, worker and interpreter imports this package, and so does each pytest with the plugin.
     if name == "race":
-        import gilscope.toolkit.race  # noqa: PLC0415
+        import gilscope.race  # noqa: PLC0415
 
-        return gilscope.toolkit.race
+        return gilscope.race
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

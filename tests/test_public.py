@@ -4,6 +4,8 @@ import inspect
 import subprocess
 import sys
 
+import pytest
+
 import gilscope
 from tests.conformance.builds import ROOT
 
@@ -22,7 +24,7 @@ def test_public_names_are_these():
 
 def test_import_brings_nothing_along():
     code = ("import sys; before = set(sys.modules); import gilscope; assert gilscope.__version__; "
-            "print(*sorted(set(sys.modules) - before)); gilscope.race; print('gilscope.toolkit.race' in sys.modules)")
+            "print(*sorted(set(sys.modules) - before)); gilscope.race; print('gilscope.race' in sys.modules)")
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True,
                           timeout=300)
     assert done.stdout == "gilscope\nTrue\n"
@@ -32,3 +34,12 @@ def test_other_names_are_missing_as_usual():
     done = subprocess.run([sys.executable, "-c", "import gilscope; gilscope.nothing"], cwd=ROOT, capture_output=True,
                           text=True, check=False, timeout=300)
     assert done.stderr.endswith("AttributeError: module 'gilscope' has no attribute 'nothing'\n")
+
+
+@pytest.mark.parametrize("statement", ["import gilscope.race as race", "from gilscope import race",
+                                       "import gilscope; race = gilscope.race"])
+def test_race_is_imported_as_anything_is(statement):
+    code = f"{statement}\nwith race.watch() as report: pass\nprint(report.races)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True,
+                          timeout=300)
+    assert done.stdout == "()\n"

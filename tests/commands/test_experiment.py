@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -163,3 +164,12 @@ def test_published_run_has_its_figures_and_none_of_its_paths(folder):
     for path in site.rglob("*.*"):
         assert str(folder).encode() not in path.read_bytes(), path
         assert sys.executable.encode() not in path.read_bytes(), path
+
+
+def test_showing_without_figures_leaves_the_stored_report_with_its_figures(folder):
+    copied = folder / "results" / "theirs" / "countdown"
+    shutil.copytree(ROOT / "results" / "example" / "experiments" / "countdown", copied)
+    before = (copied / "report.md").read_text()
+    assert "](countdown.svg)" in before
+    call(folder, "show", "theirs", "--no-figures")
+    assert (copied / "report.md").read_text() == before

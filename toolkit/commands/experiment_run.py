@@ -189,7 +189,7 @@ def _go_through(request: Request, prepared: Prepared, target: Path, folder: Path
                 failed = True
                 continue
             failed = failed or bool(done.failures)
-            _report(done, target / asked.experiment, output, python)
+            _report(done, target / asked.experiment, output, python, keep=True)
             reported.append((done, target / asked.experiment))
     except KeyboardInterrupt:
         say(f"what was measured is kept: gilscope experiment run --resume {target.name} goes on")
@@ -219,11 +219,12 @@ def _finished(asked: Asked, prepared: Prepared, target: Path, folder: Path, *, m
         store.close()
 
 
-def _report(done: Run, path: Path, output: Output, python: Path | None) -> None:
+def _report(done: Run, path: Path, output: Output, python: Path | None, *, keep: bool) -> None:
     experiment = experiment_of(done)
     pictures = draw_pictures(done, path, python)
-    stored = document(experiment, done, path, beside(pictures))
-    (path / "report.md").write_text(RENDERERS["markdown"](stored) + "\n", encoding="utf-8")
+    if keep or pictures:   # else the figures that are named in it, drawn earlier, would be lost from it
+        stored = document(experiment, done, path, beside(pictures))
+        (path / "report.md").write_text(RENDERERS["markdown"](stored) + "\n", encoding="utf-8")
     output.show(document(experiment, done, path, pictures))
 
 
@@ -233,7 +234,7 @@ def show_again(args: argparse.Namespace) -> int:
     runs = [(load_run(path), path) for path in find_runs(args.label)]
     python = _python_that_draws(args, args.label)
     for run_, path in runs:
-        _report(run_, path, output, python)
+        _report(run_, path, output, python, keep=False)
     output.finish(lambda: experiments_values(runs))
     return 0
 

@@ -11,6 +11,7 @@ from _pytest.reports import CollectErrorRepr
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.program.start import make_spool, remove_spool
 from gilscope.toolkit.race.pytest_.frames import without_pytest
+from gilscope.toolkit.race.pytest_.installed import unwatched
 from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.suppress import settings
 from gilscope.toolkit.race.report.text import render_race
@@ -36,7 +37,7 @@ def begin(config: pytest.Config, options: Any) -> Checks | Controller:
     shared = os.environ.get(WORKER_SPOOL, "") if "PYTEST_XDIST_WORKER" in os.environ else ""
     chosen = settings(config.rootpath / "pyproject.toml")
     if not shared and (getattr(options, "numprocesses", None) or getattr(options, "tx", None)):
-        return Controller(config, chosen)
+        return Controller(config, options, chosen)
     try:
         return Checks(config, options, chosen, spool=shared)
     except (RuntimeError, ToolkitError) as error:
@@ -46,9 +47,10 @@ def begin(config: pytest.Config, options: Any) -> Checks | Controller:
 class Told:
     """What both kinds of process do at the end: say what belongs to no test."""
 
-    def __init__(self, config: pytest.Config, chosen: Settings, spool: str) -> None:
+    def __init__(self, config: pytest.Config, options: Any, chosen: Settings, spool: str) -> None:
         self.config = config
         self.chosen = chosen
+        self.include = [*options.gilscope_race_include, *chosen.include]
         self.spool = spool
 
     def report(self, section: str | None = None) -> RaceReport:
@@ -60,6 +62,7 @@ class Told:
         found = self.report()
         wants_notes = self.config.option.gilscope_race_notes or self.chosen.notes
         lines = [f"{path} ran unchecked: {reason}" for path, reason in found.unrewritten]
+        lines += unwatched(self.config.rootpath, self.include)
         lines += [*found.unused_suppressions, *found.unexplained_suppressions]
         notes = [render_race(note, found.root) for note in found.notes] if wants_notes else []
         if lines or notes:
@@ -70,8 +73,8 @@ class Told:
 class Controller(Told):
     """The process that hands tests to the workers of pytest-xdist: they check, it knows where they write."""
 
-    def __init__(self, config: pytest.Config, chosen: Settings) -> None:
-        super().__init__(config, chosen, make_spool())
+    def __init__(self, config: pytest.Config, options: Any, chosen: Settings) -> None:
+        super().__init__(config, options, chosen, make_spool())
         os.environ[WORKER_SPOOL] = self.spool
 
     def pytest_unconfigure(self) -> None:
@@ -84,11 +87,11 @@ class Checks(Told):
     """Gives every phase of every test a section of its own, and fails the phase in which a race was found."""
 
     def __init__(self, config: pytest.Config, options: Any, chosen: Settings, spool: str) -> None:
-        super().__init__(config, chosen, spool or make_spool())
+        super().__init__(config, options, chosen, spool or make_spool())
         self.own_spool = not spool
         self.session = Session(
             spool=self.spool, core=options.gilscope_race_core,
-            include=[*options.gilscope_race_include, *chosen.include],
+            include=self.include,
             options={"root": str(config.rootpath), "target": "pytest", "sections": True})
         try:
             self.session.start()
