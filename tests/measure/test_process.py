@@ -98,7 +98,7 @@ def test_exception_in_a_worker_keeps_its_traceback(runner, workers, tmp_path):
     assert (answer.kind, answer.reason) == ("exception", "ValueError: first line")
     assert "in complain" in answer.output
     ((place, source),) = answer.fields["frames"]   # the user's alone: neither ours nor those of a pool
-    assert place.endswith("misbehaving.py:76 in complain")
+    assert place.endswith("misbehaving.py:77 in complain")
     assert source == r'raise ValueError("first line\nsecond line")'
 
 
