@@ -80,7 +80,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     from gilscope.toolkit.commands import streams
 
     streams.prepare()
-    args = _parse(sys.argv[1:] if argv is None else list(argv))
+    try:
+        args = _parse(sys.argv[1:] if argv is None else list(argv))
+    except SystemExit:
+        streams.put("", end="")   # what --help has printed, where a reader that has gone is no surprise
+        raise
     earlier = signal.getsignal(signal.SIGTERM)
     if earlier != signal.SIG_IGN:   # who ignores it ignores it for the programs, too, that `race` and `gil` run
         signal.signal(signal.SIGTERM, _terminate)

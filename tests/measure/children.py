@@ -37,6 +37,14 @@ def python_of(label):
         pytest.skip(f"{label} has no pyperf: {error}")
 
 
+def gil_on():
+    """Return whether this Python runs with the GIL."""
+    return getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+THREADS = "threads" if gil_on() else "free-threaded"   # the model of threads that this Python has
+
+
 def target(function, *, payload="0", tasks=1, **names):
     """Return the user's function `function` of usercode/, called `tasks` times."""
     if "payloads" in names:

@@ -18,7 +18,7 @@ from gilscope.toolkit.measure.noise import Window, core_demand, is_starved, usab
 from gilscope.toolkit.measure.tree import cpu_seconds, descendants, memory
 from gilscope.toolkit.model import Cell
 from tests.fakes import RunMaker
-from tests.measure.children import BUILDS, make_spec, measure, python_of, target
+from tests.measure.children import BUILDS, THREADS, make_spec, measure, python_of, target
 
 HOARD = 60 * 2**20   # bytes that each worker holds
 METHODS = ["processes-spawn", "processes-forkserver", "processes-fork"]
@@ -72,7 +72,7 @@ def test_memory_is_that_of_all_processes(runner, tmp_path, truth, monkeypatch, p
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(("runner", "function"), [
     ("processes-spawn", "burn"), ("processes-forkserver", "burn"), ("processes-fork", "burn"),
-    ("threads", "burn_in_a_child"),
+    (THREADS, "burn_in_a_child"),
     ("processes-fork", "burn_in_a_child"),
 ])
 @pytest.mark.parametrize("phase", ["steady", "startup"])
@@ -295,6 +295,6 @@ def busy_cores():
 
 def test_task_that_waits_is_not_starved_by_whoever_uses_the_cores(tmp_path):
     with busy_cores():
-        answer = measure(make_spec(tmp_path, target("waiting:sleep", payload="0.15", tasks=4), runner="threads",
+        answer = measure(make_spec(tmp_path, target("waiting:sleep", payload="0.15", tasks=4), runner=THREADS,
                                    workers=4, demand=0.01))
     assert answer.fields["starved"] is False

@@ -13,7 +13,9 @@ from gilscope.toolkit.measure.prepare import child_environment
 from tests.measure.children import (
     BUILDS,
     MARK,
+    THREADS,
     USERCODE,
+    gil_on,
     make_spec,
     measure,
     measure_hang,
@@ -71,7 +73,7 @@ def test_failure_has_its_kind_and_reason(function, kind, reason, tmp_path, pytho
 
 
 @pytest.mark.parametrize(("code", "shown"), [("0", "sys.exit(0)"), ("3", "sys.exit(3)"), ("'bye'", "sys.exit('bye')")])
-@pytest.mark.parametrize(("runner", "workers"), [("serial", 1), ("threads", 2), ("processes-spawn", 2)])
+@pytest.mark.parametrize(("runner", "workers"), [("serial", 1), (THREADS, 2), ("processes-spawn", 2)])
 def test_sys_exit_is_named(runner, workers, code, shown, tmp_path):
     answer = run("leave", tmp_path, payload=code, runner=runner, workers=workers)
     assert (answer.kind, answer.reason) == ("exit", f"the task called {shown}")
@@ -91,7 +93,7 @@ def test_exception_leaves_its_traceback(tmp_path, python):
 
 
 @pytest.mark.parametrize(("runner", "workers"), [
-    ("threads", 2), ("processes-forkserver", 2), ("asyncio", 1), ("subinterpreters", 2),
+    (THREADS, 2), ("processes-forkserver", 2), ("asyncio", 1), ("subinterpreters", 2),
 ])
 def test_exception_in_a_worker_keeps_its_traceback(runner, workers, tmp_path):
     answer = run("complain", tmp_path, runner=runner, workers=workers)
@@ -122,7 +124,7 @@ def test_hang_before_the_first_pass_shows_where(doing, tmp_path):
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("runner", ["threads", "processes-spawn", "processes-forkserver", "processes-fork"])
+@pytest.mark.parametrize("runner", [THREADS, "processes-spawn", "processes-forkserver", "processes-fork"])
 def test_hang_of_a_worker_is_killed(runner, tmp_path):
     assert run("wait_forever", tmp_path, runner=runner, workers=2, progress_timeout=2.0).kind == "hang"
 
@@ -194,7 +196,7 @@ def test_thread_that_does_not_end_costs_no_value(tmp_path, monkeypatch, python):
 
 
 def test_pool_that_does_not_close_costs_no_value(tmp_path):
-    answer = run("fail_in_teardown", tmp_path, runner="threads")
+    answer = run("fail_in_teardown", tmp_path, runner=THREADS)
     assert (answer.kind, answer.note) == (
         "measured", "failed while ending, with exit code 1, after its values were taken")
     assert "TeardownError: a worker did not end" in answer.output
@@ -260,9 +262,6 @@ def test_runner_that_cannot_run_is_unavailable(tmp_path):
     assert answer.kind == "unavailable"
     assert "GIL" in answer.reason
 
-
-def gil_on():
-    return getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 def test_last_lines_are_the_last(tmp_path):

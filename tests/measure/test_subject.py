@@ -8,7 +8,7 @@ import pytest
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure.prepare import check_shadowing, look_at
 from gilscope.toolkit.measure.subject import RefusedError, load, pickle_reason
-from tests.measure.children import USERCODE, make_spec, measure, target
+from tests.measure.children import THREADS, USERCODE, make_spec, measure, target
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +111,7 @@ def test_check_must_be_a_function():
 def test_coroutine_function_runs_in_asyncio_alone(tmp_path):
     user = target("awkward:fetch", tasks=2)
     assert measure(make_spec(tmp_path, user, runner="asyncio", workers=2)).kind == "measured"
-    answer = measure(make_spec(tmp_path, user, runner="threads", workers=2))
+    answer = measure(make_spec(tmp_path, user, runner=THREADS, workers=2))
     assert (answer.kind, answer.reason) == ("unavailable", "it is a coroutine function: only asyncio awaits it")
 
 
