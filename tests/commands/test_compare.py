@@ -207,3 +207,8 @@ def test_other_differences_of_two_runs_are_named():
         "different sizes of the workloads: None and large",
     ]
     assert compare.differences(first, first) == []
+
+
+def test_run_is_not_compared_with_itself(runs):
+    with pytest.raises(ToolkitError, match="A twice is one run; compare parts of it"):
+        call("A", "A")

@@ -88,6 +88,10 @@ def test_signal_that_ends_the_program_is_told_as_shells_do(folder):
     done = run(folder, "dies.py")
     assert done.returncode == 137
     assert "1 of 1 processes left no end" in done.stderr
+    # What is not known of it is neither a share of something nor a machine's fault.
+    assert "at least " in done.stderr.splitlines()[0]
+    assert "of the program's" not in done.stderr
+    assert "The machine was busy" not in done.stderr
 
 
 @needs_shim

@@ -76,7 +76,13 @@ def test_what_the_time_rests_on_is_said(cells, budget, words):
     settings = Settings(rounds=12, values=3, warmups=1, min_seconds=0.05, timeout=60.0, budget=budget)
     lines = preview(Plan(cells), [make_build("3.14")], selection(("primes",)), settings, known)
     assert words in " ".join(" ".join(lines).split())
-    assert "shorter: --rounds 6 (about" in " ".join(lines)
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(1.0, False), (10.0, True)])
+def test_ways_to_shorten_are_told_of_what_is_long(seconds, said):
+    known = [Took(cell=cell("threads"), size="small", passes=1, seconds=seconds)]
+    lines = preview(Plan((cell("threads"),)), [make_build("3.14")], selection(("primes",)), SETTINGS, known)
+    assert ("shorter: --rounds 6 (about" in " ".join(lines)) == said
 
 
 @pytest.fixture

@@ -169,7 +169,7 @@ def test_own_python_is_meant_where_no_other_is_active(active, monkeypatch):
     (["race", "--confirm", "-"], "standard input can be read but once"),
     (["race", "--core", "rust", "s.py"], "--core"),
     (["race", "--confirm-timeout", "soon", "s.py"], "'soon' is not a duration"),
-    (["race", "--confirm=0", "s.py"], "every number must be at least 1"),
+    (["race", "--confirm=0", "s.py"], "'0' is not a whole number from 1 on"),
     (["race", "--no-such-option", "s.py"], "--no-such-option"),
 ])
 def test_wrong_requests_end_with_2(argv, folder, capsys):

@@ -109,6 +109,8 @@ def _checked(args: argparse.Namespace) -> Sequence[str]:
         raise ToolkitError(f"compare takes one or two labels, got {len(labels)}: {', '.join(labels)}")
     if len(labels) > 1 and within:
         raise ToolkitError("--builds and --models compare within one run: give one label")
+    if len(labels) > len(set(labels)):
+        raise ToolkitError(f"{labels[0]} twice is one run; compare parts of it by --builds A,B or --models A,B")
     if len(labels) == 1 and not within:
         raise ToolkitError("nothing to compare it with: give a second label, --builds A,B or --models A,B")
     return labels

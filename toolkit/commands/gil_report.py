@@ -45,8 +45,10 @@ def _title(recording: Recording, summary: Summary) -> str:
     first = recording.processes[0]
     build = f"Python {first.version}{'t' if first.free_threaded else ''}"
     gil = "" if not first.free_threaded else ", GIL on" if recording.gil_used else ", no GIL"
+    at_least = "at least " if summary.killed else ""   # to the last event that was seen
     processes = "1 process" if summary.processes == 1 else f"{summary.processes} processes"
-    return f"{build}{gil}: {processes}, {_counted(len(summary.threads), 'thread')}, {format_seconds(summary.wall)}"
+    threads = _counted(len(summary.threads), "thread")
+    return f"{build}{gil}: {processes}, {threads}, {at_least}{format_seconds(summary.wall)}"
 
 
 def _waits(recording: Recording, summary: Summary) -> Iterator[str]:
@@ -92,8 +94,9 @@ def _measured(recording: Recording, summary: Summary, inflation: float | str | N
     elif recording.free_threaded:
         yield "CPU inflation: not measured; --inflation runs the program again with the GIL on."
     if summary.killed:
-        yield (f"{summary.killed} of {summary.processes} processes left no end: killed, or still there. "
-               "All waits but the last are known, CPU time is not.")
+        yield (f"{summary.killed} of {summary.processes} processes left no end: killed, ended by os._exit, or still "
+               "there. All waits but the last are known. How long its threads were there is known up to their last "
+               "wait, and their CPU time is not.")
     if summary.threads_lost:
         yield f"{summary.threads_lost} threads are missing: there is room for 2,048 in each process."
     if not summary.sites_known:

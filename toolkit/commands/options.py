@@ -105,10 +105,9 @@ def counts(text: str) -> tuple[int, ...]:
 
 def positive(text: str) -> int:
     """Return a positive integer."""
-    (*rest, number) = counts(text)
-    if rest:
-        raise argparse.ArgumentTypeError(f"{text!r} is not one number")
-    return number
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
 
 
 def _alternatives(words: Sequence[str]) -> str:

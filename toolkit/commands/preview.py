@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.schedule import Settings
     from gilscope.toolkit.model import Build
 
+SHORT_SECONDS = 120.0   # nobody has to be told how to make that shorter
 WIDTH = 80
 RECENT = 5           # earlier runs that are looked at: older ones say little of the machine today
 SHOWN_REASONS = 6
@@ -107,6 +108,8 @@ def _time(told: Estimate, settings: Settings) -> Iterator[str]:
     budget = settings.budget
     cut = f", cut to {format_minutes(budget)} by the budget" if budget and budget < told.seconds else ""
     yield from _wrapped("time: ", f"about {format_minutes(told.seconds)}{cut} ({source})")
+    if told.seconds < SHORT_SECONDS:
+        return
     half = max(1, settings.rounds // 2)
     ways = [f"--rounds {half} (about {format_minutes(told.seconds * half / settings.rounds)}, wider intervals)",
             "--budget 5m (stops in time)", "fewer workloads, --models, --workers or --builds",

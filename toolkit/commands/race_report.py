@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import signal
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.commands.program_options import STDERR, save, say
 from gilscope.toolkit.race.confirm.again import confirm, limit_after
-from gilscope.toolkit.race.program.start import INTERRUPTED
+from gilscope.toolkit.race.program.start import INTERRUPTED, core_of, was_begun
 from gilscope.toolkit.race.pytest_.frames import without_pytest
 from gilscope.toolkit.race.report import github, json_, sarif, text
 from gilscope.toolkit.race.report.gather import load
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 def tell(args: Namespace, suppressions: Sequence[Suppression], first: FirstRun) -> bool:
     """Write the report; return whether there is a race that is not suppressed."""
     report = load(first.spool, suppressions)
+    if not report.processes and was_begun(first.spool):
+        # A process writes of itself with its first conflict: this one had none.
+        report = replace(report, target=first.spec.options["target"], build=first.spec.options["build"],
+                         root=first.spec.options["root"], core=core_of(first.spool), processes=1)
     if args.confirm and report.races:
         report = report.with_confirmations(_confirmations(args, report, first))
     if first.ended < 0 and first.ended != INTERRUPTED:

@@ -143,8 +143,10 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
         )
     if bool(args.payloads) == (args.payload is not None):
         raise ToolkitError(
-            f"say what {named[0]} is called with: --payloads MODULE:NAME for one payload per task, "
-            "or --payload LITERAL for the same one each time"
+            "--payloads and --payload exclude each other: one payload per task, or the same one each time"
+            if args.payloads else
+            f"say what {named[0]} is called with: --payloads MODULE:NAME for one payload per task, or --payload "
+            "LITERAL for the same one each time"
         )
     if args.payload is not None:
         _check_literal(args.payload)

@@ -88,7 +88,7 @@ def inflation(free: Recording, with_gil: Recording) -> float | str:
 def queued_share(recording: Recording) -> float | None:
     """Return how much of the time in which the threads wanted a core they waited for one; None when it is not known."""
     summary = summarize(recording.processes)
-    if summary.cpu is None or summary.run_queue is None:
+    if summary.cpu is None or summary.run_queue is None or summary.killed:   # what had no end told neither
         return None
     wanted = summary.cpu + summary.run_queue
     return summary.run_queue / wanted if wanted else None

@@ -112,8 +112,8 @@ class Summary:
 
     @property
     def overhead_share(self) -> float | None:
-        """What measuring took as a share of the CPU time; None where that is not known."""
-        return self.overhead / self.cpu if self.cpu else None
+        """What measuring took as a share of the CPU time; None where that is not known of every process."""
+        return self.overhead / self.cpu if self.cpu and not self.killed else None
 
 
 def summarize(processes: Sequence[Process]) -> Summary:

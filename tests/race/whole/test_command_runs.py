@@ -188,6 +188,16 @@ def test_report_that_cannot_be_written_is_told(tmp_path):
     assert "cannot write 'no/such/folder.sarif': there is no folder 'no/such'" in done.stderr
 
 
+def test_json_says_what_was_checked_also_when_nothing_was_found(tmp_path):
+    done = race(tmp_path, CLEAN, "--json=report.json")
+    assert (done.returncode, done.stdout) == (0, "fine\n")
+    found = json.loads((tmp_path / "report.json").read_text())
+    assert (found["processes"], found["races"]) == (1, [])
+    assert found["target"].endswith("script.py")
+    assert found["core"] in {"C", "Python"}
+    assert found["root"] == str(tmp_path)
+
+
 def test_suppressed_race_is_none(tmp_path):
     done = race(tmp_path, RACY.replace("self.balance += 1", "self.balance += 1  # race: ok counted again at night"))
     assert done.returncode == 0

@@ -48,7 +48,8 @@ def main(spool: str) -> None:
     names = sys.modules["__main__"].__dict__
     for name in set(names) - GIVEN:
         del names[name]
-    open(spool + "/" + specs.BEGUN, "wb").close()
+    with open(spool + "/" + specs.BEGUN, "w") as begun:
+        begun.write(session.core.name)
     run = _as_module if as_module else _as_stdin if spec.kind == specs.STDIN else _as_script
     try:
         run(spec.name, names, session)

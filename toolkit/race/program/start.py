@@ -54,6 +54,12 @@ def was_begun(folder: str) -> bool:
     return os.path.exists(os.path.join(folder, BEGUN))
 
 
+def core_of(folder: str) -> str:
+    """Return the name of the core that checked the program."""
+    with open(os.path.join(folder, BEGUN)) as file:
+        return file.read()
+
+
 def has_records(folder: str) -> bool:
     """Return whether a process of the run left more than the line that says it was there."""
     for entry in os.scandir(folder):
