@@ -54,8 +54,8 @@ def add_parser(commands: Any) -> None:
                              "tests). For other runners, or to leave slow ones out.")
     parser.add_argument("--workload", metavar="SCRIPT|MODULE:FUNCTION",
                         help="Measure what one thread costs, what threads gain and where they wait, by this script, "
-                             "with its arguments as one word, or by calls of this function, plain or async, from "
-                             "several threads. Without it the tests alone tell what is slower.")
+                             "with its arguments as one word, or by calls of this function without arguments, "
+                             "plain or async, from several threads. Without it the tests alone tell what is slower.")
     parser.add_argument("--builds", metavar="LABELS",
                         help=f"Look at these builds, like 3.14t,3.15t (default: the {NEWEST} newest without a GIL). "
                              "Their twins with a GIL are judged for subinterpreters and processes.")

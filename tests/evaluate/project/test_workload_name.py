@@ -40,3 +40,17 @@ def test_what_may_be_there_passes(project, text):
 def test_what_cannot_be_there_is_refused(project, text, complaint):
     with pytest.raises(ToolkitError, match=complaint):
         refuse_misnamed(text, project)
+
+
+@pytest.mark.parametrize(("definition", "needed"), [
+    ("def load(n): ...", "n"), ("async def load(a, /, b, *, c, d=1): ...", "a, b, c"),
+    ("def load(n=1, *rest, k=2, **more): ...", ""), ("@given\ndef load(n): ...", ""),
+    ("if fast:\n    def load(n): ...", ""), ("def load(n): ...\ndef load(): ...", ""), ("load = other\n", ""),
+])
+def test_function_that_cannot_be_called_without_arguments_is_refused(project, definition, needed):
+    (project.root / "load.py").write_text(f"{definition}\n")
+    if needed:
+        with pytest.raises(ToolkitError, match=f"called without arguments, and load needs {needed}; name a function"):
+            refuse_misnamed("load:load", project)
+    else:
+        refuse_misnamed("load:load", project)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import re
 import shlex
@@ -59,6 +60,10 @@ def refuse_misnamed(text: str, project: Project) -> None:
         near = difflib.get_close_matches(function, _functions(files), 1)
         hint = f"; did you mean {module}:{near[0]}?" if near else ""
         raise ToolkitError(f"--workload {text}: {files[0]} has no {function}{hint}")
+    if asked := next(filter(None, (_asked_for(path, function) for path in files)), ()):
+        needs = ", ".join(asked)
+        raise ToolkitError(f"--workload {text}: it is called without arguments, and {function} needs {needs};"
+                           f" name a function that makes the calls, as `def load(): {function}(...)`")
 
 
 def _files(folder: Path, module: str) -> list[Path]:
@@ -69,6 +74,23 @@ def _files(folder: Path, module: str) -> list[Path]:
 def _may_hold(path: Path, name: str) -> bool:
     """Return whether the module may have the name: a star import may bring any, `__getattr__` make any."""
     return re.search(rf"\b{re.escape(name)}\b|import \*|\b__getattr__\b|\bglobals\(", _source(path)) is not None
+
+
+def _asked_for(path: Path, function: str) -> tuple[str, ...]:
+    """Return the arguments that a function at the top level cannot be called without; () where nobody can tell."""
+    try:
+        tree = ast.parse(_source(path))
+    except (SyntaxError, ValueError):
+        return ()
+    found = [node for node in ast.walk(tree) if getattr(node, "name", None) == function]
+    node = found[0] if len(found) == 1 else None
+    if node not in tree.body or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.decorator_list:
+        return ()   # a decorator may give them
+    positional = [*node.args.posonlyargs, *node.args.args]
+    needed = positional[:len(positional) - len(node.args.defaults)]
+    needed += [each for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+               if default is None]
+    return tuple(each.arg for each in needed)
 
 
 def _functions(files: list[Path]) -> list[str]:
