@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 STDOUT = "-"
 _SUFFIXES = {"json": ".json", "markdown": ".md"}
+# Endings of no label: a FILE is meant, if a wrong one.
+_NO_LABELS = (".txt", ".log", ".out", ".html", ".csv", ".yaml", ".yml", ".json", ".md")
 _DEVICES = "/dev/"   # /dev/null, and what shells give for >(command)
 
 
@@ -69,8 +71,9 @@ def with_files(actions: Mapping[str, Any], words: Sequence[str]) -> list[str]:
     for word in words:
         action = actions.get(tied[-1]) if tied else None
         if isinstance(action, FileOption) and "--" not in tied:
-            tied[-1] += f"={word if action.is_file(word) else STDOUT}"
-            if action.is_file(word):
+            meant = action.is_file(word) or word.endswith(_NO_LABELS)
+            tied[-1] += f"={word if meant else STDOUT}"
+            if meant:
                 continue
         tied.append(word)
     return tied
