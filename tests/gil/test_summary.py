@@ -5,6 +5,7 @@ import json
 import pytest
 
 from gilscope.toolkit.gil.chrome import trace, write_trace
+from gilscope.toolkit.gil.recording import Recording, queued_share
 from gilscope.toolkit.gil.records import BadRecordError, Kind, Reason, Span, Total, read, read_folder
 from gilscope.toolkit.gil.summary import summarize, thread_names
 from tests.gil.recorded import make_process, make_site, make_thread
@@ -203,3 +204,12 @@ def test_threads_at_the_same_time(spans, most):
     idle = make_thread(9, [], cpu=0.0001)
     process = make_process(threads=(make_thread(0, [], main=True), idle, *threads))
     assert summarize([process]).at_once == most
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_of_a_process_without_an_end_there_are_no_shares_of_its_cpu_time(ended):
+    # Its threads that ended told theirs; what the others took is not in it.
+    processes = (make_process(ended=ended),)
+    assert summarize(processes).cpu is not None
+    assert (summarize(processes).overhead_share is not None) == ended
+    assert (queued_share(Recording(ended=0, wall=1.0, cpu=1.0, processes=processes)) is not None) == ended
