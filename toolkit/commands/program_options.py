@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from argparse import ArgumentTypeError
 from contextlib import suppress
 from pathlib import Path
 
+from gilscope.toolkit.commands.streams import complain
 from gilscope.toolkit.errors import ToolkitError
 
 STDERR = "/dev/stderr"
@@ -43,10 +43,7 @@ def output_file(text: str) -> str:
 
 def say(words: str) -> None:
     """Print to standard error; whether someone still reads it (`2>&1 | head`) changes no exit code."""
-    try:
-        print(words.rstrip("\n"), file=sys.stderr, flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())   # Python would complain when it flushes at exit
+    complain(words.rstrip("\n"))
 
 
 def save(name: str, words: str) -> None:
