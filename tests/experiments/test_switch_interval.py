@@ -23,7 +23,7 @@ TRIAL = dedent("""
     import sys, tempfile, threading
     from gilscope.toolkit.experiments.countdown import program as countdown
     from gilscope.toolkit.experiments.switch_interval import program as switch_interval
-    from gilscope.toolkit.experiments.trial import Trial, TrialSpec
+    from gilscope.toolkit.measure.program.trial import Trial, TrialSpec
     from gilscope.toolkit.measure.frame import StoppedError
 
     def trial(**parameters):

@@ -20,14 +20,14 @@ from gilscope.toolkit.experiments.helpers.web import (
     thread_count,
     wanted_cores,
 )
-from gilscope.toolkit.experiments.trial import Taken
+from gilscope.toolkit.measure.program.trial import Taken
 from gilscope.toolkit.measure.tree import memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
-    from gilscope.toolkit.experiments.trial import Clock, Trial
+    from gilscope.toolkit.measure.program.trial import Clock, Trial
 
     Service = Callable[[Mapping[str, str], int], AbstractContextManager[int]]
 

@@ -6,7 +6,7 @@ from gilscope.toolkit.experiments.countdown import program as countdown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gilscope.toolkit.experiments.trial import Taken, Trial
+    from gilscope.toolkit.measure.program.trial import Taken, Trial
 
 # Of the main thread, which the others are started from and inherit it from; nanoseconds (proc_pid_timerslack_ns(5)).
 TIMER_SLACK = "/proc/self/timerslack_ns"

@@ -19,13 +19,13 @@ from gilscope.toolkit.evaluate.evaluation import Missing
 from gilscope.toolkit.evaluate.packages.judge import refusal_in
 from gilscope.toolkit.evaluate.project.machine import Calibration
 from gilscope.toolkit.evaluate.project.workload.name import is_function, script_of
-from gilscope.toolkit.experiments.trial import TrialSpec
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.records import read_folder
 from gilscope.toolkit.gil.summary import Summary, summarize
 from gilscope.toolkit.measure.noise import usable_cores
 from gilscope.toolkit.measure.prepare import OUR_NAME, child_environment
 from gilscope.toolkit.measure.process import Answer, run_child
+from gilscope.toolkit.measure.program.trial import TrialSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

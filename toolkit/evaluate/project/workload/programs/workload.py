@@ -19,10 +19,10 @@ from gilscope.toolkit.evaluate.project.workload.programs.calls import (
     refuse_unawaited,
 )
 from gilscope.toolkit.evaluate.project.workload.programs.pools import pools
-from gilscope.toolkit.experiments.trial import Taken
+from gilscope.toolkit.measure.program.trial import Taken
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.experiments.trial import Trial
+    from gilscope.toolkit.measure.program.trial import Trial
 
 ELSEWHERE = {"subinterpreters": "subinterpreters", "processes": "processes-spawn"}   # model -> runner
 LOOKS = 64   # at the clock, by each thread: a function may take a microsecond

@@ -1,4 +1,4 @@
-"""What an experiment's program is given in the measured process, and what it gives back.  Imports little."""
+"""What a program is given in the measured process, and what it gives back.  Imports little."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ READY_SECONDS = 120.0  # for a helper to start beside a busy machine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialSpec(Spec):
-    """One measured process of an experiment: one cell, one round."""
+    """One measured process of a program: one cell, one round."""
 
-    entry: ClassVar[str] = "gilscope.toolkit.experiments.child"
+    entry: ClassVar[str] = "gilscope.toolkit.measure.program.child"
 
     program: str  # module with the `measure` to run
     build: str
@@ -153,7 +153,7 @@ class Trial:
         return int(self.number(name))
 
     def progress(self) -> None:
-        """Say that the program lives; without it for the experiment's `timeout`, the process is killed as hanging."""
+        """Say that the program lives; without it for `progress_timeout`, the process is killed as hanging."""
         report_progress(self.spec)
 
     def stop(self, reason: str, kind: str = "unavailable") -> NoReturn:
