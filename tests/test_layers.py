@@ -19,7 +19,7 @@ LAYERS = (
      "gilscope.toolkit.publish"),
     ("gilscope.toolkit.store", "gilscope.toolkit.table", "gilscope.toolkit.builds"),
     ("gilscope.toolkit.stats",),
-    ("gilscope.toolkit.model", "gilscope.toolkit.units"),
+    ("gilscope.toolkit.model", "gilscope.toolkit.units", "gilscope.toolkit.cores"),
     ("gilscope.toolkit.errors",),
     ("gilscope.toolkit",),
     ("gilscope",),   # its version; imports the public names when they are asked for

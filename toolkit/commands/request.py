@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import FoundBuilds, default_pair, select_builds
 from gilscope.toolkit.commands.printing import say
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.requirements.file import listed
-from gilscope.toolkit.measure.noise import usable_cores
 from gilscope.toolkit.measure.plan import Selection, choose_runners
 from gilscope.toolkit.measure.schedule import Settings
 from gilscope.toolkit.measure.spec import UserTarget

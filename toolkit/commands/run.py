@@ -23,10 +23,10 @@ from gilscope.toolkit.commands.request import (
     refuse_beside_resume,
     user_packages,
 )
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.demand import Demands
 from gilscope.toolkit.measure.machine import now, this_machine
-from gilscope.toolkit.measure.noise import usable_cores
 from gilscope.toolkit.measure.plan import Plan, baseline_of, expand
 from gilscope.toolkit.measure.prepare import Prepared, child_environment, prepare, sized_tasks
 from gilscope.toolkit.measure.record import Request

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.environment import build_environment
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
 from gilscope.toolkit.experiments.base import Effort, Setting
 from gilscope.toolkit.measure.machine import now, this_machine
-from gilscope.toolkit.measure.noise import usable_cores
 from gilscope.toolkit.measure.prepare import PYPERF, child_environment, needed_packages, with_installer_reasons
 from gilscope.toolkit.measure.probe import ask_build, version_mismatches
 from gilscope.toolkit.measure.program.trial import TrialSpec

@@ -14,6 +14,7 @@ import time
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.cores import allowed_cpus, queued_seconds, usable_cores
 from gilscope.toolkit.measure import lifeline
 from gilscope.toolkit.measure.asking import ISOLATED
 from gilscope.toolkit.measure.frame import (
@@ -28,15 +29,7 @@ from gilscope.toolkit.measure.frame import (
     shown,
     take_values,
 )
-from gilscope.toolkit.measure.noise import (
-    Window,
-    allowed_cpus,
-    core_demand,
-    is_starved,
-    queued_seconds,
-    usable_cores,
-    wanted_cores,
-)
+from gilscope.toolkit.measure.noise import Window, core_demand, is_starved, wanted_cores
 from gilscope.toolkit.measure.spec import ChildSpec
 from gilscope.toolkit.measure.subject import RefusedError, Subject, load
 from gilscope.toolkit.measure.tree import cpu_seconds, descendants, memory

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gilscope.runners import catalog
+from gilscope.toolkit.cores import queued_seconds
 from gilscope.toolkit.measure.frame import StoppedError, answered, own_frames, place_lines, report_progress, shown
-from gilscope.toolkit.measure.noise import core_demand, queued_seconds
+from gilscope.toolkit.measure.noise import core_demand
 from gilscope.toolkit.measure.process import run_child
 from gilscope.toolkit.measure.spec import ChildSpec
 from gilscope.toolkit.measure.subject import RefusedError, Subject, load, pickle_reason

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.install import usable_cores
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.packages.ask.children import end_all
 from gilscope.toolkit.evaluate.packages.ask.imports import Wanted, import_run
 

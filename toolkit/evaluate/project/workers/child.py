@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 
+from gilscope.toolkit.cores import scheduled
 from gilscope.toolkit.evaluate.packages.ask import watch
 from gilscope.toolkit.evaluate.packages.ask.import_child import begin, interpreters_module, run_in
 
@@ -113,7 +114,7 @@ class Host(threading.Thread):
             self._error = error
         finally:
             self._up.set()
-        self.told["ran"], self.told["waited"] = scheduled("thread-self")
+        self.told["ran"], self.told["waited"] = scheduled() or (0, 0)
 
     def prepare(self) -> None:
         """Do what makes it a worker: nothing, for a thread."""
@@ -200,7 +201,7 @@ def _processes(journal: watch.Journal, script: str, seconds: float) -> None:
         ready = os.read(reader, 1)
         start = time.perf_counter() - began
         os.close(reader)
-        memory, (ran, waited) = own_memory(process.pid), scheduled(str(process.pid))
+        memory, (ran, waited) = own_memory(process.pid), scheduled(str(process.pid)) or (0, 0)
         process.kill()
         process.communicate()
         if not ready:
@@ -248,13 +249,3 @@ def own_memory(pid: int | str = "self") -> int | None:
 def _grown(before: int | None) -> int | None:
     now = own_memory()
     return None if before is None or now is None else now - before
-
-
-def scheduled(thread: str) -> tuple[int, int]:
-    """Return the nanoseconds that a thread has run, and that it waited for a core; (0, 0) where that is not known."""
-    try:
-        with open(f"/proc/{thread}/schedstat") as file:
-            ran, waited = file.read().split()[:2]
-        return int(ran), int(waited)
-    except (OSError, ValueError):
-        return 0, 0

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.evaluation import Missing
 from gilscope.toolkit.evaluate.packages.judge import refusal_in
 from gilscope.toolkit.evaluate.project.machine import Calibration
@@ -22,7 +23,6 @@ from gilscope.toolkit.evaluate.project.workload.name import is_function, script_
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.records import read_folder
 from gilscope.toolkit.gil.summary import Summary, summarize
-from gilscope.toolkit.measure.noise import usable_cores
 from gilscope.toolkit.measure.prepare import OUR_NAME, child_environment
 from gilscope.toolkit.measure.process import Answer, run_child
 from gilscope.toolkit.measure.program.trial import TrialSpec

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.evaluation import (
     NO_TIME,
     WORKLOAD_FAILED,
@@ -31,7 +32,6 @@ from gilscope.toolkit.evaluate.project.workload.waits import (
     working,
 )
 from gilscope.toolkit.gil.recording import BUSY
-from gilscope.toolkit.measure.noise import usable_cores
 from gilscope.toolkit.stats.paired import compare_paired
 
 if TYPE_CHECKING:
