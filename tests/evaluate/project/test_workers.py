@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from gilscope.toolkit.evaluate.children.asking import Ending, Told
 from gilscope.toolkit.evaluate.evaluation import Broken, Missing, Spread, Worker
-from gilscope.toolkit.evaluate.packages.ask.children import Ending, Told
 from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Status, refusal_in
 from gilscope.toolkit.evaluate.project.workers import cost as measuring
 from gilscope.toolkit.evaluate.project.workers.cost import measure_workers, modules_inside

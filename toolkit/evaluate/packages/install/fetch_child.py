@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gilscope.toolkit.evaluate.packages.ask.watch import Journal
+from gilscope.toolkit.evaluate.children.journal import Journal
 from gilscope.toolkit.measure import lifeline
 
 TYPE_CHECKING = False

@@ -11,8 +11,8 @@ import time
 from statistics import median
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.evaluate.children.asking import ask
 from gilscope.toolkit.evaluate.evaluation import Broken, Missing, Spread, Worker, Workers
-from gilscope.toolkit.evaluate.packages.ask.children import ask
 from gilscope.toolkit.evaluate.packages.doctor import control_modules
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from gilscope.toolkit.evaluate.packages.ask.children import Told
+    from gilscope.toolkit.evaluate.children.asking import Told
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport
     from gilscope.toolkit.evaluate.project.conventions import Project
 

@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from dataclasses import asdict, dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -69,7 +70,7 @@ def ask(
         memo: A folder that keeps answers, as long as it and the interpreter's packages last; a hang is asked again,
             since the machine may have been busy, and so is what was ended from outside.
     """
-    kept = memo / f"{_digest(str(python), module, function, job, limit, tuple(options))}.json" if memo else None
+    kept = memo / f"{_digest(module, str(python), function, job, limit, tuple(options))}.json" if memo else None
     if kept and (told := _remembered(kept)):
         return told
     told = _ask(python, module, function, job, limit, options)
@@ -93,16 +94,16 @@ def _ask(
         return Told(records=_records(place / "answers"), ending=ending)
 
 
-def _digest(*question: object) -> str:
+def _digest(module: str, *question: object) -> str:
     """Return what stands for a question, asked by this very version of what runs in the children."""
-    return hashlib.sha256(json.dumps([_programs(), question]).encode()).hexdigest()[:24]
+    return hashlib.sha256(json.dumps([_programs(module), module, question]).encode()).hexdigest()[:24]
 
 
 @cache
-def _programs() -> str:
-    folder = Path(__file__).parent
-    names = ("slots_child.py", "watch.py", "bounds.py", "import_child.py", "children.py")
-    texts = [(folder / name).read_bytes() for name in names]
+def _programs(module: str) -> str:
+    """Return what stands for the sources that may run in a child: these here, and those beside its module."""
+    folders = {Path(__file__).parent, *map(Path, import_module(module.rpartition(".")[0]).__path__)}
+    texts = [file.read_bytes() for folder in sorted(folders) for file in sorted(folder.glob("*.py"))]
     return hashlib.sha256(b"\0".join(texts)).hexdigest()
 
 
