@@ -3,9 +3,9 @@
 import pytest
 
 from gilscope.toolkit.cores import usable_cores
-from gilscope.toolkit.evaluate.evaluation import Missing
 from gilscope.toolkit.evaluate.project import machine
 from gilscope.toolkit.evaluate.project.machine import LEAST_SPINS, Calibration, Spin, doubts, facts, spin
+from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.measure.inherited import Inherited
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.environment import harness_path
 from gilscope.toolkit.cores import usable_cores
-from gilscope.toolkit.evaluate.evaluation import MachineFacts, Missing
+from gilscope.toolkit.evaluate.sections import MachineFacts, Missing
 from gilscope.toolkit.measure.inherited import inherited
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from gilscope.toolkit.report.document import Column, Document, Entry, Heading, L
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gilscope.toolkit.evaluate.evaluation import Place
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
     from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load
     from gilscope.toolkit.evaluate.packages.judge import Seen
     from gilscope.toolkit.evaluate.requirements.locks import Locked
     from gilscope.toolkit.evaluate.requirements.tags import Offered
+    from gilscope.toolkit.evaluate.sections import Place
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.document import Section
 

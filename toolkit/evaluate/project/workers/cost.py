@@ -12,10 +12,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.children.asking import ask
-from gilscope.toolkit.evaluate.evaluation import Broken, Missing, Spread, Worker, Workers
 from gilscope.toolkit.evaluate.packages.doctor import control_modules
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus
+from gilscope.toolkit.evaluate.sections import Broken, Missing, Spread, Worker, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,15 +11,16 @@ import random
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.cores import usable_cores
-from gilscope.toolkit.evaluate.evaluation import Missing
 from gilscope.toolkit.evaluate.packages.judge import refusal_in
 from gilscope.toolkit.evaluate.project.machine import Calibration
+from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, Measured
 from gilscope.toolkit.evaluate.project.workload.name import is_function, script_of
+from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.records import read_folder
 from gilscope.toolkit.gil.summary import Summary, summarize
@@ -30,8 +31,8 @@ from gilscope.toolkit.measure.program.trial import TrialSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gilscope.toolkit.evaluate.project.bench import Bench
     from gilscope.toolkit.evaluate.project.conventions import Project
-    from gilscope.toolkit.evaluate.project.suite.running import Bench
     from gilscope.toolkit.model import Build
 
 PROGRAM = "gilscope.toolkit.evaluate.project.workload.programs.workload"
@@ -44,7 +45,6 @@ SILENT_SECONDS = 300.0    # of a script, which reports no progress
 LEAST_SILENT_SECONDS = 60.0
 PATIENCE = 20             # times what the import and a call take with the GIL
 OTHER_MODELS = ("subinterpreters", "processes")   # on builds with a GIL, beside threads
-FORCED_OFF = {"PYTHON_GIL": "0"}   # for a build without a GIL, whatever is imported; one with a GIL refuses to start
 
 
 class Cell(NamedTuple):
@@ -75,21 +75,6 @@ class Workload:
         if found is None:
             return Missing(reason=f"--workload {text}: there is no such script, and no module:function is named")
         return cls(kind="script", name=str(found[0].resolve()), words=found[1])
-
-
-@dataclass(slots=True)
-class Measured:
-    """All rounds of one cell."""
-
-    wall: dict[int, float] = field(default_factory=dict)   # seconds by round; starved rounds are left out
-    cpu: dict[int, float] = field(default_factory=dict)
-    rss: list[float] = field(default_factory=list)         # bytes
-    imports: list[float] = field(default_factory=list)     # seconds
-    idle: dict[int, float] = field(default_factory=dict)   # seconds neither run nor waited for a core, of one thread
-    pools: dict[str, int] = field(default_factory=dict)    # threads that C libraries would start, by library
-    failure: str = ""
-    flipped: str = ""            # "the GIL was on at the end ...", of a build without one
-    unavailable: bool = False    # the failure is the model's: this build does not have it
 
 
 class WorkloadMeasurer:
