@@ -23,7 +23,7 @@ from gilscope.toolkit.builds.environment import harness_path
 from gilscope.toolkit.measure.process import last_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 ENTRY = "import sys; sys.path.insert(0, {harness!r}); from {module} import {function}; del sys.path[0]; {function}()"
 LAST_WORDS_SECONDS = 2.0   # for a hanging process to say where it stands
@@ -56,7 +56,7 @@ class Told:
 
 def ask(
     python: Path, module: str, function: str, job: dict[str, Any], *, limit: float, options: Sequence[str] = (),
-    memo: Path | None = None,
+    variables: Mapping[str, str] | None = None, memo: Path | None = None,
 ) -> Told:
     """Run `function` of our `module` in `python` and return what it wrote.
 
@@ -67,13 +67,15 @@ def ask(
         job: Plain values; `answers` and `harness` are added.
         limit: Seconds, after which the process is ended.
         options: Of the interpreter, like `-X gil=0`.
+        variables: Of the environment, beside the user's that do not begin with PYTHON.
         memo: A folder that keeps answers, as long as it and the interpreter's packages last; a hang is asked again,
             since the machine may have been busy, and so is what was ended from outside.
     """
-    kept = memo / f"{_digest(module, str(python), function, job, limit, tuple(options))}.json" if memo else None
+    question = str(python), function, job, limit, tuple(options), dict(variables or {})
+    kept = memo / f"{_digest(module, *question)}.json" if memo else None
     if kept and (told := _remembered(kept)):
         return told
-    told = _ask(python, module, function, job, limit, options)
+    told = _ask(python, module, function, job, limit, options, variables or {})
     if kept and told.ending.lasting:
         _remember(kept, told)
     return told
@@ -81,6 +83,7 @@ def ask(
 
 def _ask(
     python: Path, module: str, function: str, job: dict[str, Any], limit: float, options: Sequence[str],
+    variables: Mapping[str, str],
 ) -> Told:
     with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
         place = Path(name)
@@ -90,7 +93,7 @@ def _ask(
         (place / "job.json").write_text(json.dumps(whole), encoding="utf-8")
         code = ENTRY.format(harness=harness, module=module, function=function)
         command = [str(python), "-P", "-s", *options, "-c", code, str(place / "job.json")]
-        ending = _run(command, place, limit)
+        ending = _run(command, place, limit, variables)
         return Told(records=_records(place / "answers"), ending=ending)
 
 
@@ -123,9 +126,9 @@ def _remember(kept: Path, told: Told) -> None:
     Path(fresh.name).replace(kept)
 
 
-def _run(command: Sequence[str], place: Path, limit: float) -> Ending:
+def _run(command: Sequence[str], place: Path, limit: float, variables: Mapping[str, str]) -> Ending:
     # Names like PYTHON_GIL and PYTHONPATH would change what is found.
-    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | dict(variables)
     with (place / "output").open("wb") as output:
         try:
             process = subprocess.Popen(

@@ -52,3 +52,8 @@ def _below(file: str, folder: Path) -> str | None:
         return str(Path(file).relative_to(folder))
     except ValueError:
         return None
+
+
+def compiled_into(folder: Path) -> dict[str, str]:
+    """Return the variables of a process that imports the user's files and leaves no compiled module beside them."""
+    return {"PYTHONPYCACHEPREFIX": str(folder)}

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from gilscope.toolkit.builds.environment import harness_path
-from gilscope.toolkit.evaluate.project.bench import Bench, Shown, short
+from gilscope.toolkit.evaluate.project.bench import Bench, Shown, compiled_into, short
 from gilscope.toolkit.evaluate.project.conventions import PYTEST
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Place, TestRun
 from gilscope.toolkit.measure.process import last_lines
@@ -106,7 +106,7 @@ def environment(bench: Bench, place: Path) -> dict[str, str]:
                                  kept.get("PATH", os.defpath)]),
         "VIRTUAL_ENV": str(scripts.parent),
         "PYTHONPATH": os.pathsep.join(map(str, (WITNESS, *bench.folders))),
-        "PYTHONPYCACHEPREFIX": str(place / "pycache"),
+        **compiled_into(place / "pycache"),
         "PYTEST_ADDOPTS": options,
         "GILSCOPE_WITNESS": str(place / "witness"),
     }

@@ -195,9 +195,8 @@ def _processes(journal: Journal, script: str, seconds: float) -> None:
         reader, writer = os.pipe()
         code = f"{script}\nimport os; os.write({writer}, b'.'); sys.stdin.read()"
         began = time.perf_counter()
-        elsewhere = ["-X", f"pycache_prefix={sys.pycache_prefix}"] if sys.pycache_prefix else []
         process = subprocess.Popen(   # not preloaded, not forked: what `multiprocessing` calls "spawn"
-            [sys.executable, "-P", "-s", *elsewhere, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            [sys.executable, "-P", "-s", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
             pass_fds=[writer])
         os.close(writer)
         ready = os.read(reader, 1)

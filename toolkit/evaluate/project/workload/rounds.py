@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.packages.judge import refusal_in
+from gilscope.toolkit.evaluate.project.bench import compiled_into
 from gilscope.toolkit.evaluate.project.machine import Calibration
 from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, Measured
 from gilscope.toolkit.evaluate.project.workload.name import is_function, script_of
@@ -241,7 +242,7 @@ class WorkloadMeasurer:
         )
         environment = child_environment((*bench.folders, self.project.root)) | dict(extra)
         if bench.compiled:
-            environment["PYTHONPYCACHEPREFIX"] = str(bench.compiled)
+            environment |= compiled_into(bench.compiled)
         if self._forced and build.free_threaded:
             environment |= FORCED_OFF
         return run_child(str(bench.python), spec, environment)
