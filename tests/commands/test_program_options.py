@@ -8,7 +8,7 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from gilscope.toolkit.commands.program_options import interpreter_flags, output_file, save
+from gilscope.toolkit.commands.options.programs import interpreter_flags, output_file, save
 from gilscope.toolkit.gil import preload
 from tests.conformance.builds import ROOT
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.cores import usable_cores
-from gilscope.toolkit.measure import noise
-from gilscope.toolkit.measure.demand import Demands
-from gilscope.toolkit.measure.noise import Window, core_demand, is_starved, wanted_cores
-from gilscope.toolkit.measure.tree import cpu_seconds, descendants, memory
+from gilscope.toolkit.measure.machine import noise
+from gilscope.toolkit.measure.machine.noise import Window, core_demand, is_starved, wanted_cores
+from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory
+from gilscope.toolkit.measure.plan.demand import Demands
 from gilscope.toolkit.model import Cell
 from tests.fakes import RunMaker
 from tests.measure.children import BUILDS, THREADS, make_spec, measure, python_of, target
@@ -27,7 +27,7 @@ TICK = 0.01   # the clock of /proc counts in 10 ms
 # In the measured process: what its window tells, and how long it was open by then.
 TELLING = """
 import json, os, time
-from gilscope.toolkit.measure import noise
+from gilscope.toolkit.measure.machine import noise
 usual = noise.Window.close
 
 def close(self):

@@ -30,7 +30,7 @@ from gilscope.toolkit.evaluate.project.workload.waits import (
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Pool
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.summary import Place as WaitingPlace
-from gilscope.toolkit.measure.process import Answer
+from gilscope.toolkit.measure.process.running import Answer
 from tests.evaluate.made_up import PROJECT, QUIET
 from tests.fakes import make_build
 
@@ -330,7 +330,7 @@ def waiting(file, *, idle=False):
 
 
 def test_neither_our_own_code_nor_what_the_program_wants_is_contention(tmp_path):
-    from gilscope.toolkit.builds.environment import harness_path
+    from gilscope.toolkit.builds.packages.environment import harness_path
 
     theirs = waiting("/src/toolkit/app.py")   # a project's folder of that name is not ours
     ours = [waiting(str(harness_path() / "gilscope" / "toolkit" / "measure" / "frame.py")), waiting(workload.__file__)]

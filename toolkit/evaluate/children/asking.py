@@ -1,7 +1,7 @@
 """Start a process of a build that asks or imports something, wait for it, and read what it wrote down.
 
 A crash, a hang and an early exit are answers.  Nothing of the process is left when this module is done, and the kernel
-ends it when we are killed (see `measure.lifeline`).
+ends it when we are killed (see `measure.process.lifeline`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from gilscope.toolkit.builds.environment import harness_path
-from gilscope.toolkit.measure.process import last_lines
+from gilscope.toolkit.builds.packages.environment import harness_path
+from gilscope.toolkit.measure.process.running import last_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ import json
 import sys
 
 from gilscope.toolkit.evaluate.children.bounds import bound_files
-from gilscope.toolkit.measure import lifeline
+from gilscope.toolkit.measure.process import lifeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.environment import NO_COMPILERS, installer
-from gilscope.toolkit.builds.installer import run_installer, shortened
+from gilscope.toolkit.builds.packages.environment import NO_COMPILERS, installer
+from gilscope.toolkit.builds.packages.installer import run_installer, shortened
 
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.project.conventions import Project

@@ -12,10 +12,10 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.environment import harness_path
+from gilscope.toolkit.builds.packages.environment import harness_path
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.sections import MachineFacts, Missing
-from gilscope.toolkit.measure.inherited import inherited
+from gilscope.toolkit.measure.process.inherited import inherited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

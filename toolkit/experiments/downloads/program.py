@@ -23,8 +23,8 @@ from gilscope.toolkit.experiments.helpers.web import (
     thread_count,
     wanted_cores,
 )
+from gilscope.toolkit.measure.machine.tree import memory
 from gilscope.toolkit.measure.program.trial import Taken
-from gilscope.toolkit.measure.tree import memory
 from gilscope.workloads import pages
 
 if TYPE_CHECKING:

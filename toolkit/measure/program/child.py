@@ -10,8 +10,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.measure.frame import answered, gil_enabled, refuse_wrong_gil, take_values
-from gilscope.toolkit.measure.noise import is_starved
+from gilscope.toolkit.measure.machine.noise import is_starved
+from gilscope.toolkit.measure.process.frame import answered, gil_enabled, refuse_wrong_gil, take_values
 from gilscope.toolkit.measure.program.trial import Trial, TrialSpec
 
 if TYPE_CHECKING:

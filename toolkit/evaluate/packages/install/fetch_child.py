@@ -15,9 +15,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gilscope.toolkit.builds.installer import gave_up
+from gilscope.toolkit.builds.packages.installer import gave_up
 from gilscope.toolkit.evaluate.children.journal import Journal
-from gilscope.toolkit.measure import lifeline
+from gilscope.toolkit.measure.process import lifeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

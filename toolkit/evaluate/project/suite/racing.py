@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.builds.environment import PACKAGE
+from gilscope.toolkit.builds.packages.environment import PACKAGE
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown
 from gilscope.toolkit.evaluate.project.suite.running import QUIET_SECONDS, counts, environment, run_bounded
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceFact, Races
-from gilscope.toolkit.measure.process import last_lines
+from gilscope.toolkit.measure.process.running import last_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

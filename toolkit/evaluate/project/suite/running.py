@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from gilscope.toolkit.builds.environment import harness_path
+from gilscope.toolkit.builds.packages.environment import harness_path
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown, compiled_into, short
 from gilscope.toolkit.evaluate.project.conventions import PYTEST
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Place, TestRun
-from gilscope.toolkit.measure.process import last_lines
+from gilscope.toolkit.measure.process.running import last_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.project.conventions import Project
 
 WITNESS = Path(__file__).parent / "witness"
-# Ends with us however we end, with all that it started: see measure.lifeline.
+# Ends with us however we end, with all that it started: see measure.process.lifeline.
 SUPERVISOR = """import subprocess, sys
-from gilscope.toolkit.measure.lifeline import hold
+from gilscope.toolkit.measure.process.lifeline import hold
 hold()
 sys.exit(subprocess.call(sys.argv[1:]) % 256)"""
 SIGNALLED = 256 - signal.NSIG   # a status from there on is a signal's: subprocess says it as a negative number

@@ -1,0 +1,161 @@
+"""What `--dry-run` shows of a plan, on one screen: how much, what not and why, how long, and how to make it shorter."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import textwrap
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from gilscope.runners.catalog import RUNNERS
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.measure.machine.described import this_machine
+from gilscope.toolkit.measure.plan.estimate import Took, estimate
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.store import find_label, labels, read_json
+from gilscope.toolkit.units import format_minutes, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from gilscope.toolkit.measure.plan.cells import Plan, Selection
+    from gilscope.toolkit.measure.plan.estimate import Estimate
+    from gilscope.toolkit.measure.plan.settings import Settings
+    from gilscope.toolkit.model import Build
+
+SHORT_SECONDS = 120.0   # nobody has to be told how to make that shorter
+WIDTH = 80
+RECENT = 5           # earlier runs that are looked at: older ones say little of the machine today
+SHOWN_REASONS = 6
+PAUSE_SECONDS = 30.0  # between two processes: the machine slept, or the run was interrupted
+
+
+def preview(
+    plan: Plan, builds: Sequence[Build], selection: Selection, settings: Settings, earlier: Sequence[Took]
+) -> list[str]:
+    """Return the lines that are shown."""
+    told = estimate(plan.cells, settings, selection.size, earlier)
+    processes = len(plan.cells) * settings.rounds
+    return [
+        f"{len(plan.cells)} cells x {settings.rounds} rounds = {processes} processes; seed {settings.seed}",
+        *_asked(selection),
+        "",
+        *_matrix(plan, builds),
+        "",
+        *skipped(plan),
+        *_time(told, settings),
+    ]
+
+
+def _asked(selection: Selection) -> Iterator[str]:
+    names = [selection.user.function] if selection.user else list(selection.workloads)
+    yield from _wrapped(f"{len(names)} workload{'s' * (len(names) > 1)}: ", ", ".join(names), lines=2)
+    lengths = [f"task lengths {', '.join(map(format_seconds, selection.task_seconds))}"] * bool(selection.task_seconds)
+    yield from _wrapped("each with: ", "; ".join([
+        f"workers {', '.join(map(str, selection.workers))}", f"size {selection.size}",
+        f"phase {', '.join(selection.phases)}", *lengths]))
+
+
+def _matrix(plan: Plan, builds: Sequence[Build]) -> Iterator[str]:
+    """Yield how many cells each model has on each build; A/A is what is measured twice."""
+    asked = {each.runner for each in (*plan.cells, *(skip.cell for skip in plan.skips))}
+    models = [runner.name for runner in RUNNERS if runner.name in asked]
+    counts = Counter(("A/A" if cell.twin else cell.runner, cell.build) for cell in plan.cells)
+    rows = [["cells", *(build.label for build in builds)]]
+    rows += [[model, *(str(counts[model, build.label] or "-") for build in builds)] for model in [*models, "A/A"]]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, *words in rows:
+        columns = [word.rjust(width) for word, width in zip(words, widths[1:], strict=True)]
+        yield "  ".join([name.ljust(widths[0]), *columns])
+
+
+def skipped(plan: Plan) -> Iterator[str]:
+    """Yield why cells are not measured, the reasons that most of them have first."""
+    if not plan.skips:
+        return
+    about: dict[str, list[Cell]] = {}
+    for skip in plan.skips:
+        # One reason in the words of several models or versions: "threads cannot share", "not in 3.13".
+        text = re.sub(r" in 3\.\d+$", " there", skip.reason).replace(f"{skip.cell.runner} cannot", "it cannot")
+        about.setdefault(text, []).append(skip.cell)
+    yield f"not measured: {len(plan.skips)} cell{'s' * (len(plan.skips) > 1)}"
+    ranked = sorted(about.items(), key=lambda item: -len(item[1]))
+    for reason, cells in ranked[:SHOWN_REASONS]:
+        models, builds = _few(cell.runner for cell in cells), _few(cell.build for cell in cells)
+        yield from _wrapped(f"{len(cells):6}  ", f"{models} on {builds}: {reason}", lines=2)
+    if rest := ranked[SHOWN_REASONS:]:
+        yield f"{sum(len(cells) for _, cells in rest):6}  for {len(rest)} more reason{'s' * (len(rest) > 1)}"
+    yield ""
+
+
+def _few(names: Iterable[str]) -> str:
+    found = list(dict.fromkeys(names))
+    return ", ".join(found) if len(found) <= 4 else f"{', '.join(found[:3])} and {len(found) - 3} more"  # noqa: PLR2004
+
+
+def _time(told: Estimate, settings: Settings) -> Iterator[str]:
+    if not told.cells:
+        return
+    if told.known == told.cells:
+        source = "from earlier runs here"
+    elif told.known:
+        source = f"{told.known} of {told.cells} cells from earlier runs here, others guessed from the number of passes"
+    else:
+        source = "a guess from the number of passes: nothing of this was measured here before"
+    budget = settings.budget
+    cut = f", cut to {format_minutes(budget)} by the budget" if budget and budget < told.seconds else ""
+    yield from _wrapped("time: ", f"about {format_minutes(told.seconds)}{cut} ({source})")
+    if told.seconds < SHORT_SECONDS:
+        return
+    half = max(1, settings.rounds // 2)
+    ways = [f"--rounds {half} (about {format_minutes(told.seconds * half / settings.rounds)}, wider intervals)",
+            "--budget 5m (stops in time)", "fewer workloads, --models, --workers or --builds",
+            "--quick (a first look in under 5 minutes)"]
+    yield from _wrapped("shorter: ", "; ".join(ways[settings.rounds == 1:]))
+
+
+def _wrapped(title: str, text: str, *, lines: int | None = None) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=title, subsequent_indent=" " * len(title), max_lines=lines,
+                         break_on_hyphens=False, placeholder=" ...")
+
+
+def earlier_processes() -> list[Took]:
+    """Return what the processes of the newest runs under results/ took, as far as those were made on this machine."""
+    here = this_machine()
+    found: list[Took] = []
+    runs = []
+    for label in labels():
+        path = find_label(label)
+        try:
+            fields = read_json(path / "run.json")
+            machine = fields["machine"]
+            if (machine["hostname"], machine["cpu_model"], machine["cores"]) == (
+                    here.hostname, here.cpu_model, here.cores):
+                runs.append((str(fields["started"]), path, fields))
+        except (BadFileError, KeyError, TypeError):
+            continue  # an estimate is not worth a complaint: `gilscope report` tells what is wrong with it
+    for _, path, fields in sorted(runs, key=lambda each: each[0])[-RECENT:]:
+        found += _took(path, fields)
+    return found
+
+
+def _took(path: Path, fields: dict[str, Any]) -> Iterator[Took]:
+    """Yield what each process of one run took: until the next one began."""
+    begun: list[tuple[datetime.datetime, Cell]] = []
+    try:
+        settings, size = fields["options"]["settings"], str(fields["options"]["selection"]["size"])
+        times = 1 + int(settings["warmups"]) + int(settings["values"])
+        for build in fields["builds"]:
+            suite = read_json(path / f"{build['label']}.json")
+            for each in suite["benchmarks"]:
+                cell = Cell.parse(each["metadata"]["name"], build["label"])
+                begun += [(datetime.datetime.fromisoformat(run["metadata"]["date"]), cell) for run in each["runs"]]
+    except (BadFileError, KeyError, TypeError, ValueError):
+        return
+    begun.sort(key=lambda each: each[0])
+    for (start, cell), (end, _) in pairwise(begun):
+        if (seconds := (end - start).total_seconds()) < PAUSE_SECONDS:
+            yield Took(cell=cell, size=size, passes=times, seconds=seconds)

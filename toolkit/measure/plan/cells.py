@@ -1,0 +1,193 @@
+"""From what was asked to cells and skips.  Pure: what the builds can do comes in as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.errors import UnknownNameError
+from gilscope.toolkit.measure.abilities.asking import ISOLATED
+from gilscope.toolkit.model import Build, Cell, Phase, Skip
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from gilscope.runners.base import Runner
+    from gilscope.toolkit.measure.abilities.probe import Abilities
+    from gilscope.toolkit.measure.process.spec import UserTarget
+    from gilscope.workloads.base import Workload
+
+BASELINE = "serial"
+AWAITING = "asyncio"  # the baseline of what can only be awaited: one task in flight
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What is to be compared."""
+
+    workloads: tuple[str, ...]  # names in gilscope.workloads.catalog
+    user: UserTarget | None
+    models: tuple[str, ...]  # runner names
+    workers: tuple[int, ...]  # ascending
+    phases: tuple[Phase, ...]
+    size: str
+    task_seconds: tuple[float, ...] = ()  # lengths of a task; empty: the workload's own
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What planning has to know of a workload or of the user's function."""
+
+    name: str
+    has_sync: bool
+    has_async: bool
+    has_units: bool = False
+    shared: str | None = None
+    requires: tuple[str, ...] = ()  # modules that the blocking form imports
+    async_requires: tuple[str, ...] = ()  # modules that the async form imports
+
+    @classmethod
+    def of(cls, workload: Workload) -> Subject:
+        """Return what planning has to know of `workload`."""
+        return cls(
+            workload.name,
+            has_sync=True,
+            has_async=workload.async_task is not None,
+            has_units=workload.units is not None,
+            shared=workload.shared,
+            requires=workload.requires,
+            async_requires=workload.async_requires,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be measured, in the order of the tables, and what will not."""
+
+    cells: tuple[Cell, ...]
+    skips: tuple[Skip, ...] = field(default=())
+
+
+def expand(
+    selection: Selection,
+    subjects: Sequence[Subject],
+    builds: Sequence[Build],
+    runners: Sequence[Runner],
+    abilities: Mapping[str, Abilities],
+) -> Plan:
+    """Return every cell of the matrix, each either to be measured or skipped with its reason.
+
+    The baseline is measured on every build whether it was asked for or not: without it there is no ratio.  Each
+    workload has its A/A arms: the baseline of the first build once more, and its widest parallel cell.
+
+    Args:
+        selection: What was asked.
+        subjects: The workloads, in order.
+        builds: The builds, in order; the first is the one others are compared with.
+        runners: All runners there are, in the order of the tables.
+        abilities: By build label.
+    """
+    cells: list[Cell] = []
+    skips: list[Skip] = []
+    for subject in subjects:
+        for phase in selection.phases:
+            for task_seconds in selection.task_seconds or (None,):
+                group: list[Cell] = []
+                for build in builds:
+                    for cell, runner in _cells(selection, subject, phase, task_seconds, build, runners):
+                        reason = skip_reason(cell, runner, subject, abilities[build.label])
+                        if reason is None:
+                            group.append(cell)
+                        else:
+                            skips.append(Skip(cell=cell, reason=reason))
+                cells += [*group, *_twins(group, runners)]
+    return Plan(tuple(cells), tuple(skips))
+
+
+def baseline_of(subjects: Sequence[Subject]) -> str:
+    """Return the runner whose one worker the others are compared with: a coroutine function has no serial form."""
+    return BASELINE if all(subject.has_sync for subject in subjects) else AWAITING
+
+
+def _cells(
+    selection: Selection,
+    subject: Subject,
+    phase: Phase,
+    task_seconds: float | None,
+    build: Build,
+    runners: Sequence[Runner],
+) -> Iterator[tuple[Cell, Runner]]:
+    for runner in runners:
+        if runner.name != BASELINE and runner.name not in selection.models:
+            continue
+        for workers in _workers(runner, subject, selection.workers):
+            yield (
+                Cell(
+                    workload=subject.name,
+                    runner=runner.name,
+                    workers=workers,
+                    build=build.label,
+                    phase=phase,
+                    task_seconds=task_seconds,
+                ),
+                runner,
+            )
+
+
+def _workers(runner: Runner, subject: Subject, asked: Sequence[int]) -> Sequence[int]:
+    """The baseline has one worker, and so has an event loop that has nothing to await."""
+    if runner.name == BASELINE or (runner.awaits and not subject.has_async):
+        return (1,)
+    if runner.awaits and not subject.has_sync:
+        return sorted({1, *asked})  # one task in flight is its baseline
+    return asked
+
+
+def skip_reason(cell: Cell, runner: Runner, subject: Subject, abilities: Abilities) -> str | None:
+    """Return why the cell cannot be measured, or None when it can."""
+    if reason := abilities.runners[runner.name]:
+        return reason
+    if not subject.has_sync and not runner.awaits:
+        return "it is a coroutine function: only asyncio awaits it"
+    if cell.task_seconds is not None and not subject.has_units:
+        return "its tasks have no adjustable length (gilscope list shows which have)"
+    if subject.shared is not None and subject.shared not in runner.shares:
+        return f"{runner.name} cannot share a {subject.shared} between workers"
+    importable = abilities.isolated if runner.name in ISOLATED else abilities.modules
+    needed = subject.async_requires if runner.awaits and subject.has_async else subject.requires
+    return next((reason for module in needed if (reason := importable.get(module))), None)
+
+
+def _twins(group: Sequence[Cell], runners: Sequence[Runner]) -> list[Cell]:
+    """Return the A/A arms of one workload: the first baseline, and the widest parallel cell of the last build.
+
+    An event loop stands in for the latter only where there is nothing else: one thread has the noise of one core.
+    """
+    loops = {runner.name for runner in runners if runner.awaits}
+    baselines = [cell for cell in group if cell.runner == BASELINE]
+    several = [cell for cell in group if cell.workers > 1]
+    parallel = [cell for cell in several if cell.runner not in loops] or several
+    widest = [cell for cell in parallel if cell.workers == max(each.workers for each in parallel)]
+    return [replace(cell, twin=True) for cell in (*baselines[:1], *widest[-1:])]
+
+
+def choose_runners(names: Sequence[str], runners: Sequence[Runner]) -> tuple[str, ...]:
+    """Return the runners that `names` ask for; "processes" stands for its three start methods.
+
+    Raises:
+        UnknownNameError: there is no such runner.
+    """
+    known = [runner.name for runner in runners]
+    chosen: list[str] = []
+    for name in names:
+        family = [each for each in known if each == name or (name == "processes" and each.startswith("processes-"))]
+        if not family:
+            raise UnknownNameError(f"unknown model {name!r}{_hint(name, known)}; `gilscope list` shows all")
+        chosen += [each for each in family if each not in chosen]
+    return tuple(chosen)
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"

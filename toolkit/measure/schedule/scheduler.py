@@ -1,0 +1,251 @@
+"""Interleaved rounds over all arms, one fresh process per arm and round; saved after each round.
+
+Measuring one arm to its end and then the next compares minutes of the machine, not arms.  So every round measures every
+arm once, in random order, and statistics pair the values of one round.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import statistics
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from gilscope.toolkit.measure.process.frame import place_lines
+from gilscope.toolkit.measure.process.inherited import inherited
+from gilscope.toolkit.measure.process.running import Answer, run_child
+from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Failure, Note, Observation, Run, Skip
+from gilscope.toolkit.stats.paired import compare_paired
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from gilscope.toolkit.measure.plan.settings import Settings
+    from gilscope.toolkit.measure.schedule.arms import Starts
+    from gilscope.toolkit.store import Store
+
+FUTILE_RETAKES = 4  # starved again in a row, from the first on: enough to know that the machine is busy
+MIN_ROUNDS_TO_STOP = 6  # below that the median has no 95 % interval to be narrow enough
+
+
+class Reporter(Protocol):
+    """Who is told how far it is."""
+
+    def round_begins(self, index: int, rounds: int, arms: int) -> None:
+        """Say that round `index` of `rounds` begins and has `arms` arms."""
+
+    def arm_begins(self, cell: Cell) -> None:
+        """Say which cell is being measured."""
+
+    def arm_ends(self, cell: Cell, seconds_left: float | None) -> None:
+        """Say that the cell is done and about how long the rest takes."""
+
+    def note(self, text: str) -> None:
+        """Say something worth a line."""
+
+
+class Scheduler:
+    """One run in progress."""
+
+    def __init__(
+        self,
+        run: Run,
+        store: Store,
+        arms: Starts,
+        settings: Settings,
+        reporter: Reporter,
+        measure: Callable[..., Answer] = run_child,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`run` is what there is already: its cells, and complete rounds when it is resumed."""
+        self._run = run
+        self._store = store
+        self._arms = arms
+        self._settings = settings
+        self._reporter = reporter
+        self._measure = measure
+        self._clock = clock
+        self._began = clock()
+        self._durations: list[float] = []
+        self._loops: dict[Cell, int] = {}
+        self._failures = list(run.failures)
+        # A run that goes on has a budget of its own.
+        self._skips = [skip for skip in run.skips if skip.reason != OUT_OF_BUDGET]
+        self._notes = list(run.notes)
+        for measurement in run.measurements:
+            if measurement.observations:
+                self._loops[_untwinned(measurement.cell)] = measurement.observations[-1].loops
+
+    def go(self) -> Run:
+        """Measure the rounds that are missing and return the run; it is saved whatever ends it.
+
+        Raises:
+            KeyboardInterrupt: after what was measured was saved.
+        """
+        done, stopped = self._run.rounds_done, "rounds"
+        if sentence := inherited().sentence():
+            self._add_note(sentence)
+        try:
+            while done < self._settings.rounds:
+                if self._over_budget():
+                    stopped = "budget"
+                    break
+                complete = self._round(done)
+                # Cut short, the first round is better than none; a later one is made again when the run goes on.
+                done += complete or done == 0
+                self._save(done, "running")
+                if not complete:
+                    stopped = "budget"
+                    break
+                if self._narrow_enough(done):
+                    stopped = "resolution"
+                    break
+        except KeyboardInterrupt:
+            self._save(done, "interrupted")
+            raise
+        return self._save(done, stopped)
+
+    def _save(self, done: int, stopped: str) -> Run:
+        run = dataclasses.replace(
+            self._run,
+            rounds_done=done,
+            stopped=stopped,
+            measurements=self._store.measurements(),
+            failures=tuple(self._failures),
+            skips=tuple(self._skips),
+            notes=tuple(self._notes),
+        )
+        self._store.save(run)
+        return run
+
+    def _over_budget(self) -> bool:
+        if self._settings.budget is None or not self._durations:
+            return False
+        expected = statistics.median(self._durations)
+        return self._clock() - self._began + expected > self._settings.budget
+
+    def _active(self) -> list[Cell]:
+        ended = {failure.cell for failure in self._failures} | {skip.cell for skip in self._skips}
+        return [cell for cell in self._run.cells if cell not in ended]
+
+    def _round(self, index: int) -> bool:
+        """Measure every arm once; return False when the budget ended it before its time."""
+        began = self._clock()
+        order = self._active()
+        # The order depends on seed and round alone, so that a resumed run goes on as it would have.
+        random.Random(f"{self._settings.seed}/{index}").shuffle(order)
+        self._reporter.round_begins(index, self._settings.rounds, len(order))
+        before = {failure.reason for failure in self._failures}
+        known = len(self._failures)
+        starved: list[tuple[Cell, Observation]] = []
+        for position, cell in enumerate(order):
+            # Later rounds are begun only when they fit, so they are not cut.
+            if not self._durations and position and self._spent():
+                self._give_up(order[position:])
+                return False
+            observation = self._take(cell, index, 0)
+            if observation is not None and observation.starved:
+                starved.append((cell, observation))
+            self._reporter.arm_ends(cell, self._seconds_left(index, position + 1, len(order), began))
+        self._retake(starved, index, self._clock() - began)
+        new = [failure.reason for failure in self._failures[known:]]
+        if again := len(new) - len(set(new) - before):
+            self._reporter.note(f"{again} more cell{'s' if again > 1 else ''} failed in the same way")
+        self._durations.append(self._clock() - began)
+        return True
+
+    def _spent(self) -> bool:
+        return self._settings.budget is not None and self._clock() - self._began > self._settings.budget
+
+    def _give_up(self, cells: Sequence[Cell]) -> None:
+        valued = {measurement.cell for measurement in self._store.measurements()}
+        self._skips += [Skip(cell=cell, reason=OUT_OF_BUDGET) for cell in cells if cell not in valued]
+
+    def _retake(self, starved: list[tuple[Cell, Observation]], index: int, round_seconds: float) -> None:
+        """Measure starved cells again while that takes no longer than the round did; keep the least disturbed.
+
+        When the first few are all starved again, the machine stays busy and the rest of the time is worth more rounds.
+        """
+        deadline = self._clock() + round_seconds
+        for attempt in range(1, self._settings.retakes + 1):
+            still: list[tuple[Cell, Observation]] = []
+            for tried, (cell, observation) in enumerate(starved):
+                futile = len(still) == tried >= FUTILE_RETAKES
+                if futile or self._clock() > deadline or self._spent():
+                    return
+                again = self._take(cell, index, attempt, better_than=observation)
+                if again is not None and again.starved:
+                    still.append((cell, again))
+            starved = still
+
+    def _take(self, cell: Cell, index: int, retakes: int, better_than: Observation | None = None) -> Observation | None:
+        """Measure `cell` in a fresh process; return what is kept of it, None when it failed."""
+        self._reporter.arm_begins(cell)
+        start = self._arms.start(cell, self._settings, self._loops.get(_untwinned(cell), 0))
+        answer = self._measure(start.python, start.spec, start.environment)
+        if answer.kind == "unavailable":
+            self._skips.append(Skip(cell=cell, reason=answer.reason))
+            return None
+        if answer.kind != "measured":
+            self._fail(cell, answer, index)
+            return None
+        if answer.note:
+            self._add_note(f"{cell.build}, {cell.runner}: a measured process {answer.note}")
+        details = {**answer.fields, "round": index, "retakes": retakes}
+        if better_than is not None and not _less_disturbed(details, better_than):
+            return better_than
+        observation = self._store.add(cell, start.spec.result_path, details)
+        self._store.keep_files(cell, answer.fields.get("files", {}))
+        self._loops.setdefault(_untwinned(cell), observation.loops)
+        return observation
+
+    def _fail(self, cell: Cell, answer: Answer, index: int) -> None:
+        """Keep a failure, and tell it unless one like it has been told."""
+        frames = answer.fields.get("frames", ())
+        reason = f"{answer.reason} ({frames[-1][0]})" if frames else answer.reason
+        if all(failure.reason != reason for failure in self._failures):
+            workers = f"{cell.workers} worker{'s' if cell.workers > 1 else ''}"
+            text = f"{cell.workload}, {cell.runner} with {workers} on {cell.build}: {answer.reason}"
+            self._reporter.note("\n  ".join([text, *place_lines(frames)]))
+        self._failures.append(Failure(cell=cell, kind=answer.kind, reason=reason, output=answer.output, round=index))
+
+    def _add_note(self, text: str) -> None:
+        if all(note.text != text for note in self._notes):
+            self._notes.append(Note(text=text))
+
+    def _seconds_left(self, index: int, measured: int, arms: int, began: float) -> float | None:
+        """Estimate the rest from earlier rounds, or from this one's first arms; cut by the budget."""
+        elapsed = self._clock() - began
+        one_round = statistics.median(self._durations) if self._durations else elapsed / measured * arms
+        left = one_round * (self._settings.rounds - index - 1) + max(0.0, one_round - elapsed)
+        if self._settings.budget is not None:
+            left = min(left, max(0.0, self._settings.budget - (self._clock() - self._began)))
+        return left
+
+    def _narrow_enough(self, done: int) -> bool:
+        if self._settings.resolution is None or done < MIN_ROUNDS_TO_STOP:
+            return False
+        walls = {
+            each.cell: {one.round: one.wall_value for one in each.observations if not one.starved}
+            for each in self._store.measurements()
+        }
+        for cell, values in walls.items():
+            base = dataclasses.replace(cell, runner=self._run.baseline, workers=1, twin=False)
+            baseline = walls.get(base)
+            if _untwinned(cell) == base or not baseline or not values.keys() & baseline.keys():
+                continue
+            ratio = compare_paired(baseline, values)
+            if (ratio.hi - ratio.lo) / 2 > self._settings.resolution * ratio.ratio:
+                return False
+        return True
+
+
+def _untwinned(cell: Cell) -> Cell:
+    return dataclasses.replace(cell, twin=False)
+
+
+def _less_disturbed(details: Mapping[str, object], earlier: Observation) -> bool:
+    evidence = details["evidence"]
+    others = evidence.get("others_cores") if isinstance(evidence, dict) else None
+    return not details["starved"] or (others or 0.0) < (earlier.evidence.others_cores or 0.0)
