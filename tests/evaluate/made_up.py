@@ -10,8 +10,8 @@ from gilscope.toolkit.evaluate.evaluation import (
     ProcessesEvaluation,
 )
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load, Step
-from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Seen, Status, Verdict
+from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load, Seen, Step
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status, Verdict
 from gilscope.toolkit.evaluate.project.conventions import Project
 from gilscope.toolkit.evaluate.requirements.tags import Offered
 from gilscope.toolkit.evaluate.sections import (

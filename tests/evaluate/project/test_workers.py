@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from gilscope.toolkit.evaluate.children.asking import Ending, Told
-from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Status, refusal_in
+from gilscope.toolkit.evaluate.packages.judge.interpreters import refusal_in
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.project.workers import cost as measuring
 from gilscope.toolkit.evaluate.project.workers.cost import measure_workers, modules_inside
 from gilscope.toolkit.evaluate.sections import Broken, Missing, Spread, Worker

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.evaluate.packages.facts import Distribution
-from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.requirements.locks import Locked
 from gilscope.toolkit.evaluate.sections import Place
 from gilscope.toolkit.evaluate.shown.explain import Beside, explain

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.evaluate.evaluation import Word
-from gilscope.toolkit.evaluate.packages.judge import Status
+from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.requirements.tags import Offered
 from gilscope.toolkit.evaluate.sections import Contention, Missing
 from gilscope.toolkit.evaluate.shown.screen import document, exit_code

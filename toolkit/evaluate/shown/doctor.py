@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.packages.installer import NO_WHEEL
 from gilscope.toolkit.evaluate.packages.doctor import version_of
-from gilscope.toolkit.evaluate.packages.judge import (
-    REFUSED,
-    InterpreterStatus,
-    Status,
-    gil_users,
-    loadable_nowhere,
-    lost_modules,
-)
+from gilscope.toolkit.evaluate.packages.judge.interpreters import REFUSED
+from gilscope.toolkit.evaluate.packages.judge.modules import gil_users, loadable_nowhere, lost_modules
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.wording import named, needed
 from gilscope.toolkit.evaluate.requirements.tags import libc_floor, platforms_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table

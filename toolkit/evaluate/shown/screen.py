@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.evaluation import Word
-from gilscope.toolkit.evaluate.packages.judge import Status, gil_users
+from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
+from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.evaluate.shown import forced as forced_text

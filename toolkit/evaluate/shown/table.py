@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.sections import Missing, Workers
 from gilscope.toolkit.evaluate.shown.workers import growth
 from gilscope.toolkit.evaluate.verdict.words import may_tell_speed

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.evaluation import Conclusion, Word
-from gilscope.toolkit.evaluate.packages.judge import REFUSED, InterpreterStatus
+from gilscope.toolkit.evaluate.packages.judge.interpreters import REFUSED
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
 from gilscope.toolkit.evaluate.packages.wording import named
 from gilscope.toolkit.evaluate.sections import NO_TIME, Broken, Missing, Workers
 from gilscope.toolkit.evaluate.verdict.price import takes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.evaluation import Word
-from gilscope.toolkit.evaluate.packages.judge import Status
+from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
 from gilscope.toolkit.evaluate.sections import NO_TIME, WORKLOAD_FAILED, Forced, Missing
 from gilscope.toolkit.evaluate.verdict.words import worth

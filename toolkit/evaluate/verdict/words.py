@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.evaluation import Conclusion, Word
-from gilscope.toolkit.evaluate.packages.judge import Status
+from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.packages.wording import named, needed
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by

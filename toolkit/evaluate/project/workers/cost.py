@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.children.asking import ask
 from gilscope.toolkit.evaluate.packages.doctor import control_modules
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
-from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
 from gilscope.toolkit.evaluate.project.bench import compiled_into
 from gilscope.toolkit.evaluate.sections import Broken, Missing, Spread, Worker, Workers
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.cores import usable_cores
-from gilscope.toolkit.evaluate.packages.judge import refusal_in
+from gilscope.toolkit.evaluate.packages.judge.interpreters import refusal_in
 from gilscope.toolkit.evaluate.project.bench import compiled_into
 from gilscope.toolkit.evaluate.project.machine import Calibration
 from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, Measured
