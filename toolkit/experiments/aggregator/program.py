@@ -52,7 +52,7 @@ def measure(trial: Trial) -> Taken:
     was_on, others = gil_on(), thread_count() - 1
     serve = service(trial.model)
     backends = trial.helper(BACKENDS_MODULE, "backends", str(trial.number("latency")))
-    with backends as back, trial.helper("gilscope.toolkit.experiments.load.http_load") as load:
+    with backends as back, trial.helper("gilscope.toolkit.experiments.load.http.generator") as load:
         with serve(back.ready["addresses"], trial.workers) as port:
             address = f"127.0.0.1:{port}"
             load.ask(limit=2 * REQUEST_SECONDS, do="warm", address=address, requests=WARM_REQUESTS,

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import override
 
 from gilscope.runners import _interpreters
-from gilscope.toolkit.experiments.helpers.burner import PIECE, START_SECONDS, STOP_SECONDS, Burner
+from gilscope.toolkit.experiments.helpers.burners.thread import PIECE, START_SECONDS, STOP_SECONDS, Burner
 from gilscope.toolkit.measure.program.trial import sibling
 
 # What burns elsewhere: says "r" when it is ready, burns from one byte to the next, says its iterations a second, and
