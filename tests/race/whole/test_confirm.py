@@ -22,7 +22,7 @@ from gilscope.toolkit.race.confirm.plan import (
     in_words,
     plan,
 )
-from gilscope.toolkit.race.confirm.watch import ANY, Watcher, same
+from gilscope.toolkit.race.confirm.pausing.watch import ANY, Watcher, same
 from gilscope.toolkit.race.report.races import Access, Frame, Race, Spot
 from tests.conformance.builds import ROOT, builds
 

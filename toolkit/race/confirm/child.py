@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from gilscope.toolkit.race.confirm.core import PausingCore
+from gilscope.toolkit.race.confirm.pausing.core import PausingCore
+from gilscope.toolkit.race.confirm.plan import ANSWERS
 from gilscope.toolkit.race.loading import hook
 from gilscope.toolkit.race.sync.later import Later
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.race.confirm.plan import Plan
 
-ANSWERS = "answers"    # in the spool: a race's ident and how often it is confirmed by now, line by line
 MOST_ANSWERS = 10_000  # of one run: a loop that loses every update must not fill the disk
 
 
