@@ -40,8 +40,8 @@ class Confirmation:
         return hook.code_for_script(path, source, self.core)  # type: ignore[arg-type]  # likewise
 
     def _rewrite_tests(self, module: Any) -> None:
-        from gilscope.toolkit.race.pytest_ import assertions as pytest_rewrite
-        pytest_rewrite.install(module, self.core, self._is_project)  # type: ignore[arg-type]  # likewise
+        from gilscope.toolkit.race.loading import pytest_hook
+        pytest_hook.install(module, self.core, self._is_project)  # type: ignore[arg-type]  # likewise
 
     def _tell(self, ident: str, times: int) -> None:
         if self._left > 0:
