@@ -6,9 +6,9 @@ from collections import defaultdict, deque
 from sys import _getframe
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.pure.classify import MISSING, family, loaded, lookup
 from gilscope.toolkit.race.pure.detection import detect, handoff, structure
 from gilscope.toolkit.race.pure.state import ranges
+from gilscope.toolkit.race.pure.state.families import MISSING, family, loaded, lookup
 from gilscope.toolkit.race.pure.state.keys import plain
 
 TYPE_CHECKING = False
