@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.pure.detection.detect import Verb
-    from gilscope.toolkit.race.pure.marks import Site
     from gilscope.toolkit.race.pure.monitor import Monitor
     from gilscope.toolkit.race.pure.ops.items import Items
+    from gilscope.toolkit.race.pure.sites import Site
 
     Method = Callable[[Items, Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
