@@ -26,7 +26,7 @@ from gilscope.toolkit.evaluate.project.suite.racing import check_races
 from gilscope.toolkit.evaluate.project.suite.running import needed_by, run_tests
 from gilscope.toolkit.evaluate.project.workers.cost import LIMIT as WORKERS_LIMIT
 from gilscope.toolkit.evaluate.project.workers.cost import measure_workers, modules_inside
-from gilscope.toolkit.evaluate.project.workload.name import refuse_misnamed
+from gilscope.toolkit.evaluate.project.workload.name_check import refuse_misnamed
 from gilscope.toolkit.evaluate.requirements.locks import Locked, read_lock
 from gilscope.toolkit.evaluate.requirements.tags import offered
 from gilscope.toolkit.evaluate.sections import NO_TIME, Broken, Missing, Races, TestRun, Workers

@@ -4,7 +4,7 @@
 #include "state/clocks.c"
 #include "state/threads.c"
 #include "state/interned.c"
-#include "state/contexts.c"
+#include "state/call_stacks.c"
 #include "state/keys.c"
 #include "state/shadow.c"
 #include "state/death.c"
