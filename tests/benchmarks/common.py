@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.builds.find import find_builds, select_builds
-from gilscope.toolkit.measure.prepare import child_environment, needed_packages, question_spec
-from gilscope.toolkit.measure.process import run_child
+from gilscope.toolkit.measure.prepare.prepared import child_environment, needed_packages, question_spec
+from gilscope.toolkit.measure.process.running import run_child
 
 if TYPE_CHECKING:
     from pathlib import Path

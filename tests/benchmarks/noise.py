@@ -19,8 +19,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.measure.machine import this_machine
-from gilscope.toolkit.measure.schedule import Arms, Scheduler, Settings
+from gilscope.toolkit.measure.machine.described import this_machine
+from gilscope.toolkit.measure.plan.settings import Settings
+from gilscope.toolkit.measure.schedule.arms import Arms
+from gilscope.toolkit.measure.schedule.scheduler import Scheduler
 from gilscope.toolkit.model import Cell, Run
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.stats.floor import noise_floor

@@ -5,7 +5,7 @@ import pytest
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands import list_
 from gilscope.toolkit.commands.list_ import matrix
-from gilscope.toolkit.measure.probe import Abilities
+from gilscope.toolkit.measure.abilities.probe import Abilities
 
 LABELS = ("3.15", "3.15t", "3.14", "3.14t", "3.13t", "3.13.0-pyenv", "3.12")
 GIL = "the GIL is enabled in this process"

@@ -7,10 +7,10 @@ import pytest
 
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.commands.preview import earlier_processes, preview
-from gilscope.toolkit.measure.estimate import PASS_SECONDS, START_SECONDS, Took, estimate
-from gilscope.toolkit.measure.machine import this_machine
-from gilscope.toolkit.measure.plan import Plan, Selection
-from gilscope.toolkit.measure.schedule import Settings
+from gilscope.toolkit.measure.machine.described import this_machine
+from gilscope.toolkit.measure.plan.cells import Plan, Selection
+from gilscope.toolkit.measure.plan.estimate import PASS_SECONDS, START_SECONDS, Took, estimate
+from gilscope.toolkit.measure.plan.settings import Settings
 from gilscope.toolkit.model import Cell, Phase, Skip
 from gilscope.workloads.catalog import WORKLOADS
 from tests.fakes import make_build

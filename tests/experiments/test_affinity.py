@@ -102,7 +102,7 @@ GEVENT = dedent("""
 """)
 
 ONE_CORE = dedent("""
-    from gilscope.toolkit.measure.frame import StoppedError
+    from gilscope.toolkit.measure.process.frame import StoppedError
     with pinning.pinned(sorted(usual)[:1]):
         try:
             affinity.measure(trial(model, 1, work="echo", client="other"))

@@ -18,8 +18,8 @@ from gilscope.toolkit.experiments.helpers.web import allow_open_files
 from gilscope.toolkit.experiments.libraries import SLOW_PARSER
 from gilscope.toolkit.experiments.load.http_answers import merged
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.measure.frame import StoppedError
-from gilscope.toolkit.measure.probe import Abilities
+from gilscope.toolkit.measure.abilities.probe import Abilities
+from gilscope.toolkit.measure.process.frame import StoppedError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render

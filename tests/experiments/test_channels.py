@@ -16,8 +16,8 @@ from gilscope.toolkit.experiments.channels.cells import CONTROLS, CROSSING, FAN_
 from gilscope.toolkit.experiments.channels.plan import Channels
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.experiments.trial import Clock
-from gilscope.toolkit.measure.frame import StoppedError
-from gilscope.toolkit.measure.probe import Abilities
+from gilscope.toolkit.measure.abilities.probe import Abilities
+from gilscope.toolkit.measure.process.frame import StoppedError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document, Lines
 from gilscope.toolkit.report.figure import CategoryFigure, LineFigure

@@ -24,7 +24,7 @@ TRIAL = dedent("""
     from gilscope.toolkit.experiments.countdown import program as countdown
     from gilscope.toolkit.experiments.switch_interval import program as switch_interval
     from gilscope.toolkit.experiments.trial import Trial, TrialSpec
-    from gilscope.toolkit.measure.frame import StoppedError
+    from gilscope.toolkit.measure.process.frame import StoppedError
 
     def trial(**parameters):
         return Trial(TrialSpec(

@@ -12,9 +12,9 @@ import pytest
 from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure.prepare import child_environment, needed_packages
-from gilscope.toolkit.measure.process import run_child
-from gilscope.toolkit.measure.spec import ChildSpec, UserTarget
+from gilscope.toolkit.measure.prepare.prepared import child_environment, needed_packages
+from gilscope.toolkit.measure.process.running import run_child
+from gilscope.toolkit.measure.process.spec import ChildSpec, UserTarget
 from tests.conformance.builds import builds
 
 USERCODE = Path(__file__).with_name("usercode")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.measure import noise
-from gilscope.toolkit.measure.demand import Demands
-from gilscope.toolkit.measure.noise import Window, core_demand, is_starved, usable_cores, wanted_cores
-from gilscope.toolkit.measure.tree import cpu_seconds, descendants, memory
+from gilscope.toolkit.measure.machine import noise
+from gilscope.toolkit.measure.machine.noise import Window, core_demand, is_starved, usable_cores, wanted_cores
+from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory
+from gilscope.toolkit.measure.plan.demand import Demands
 from gilscope.toolkit.model import Cell
 from tests.fakes import RunMaker
 from tests.measure.children import BUILDS, THREADS, make_spec, measure, python_of, target
@@ -26,7 +26,7 @@ TICK = 0.01   # the clock of /proc counts in 10 ms
 # In the measured process: what its window tells, and how long it was open by then.
 TELLING = """
 import json, os, time
-from gilscope.toolkit.measure import noise
+from gilscope.toolkit.measure.machine import noise
 usual = noise.Window.close
 
 def close(self):
@@ -221,7 +221,7 @@ def test_under_a_quota_others_may_use_the_cpus_that_it_leaves_idle():
 def test_usable_cores_follow_affinity():
     first = min(os.sched_getaffinity(0))
     code = ("import os, sys; os.sched_setaffinity(0, [int(sys.argv[1])]); "
-            "from gilscope.toolkit.measure.noise import usable_cores; print(usable_cores())")
+            "from gilscope.toolkit.measure.machine.noise import usable_cores; print(usable_cores())")
     done = subprocess.run([sys.executable, "-c", code, str(first)], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
     assert 1 <= usable_cores() <= os.cpu_count()

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.measure.inherited import Inherited, inherited
-from gilscope.toolkit.measure.lifeline import OPEN_FILES
+from gilscope.toolkit.measure.process.inherited import Inherited, inherited
+from gilscope.toolkit.measure.process.lifeline import OPEN_FILES
 from tests.conformance.builds import ROOT
 from tests.measure.children import USERCODE, make_spec, measure, target
 
@@ -32,7 +32,7 @@ assert ending == "0", (ending, (folder / "output").read_text())
 """
 ASKS = """
 import sys
-from gilscope.toolkit.measure.probe import _ask
+from gilscope.toolkit.measure.abilities.probe import _ask
 from tests.measure.children import USERCODE
 import os
 _ask(sys.executable, {**os.environ, "PYTHONPATH": os.environ["PYTHONPATH"] + os.pathsep + str(USERCODE)}, "import",

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gilscope.toolkit.errors import UnknownNameError
-from gilscope.toolkit.measure.plan import BASELINE, Selection, Subject, baseline_of, choose_runners, expand
-from gilscope.toolkit.measure.probe import Abilities
+from gilscope.toolkit.measure.abilities.probe import Abilities
+from gilscope.toolkit.measure.plan.cells import BASELINE, Selection, Subject, baseline_of, choose_runners, expand
 from gilscope.toolkit.model import Phase
 from gilscope.workloads.catalog import WORKLOADS
 from tests.fakes import make_build

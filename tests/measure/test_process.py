@@ -8,8 +8,8 @@ import uuid
 
 import pytest
 
-from gilscope.toolkit.measure import process
-from gilscope.toolkit.measure.prepare import child_environment
+from gilscope.toolkit.measure.prepare.prepared import child_environment
+from gilscope.toolkit.measure.process import running as process
 from tests.measure.children import (
     BUILDS,
     MARK,
@@ -217,8 +217,8 @@ def test_nothing_outlives_a_killed_scheduler(runner, workers, tmp_path, python):
     mark = uuid.uuid4().hex
     code = f"""
 import os
-from gilscope.toolkit.measure.process import run_child
-from gilscope.toolkit.measure.spec import ChildSpec
+from gilscope.toolkit.measure.process.running import run_child
+from gilscope.toolkit.measure.process.spec import ChildSpec
 run_child({python!r}, ChildSpec.from_json({spec.to_json()!r}), os.environ)
 """
     scheduler = subprocess.Popen([sys.executable, "-c", code], env={**child_environment([USERCODE]), MARK: mark})

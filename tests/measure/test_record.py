@@ -2,10 +2,10 @@
 
 import json
 
-from gilscope.toolkit.measure.plan import Selection
-from gilscope.toolkit.measure.record import Request
-from gilscope.toolkit.measure.schedule import Settings
-from gilscope.toolkit.measure.spec import UserTarget
+from gilscope.toolkit.measure.plan.cells import Selection
+from gilscope.toolkit.measure.plan.record import Request
+from gilscope.toolkit.measure.plan.settings import Settings
+from gilscope.toolkit.measure.process.spec import UserTarget
 from gilscope.toolkit.model import Phase
 
 ASKED = Request(

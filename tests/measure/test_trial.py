@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.measure.prepare import child_environment, question_spec
-from gilscope.toolkit.measure.schedule import Settings
-from gilscope.toolkit.measure.trial import Problem, Trial, cut_repr, try_out
-from gilscope.toolkit.measure.tried import allow_time, failed_cells, group_problems, warn_of_length, warnings
+from gilscope.toolkit.measure.plan.settings import Settings
+from gilscope.toolkit.measure.prepare.prepared import child_environment, question_spec
+from gilscope.toolkit.measure.prepare.trial import Problem, Trial, cut_repr, try_out
+from gilscope.toolkit.measure.prepare.tried import allow_time, failed_cells, group_problems, warn_of_length, warnings
 from gilscope.toolkit.model import Cell
 from tests.measure.children import BUILDS, USERCODE, python_of, target
 from tests.measure.usercode.trying import Loud
@@ -54,7 +54,7 @@ def test_async_form_is_tried_where_a_model_awaits_it(tmp_path):
 
 
 def test_call_that_does_not_return_is_announced_and_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr("gilscope.toolkit.measure.trial.PATIENCE", 0.05)
+    monkeypatch.setattr("gilscope.toolkit.measure.prepare.trial.PATIENCE", 0.05)
     told = []
     problem = tried(tmp_path, "trying:never_returns", timeout=2.0, told=told).problem
     assert told[0].startswith("host: waiting for call 1 of trying:never_returns")

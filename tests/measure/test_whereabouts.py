@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure.prepare import child_environment, look_at
-from gilscope.toolkit.measure.spec import UserTarget
-from gilscope.toolkit.measure.whereabouts import advice, dotted
+from gilscope.toolkit.measure.prepare.prepared import child_environment, look_at
+from gilscope.toolkit.measure.prepare.whereabouts import advice, dotted
+from gilscope.toolkit.measure.process.spec import UserTarget
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from gilscope.toolkit.builds.pairing import best_pair
 from gilscope.toolkit.commands.options import positive
 from gilscope.toolkit.commands.printing import printed
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
-from gilscope.toolkit.measure.prepare import needed_packages
+from gilscope.toolkit.measure.prepare.prepared import needed_packages
 
 if TYPE_CHECKING:
     from gilscope.toolkit.builds.compile import Step

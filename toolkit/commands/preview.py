@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.measure.estimate import Took, estimate
-from gilscope.toolkit.measure.machine import this_machine
+from gilscope.toolkit.measure.machine.described import this_machine
+from gilscope.toolkit.measure.plan.estimate import Took, estimate
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import find_label, labels, read_json
 from gilscope.toolkit.units import format_minutes, format_seconds
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from gilscope.toolkit.measure.estimate import Estimate
-    from gilscope.toolkit.measure.plan import Plan, Selection
-    from gilscope.toolkit.measure.schedule import Settings
+    from gilscope.toolkit.measure.plan.cells import Plan, Selection
+    from gilscope.toolkit.measure.plan.estimate import Estimate
+    from gilscope.toolkit.measure.plan.settings import Settings
     from gilscope.toolkit.model import Build
 
 SHORT_SECONDS = 120.0   # nobody has to be told how to make that shorter

@@ -14,11 +14,11 @@ from gilscope.toolkit.builds.find import FoundBuilds, default_pair, select_build
 from gilscope.toolkit.commands.printing import say
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.requirements.file import listed
-from gilscope.toolkit.measure.noise import usable_cores
-from gilscope.toolkit.measure.plan import Selection, choose_runners
-from gilscope.toolkit.measure.schedule import Settings
-from gilscope.toolkit.measure.spec import UserTarget
-from gilscope.toolkit.measure.whereabouts import dotted
+from gilscope.toolkit.measure.machine.noise import usable_cores
+from gilscope.toolkit.measure.plan.cells import Selection, choose_runners
+from gilscope.toolkit.measure.plan.settings import Settings
+from gilscope.toolkit.measure.prepare.whereabouts import dotted
+from gilscope.toolkit.measure.process.spec import UserTarget
 from gilscope.toolkit.model import Build, Phase
 from gilscope.workloads import catalog
 

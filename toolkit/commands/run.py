@@ -24,15 +24,16 @@ from gilscope.toolkit.commands.request import (
     user_packages,
 )
 from gilscope.toolkit.errors import BuildError, ToolkitError
-from gilscope.toolkit.measure.demand import Demands
-from gilscope.toolkit.measure.machine import now, this_machine
-from gilscope.toolkit.measure.noise import usable_cores
-from gilscope.toolkit.measure.plan import Plan, baseline_of, expand
-from gilscope.toolkit.measure.prepare import Prepared, child_environment, prepare, sized_tasks
-from gilscope.toolkit.measure.record import Request
-from gilscope.toolkit.measure.schedule import Arms, Scheduler
-from gilscope.toolkit.measure.services import services
-from gilscope.toolkit.measure.tried import allow_time, failed_cells, try_builds, warn_of_length
+from gilscope.toolkit.measure.machine.described import now, this_machine
+from gilscope.toolkit.measure.machine.noise import usable_cores
+from gilscope.toolkit.measure.plan.cells import Plan, baseline_of, expand
+from gilscope.toolkit.measure.plan.demand import Demands
+from gilscope.toolkit.measure.plan.record import Request
+from gilscope.toolkit.measure.prepare.prepared import Prepared, child_environment, prepare, sized_tasks
+from gilscope.toolkit.measure.prepare.services import services
+from gilscope.toolkit.measure.prepare.tried import allow_time, failed_cells, try_builds, warn_of_length
+from gilscope.toolkit.measure.schedule.arms import Arms
+from gilscope.toolkit.measure.schedule.scheduler import Scheduler
 from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.build import run_document

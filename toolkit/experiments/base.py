@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
-from gilscope.toolkit.measure.plan import Plan
+from gilscope.toolkit.measure.plan.cells import Plan
 from gilscope.toolkit.model import Cell, Skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from gilscope.toolkit.experiments.results import Results
-    from gilscope.toolkit.measure.probe import Abilities
+    from gilscope.toolkit.measure.abilities.probe import Abilities
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.report.figure import Figure

@@ -11,8 +11,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.experiments.trial import Trial, TrialSpec
-from gilscope.toolkit.measure.frame import answered, gil_enabled, refuse_wrong_gil, take_values
-from gilscope.toolkit.measure.noise import is_starved
+from gilscope.toolkit.measure.machine.noise import is_starved
+from gilscope.toolkit.measure.process.frame import answered, gil_enabled, refuse_wrong_gil, take_values
 
 if TYPE_CHECKING:
     from gilscope.toolkit.experiments.trial import Taken

@@ -11,11 +11,13 @@ from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
 from gilscope.toolkit.experiments.base import Effort, Setting
 from gilscope.toolkit.experiments.trial import TrialSpec
-from gilscope.toolkit.measure.machine import now, this_machine
-from gilscope.toolkit.measure.noise import usable_cores
-from gilscope.toolkit.measure.prepare import PYPERF, child_environment, needed_packages, with_installer_reasons
-from gilscope.toolkit.measure.probe import ask_build, version_mismatches
-from gilscope.toolkit.measure.schedule import Scheduler, Settings, Start, gil_control
+from gilscope.toolkit.measure.abilities.probe import ask_build, version_mismatches
+from gilscope.toolkit.measure.machine.described import now, this_machine
+from gilscope.toolkit.measure.machine.noise import usable_cores
+from gilscope.toolkit.measure.plan.settings import Settings
+from gilscope.toolkit.measure.prepare.prepared import PYPERF, child_environment, needed_packages, with_installer_reasons
+from gilscope.toolkit.measure.schedule.arms import Start, gil_control
+from gilscope.toolkit.measure.schedule.scheduler import Scheduler
 from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.store import Store
 
@@ -24,10 +26,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gilscope.toolkit.experiments.base import Experiment
-    from gilscope.toolkit.measure.plan import Plan
-    from gilscope.toolkit.measure.prepare import Say
-    from gilscope.toolkit.measure.probe import Abilities
-    from gilscope.toolkit.measure.schedule import Reporter
+    from gilscope.toolkit.measure.abilities.probe import Abilities
+    from gilscope.toolkit.measure.plan.cells import Plan
+    from gilscope.toolkit.measure.prepare.prepared import Say
+    from gilscope.toolkit.measure.schedule.scheduler import Reporter
     from gilscope.toolkit.model import Build, Cell
 
 BASELINE = "serial"

@@ -10,10 +10,10 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from gilscope.toolkit.measure.frame import StoppedError, report_progress
-from gilscope.toolkit.measure.noise import Window, allowed_cpus, usable_cores
-from gilscope.toolkit.measure.spec import Spec
-from gilscope.toolkit.measure.tree import cpu_seconds, descendants
+from gilscope.toolkit.measure.machine.noise import Window, allowed_cpus, usable_cores
+from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants
+from gilscope.toolkit.measure.process.frame import StoppedError, report_progress
+from gilscope.toolkit.measure.process.spec import Spec
 from gilscope.toolkit.units import parse_seconds
 
 if TYPE_CHECKING:

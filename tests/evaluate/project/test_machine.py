@@ -5,8 +5,8 @@ import pytest
 from gilscope.toolkit.evaluate.evaluation import Missing
 from gilscope.toolkit.evaluate.project import machine
 from gilscope.toolkit.evaluate.project.machine import LEAST_SPINS, Calibration, Spin, doubts, facts, spin
-from gilscope.toolkit.measure.inherited import Inherited
-from gilscope.toolkit.measure.noise import usable_cores
+from gilscope.toolkit.measure.machine.noise import usable_cores
+from gilscope.toolkit.measure.process.inherited import Inherited
 
 
 def look(effective, *, ran=18, waited=2, lasted=20):

@@ -29,7 +29,7 @@ from gilscope.toolkit.evaluate.project.workload.waits import (
 )
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.summary import Place as WaitingPlace
-from gilscope.toolkit.measure.process import Answer
+from gilscope.toolkit.measure.process.running import Answer
 from tests.evaluate.made_up import PROJECT, QUIET
 from tests.fakes import make_build
 

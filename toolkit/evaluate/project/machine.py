@@ -13,8 +13,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.evaluation import MachineFacts, Missing
-from gilscope.toolkit.measure.inherited import inherited
-from gilscope.toolkit.measure.noise import usable_cores
+from gilscope.toolkit.measure.machine.noise import usable_cores
+from gilscope.toolkit.measure.process.inherited import inherited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -24,7 +24,7 @@ from gilscope.toolkit.experiments.helpers.web import (
     wanted_cores,
 )
 from gilscope.toolkit.experiments.trial import Taken
-from gilscope.toolkit.measure.tree import memory
+from gilscope.toolkit.measure.machine.tree import memory
 from gilscope.workloads import pages
 
 if TYPE_CHECKING:

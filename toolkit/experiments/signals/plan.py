@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.base import Setting
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.experiments.signals.times import Times
-    from gilscope.toolkit.measure.plan import Plan
+    from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.document import Section, Value
     from gilscope.toolkit.report.figure import Figure

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gilscope.toolkit.builds.environment import harness_path
-from gilscope.toolkit.measure.process import last_lines
+from gilscope.toolkit.measure.process.running import last_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

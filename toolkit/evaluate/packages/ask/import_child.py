@@ -11,7 +11,7 @@ import sys
 
 from gilscope.toolkit.evaluate.packages.ask import watch
 from gilscope.toolkit.evaluate.packages.ask.bounds import bound_files
-from gilscope.toolkit.measure import lifeline
+from gilscope.toolkit.measure.process import lifeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from gilscope.toolkit.evaluate.packages.ask.watch import Journal
-from gilscope.toolkit.measure import lifeline
+from gilscope.toolkit.measure.process import lifeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

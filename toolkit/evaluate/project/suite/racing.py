@@ -20,7 +20,7 @@ from gilscope.toolkit.evaluate.project.suite.running import (
     environment,
     run_bounded,
 )
-from gilscope.toolkit.measure.process import last_lines
+from gilscope.toolkit.measure.process.running import last_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

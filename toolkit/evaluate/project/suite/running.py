@@ -26,7 +26,7 @@ from gilscope.toolkit.builds.environment import NO_COMPILERS, harness_path, inst
 from gilscope.toolkit.builds.installer import run_installer, shortened
 from gilscope.toolkit.evaluate.evaluation import NO_TIME, Missing, Place, TestRun
 from gilscope.toolkit.evaluate.project.conventions import PYTEST
-from gilscope.toolkit.measure.process import last_lines
+from gilscope.toolkit.measure.process.running import last_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 WITNESS = Path(__file__).parent / "witness"
 # Ends with us however we end, with all that it started: see measure.lifeline.
 SUPERVISOR = """import subprocess, sys
-from gilscope.toolkit.measure.lifeline import hold
+from gilscope.toolkit.measure.process.lifeline import hold
 hold()
 sys.exit(subprocess.call(sys.argv[1:]) % 256)"""
 SIGNALLED = 256 - signal.NSIG   # a status from there on is a signal's: subprocess says it as a negative number

@@ -23,9 +23,9 @@ from gilscope.toolkit.experiments.trial import TrialSpec
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.records import read_folder
 from gilscope.toolkit.gil.summary import Summary, summarize
-from gilscope.toolkit.measure.noise import usable_cores
-from gilscope.toolkit.measure.prepare import OUR_NAME, child_environment
-from gilscope.toolkit.measure.process import Answer, run_child
+from gilscope.toolkit.measure.machine.noise import usable_cores
+from gilscope.toolkit.measure.prepare.prepared import OUR_NAME, child_environment
+from gilscope.toolkit.measure.process.running import Answer, run_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

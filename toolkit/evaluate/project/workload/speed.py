@@ -31,7 +31,7 @@ from gilscope.toolkit.evaluate.project.workload.waits import (
     working,
 )
 from gilscope.toolkit.gil.recording import BUSY
-from gilscope.toolkit.measure.noise import usable_cores
+from gilscope.toolkit.measure.machine.noise import usable_cores
 from gilscope.toolkit.stats.paired import compare_paired
 
 if TYPE_CHECKING:

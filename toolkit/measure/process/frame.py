@@ -17,16 +17,16 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.measure import lifeline
+from gilscope.toolkit.measure.process import lifeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gilscope.toolkit.measure.spec import Spec
+    from gilscope.toolkit.measure.process.spec import Spec
 
 FRAMES = 5   # of the user's code, those next to the error
 _FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)\n *(.*)')
-_OURS = tuple(str(Path(__file__).resolve().parents[2] / name) + os.sep for name in ("toolkit", "runners", "workloads"))
+_OURS = tuple(str(Path(__file__).resolve().parents[3] / name) + os.sep for name in ("toolkit", "runners", "workloads"))
 
 
 class StoppedError(Exception):

@@ -18,12 +18,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gilscope.runners import catalog
-from gilscope.toolkit.measure.frame import StoppedError, answered, own_frames, place_lines, report_progress, shown
-from gilscope.toolkit.measure.noise import core_demand, queued_seconds
-from gilscope.toolkit.measure.process import run_child
-from gilscope.toolkit.measure.spec import ChildSpec
-from gilscope.toolkit.measure.subject import RefusedError, Subject, load, pickle_reason
-from gilscope.toolkit.measure.tree import cpu_seconds
+from gilscope.toolkit.measure.cell.subject import RefusedError, Subject, load, pickle_reason
+from gilscope.toolkit.measure.machine.noise import core_demand, queued_seconds
+from gilscope.toolkit.measure.machine.tree import cpu_seconds
+from gilscope.toolkit.measure.process.frame import (
+    StoppedError,
+    answered,
+    own_frames,
+    place_lines,
+    report_progress,
+    shown,
+)
+from gilscope.toolkit.measure.process.running import run_child
+from gilscope.toolkit.measure.process.spec import ChildSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +45,7 @@ _OUR_FRAME = re.compile(r'File "([^"]*/gilscope/(toolkit|runners)/[^"]*|<string>
 class TrialSpec(ChildSpec):
     """The trial in one build; `runner` is one that awaits where the async form is to be tried as well."""
 
-    entry: ClassVar[str] = "gilscope.toolkit.measure.trial"
+    entry: ClassVar[str] = "gilscope.toolkit.measure.prepare.trial"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

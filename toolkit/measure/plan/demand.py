@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.measure.plan import BASELINE
+from gilscope.toolkit.measure.plan.cells import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

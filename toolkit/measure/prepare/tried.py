@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure.prepare import question_spec
-from gilscope.toolkit.measure.trial import Trial, try_out
+from gilscope.toolkit.measure.prepare.prepared import question_spec
+from gilscope.toolkit.measure.prepare.trial import Trial, try_out
 from gilscope.toolkit.model import Failure
 from gilscope.toolkit.units import format_seconds
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from gilscope.toolkit.measure.plan import Selection
-    from gilscope.toolkit.measure.prepare import Prepared, Say
-    from gilscope.toolkit.measure.schedule import Settings
+    from gilscope.toolkit.measure.plan.cells import Selection
+    from gilscope.toolkit.measure.plan.settings import Settings
+    from gilscope.toolkit.measure.prepare.prepared import Prepared, Say
     from gilscope.toolkit.model import Cell
 
 LONG_SECONDS = 600.0   # a run that may take longer is worth a warning

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from gilscope.toolkit.measure.tree import cpu_seconds
+from gilscope.toolkit.measure.machine.tree import cpu_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

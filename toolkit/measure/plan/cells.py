@@ -7,15 +7,15 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import UnknownNameError
-from gilscope.toolkit.measure.asking import ISOLATED
+from gilscope.toolkit.measure.abilities.asking import ISOLATED
 from gilscope.toolkit.model import Build, Cell, Phase, Skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from gilscope.runners.base import Runner
-    from gilscope.toolkit.measure.probe import Abilities
-    from gilscope.toolkit.measure.spec import UserTarget
+    from gilscope.toolkit.measure.abilities.probe import Abilities
+    from gilscope.toolkit.measure.process.spec import UserTarget
     from gilscope.workloads.base import Workload
 
 BASELINE = "serial"

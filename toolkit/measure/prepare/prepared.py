@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.environment import PACKAGE, build_environment, harness_path
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.errors import BuildError, ToolkitError
-from gilscope.toolkit.measure.plan import Selection, Subject
-from gilscope.toolkit.measure.probe import Abilities, ask_build, version_mismatches
-from gilscope.toolkit.measure.process import run_child
-from gilscope.toolkit.measure.spec import ChildSpec, UserTarget
-from gilscope.toolkit.measure.whereabouts import advice
+from gilscope.toolkit.measure.abilities.probe import Abilities, ask_build, version_mismatches
+from gilscope.toolkit.measure.plan.cells import Selection, Subject
+from gilscope.toolkit.measure.prepare.whereabouts import advice
+from gilscope.toolkit.measure.process.running import run_child
+from gilscope.toolkit.measure.process.spec import ChildSpec, UserTarget
 from gilscope.toolkit.model import Build, Note
 from gilscope.workloads import catalog
 

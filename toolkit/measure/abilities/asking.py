@@ -1,7 +1,7 @@
 """What a build is asked before anything is planned; each question is a process of its own in that build.
 
-Started as `python -c "from gilscope.toolkit.measure.asking import main; main()" QUESTION NAME`; prints one line:
-ANSWER, then JSON.
+Started as `python -c "from gilscope.toolkit.measure.abilities.asking import main; main()" QUESTION NAME`; prints one
+line: ANSWER, then JSON.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import sys
 from typing import Any
 
-from gilscope.toolkit.measure.lifeline import settle
+from gilscope.toolkit.measure.process.lifeline import settle
 
 ISOLATED = frozenset({"subinterpreters", "interpreter-pool"})  # runners whose workers are own-GIL interpreters
 ANSWER = "gilscope answers: "  # what is imported may print too, before and after

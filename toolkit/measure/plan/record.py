@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.measure.plan import Selection
-from gilscope.toolkit.measure.schedule import Settings
-from gilscope.toolkit.measure.spec import UserTarget
+from gilscope.toolkit.measure.plan.cells import Selection
+from gilscope.toolkit.measure.plan.settings import Settings
+from gilscope.toolkit.measure.process.spec import UserTarget
 from gilscope.toolkit.model import Phase
 
 Units = dict[tuple[str, float], tuple[int, int]]  # (workload, task seconds) -> (units per task, tasks)

@@ -1,8 +1,8 @@
 """The measured process: one cell, one round.
 
-Started as `python -c "from gilscope.toolkit.measure.child import main; main()" SPEC`, not as a script: `spawn` would
-import a script again in each worker, and that import would be counted as the runner's start-up cost.  What it has to
-say goes into the files of its spec before the pool is closed, so that a crash in teardown costs nothing.
+Started as `python -c "from gilscope.toolkit.measure.cell.child import main; main()" SPEC`, not as a script: `spawn`
+would import a script again in each worker, and that import would be counted as the runner's start-up cost.  What it has
+to say goes into the files of its spec before the pool is closed, so that a crash in teardown costs nothing.
 """
 
 from __future__ import annotations
@@ -14,9 +14,20 @@ import time
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.measure import lifeline
-from gilscope.toolkit.measure.asking import ISOLATED
-from gilscope.toolkit.measure.frame import (
+from gilscope.toolkit.measure.abilities.asking import ISOLATED
+from gilscope.toolkit.measure.cell.subject import RefusedError, Subject, load
+from gilscope.toolkit.measure.machine.noise import (
+    Window,
+    allowed_cpus,
+    core_demand,
+    is_starved,
+    queued_seconds,
+    usable_cores,
+    wanted_cores,
+)
+from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory
+from gilscope.toolkit.measure.process import lifeline
+from gilscope.toolkit.measure.process.frame import (
     StoppedError,
     answered,
     deliver,
@@ -28,18 +39,7 @@ from gilscope.toolkit.measure.frame import (
     shown,
     take_values,
 )
-from gilscope.toolkit.measure.noise import (
-    Window,
-    allowed_cpus,
-    core_demand,
-    is_starved,
-    queued_seconds,
-    usable_cores,
-    wanted_cores,
-)
-from gilscope.toolkit.measure.spec import ChildSpec
-from gilscope.toolkit.measure.subject import RefusedError, Subject, load
-from gilscope.toolkit.measure.tree import cpu_seconds, descendants, memory
+from gilscope.toolkit.measure.process.spec import ChildSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

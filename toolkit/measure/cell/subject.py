@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.measure.spec import ChildSpec, UserTarget
+    from gilscope.toolkit.measure.process.spec import ChildSpec, UserTarget
 
 
 class RefusedError(Exception):

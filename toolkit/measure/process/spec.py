@@ -60,7 +60,7 @@ class UserTarget:
 class ChildSpec(Spec):
     """One measured process of the main job: one cell, one round."""
 
-    entry: ClassVar[str] = "gilscope.toolkit.measure.child"
+    entry: ClassVar[str] = "gilscope.toolkit.measure.cell.child"
 
     workload: str  # a name in gilscope.workloads.catalog; the target's name when `user` is set
     user: UserTarget | None

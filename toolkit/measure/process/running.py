@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from gilscope.toolkit.measure.spec import Spec
+    from gilscope.toolkit.measure.process.spec import Spec
 
 ENTRY = "from {module} import {function}; {function}()"
 MAX_OUTPUT_BYTES = 64 * 2**20  # a workload that prints in a loop must not fill the disk

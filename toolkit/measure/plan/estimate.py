@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gilscope.toolkit.measure.schedule import Settings
+    from gilscope.toolkit.measure.plan.settings import Settings
     from gilscope.toolkit.model import Cell
 
 # One measured process as gilscope's own runs on two cores of 2026 have it; a guess, and told as one.

@@ -1,0 +1,1 @@
+"""The measured process of the main job: one cell, one round."""

@@ -1,0 +1,1 @@
+"""What to measure and how hard: cells, settings, what each needs of the cores, how long it will take."""

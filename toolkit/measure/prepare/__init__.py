@@ -1,0 +1,1 @@
+"""What must stand before the first round."""

@@ -1,0 +1,1 @@
+"""What every measured process is told, does and leaves, whatever it measures."""

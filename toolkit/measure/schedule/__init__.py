@@ -1,0 +1,1 @@
+"""The rounds: which cell is measured when."""
