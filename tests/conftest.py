@@ -6,8 +6,8 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A job in the background of a shell without a terminal, as CI is, ignores SIGINT and SIGQUIT, and every process it starts
-# inherits that.  Tests that press Ctrl-C need the usual state.
+# A job in the background of a shell without a terminal, as CI is, ignores SIGINT and SIGQUIT, and every process it
+# starts inherits that.  Tests that press Ctrl-C need the usual state.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
