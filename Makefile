@@ -29,7 +29,7 @@ ON_OLDEST = if [ -x .venv-oldest/bin/python ]; then echo "testing with the oldes
 help:
 	@echo 'make bench [ARGS=...]  set up, get a pair of builds if there is none, measure (gilscope run --quick)'
 	@echo 'make test [ARGS=...]   set up, run the fast tests on every build at hand, with the newest and the oldest Python'
-	@echo 'make test-all          the same, then all others (half an hour); ARGS=... likewise'
+	@echo 'make test-all          the same, then all others (half an hour), these with both; ARGS=... likewise'
 	@echo 'make setup             make .venv with everything a developer needs'
 	@echo 'make pair              get a GIL and a free-threaded build of one source, if there is none'
 	@echo 'make docs              docs/ as a site in docs/_build/html; every warning is an error'
