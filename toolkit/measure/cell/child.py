@@ -14,17 +14,10 @@ import time
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.cores import allowed_cpus, queued_seconds, usable_cores
 from gilscope.toolkit.measure.abilities.asking import ISOLATED
 from gilscope.toolkit.measure.cell.subject import RefusedError, Subject, load
-from gilscope.toolkit.measure.machine.noise import (
-    Window,
-    allowed_cpus,
-    core_demand,
-    is_starved,
-    queued_seconds,
-    usable_cores,
-    wanted_cores,
-)
+from gilscope.toolkit.measure.machine.noise import Window, core_demand, is_starved, wanted_cores
 from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory
 from gilscope.toolkit.measure.process import lifeline
 from gilscope.toolkit.measure.process.frame import (
