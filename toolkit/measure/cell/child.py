@@ -148,14 +148,15 @@ class Clock:
 
     def __call__(self, loops: int) -> float:
         """Run `loops` passes and return their wall seconds."""
-        queued, cpu = queued_seconds(), cpu_seconds(self.pids)
+        # Each of these can end in a queue for a CPU, too: what was queued counts from after `began` to before the end.
+        began, queued, cpu = time.perf_counter(), queued_seconds(), cpu_seconds(self.pids)
         wall = time.perf_counter()
         for _ in range(loops):
             self._results = self._run()
         wall = time.perf_counter() - wall
-        used = cpu_seconds(self.pids) - cpu
+        used, queued = cpu_seconds(self.pids) - cpu, queued_seconds() - queued
         self.cpu.append(used / loops)
-        self.demands.append(core_demand(wall, used, queued_seconds() - queued))
+        self.demands.append(core_demand(time.perf_counter() - began, used, queued))
         self._calls += 1
         if self._calls == self._spec.warmups + self._spec.values:
             self.evidence = self._window.close()
