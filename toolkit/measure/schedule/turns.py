@@ -85,7 +85,7 @@ class _Group:
     """The arms of one workload in one round.
 
     Where memory does not suffice for all of them they come in batches.  The baselines stay alive through all batches and
-    take values in each, so whatever is compared shares passes with its baseline; all builds, and the A/A arm, of one
+    take values in each, so what is compared shares passes with its baseline; all builds, and the A/A arm, of one
     model and number of workers are in one batch.
     """
 
@@ -108,11 +108,11 @@ class _Group:
     def measure(self) -> list[Taken]:
         """Return what the processes came to, those that were started."""
         waiting = self._families()
-        while waiting and not (self._taken and self._around.spent()):
+        while waiting and not ((self.arms or self._taken) and self._around.spent()):
             new = self._start_some(waiting)
             self._values = self._values or self._choose_values()
             beside = sum(not self._is_baseline(arm) for arm in new)
-            batches = 1 + -(-sum(map(len, waiting)) // max(1, beside))
+            batches = 1 if self._around.spent() else 1 + -(-sum(map(len, waiting)) // max(1, beside))
             for arm in new:
                 arm.left = self._values * (batches if self._is_baseline(arm) else 1)
             self._take_passes(lambda: any(arm.can_take and not self._is_baseline(arm) for arm in self.arms))
