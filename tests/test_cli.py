@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit import cli
-from gilscope.toolkit.commands.options import counts, duration, growth, positive, share, task_lengths
+from gilscope.toolkit.commands.options.common import counts, duration, growth, positive, share, task_lengths
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from tests.conformance.builds import ROOT
 

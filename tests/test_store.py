@@ -109,7 +109,7 @@ def test_cell_has_a_name_that_it_can_be_made_from(cell):
     "/runner=threads/workers=2/phase=steady", "primes/runner=threads/workers=2/phase=steady/task=longs",
 ])
 def test_other_names_are_no_cells(name):
-    with pytest.raises(BadFileError, match="is not the name of a gilscope cell"):
+    with pytest.raises(ValueError, match="is not the name of a gilscope cell"):
         Cell.parse(name, "3.14")
 
 

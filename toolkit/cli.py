@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 else:
     import _signal as signal  # without its enums: they take 5 ms, which a checked program would wait for
 
-# Each is a module in toolkit/commands, in the order of --help; `list` is `list_`, after the builtin.
-COMMANDS = ("run", "compare", "report", "race", "gil", "experiment", "evaluate", "doctor", "builds", "list")
+# In the order of --help; each is a module in toolkit/commands.
+_MODULES = {
+    "run": "run.command", "compare": "compare", "report": "report", "race": "race.command", "gil": "gil.command",
+    "experiment": "experiment.command", "evaluate": "evaluate", "doctor": "doctor", "builds": "builds", "list": "list_",
+}
+COMMANDS = tuple(_MODULES)
 REFUSED = 2      # the request was wrong
 UNFINISHED = 3
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
@@ -39,7 +43,7 @@ def make_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     import argparse
     import importlib
 
-    from gilscope.toolkit.commands.options import CommandParser
+    from gilscope.toolkit.commands.options.common import CommandParser
 
     parser = argparse.ArgumentParser(
         prog="gilscope",
@@ -53,7 +57,7 @@ def make_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
         _add_completion(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=CommandParser)
     for name in names:
-        module = importlib.import_module(f"gilscope.toolkit.commands.{'list_' if name == 'list' else name}")
+        module = importlib.import_module(f"gilscope.toolkit.commands.{_MODULES[name]}")
         module.add_parser(commands)
     return parser
 
@@ -100,7 +104,7 @@ def _parse(words: list[str]) -> argparse.Namespace:
     """Return the options of the command that `words` ask for; leave where argparse does."""
     command = words[0] if words else ""
     if command == "race":
-        from gilscope.toolkit.commands.race import plain_options
+        from gilscope.toolkit.commands.race.command import plain_options
 
         if options := plain_options(words[1:]):
             return options   # type: ignore[return-value]  # the same names; argparse alone would take longer than a start

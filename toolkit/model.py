@@ -10,8 +10,6 @@ from enum import StrEnum
 from statistics import median
 from typing import Any
 
-from gilscope.toolkit.errors import BadFileError
-
 OUT_OF_BUDGET = "the budget ended before its first value"  # the reason of a Skip that more time would undo
 
 
@@ -79,7 +77,7 @@ class Cell:
         """Return the cell that `name` was made from.
 
         Raises:
-            BadFileError: `name` is not a cell's name.
+            ValueError: `name` is not a cell's name.
         """
         workload, *pairs = name.split("/")
         try:
@@ -91,9 +89,9 @@ class Cell:
                 twin=keys.pop("twin", "0") == "1", parameters=tuple(keys.items()),
             )
         except (KeyError, ValueError) as error:
-            raise BadFileError(f"{name!r} is not the name of a gilscope cell ({error})") from error
+            raise ValueError(f"{name!r} is not the name of a gilscope cell ({error})") from error
         if not workload or cell.name != name:
-            raise BadFileError(f"{name!r} is not the name of a gilscope cell")
+            raise ValueError(f"{name!r} is not the name of a gilscope cell")
         return cell
 
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
-from gilscope.toolkit.builds.lacking import normalized
+from gilscope.toolkit.builds.packages.lacking import normalized
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Options, diagnose, reference_of
 from gilscope.toolkit.evaluate.packages.install.scratch import Request, Scratch, prepare
 from tests.benchmarks import classes_truth as truth

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.builds.find import find_builds, select_builds
+from gilscope.toolkit.builds.packages.environment import build_environment
 from gilscope.toolkit.measure.prepare.prepared import child_environment, needed_packages, question_spec
 from gilscope.toolkit.measure.process.running import run_child
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.builds import environment, stamp
-from gilscope.toolkit.builds.environment import build_environment, harness_path
-from gilscope.toolkit.builds.installer import UNKNOWN
+from gilscope.toolkit.builds.packages import environment, stamp
+from gilscope.toolkit.builds.packages.environment import build_environment, harness_path
+from gilscope.toolkit.builds.packages.installer import UNKNOWN
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.model import Build
 
@@ -277,7 +277,7 @@ def test_a_tox_environment_is_used_as_it_is(build, installer, tmp_path):
 def test_only_our_package_is_on_the_measured_process_path(cache):
     folder = harness_path()
     assert [path.name for path in folder.iterdir()] == ["gilscope"]
-    assert (folder / "gilscope" / "toolkit" / "builds" / "environment.py").samefile(environment.__file__)
+    assert (folder / "gilscope" / "toolkit" / "builds" / "packages" / "environment.py").samefile(environment.__file__)
     assert harness_path() == folder
 
 

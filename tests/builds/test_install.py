@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.builds import apt
-from gilscope.toolkit.builds import compile as compiled
 from gilscope.toolkit.builds import install as installing
-from gilscope.toolkit.builds.compile import Source, Wanted, build, installed
 from gilscope.toolkit.builds.install import Request, install
 from gilscope.toolkit.builds.places import locked, pythons_dir
 from gilscope.toolkit.builds.process import CommandFailedError, run_logged
+from gilscope.toolkit.builds.source import apt
+from gilscope.toolkit.builds.source import compile as compiled
+from gilscope.toolkit.builds.source.compile import Source, Wanted, build, installed
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from tests.conformance.builds import ROOT
 
@@ -138,7 +138,7 @@ def test_an_interrupted_build_ends_its_processes_and_leaves_nothing(home):
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     # Whoever is started here holds the pipe open: its end is the end of all of them.
     path = tarball(home, f"#!/bin/sh\nexec 3>{fifo}\necho ready >&3\nsleep 600 &\nwait\n")
-    program = ("import sys; from pathlib import Path; from gilscope.toolkit.builds.compile import *\n"
+    program = ("import sys; from pathlib import Path; from gilscope.toolkit.builds.source.compile import *\n"
                "build(Source.of(Path(sys.argv[1])), [Wanted('3.99', free_threaded=False)], jobs=1, report=id)")
     process = subprocess.Popen([sys.executable, "-c", program, str(path)], stderr=subprocess.DEVNULL,
                                env={**os.environ, "PYTHONPATH": str(ROOT)})

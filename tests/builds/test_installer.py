@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from gilscope.toolkit.builds.installer import (
+from gilscope.toolkit.builds.packages.installer import (
     NO_WHEEL,
     UNKNOWN,
     UNREACHED,

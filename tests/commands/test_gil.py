@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from gilscope.toolkit.commands import gil
-from gilscope.toolkit.commands.gil_report import document
+from gilscope.toolkit.commands.gil import command as gil
+from gilscope.toolkit.commands.gil.report import document
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.recording import Recording, inflation
 from gilscope.toolkit.gil.summary import summarize

@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from gilscope.toolkit import cli
-from gilscope.toolkit.commands.file_options import STDOUT, FileOption
+from gilscope.toolkit.commands.options.files import STDOUT, FileOption
 
 HAVE_BOTH = [["run"], ["report"], ["compare", "A", "B"], ["experiment", "run"], ["experiment", "show", "X"],
              ["evaluate", "."], ["doctor"]]

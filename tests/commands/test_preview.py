@@ -6,7 +6,7 @@ import json
 import pytest
 
 from gilscope.runners.catalog import RUNNERS
-from gilscope.toolkit.commands.preview import earlier_processes, preview
+from gilscope.toolkit.commands.output.preview import earlier_processes, preview
 from gilscope.toolkit.measure.machine.described import this_machine
 from gilscope.toolkit.measure.plan.cells import Plan, Selection
 from gilscope.toolkit.measure.plan.estimate import PASS_SECONDS, START_SECONDS, Took, estimate

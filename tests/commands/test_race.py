@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from gilscope.toolkit import cli
-from gilscope.toolkit.commands import race
+from gilscope.toolkit.commands.race import command as race
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.program import target as spec_target
 from gilscope.toolkit.race.program.spec import COMMAND, SCRIPT, STDIN, Spec, read
@@ -206,7 +206,7 @@ def test_race_command_imports_little():
     code = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-import gilscope.toolkit.cli, gilscope.toolkit.commands.race
+import gilscope.toolkit.cli, gilscope.toolkit.commands.race.command
 print(sorted({heavy} & set(sys.modules)))
 """
     shown = subprocess.run([sys.executable, "-ISc", code], capture_output=True, text=True, check=True, timeout=300)

@@ -4,7 +4,7 @@ from argparse import Namespace
 
 import pytest
 
-from gilscope.toolkit.commands.request import user_packages
+from gilscope.toolkit.commands.run.request import user_packages
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 
 

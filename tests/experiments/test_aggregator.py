@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 
 from gilscope.runners.catalog import RUNNERS
-from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.builds.find import find_builds
+from gilscope.toolkit.builds.packages.environment import build_environment
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.experiments.aggregator import program
 from gilscope.toolkit.experiments.aggregator.claims import LOADS, POOL

@@ -20,7 +20,7 @@ from gilscope.toolkit.measure.abilities.probe import Abilities
 from gilscope.toolkit.measure.process.frame import StoppedError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document, Lines
-from gilscope.toolkit.report.figure import CategoryFigure, LineFigure
+from gilscope.toolkit.report.figures.figure import CategoryFigure, LineFigure
 from gilscope.toolkit.report.terminal import render
 from tests.fakes import RunMaker, make_build
 

@@ -9,7 +9,7 @@ import pytest
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.report import figures_of
-from gilscope.toolkit.report.figure import (
+from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
     HeatFigure,
@@ -17,8 +17,8 @@ from gilscope.toolkit.report.figure import (
     LineFigure,
     TimelineFigure,
 )
-from gilscope.toolkit.report.plots.legend import entries
-from gilscope.toolkit.report.plots.palette import MODELS, family, looks
+from gilscope.toolkit.report.figures.plots.legend import entries
+from gilscope.toolkit.report.figures.plots.look.palette import MODELS, family, looks
 from tests.conformance.builds import ROOT
 from tests.experiments.made_up import KINDS, figures, made_up_run
 from tests.experiments.test_results import planned

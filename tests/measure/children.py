@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.builds.find import find_builds
+from gilscope.toolkit.builds.packages.environment import build_environment
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure.prepare.prepared import child_environment, needed_packages
 from gilscope.toolkit.measure.process.running import run_child

@@ -13,9 +13,9 @@ from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.report import as_json
 from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.document import Document, Heading, Lines
+from gilscope.toolkit.report.table import build_tables, compare_builds, compare_runs, gate
 from gilscope.toolkit.report.wording import interval_text
 from gilscope.toolkit.store import list_runs, load_run
-from gilscope.toolkit.table import build_tables, compare_builds, compare_runs, gate
 from tests.conformance.builds import ROOT
 from tests.fakes import make_run
 from tests.test_store import write

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.builds.environment import Environment
 from gilscope.toolkit.builds.find import FoundBuilds
-from gilscope.toolkit.builds.installer import NO_WHEEL, UNREACHED
-from gilscope.toolkit.commands import figures as commands_figures
-from gilscope.toolkit.commands.figures import draw_pictures, python_that_draws
+from gilscope.toolkit.builds.packages.environment import Environment
+from gilscope.toolkit.builds.packages.installer import NO_WHEEL, UNREACHED
+from gilscope.toolkit.commands.output import figures as commands_figures
+from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.model import Build
-from gilscope.toolkit.report import drawing, figure_json
-from gilscope.toolkit.report.drawing import CannotDrawError, draw_figures, drawing_python
+from gilscope.toolkit.report.figures import as_json as figure_json
+from gilscope.toolkit.report.figures import drawing
+from gilscope.toolkit.report.figures.drawing import CannotDrawError, draw_figures, drawing_python
 from tests.report.figures import FIGURES
 
 BUILD = Build(

@@ -4,8 +4,8 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from gilscope.toolkit.report.figure import Series
-from gilscope.toolkit.report.plots import palette
+from gilscope.toolkit.report.figures.figure import Series
+from gilscope.toolkit.report.figures.plots.look import palette
 
 # What is left of colours, of linear RGB: Machado, Oliveira & Fernandes (2009), "A Physiologically-based Model for
 # Simulation of Color Vision Deficiency", IEEE TVCG 15(6), the table of severity 1.0.

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.report import plots
-from gilscope.toolkit.report.figure import (
+from gilscope.toolkit.report.figures import plots
+from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryPanel,
     HeatPanel,
@@ -28,8 +28,8 @@ from gilscope.toolkit.report.figure import (
     Series,
     TimelinePanel,
 )
-from gilscope.toolkit.report.plots import palette
-from gilscope.toolkit.report.plots.legend import entries
+from gilscope.toolkit.report.figures.plots.legend import entries
+from gilscope.toolkit.report.figures.plots.look import palette
 from tests.report.figures import FIGURES
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -58,7 +58,7 @@ def sheets():
 
     def sheet(name):
         if name not in found:
-            from gilscope.toolkit.report.plots import style
+            from gilscope.toolkit.report.figures.plots.look import style
             with style.settings(name):
                 composed = plots.compose(FIGURES[name]())
                 found[name] = composed, texts_of(composed)
@@ -192,7 +192,7 @@ def test_a_value_that_is_missing_is_marked_and_explained(drawn, sheets):
 
 @NEEDS
 def test_values_missing_at_one_place_stand_side_by_side():
-    from gilscope.toolkit.report.plots import style
+    from gilscope.toolkit.report.figures.plots.look import style
     gone = tuple(Series(name, (1.0, 2.0), (1.0, math.nan)) for name in "abc")
     figure = FIGURES["lines"]()
     with style.settings("missing"):
@@ -205,7 +205,7 @@ def test_values_missing_at_one_place_stand_side_by_side():
 
 def boxes_of(figure):
     """Return the figure laid out, and its texts with their boxes."""
-    from gilscope.toolkit.report.plots import style
+    from gilscope.toolkit.report.figures.plots.look import style
     with style.settings("boxes"):
         sheet = plots.compose(figure)
         return sheet, [(text.get_text(), text.get_window_extent(sheet.renderer())) for text in texts_of(sheet)]
@@ -256,7 +256,7 @@ def test_a_series_looks_the_same_in_every_panel(sheets):
 
 @NEEDS
 def test_what_lies_beyond_the_ends_asked_for_is_shown_all_the_same():
-    from gilscope.toolkit.report.plots import style
+    from gilscope.toolkit.report.figures.plots.look import style
     figure = FIGURES["lines"]()
     with style.settings("ends"):
         axes = plots.compose(replace(figure, y=replace(figure.y, lo=1.0, hi=2.0))).axes[0]
@@ -322,7 +322,7 @@ def test_lanes_are_called_threads_and_a_strip_below_counts_them(drawn, sheets):
 
 @NEEDS
 def test_strip_counts_the_threads_that_are_in_the_state_at_once():
-    from gilscope.toolkit.report.plots.timelines import at_once
+    from gilscope.toolkit.report.figures.plots.timelines import at_once
     lanes = (Lane("a", ((0.0, 2.0, "runs"), (2.0, 3.0, "waits"), (5.0, 6.0, "runs"))), Lane("b", ((1.0, 3.0, "runs"),)))
     assert at_once(TimelinePanel("", lanes), "runs") == ([0.0, 1.0, 2.0, 3.0, 5.0, 6.0], [1, 2, 1, 0, 1])
     assert at_once(TimelinePanel("", lanes), "sleeps") == ([0.0], [])
@@ -342,7 +342,7 @@ def test_many_values_have_a_band(sheets):
 
 @NEEDS
 def test_an_unfinished_file_replaces_nothing(tmp_path, monkeypatch):
-    from gilscope.toolkit.report.plots.sheet import Sheet
+    from gilscope.toolkit.report.figures.plots.sheet import Sheet
     svg, _ = plots.draw(FIGURES["band"](), tmp_path)
     before = svg.read_bytes()
 
@@ -365,7 +365,7 @@ def test_figure_without_panels_is_refused(tmp_path):
 
 @NEEDS
 def test_pyplot_is_never_loaded_and_matplotlib_only_to_draw(tmp_path):
-    code = ("import sys; from gilscope.toolkit.report import plots; assert 'matplotlib' not in sys.modules\n"
+    code = ("import sys; from gilscope.toolkit.report.figures import plots; assert 'matplotlib' not in sys.modules\n"
             "from tests.report.figures import bars; plots.draw(bars(), __import__('pathlib').Path(sys.argv[1]))\n"
             "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules")
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=600, cwd=Path(__file__).parents[2])

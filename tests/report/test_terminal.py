@@ -10,9 +10,9 @@ from gilscope.toolkit.report.document import Column, Document, Entry, Heading, L
 from gilscope.toolkit.report.layout import split_columns
 from gilscope.toolkit.report.markdown import render as render_markdown
 from gilscope.toolkit.report.sentences import fit_lines
+from gilscope.toolkit.report.table import ScalingFit
 from gilscope.toolkit.report.wording import entry_text
 from gilscope.toolkit.stats.scaling import fit_scaling
-from gilscope.toolkit.table import ScalingFit
 from tests.fakes import RunMaker, make_run
 
 KEYS = (Column(title="model", key=True), Column(title="N", key=True))

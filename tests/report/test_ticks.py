@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from gilscope.toolkit.report.figure import Axis, seconds_axis
-from gilscope.toolkit.report.plots.ticks import limits, linear_steps, marks, number_texts, seconds_text
+from gilscope.toolkit.report.figures.figure import Axis, seconds_axis
+from gilscope.toolkit.report.figures.plots.ticks import limits, linear_steps, marks, number_texts, seconds_text
 
 
 @pytest.mark.parametrize(("seconds", "text"), [

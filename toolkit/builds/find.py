@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds import compile as compiled
 from gilscope.toolkit.builds.added import added_builds
 from gilscope.toolkit.builds.inspection import (
     Facts,
@@ -25,6 +24,7 @@ from gilscope.toolkit.builds.inspection import (
     version_key,
 )
 from gilscope.toolkit.builds.pairing import best_pair, minor_of
+from gilscope.toolkit.builds.source import compile as compiled
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.model import Build, Note
 

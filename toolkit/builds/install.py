@@ -14,21 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds import compile as compiled
-from gilscope.toolkit.builds.apt import distribution_source
-from gilscope.toolkit.builds.compile import OPTIONAL_MODULES, Source, Step, Wanted
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.builds.places import data_dir, uv_command
+from gilscope.toolkit.builds.source import compile as compiled
+from gilscope.toolkit.builds.source.apt import distribution_source
+from gilscope.toolkit.builds.source.compile import OPTIONAL_MODULES, Source, Step, Wanted
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.model import Note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.builds.apt import DistributionSource
-    from gilscope.toolkit.builds.compile import Installed, Report
+    from gilscope.toolkit.builds.source.apt import DistributionSource
+    from gilscope.toolkit.builds.source.compile import Installed, Report
 
 # What "the newest pair" tries when no version is named.  3.12 has no free-threaded build.
 NEWEST_FIRST = ("3.15", "3.14", "3.13")

@@ -19,16 +19,16 @@ from gilscope.toolkit.builds.added import added_builds, forget, remember
 from gilscope.toolkit.builds.find import FoundBuilds, find_builds, inspect_new
 from gilscope.toolkit.builds.inspection import keeps_environment
 from gilscope.toolkit.builds.install import Request, install, usable_cores
-from gilscope.toolkit.builds.lacking import lacking_in
+from gilscope.toolkit.builds.packages.lacking import lacking_in
 from gilscope.toolkit.builds.pairing import best_pair
-from gilscope.toolkit.commands.options import positive
-from gilscope.toolkit.commands.printing import printed
+from gilscope.toolkit.commands.options.common import positive
+from gilscope.toolkit.commands.output.printing import printed
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.measure.prepare.prepared import needed_packages
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.builds.compile import Step
     from gilscope.toolkit.builds.pairing import Pair
+    from gilscope.toolkit.builds.source.compile import Step
     from gilscope.toolkit.model import Build
 
 HEARTBEAT_SECONDS = 30.0   # between lines that tell a log's reader that something still happens

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
-from gilscope.toolkit.commands.file_options import add_output
-from gilscope.toolkit.commands.options import growth
-from gilscope.toolkit.commands.output import Output
-from gilscope.toolkit.commands.printing import say
+from gilscope.toolkit.commands.options.common import growth
+from gilscope.toolkit.commands.options.files import add_output
+from gilscope.toolkit.commands.output.documents import Output
+from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import compare_values
 from gilscope.toolkit.report.comparison import comparison_document, in_short
+from gilscope.toolkit.report.table import MARGIN, compare_builds, compare_models, compare_runs, gate
 from gilscope.toolkit.store import find_label, load_run
-from gilscope.toolkit.table import MARGIN, compare_builds, compare_models, compare_runs, gate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.table import Contrast, Gate
+    from gilscope.toolkit.report.table import Contrast, Gate
 
 SLOWER = 1      # exit code: a cell is slower than --fail-on allows
 UNFINISHED = 3  # exit code: --fail-on was asked, and nothing could be judged

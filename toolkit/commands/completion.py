@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import shtab
 
 from gilscope.runners.catalog import RUNNERS
-from gilscope.toolkit.commands import gil, race
+from gilscope.toolkit.commands.gil import command as gil
+from gilscope.toolkit.commands.race import command as race
 from gilscope.toolkit.experiments.catalog import EXPERIMENTS
 from gilscope.workloads.catalog import WORKLOADS
 

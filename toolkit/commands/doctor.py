@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
-from gilscope.toolkit.commands.file_options import add_output
-from gilscope.toolkit.commands.options import duration
-from gilscope.toolkit.commands.output import Output
+from gilscope.toolkit.commands.options.common import duration
+from gilscope.toolkit.commands.options.files import add_output
+from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.errors import BuildError, ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.packages.ask.imports import LIMIT
 from gilscope.toolkit.evaluate.packages.doctor import Options, diagnose, with_newest

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.inspection import version_key
-from gilscope.toolkit.commands.file_options import add_output
-from gilscope.toolkit.commands.options import duration
-from gilscope.toolkit.commands.output import Output
-from gilscope.toolkit.commands.printing import say
+from gilscope.toolkit.commands.options.common import duration
+from gilscope.toolkit.commands.options.files import add_output
+from gilscope.toolkit.commands.output.documents import Output
+from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
 from gilscope.toolkit.evaluate.evaluation import Missing

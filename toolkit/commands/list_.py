@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gilscope.runners.catalog import RUNNERS
-from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.builds.find import find_builds, select_builds
-from gilscope.toolkit.commands.printing import printed
+from gilscope.toolkit.builds.packages.environment import build_environment
+from gilscope.toolkit.commands.output.printing import printed
 from gilscope.toolkit.measure.abilities.probe import Abilities, ask_build
 from gilscope.toolkit.measure.prepare.prepared import child_environment, needed_packages, workload_packages
 from gilscope.workloads import catalog

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.commands.figures import draw_pictures, python_that_draws
-from gilscope.toolkit.commands.file_options import STDOUT, add_output
-from gilscope.toolkit.commands.output import Output
-from gilscope.toolkit.commands.printing import say
+from gilscope.toolkit.commands.options.files import STDOUT, add_output
+from gilscope.toolkit.commands.output.documents import Output
+from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
+from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.experiments.report import beside, document, experiment_of

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.abilities.probe import Abilities
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.document import Section
-    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.report.figures.figure import Figure
 
 
 class Effort(StrEnum):

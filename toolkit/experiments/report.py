@@ -12,8 +12,8 @@ from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.report.build import about, builds_table
 from gilscope.toolkit.report.document import Banner, Document, Heading, Lines, Picture
-from gilscope.toolkit.report.drawing import draw_figures
-from gilscope.toolkit.report.figure import shows_something
+from gilscope.toolkit.report.figures.drawing import draw_figures
+from gilscope.toolkit.report.figures.figure import shows_something
 from gilscope.toolkit.report.sentences import floor_line
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.base import Experiment, Source
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.document import Section
-    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.report.figures.figure import Figure
 
 SMOKE = "--smoke: everything is tiny and was done once; the numbers say that it works here and nothing else"
 

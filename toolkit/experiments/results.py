@@ -6,11 +6,11 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.document import Duration, Entry, Quantity
+from gilscope.toolkit.report.table.cells import Absence, Index, group_of
+from gilscope.toolkit.report.table.floors import find_floors
 from gilscope.toolkit.stats.paired import Comparison, compare_paired
 from gilscope.toolkit.stats.sample import Summary, summarize
 from gilscope.toolkit.store import file_path
-from gilscope.toolkit.table.cells import Absence, Index, group_of
-from gilscope.toolkit.table.floors import find_floors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build, Cell, Observation, Run
     from gilscope.toolkit.report.document import Value
     from gilscope.toolkit.report.footnotes import Footnotes
-    from gilscope.toolkit.table.floors import Floors
+    from gilscope.toolkit.report.table.floors import Floors
 
 
 class Results:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.builds.environment import build_environment
+from gilscope.toolkit.builds.packages.environment import build_environment
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
 from gilscope.toolkit.experiments.base import Effort, Setting
 from gilscope.toolkit.experiments.trial import TrialSpec

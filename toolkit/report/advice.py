@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.model import Cell, Run
-    from gilscope.toolkit.table import Advice, Memory, Open, Option, TwinAdvice, WorkloadTable
+    from gilscope.toolkit.report.table import Advice, Memory, Open, Option, TwinAdvice, WorkloadTable
 
 GOOD_ROUNDS = 20       # twice as narrow an interval as 6 rounds give, and what a run can be asked for without thinking
 MEMORY_APART = 1.1     # times as much: below, nobody would choose by it

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 from gilscope import __version__
 from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.document import Heading, Lines
+from gilscope.toolkit.report.table import MARGIN, build_tables, judge, rounds_to_tell
+from gilscope.toolkit.report.table.cells import Absence, Index
 from gilscope.toolkit.stats.sample import summarize
-from gilscope.toolkit.table import MARGIN, build_tables, judge, rounds_to_tell
-from gilscope.toolkit.table.cells import Absence, Index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Build, Cell, Note, Run
     from gilscope.toolkit.report.document import Document
+    from gilscope.toolkit.report.table import CellResult, Contrast, Floors, Gate, ScalingFit, WorkloadTable
     from gilscope.toolkit.stats.floor import Floor
     from gilscope.toolkit.stats.paired import Comparison
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.scaling import Estimate
     from gilscope.toolkit.store import Listed
-    from gilscope.toolkit.table import CellResult, Contrast, Floors, Gate, ScalingFit, WorkloadTable
 
 RUN = "gilscope/run/1"
 COMPARE = "gilscope/compare/1"

@@ -24,17 +24,17 @@ from gilscope.toolkit.report.document import (
 )
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.sentences import fit_lines, floor_line, title_text
+from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.stats.paired import NO_FLOOR
-from gilscope.toolkit.table import build_tables
 from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Build, Run
+    from gilscope.toolkit.report.table import CellResult, Contrast, Row, WorkloadTable
     from gilscope.toolkit.stats.paired import Comparison
-    from gilscope.toolkit.table import CellResult, Contrast, Row, WorkloadTable
 
 
 STARVED = (

@@ -20,17 +20,17 @@ from gilscope.toolkit.report.document import (
     Verdict,
 )
 from gilscope.toolkit.report.sentences import title_text
+from gilscope.toolkit.report.table import MARGIN, judge, rounds_to_tell
 from gilscope.toolkit.report.wording import list_text, percent_text
-from gilscope.toolkit.table import MARGIN, judge, rounds_to_tell
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gilscope.toolkit.model import Cell, Note
+    from gilscope.toolkit.report.table import Contrast
     from gilscope.toolkit.stats.paired import Comparison
     from gilscope.toolkit.stats.sample import Summary
-    from gilscope.toolkit.table import Contrast
 
 LONGEST = 16   # characters of a name that heads a column; a longer one is called A or B
 QUIETER = "less noise"

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.report.table import Floors, ScalingFit, WorkloadTable
     from gilscope.toolkit.stats.floor import Floor
     from gilscope.toolkit.stats.scaling import Scaling
-    from gilscope.toolkit.table import Floors, ScalingFit, WorkloadTable
 
 
 def floor_line(floors: Floors) -> str:

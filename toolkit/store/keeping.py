@@ -222,7 +222,7 @@ def _read_suite(path: Path, build: Build) -> Iterable[tuple[Cell, pyperf.Run, Ob
     for benchmark in suite.get_benchmarks():
         try:
             cell = Cell.parse(benchmark.get_name() or "", build.label)
-        except BadFileError as error:
+        except ValueError as error:
             raise BadFileError(f"{file}: {error}") from error
         for run in benchmark.get_runs():
             try:

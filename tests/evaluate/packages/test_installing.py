@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.builds.environment import python_of
-from gilscope.toolkit.builds.installer import NO_WHEEL, UNKNOWN, run_installer
+from gilscope.toolkit.builds.packages.environment import python_of
+from gilscope.toolkit.builds.packages.installer import NO_WHEEL, UNKNOWN, run_installer
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
 from gilscope.toolkit.evaluate.packages.install import installing

@@ -329,7 +329,7 @@ def waiting(file, *, idle=False):
 
 
 def test_neither_our_own_code_nor_what_the_program_wants_is_contention(tmp_path):
-    from gilscope.toolkit.builds.environment import harness_path
+    from gilscope.toolkit.builds.packages.environment import harness_path
 
     theirs = waiting("/src/toolkit/app.py")   # a project's folder of that name is not ours
     ours = [waiting(str(harness_path() / "gilscope" / "toolkit" / "measure" / "frame.py")), waiting(workload.__file__)]

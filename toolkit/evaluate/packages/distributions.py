@@ -12,7 +12,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.lacking import normalized
+from gilscope.toolkit.builds.packages.lacking import normalized
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.evaluate.packages.facts import Distribution
 

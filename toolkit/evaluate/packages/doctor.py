@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.installer import UNKNOWN
+from gilscope.toolkit.builds.packages.installer import UNKNOWN
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.evaluate.packages import judge as judging
 from gilscope.toolkit.evaluate.packages.ask.every_import import Import, all_at_once, import_each

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.builds.installer import NO_WHEEL
+from gilscope.toolkit.builds.packages.installer import NO_WHEEL
 from gilscope.toolkit.evaluate.packages.doctor import version_of
 from gilscope.toolkit.evaluate.packages.judge import (
     REFUSED,

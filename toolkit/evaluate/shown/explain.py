@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.lacking import normalized
+from gilscope.toolkit.builds.packages.lacking import normalized
 from gilscope.toolkit.evaluate.packages.doctor import version_of
 from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Status, gil_users, lost_modules
 from gilscope.toolkit.evaluate.requirements.tags import libc_floor, offered, platforms_of

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
-from gilscope.toolkit.report.figure import Axis, CategoryFigure, CategoryPanel, Rule, Series
+from gilscope.toolkit.report.figures.figure import Axis, CategoryFigure, CategoryPanel, Rule, Series
+from gilscope.toolkit.report.figures.plots.look.palette import family
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.plots.palette import family
 from gilscope.toolkit.report.wording import ratio_number
 
 if TYPE_CHECKING:

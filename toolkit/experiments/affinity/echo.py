@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.experiments.affinity.countdown import threads_of
 from gilscope.toolkit.report.document import Column, Entry, Table
-from gilscope.toolkit.report.figure import Axis, LineFigure, LinePanel, Series
+from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Series
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.wording import number_text
 from gilscope.toolkit.stats.paired import MIN_ROUNDS

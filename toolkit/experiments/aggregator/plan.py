@@ -19,7 +19,7 @@ from gilscope.toolkit.experiments.libraries import AIOHTTP, CONTROL, GEVENT, REQ
 from gilscope.toolkit.experiments.load.http_answers import BACKENDS
 from gilscope.toolkit.experiments.results import shown_duration
 from gilscope.toolkit.report.document import Column, Entry, Lines, Quantity, Size, Table
-from gilscope.toolkit.report.figure import (
+from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
     CategoryPanel,
@@ -29,8 +29,8 @@ from gilscope.toolkit.report.figure import (
     Series,
     seconds_axis,
 )
+from gilscope.toolkit.report.figures.plots.ticks import seconds_text
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.plots.ticks import seconds_text
 from gilscope.toolkit.report.wording import list_text
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section, Value
-    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.toolkit.stats.sample import Summary
 
 BULLDOGJOB = Source(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.document import Section
-    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.report.figures.figure import Figure
 
 POLL_SHARE = 0.25   # of the time between two looks: a message that takes longer than this waited for a look
 

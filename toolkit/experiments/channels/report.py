@@ -9,7 +9,7 @@ from gilscope.toolkit.experiments.channels import cells
 from gilscope.toolkit.experiments.channels.cells import PING_PONG, POLLED, SMALLEST
 from gilscope.toolkit.experiments.results import shown_duration, shown_quantity
 from gilscope.toolkit.report.document import Column, Duration, Entry, Table
-from gilscope.toolkit.report.figure import (
+from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
     CategoryPanel,
@@ -19,8 +19,8 @@ from gilscope.toolkit.report.figure import (
     Series,
     seconds_axis,
 )
+from gilscope.toolkit.report.figures.plots.look.palette import family
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.plots.palette import family
 from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.units import format_bytes
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Value
-    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.toolkit.stats.sample import Summary
 
 MIB = 1 << 20

@@ -25,7 +25,7 @@ from gilscope.toolkit.experiments.convoy.cells import (
 from gilscope.toolkit.experiments.intervals import SECONDS as INTERVAL
 from gilscope.toolkit.experiments.results import middle
 from gilscope.toolkit.report.document import Column, Entry, Table
-from gilscope.toolkit.report.figure import (
+from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
     CategoryPanel,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section
-    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.report.figures.figure import Figure
 
 COUNTS = {                      # CPU workers: in threads, elsewhere
     Effort.SMOKE: ((1,), (1,)),

@@ -19,7 +19,7 @@ from gilscope.toolkit.experiments.convoy.cells import (
 from gilscope.toolkit.experiments.intervals import DEFAULT, FINE, USUAL_SLACK
 from gilscope.toolkit.experiments.results import middle
 from gilscope.toolkit.report.document import Column, Entry, Table
-from gilscope.toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
+from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.wording import number_text
 from gilscope.toolkit.units import parse_seconds
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section
-    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.report.figures.figure import Figure
 
 ROSE = 2.0              # a rate that changes less between two intervals is called the same
 

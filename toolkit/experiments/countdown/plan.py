@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, override
 from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
 from gilscope.toolkit.experiments.sources import BEAZLEY, SKVORTSOV
 from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
-from gilscope.toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series
+from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, Series
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.wording import ratio_number
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section, Value
-    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.report.figures.figure import Figure
 
 THREADS = (1, 2, 4, 8)
 PENALTY = 0.7  # speed-up of two threads below which 2009's 0.54x is said to be back

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.experiments.libraries import SLOW_PARSER
-from gilscope.toolkit.report.plots.ticks import seconds_text
+from gilscope.toolkit.report.figures.plots.ticks import seconds_text
 from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.units import format_seconds, parse_seconds
 

@@ -22,7 +22,7 @@ from gilscope.toolkit.experiments.downloads.claims import (
 from gilscope.toolkit.experiments.libraries import AIOHTTP, CONTROL, REQUESTS, missing
 from gilscope.toolkit.experiments.results import shown_duration
 from gilscope.toolkit.report.document import Column, Duration, Entry, Lines, Quantity, Ratio, Size, Table
-from gilscope.toolkit.report.figure import Axis, LineFigure, LinePanel, Series, seconds_axis
+from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Series, seconds_axis
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.units import parse_seconds
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section, Value
-    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.toolkit.stats.sample import Summary
 
 BULLDOGJOB = Source(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.gil.chrome import NAMES
 from gilscope.toolkit.gil.records import Kind
-from gilscope.toolkit.report.figure import Lane, TimelineFigure, TimelinePanel, seconds_axis
+from gilscope.toolkit.report.figures.figure import Lane, TimelineFigure, TimelinePanel, seconds_axis
 
 if TYPE_CHECKING:
     from typing import Any

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section, Value
-    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.report.figures.figure import Figure
 
     Show = Callable[[Cell], Value | None]
 

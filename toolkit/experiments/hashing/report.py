@@ -14,7 +14,7 @@ from gilscope.toolkit.experiments.hashing.cells import (
     THREADS,
 )
 from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
-from gilscope.toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series
+from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, Series
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.units import format_seconds

@@ -24,7 +24,7 @@ from gilscope.toolkit.experiments.lost_updates.shares import (
 )
 from gilscope.toolkit.experiments.sources import SKVORTSOV
 from gilscope.toolkit.report.document import Column, Entry, Table
-from gilscope.toolkit.report.figure import (
+from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
     CategoryPanel,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.document import Section, Value
-    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.report.figures.figure import Figure
 
 SOURCE = replace(SKVORTSOV, headline="set the switch interval to 1e-6 and run 100 times sum += 1 in multiple threads")
 THEN = "2021: Python 3.9"

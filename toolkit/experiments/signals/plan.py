@@ -22,7 +22,7 @@ from gilscope.toolkit.experiments.signals.times import (
 )
 from gilscope.toolkit.experiments.sources import BEAZLEY
 from gilscope.toolkit.report.document import Column, Entry, Table
-from gilscope.toolkit.report.figure import (
+from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
     CategoryPanel,
@@ -32,8 +32,8 @@ from gilscope.toolkit.report.figure import (
     Series,
     seconds_axis,
 )
+from gilscope.toolkit.report.figures.plots.ticks import seconds_text
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.plots.ticks import seconds_text
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.document import Section, Value
-    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.report.figures.figure import Figure
 
 SOURCE = replace(
     BEAZLEY,

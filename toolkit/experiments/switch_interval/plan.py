@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section
-    from gilscope.toolkit.report.figure import Figure
+    from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.toolkit.stats.paired import Comparison
 
 SHORTEST = "1us"  # the finest that CPython keeps

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.experiments.intervals import DEFAULT, USUAL_SLACK
 from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
-from gilscope.toolkit.report.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
+from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.units import parse_seconds

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.environment import PACKAGE, build_environment, harness_path
 from gilscope.toolkit.builds.inspection import version_key
+from gilscope.toolkit.builds.packages.environment import PACKAGE, build_environment, harness_path
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.abilities.probe import Abilities, ask_build, version_mismatches
 from gilscope.toolkit.measure.plan.cells import Selection, Subject

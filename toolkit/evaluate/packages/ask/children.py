@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from gilscope.toolkit.builds.environment import harness_path
+from gilscope.toolkit.builds.packages.environment import harness_path
 from gilscope.toolkit.measure.process.running import last_lines
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from gilscope.toolkit.builds.environment import create, installer
-from gilscope.toolkit.builds.installer import NO_WHEEL, UNKNOWN, run_installer, shortened
-from gilscope.toolkit.builds.lacking import normalized
+from gilscope.toolkit.builds.packages.environment import create, installer
+from gilscope.toolkit.builds.packages.installer import NO_WHEEL, UNKNOWN, run_installer, shortened
+from gilscope.toolkit.builds.packages.lacking import normalized
 from gilscope.toolkit.builds.places import uv_command
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.packages.distributions import own_name, site_folders

@@ -18,10 +18,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.environment import python_of
 from gilscope.toolkit.builds.inspection import version_key
+from gilscope.toolkit.builds.packages.environment import python_of
+from gilscope.toolkit.builds.packages.stamp import identity
 from gilscope.toolkit.builds.places import cache_dir, locked, uv_command
-from gilscope.toolkit.builds.stamp import identity
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
 from gilscope.toolkit.evaluate.packages.install.fallbacks import went_back

@@ -26,8 +26,8 @@ from packaging.utils import (
 )
 from packaging.version import InvalidVersion, Version
 
-from gilscope.toolkit.builds.environment import python_of
-from gilscope.toolkit.builds.installer import INSTALL_SECONDS, run_installer
+from gilscope.toolkit.builds.packages.environment import python_of
+from gilscope.toolkit.builds.packages.installer import INSTALL_SECONDS, run_installer
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.builds.places import cache_dir
 from gilscope.toolkit.evaluate.packages.ask.children import ask

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.builds.environment import PACKAGE
+from gilscope.toolkit.builds.packages.environment import PACKAGE
 from gilscope.toolkit.evaluate.evaluation import NO_TIME, Missing, RaceFact, Races
 from gilscope.toolkit.evaluate.project.suite.running import (
     QUIET_SECONDS,

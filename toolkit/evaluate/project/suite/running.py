@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from gilscope.toolkit.builds.environment import NO_COMPILERS, harness_path, installer
-from gilscope.toolkit.builds.installer import run_installer, shortened
+from gilscope.toolkit.builds.packages.environment import NO_COMPILERS, harness_path, installer
+from gilscope.toolkit.builds.packages.installer import run_installer, shortened
 from gilscope.toolkit.evaluate.evaluation import NO_TIME, Missing, Place, TestRun
 from gilscope.toolkit.evaluate.project.conventions import PYTEST
 from gilscope.toolkit.measure.process.running import last_lines

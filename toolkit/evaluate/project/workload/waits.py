@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.environment import is_ours
+from gilscope.toolkit.builds.packages.environment import is_ours
 from gilscope.toolkit.evaluate.evaluation import Place
 
 if TYPE_CHECKING:

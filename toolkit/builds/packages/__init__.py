@@ -1,0 +1,1 @@
+"""The packages a build needs: environments, what installs into them, what they lack."""

@@ -1,0 +1,1 @@
+"""CPython from its source: got from the distribution, built as a pair."""

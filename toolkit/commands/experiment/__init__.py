@@ -1,0 +1,1 @@
+"""gilscope experiment: the classic GIL experiments, listed, explained and made."""

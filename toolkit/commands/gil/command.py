@@ -1,0 +1,155 @@
+"""`gilscope gil`: run a program and report how long its threads wait for the GIL, or for each other without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import RawDescriptionHelpFormatter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.commands.gil.report import document
+from gilscope.toolkit.commands.options.common import positive
+from gilscope.toolkit.commands.options.programs import interpreter_flags, output_file, save, say
+from gilscope.toolkit.commands.race.command import SIGNALLED, build_python, warn_of_late_options
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.chrome import trace
+from gilscope.toolkit.gil.recording import Recording, inflation, record
+from gilscope.toolkit.gil.summary import summarize
+from gilscope.toolkit.race.program.start import run_words
+from gilscope.toolkit.race.program.target import default_python, module_of, refuse_plain_folder
+from gilscope.toolkit.report.terminal import WIDTH, render
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from gilscope.toolkit.gil.summary import Summary
+
+UNMEASURED = 3   # the exit code when the program ended well and nothing was recorded
+PLACES = 10
+NARROWEST = 40   # characters; a terminal may say that it has none
+
+USAGE = """gilscope gil [options] SCRIPT [ARGS...]
+       gilscope gil [options] -m MODULE [ARGS...]"""
+DESCRIPTION = """\
+Run a Python program and report what its threads wait for. On a build with a GIL: how long they wait for it, the
+longest wait, where in the program. On a free-threaded build: how long they are parked on locks and on objects that they
+share. The program is neither changed nor slowed down; Linux with glibc and a C compiler."""
+EPILOG = """\
+exit codes: the program's own; 128+N when signal N ended it; 3 when it ended well but nothing was recorded.
+The report follows on standard error. Processes that the program starts are recorded, too.
+"""
+WITH_VALUE = frozenset({"--build", "--trace", "--json", "--places", "--python-args"})
+FLAGS = frozenset({"--inflation"})
+
+
+def add_parser(commands: Any) -> None:
+    """Add the parser of `gilscope gil`."""
+    parser = commands.add_parser(
+        "gil", help="run a program and report its waits for the GIL", usage=USAGE, description=DESCRIPTION,
+        epilog=EPILOG, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--build", metavar="LABEL", help="Run the program under this build, e.g. 3.14t, or under LABEL=PATH. To "
+        "compare builds (default: the active environment's Python, else gilscope's own).")
+    add("--python-args", metavar="ARGS", type=interpreter_flags, default=(),
+        help="Flags of the interpreter, as one word: --python-args='-O -W error'. For a program that is run with them.")
+    add("--json", metavar="FILE", type=output_file, help="Write everything as JSON to FILE, in place of the text. For "
+        "scripts; /dev/stderr is a file, too.")
+    add("--trace", metavar="FILE", type=output_file,
+        help="Also write a timeline to FILE. Open it at ui.perfetto.dev or chrome://tracing.")
+    add("--places", metavar="N", type=positive, default=PLACES,
+        help=f"Show the N threads and places that waited most (default: {PLACES}). For a long program.")
+    add("--inflation", action="store_true", help="On a free-threaded build, run the program again with its GIL on, and "
+        "say how much more CPU time it takes when its threads run at the same time. It must bear to be run again.")
+    parser.cut = cut
+    parser.set_defaults(run=run)
+
+
+def cut(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Cut the words after `gil` into our options and the program with its arguments, whatever those look like."""
+    position = 0
+    while position < len(words):
+        word = words[position]
+        if not word.startswith("-") or word == "-" or word.startswith("-m"):
+            break
+        position += 2 if word in WITH_VALUE else 1
+    return list(words[:position]), list(words[position:])
+
+
+def run(args: Namespace) -> int:
+    """Run the program, tell what its threads waited for, and return the exit code."""
+    command = [build_python(args.build) if args.build else default_python(), *args.python_args,
+               *_program(args.program)]
+    preload.library()      # where it cannot be had, nothing is started
+    first = record(lambda environ: run_words(command, environ), os.environ, all_holds=bool(args.trace))
+    code = first.ended if first.ended >= 0 else SIGNALLED - first.ended
+    if not first.processes:
+        say("gilscope: nothing was recorded: the program's Python did not load the library that measures, as one does "
+            "that is linked statically, or is older than 3.12")
+        return code or UNMEASURED
+    grown = _inflation(args, command, first)
+    if args.trace:
+        save(args.trace, json.dumps(trace(first.processes), separators=(",", ":")))
+    summary = summarize(first.processes)
+    if args.json:
+        save(args.json, json.dumps(_as_json(args.program, first, summary, grown), indent=1) + "\n")
+    else:
+        say(render(document(first, summary, grown, places=args.places), width=_width(),
+                   ascii_only=not _takes_unicode()))
+    warn_of_late_options("gil", WITH_VALUE | FLAGS, first.ended, args.program[1:])
+    return code
+
+
+def _program(words: Sequence[str]) -> list[str]:
+    """Return the words that the interpreter is given.
+
+    Raises:
+        ToolkitError: there is no program, or Python cannot run it.
+    """
+    if not words:
+        raise ToolkitError("no program to run; write `gilscope gil script.py` or `gilscope gil -m module`")
+    name = words[0]
+    if name.startswith("-m"):
+        module_of(words)
+    elif name != "-":
+        if not name or not Path(name).exists():
+            hint = f"; to run a module, write `gilscope gil -m {name}`" if name.isidentifier() else ""
+            raise ToolkitError(f"no script {name!r}{hint}")
+        refuse_plain_folder(name)
+    return list(words)
+
+
+def _inflation(args: Namespace, command: list[str], first: Recording) -> float | str | None:
+    """Return the CPU inflation or why there is none; None where it has not been asked for."""
+    if not args.inflation:
+        return None
+    if not first.free_threaded:
+        return "this build has a GIL: its threads do not run at the same time"
+    say("gilscope: running it again with the GIL on")
+    again = record(lambda environ: run_words(command, environ), {**os.environ, "PYTHON_GIL": "1"})
+    return inflation(first, again)
+
+
+def _as_json(words: Sequence[str], first: Recording, summary: Summary, grown: float | str | None) -> dict[str, Any]:
+    shares = {"share": summary.share, "wanted_share": summary.wanted_share, "blocked_share": summary.blocked_share,
+              "overhead_share": summary.overhead_share}
+    return {
+        "program": list(words), "version": first.processes[0].version, "free_threaded": first.free_threaded,
+        "gil_used": first.gil_used, "exit": first.ended, "wall": first.wall, "cpu": first.cpu,
+        "cpu_inflation": grown if isinstance(grown, float) else None,
+        "cpu_inflation_refused": grown if isinstance(grown, str) else None, **shares, **asdict(summary),
+    }
+
+
+def _width() -> int:
+    """Return how many characters a line of the report may have: what fits the terminal, on one."""
+    return max(NARROWEST, os.get_terminal_size(2).columns) if sys.stderr.isatty() else WIDTH
+
+
+def _takes_unicode() -> bool:
+    return (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"

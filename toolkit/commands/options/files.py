@@ -1,0 +1,79 @@
+"""`--markdown` and `--json` on the command line, the same for every command that has reports.
+
+Without FILE, or with `-`, the form takes the text's place on standard output; with FILE it is written beside the text.
+`output.documents` does that.  Nothing heavy is imported: every command's parser waits for what stands here.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+STDOUT = "-"
+_SUFFIXES = {"json": ".json", "markdown": ".md"}
+# Endings of no label: a FILE is meant, if a wrong one.
+_NO_LABELS = (".txt", ".log", ".out", ".html", ".csv", ".yaml", ".yml", ".json", ".md")
+_DEVICES = "/dev/"   # /dev/null, and what shells give for >(command)
+
+
+class FileOption(argparse.Action):
+    """An option whose FILE may be left out, and is told from a word that is the command's by how it ends."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **others: Any) -> None:
+        super().__init__(option_strings, dest, nargs="?", const=STDOUT, metavar="FILE", **others)
+        self.suffix = _SUFFIXES[dest]
+
+    def is_file(self, word: str) -> bool:
+        """Return whether `word` is this option's FILE."""
+        return word == STDOUT or word.endswith(self.suffix) or word.startswith(_DEVICES)
+
+    def __call__(self, _parser: Any, namespace: argparse.Namespace, values: Any, _option: Any = None) -> None:
+        """Keep FILE, or refuse one that cannot be written: what is measured first may take hours."""
+        if not self.is_file(values):
+            raise argparse.ArgumentError(
+                self, f"{values!r} does not end in {self.suffix}; a FILE does, - is standard output")
+        if values != STDOUT and not Path(values).parent.is_dir():
+            raise argparse.ArgumentError(self, f"there is no folder {str(Path(values).parent)!r}")
+        if STDOUT == values == getattr(namespace, _other(self.dest), None):
+            raise argparse.ArgumentError(self, "--json and --markdown cannot both be on standard output: name a FILE")
+        setattr(namespace, self.dest, values)
+
+
+def _other(dest: str) -> str:
+    (other,) = _SUFFIXES.keys() - {dest}
+    return other
+
+
+def add_output(parser: Any, what: str = "the report") -> None:
+    """Add `--markdown` and `--json` to a parser or a group of options."""
+    parser.add_argument(
+        "--markdown", action=FileOption,
+        help=f"Write {what} as Markdown to FILE, which ends in .md (default: to standard output, in place of the "
+        "text). For pasting into an issue.")
+    parser.add_argument(
+        "--json", action=FileOption,
+        help=f"Write {what} as JSON to FILE, which ends in .json (default: to standard output, in place of the "
+        "text). For scripts.")
+
+
+def with_files(actions: Mapping[str, Any], words: Sequence[str]) -> list[str]:
+    """Return the words of a command line with each FILE tied to its option, `--json=FILE`, so that no other word is.
+
+    Args:
+        actions: The parser's, by the option as it is written.
+        words: The command's.
+    """
+    tied: list[str] = []
+    for word in words:
+        action = actions.get(tied[-1]) if tied else None
+        if isinstance(action, FileOption) and "--" not in tied:
+            meant = action.is_file(word) or word.endswith(_NO_LABELS)
+            tied[-1] += f"={word if meant else STDOUT}"
+            if meant:
+                continue
+        tied.append(word)
+    return tied

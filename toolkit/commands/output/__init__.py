@@ -1,0 +1,1 @@
+"""What commands print: documents, files, figures, how to read on."""

@@ -1,0 +1,1 @@
+"""gilscope race: a program of the user's checked for data races."""

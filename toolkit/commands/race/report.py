@@ -1,0 +1,63 @@
+"""What `gilscope race` says after the program's end: the report in the forms that were asked for."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.commands.options.programs import STDERR, save, say
+from gilscope.toolkit.race.confirm.again import confirm, limit_after
+from gilscope.toolkit.race.program.start import INTERRUPTED, core_of, was_begun
+from gilscope.toolkit.race.pytest_.frames import without_pytest
+from gilscope.toolkit.race.report import github, json_, sarif, text
+from gilscope.toolkit.race.report.gather import load
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from gilscope.toolkit.race.program.first_run import FirstRun
+    from gilscope.toolkit.race.report.races import RaceReport
+    from gilscope.toolkit.race.report.suppress import Suppression
+
+
+def tell(args: Namespace, suppressions: Sequence[Suppression], first: FirstRun) -> bool:
+    """Write the report; return whether there is a race that is not suppressed."""
+    report = load(first.spool, suppressions)
+    if not report.processes and was_begun(first.spool):
+        # A process writes of itself with its first conflict: this one had none.
+        report = replace(report, target=first.spec.options["target"], build=first.spec.options["build"],
+                         root=first.spec.options["root"], core=core_of(first.spool), processes=1)
+    if args.confirm and report.races:
+        report = report.with_confirmations(_confirmations(args, report, first))
+    if first.ended < 0 and first.ended != INTERRUPTED:
+        say(f"gilscope: the program was ended by {signal.Signals(-first.ended).name}")
+    if args.json == STDERR:
+        say(json_.render(report))
+    elif _is_worth_saying(args, report):
+        color = not args.no_color and text.wants_colour(sys.stderr)
+        say(text.render(without_pytest(report), color=color, notes=args.notes))
+    if args.json not in {None, STDERR}:
+        save(args.json, json_.render(report))
+    if args.sarif:
+        save(args.sarif, sarif.render(report))
+    if args.github and (commands := github.render(report, notes=args.notes)):
+        say(commands)
+    return bool(report.races)
+
+
+def _is_worth_saying(args: Namespace, report: RaceReport) -> bool:
+    """Return whether there is more to say than that all is well, or a person to hear that."""
+    remarks = report.unrewritten or report.unused_suppressions or report.unexplained_suppressions
+    return bool(report.races or remarks or (args.notes and report.notes)) or sys.stderr.isatty()
+
+
+def _confirmations(args: Namespace, report: RaceReport, first: FirstRun) -> dict[str, str]:
+    def progress(attempt: int, unconfirmed: int) -> None:
+        if sys.stderr.isatty():
+            say(f"gilscope: confirming, run {attempt} of at most {args.confirm}: {unconfirmed} to go")
+
+    limit = args.confirm_timeout or limit_after(first.seconds)
+    return confirm(report.races, first.spec, first.entry, tries=args.confirm, limit=limit, progress=progress)

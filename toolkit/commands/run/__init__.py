@@ -1,0 +1,1 @@
+"""gilscope run: options into a request, the request measured and reported."""

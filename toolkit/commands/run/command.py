@@ -1,0 +1,226 @@
+"""`gilscope run`: the main job.  Measures workloads under every model on every build and shows the table."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from gilscope.runners.catalog import RUNNERS
+from gilscope.toolkit.builds.find import find_builds
+from gilscope.toolkit.builds.pairing import compare_builds
+from gilscope.toolkit.commands.output.documents import Output, refuse_beside_dry_run
+from gilscope.toolkit.commands.output.preview import earlier_processes, preview
+from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.run import options as run_options
+from gilscope.toolkit.commands.run.request import (
+    choose_builds,
+    make_selection,
+    make_settings,
+    module_paths,
+    refuse_beside_resume,
+    user_packages,
+)
+from gilscope.toolkit.errors import BuildError, ToolkitError
+from gilscope.toolkit.measure.machine.described import now, this_machine
+from gilscope.toolkit.measure.machine.noise import usable_cores
+from gilscope.toolkit.measure.plan.cells import Plan, baseline_of, expand
+from gilscope.toolkit.measure.plan.demand import Demands
+from gilscope.toolkit.measure.plan.record import Request
+from gilscope.toolkit.measure.prepare.prepared import Prepared, child_environment, prepare, sized_tasks
+from gilscope.toolkit.measure.prepare.services import services
+from gilscope.toolkit.measure.prepare.tried import allow_time, failed_cells, try_builds, warn_of_length
+from gilscope.toolkit.measure.schedule.arms import Arms
+from gilscope.toolkit.measure.schedule.scheduler import Scheduler
+from gilscope.toolkit.measure.schedule.turns import InTurn
+from gilscope.toolkit.model import Note, Run
+from gilscope.toolkit.report.as_json import run_values
+from gilscope.toolkit.report.build import run_document
+from gilscope.toolkit.report.progress import ProgressReporter
+from gilscope.toolkit.store import Store, default_label, find_label
+from gilscope.workloads import catalog
+
+FAILED_CELLS = 3
+
+
+def add_parser(commands: Any) -> None:
+    """Add the parser of `gilscope run`."""
+    parser = commands.add_parser(
+        "run",
+        help="measure workloads under every model on every build",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Measure the same work under every execution model on every build, in interleaved rounds.\n"
+        "Without arguments: the newest fair pair of builds, every model that can run there, one workload of\n"
+        "each kind, 1, 2, 4 ... workers up to the cores.",
+        epilog="examples:\n"
+        "  gilscope run --quick\n"
+        "  gilscope run primes json_roundtrip --builds 3.14,3.14t --workers 1,2,4\n"
+        "  gilscope run mypkg.mod:func --payloads mypkg.mod:make_payloads\n"
+        "  gilscope run countdown --task-length 1ms,10ms,100ms    # where does each model start to pay?\n"
+        "  gilscope run --resume mylabel",
+    )
+    parser.add_argument(
+        "workload",
+        nargs="*",
+        metavar="WORKLOAD",
+        help="Workloads to run (see `gilscope list`), or one function of yours as package.module:function.",
+    )
+    run_options.add_matrix(parser.add_argument_group("what to compare"))
+    run_options.add_user(parser.add_argument_group("your own function"))
+    run_options.add_effort(parser.add_argument_group("how hard to measure"))
+    run_options.add_results(parser.add_argument_group("results"))
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what the command line asks; return the exit code."""
+    refuse_beside_dry_run(args)
+    with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
+        return _start(args, Path(folder)) if args.resume is None else _resume(args, Path(folder))
+
+
+def _start(args: argparse.Namespace, folder: Path) -> int:
+    selection, settings = make_selection(args), make_settings(args)
+    if args.label is not None:
+        Store.refuse_taken(args.label)
+    builds = choose_builds(args, find_builds(args.build, project_dir=Path.cwd()))
+    mismatches = tuple(note for build in builds[1:] for note in compare_builds(builds[0], build))
+    if mismatches and args.strict:
+        raise BuildError("the builds were not built alike: " + "; ".join(note.text for note in mismatches))
+    paths, packages = module_paths(args), user_packages(args)
+    prepared = prepare(selection, builds, paths=paths, packages=packages, folder=folder, say=say)
+    plan = expand(selection, prepared.subjects, builds, RUNNERS, prepared.abilities)
+    if args.dry_run:
+        print("\n".join(preview(plan, builds, selection, settings, earlier_processes())))
+        return 0
+    _refuse_empty(plan)
+    trials = try_builds(selection, prepared, folder, timeout=settings.timeout, say=say)
+    settings = allow_time(settings, trials, asked=args.timeout is not None, say=say)
+    warn_of_length(plan.cells, settings, trials, say)
+    request = Request(
+        selection=selection,
+        settings=settings,
+        units=sized_tasks(selection, prepared, folder),
+        paths=tuple(map(str, paths)),
+        packages=packages,
+        shared_by=max(selection.workers),
+    )
+    new = Run(
+        label=args.label or default_label(),
+        started=now(),
+        builds=builds,
+        machine=this_machine(),
+        seed=settings.seed,
+        rounds_planned=settings.rounds,
+        rounds_done=0,
+        stopped="running",
+        baseline=baseline_of(prepared.subjects),
+        measurements=(),
+        cells=plan.cells,
+        skips=plan.skips,
+        failures=failed_cells(plan.cells, trials),
+        notes=(*mismatches, *prepared.notes, *_machine_notes()),
+        options=request.to_options(),
+    )
+    store = Store.create(new.label)
+    store.save(new)  # there to go on with, however soon this one ends
+    say(f"{len(plan.cells)} cells, {settings.rounds} rounds, seed {settings.seed}, results in {store.path}")
+    demands = {label: trial.demand for label, trial in trials.items() if trial.demand is not None}
+    return _measure(new, request, store, prepared, folder, tried=demands, args=args)
+
+
+def _resume(args: argparse.Namespace, folder: Path) -> int:
+    refuse_beside_resume(args)
+    store, so_far = Store.reopen(find_label(args.resume))
+    try:
+        request = Request.from_options(so_far.options)
+        rounds = args.rounds or so_far.rounds_planned
+        _refuse_to_resume(so_far, rounds)
+        # The budget counts from here: what was measured before a pause has been paid for.
+        settings = dataclasses.replace(
+            request.settings,
+            rounds=rounds,
+            budget=args.budget or request.settings.budget,
+            timeout=args.timeout or request.settings.timeout,
+        )
+        request = dataclasses.replace(request, settings=settings)
+        prepared = prepare(
+            request.selection,
+            so_far.builds,
+            paths=[Path(each) for each in request.paths],
+            packages=request.packages,
+            folder=folder,
+            say=say,
+        )
+    except BaseException:
+        store.close()
+        raise
+    say(f"going on with {args.resume} after {so_far.rounds_done} of {rounds} rounds, seed {settings.seed}")
+    so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
+    return _measure(so_far, request, store, prepared, folder, tried={}, args=args)
+
+
+def _refuse_to_resume(so_far: Run, rounds: int) -> None:
+    if so_far.rounds_done >= rounds:
+        raise ToolkitError(
+            f"{so_far.label} has its {so_far.rounds_done} rounds; --rounds with a larger number adds to them"
+        )
+    for build in so_far.builds:
+        if not Path(build.executable).exists():
+            raise BuildError(f"{build.label} is gone from {build.executable}, so {so_far.label} cannot go on")
+
+
+def _measure(
+    new: Run,
+    request: Request,
+    store: Store,
+    prepared: Prepared,
+    folder: Path,
+    *,
+    tried: dict[str, float],
+    args: argparse.Namespace,
+) -> int:
+    chosen = [catalog.find(name) for name in request.selection.workloads]
+    user = request.selection.user
+    needed = dict.fromkeys(workload.service for workload in chosen if workload.service)
+    try:
+        with services(needed, child_environment(())) as running, ProgressReporter() as reporter:
+            arms = Arms(
+                pythons=prepared.pythons,
+                size=request.selection.size,
+                user=user,
+                units=request.units,
+                environments={label: {**each, **running.environment} for label, each in prepared.environments.items()},
+                free_threaded=frozenset(build.label for build in new.builds if build.free_threaded),
+                services=running.pids,
+                folder=folder,
+                shared_by=request.shared_by,
+                demands=Demands(observations=store.observations, tried=tried, kind=user.kind if user else None),
+            )
+            done = Scheduler(new, store, arms, request.settings, reporter, InTurn()).go()
+    except KeyboardInterrupt:
+        say(f"what was measured is kept: gilscope run --resume {new.label} goes on")
+        raise
+    finally:
+        store.close()
+    output = Output(args)
+    output.show(run_document(done))
+    output.finish(lambda: run_values(done))
+    if done.failures:
+        say(f"{len(done.failures)} cells failed; their last output is in {store.path / 'run.json'}")
+        return FAILED_CELLS
+    return 0
+
+
+def _refuse_empty(plan: Plan) -> None:
+    if not plan.cells:
+        reasons = "\n".join(sorted({f"  {skip.cell.build} {skip.cell.runner}: {skip.reason}" for skip in plan.skips}))
+        raise ToolkitError(f"nothing of this can be measured:\n{reasons}")
+
+
+def _machine_notes() -> list[Note]:
+    if usable_cores() == 1:
+        return [Note(text="one core only: no model can show a speed-up of CPU work here")]
+    return []

@@ -1,0 +1,32 @@
+# ruff: noqa: D100  a docstring would become the program's
+# The first file of a checked process: its arguments end with this file, the spool folder, what sys.path begins with,
+# and where compiled modules of ours may be kept.
+# It finds gilscope beside itself, whatever the build has installed, and leaves the rest to `main`.  Its names are gone
+# before the program's appear.  Older Pythons must be able to read it.
+import sys
+
+
+def _import_main():  # type: ignore[no-untyped-def]  # noqa: ANN202  a module
+    if sys.version_info < (3, 12) or sys.implementation.name != "cpython":
+        sys.stderr.write("gilscope: %s is %s %d.%d; the race checker needs CPython 3.12 or newer\n" % (  # noqa: UP031
+            (sys.executable, sys.implementation.name, *sys.version_info[:2])))
+        open(sys.argv[-3] + "/refused", "w").close()   # so that nobody takes the exit code for the program's
+        raise SystemExit(2)
+    importlib, external = sys.modules["_frozen_importlib"], sys.modules["_frozen_importlib_external"]
+    file, _, entry, cache = sys.argv[-4:]
+    if not sys.flags.safe_path:
+        sys.path[0] = entry
+    kept = sys.dont_write_bytecode, sys.pycache_prefix
+    if sys.dont_write_bytecode:
+        # To compile ours would double the start.  That nothing is written beside sources is kept: `main` sets it back.
+        sys.dont_write_bytecode, sys.pycache_prefix = False, cache
+    folder = file.rsplit("/", 4)[0]
+    spec = external.spec_from_file_location("gilscope", folder + "/__init__.py", submodule_search_locations=[folder])
+    package = sys.modules["gilscope"] = importlib.module_from_spec(spec)
+    spec.loader.exec_module(package)
+    main = __import__("gilscope.toolkit.race.child.main", fromlist=["main"])
+    main.caching = kept  # type: ignore[attr-defined]  # of `main`
+    return main
+
+
+_import_main().main(sys.argv[-3])  # type: ignore[no-untyped-call]  # nor any type to import here

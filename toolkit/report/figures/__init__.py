@@ -1,0 +1,1 @@
+"""What a figure shows, as plain values, and how it is drawn."""

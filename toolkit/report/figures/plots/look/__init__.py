@@ -1,0 +1,1 @@
+"""How figures look: colours and marks of series, sizes of text."""

@@ -1,0 +1,180 @@
+"""Cells set against one another: build against build, runner against runner, run against run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from gilscope.toolkit.errors import UnknownNameError
+from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.table.cells import Absence, Clock, Index, group_of
+from gilscope.toolkit.report.table.floors import find_floors
+from gilscope.toolkit.stats.paired import Comparison, compare_paired, compare_unpaired
+from gilscope.toolkit.stats.sample import Summary, summarize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from gilscope.toolkit.model import Cell, Run
+    from gilscope.toolkit.report.table.floors import Floors
+
+Choice = Literal["wall", "cpu", "auto"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """One cell against another.  `comparison.ratio` > 1: the sample is faster."""
+
+    baseline: Cell
+    sample: Cell
+    clock: Clock
+    comparison: Comparison | None = None
+    reason: str | None = None   # why there is no comparison
+    baseline_time: Summary | None = None   # seconds on `clock`; None where that side has no number
+    sample_time: Summary | None = None
+
+
+def pick_clock(choice: Choice, workers: int) -> Clock:
+    """Return the clock to compare by: CPU time is steadier, but more workers are there to save wall time."""
+    if choice == "auto":
+        return "cpu" if workers == 1 else "wall"
+    return choice
+
+
+def compare_builds(run: Run, first: str, second: str, clock: Choice = "auto") -> tuple[Contrast, ...]:
+    """Set build `second` against build `first` of one run, cell by cell, paired by round.
+
+    Raises:
+        UnknownNameError: The run has no such build.
+    """
+    index = Index(run)
+    for label in (first, second):
+        if label not in index.builds:
+            raise UnknownNameError(f"{run.label!r} has no build {label!r}; it has {', '.join(index.builds)}")
+    cells = index.cells()
+    return tuple(
+        contrast
+        for group in dict.fromkeys(map(group_of, cells))
+        for contrast in contrast_builds(
+            index, [cell for cell in cells if group_of(cell) == group], first, second, find_floors(index, group), clock)
+    )
+
+
+def contrast_builds(
+    index: Index, cells: Sequence[Cell], first: str, second: str, floors: Floors, clock: Choice = "auto",
+) -> list[Contrast]:
+    """Set build `second` against `first` for every runner and number of workers among `cells` of one group."""
+    keys = dict.fromkeys(replace(cell, build=first) for cell in cells if cell.build in {first, second})
+    return [_paired(index, cell, replace(cell, build=second), floors, clock) for cell in keys]
+
+
+def compare_models(run: Run, first: str, second: str, clock: Choice = "auto") -> tuple[Contrast, ...]:
+    """Set runner `second` against runner `first` of one run, build by build, paired by round.
+
+    Cells with the same number of workers are compared; where `first` has only one worker, as the baseline has, that
+    cell is compared with every number of workers of `second`.
+
+    Raises:
+        UnknownNameError: The run has no such runner.
+    """
+    index = Index(run)
+    cells = index.cells()
+    known = list(dict.fromkeys(cell.runner for cell in cells))
+    for name in (first, second):
+        if name not in known:
+            raise UnknownNameError(f"{run.label!r} has no model {name!r}; it has {', '.join(known)}")
+    contrasts = []
+    for cell in cells:
+        if cell.runner == second:
+            counts = {c.workers for c in cells if replace(c, workers=cell.workers) == replace(cell, runner=first)}
+            workers = 1 if counts == {1} else cell.workers
+            baseline = replace(cell, runner=first, workers=workers)
+            contrasts.append(_paired(index, baseline, cell, find_floors(index, group_of(cell)), clock))
+    return tuple(contrasts)
+
+
+def compare_runs(first: Run, second: Run, clock: Choice = "auto") -> tuple[Contrast, ...]:
+    """Set run `second` against run `first`, cell by cell.  They were made at different times: nothing is paired."""
+    left, right = Index(first), Index(second)
+    contrasts = []
+    for cell in dict.fromkeys([*left.cells(), *right.cells()]):
+        chosen = pick_clock(clock, cell.workers)
+        bounds = [find_floors(index, group_of(cell)).bound(chosen, cell.workers) for index in (left, right)]
+        floor = None if None in bounds else max(bound for bound in bounds if bound is not None)
+        a, b = left.by(cell, chosen), right.by(cell, chosen)
+        result = Contrast(
+            baseline=cell, sample=cell, clock=chosen, baseline_time=_time(a), sample_time=_time(b))
+        if unlike := unlike_work(left, right, cell):
+            contrasts.append(replace(result, reason=unlike))
+        elif a and b:
+            seen = compare_unpaired(list(a.values()), list(b.values()), floor=floor, seed=second.seed)
+            contrasts.append(replace(result, comparison=seen))
+        else:
+            contrasts.append(replace(result, reason=_why_apart(left, right, cell)))
+    return tuple(contrasts)
+
+
+def _why_apart(left: Index, right: Index, cell: Cell) -> str:
+    """Return why two runs cannot be compared in a cell: one was not asked for it, or has no numbers."""
+    sides = (left, right)
+    asked = [index for index in sides if cell in index.cells()]
+    if len(asked) == 1:
+        return f"only in {asked[0].run.label}"
+    return _why((f"in {index.run.label}", index, cell) for index in sides)
+
+
+def _time(seconds: Mapping[int, float]) -> Summary | None:
+    return summarize(list(seconds.values())) if seconds else None
+
+
+def unlike_work(left: Index, right: Index, cell: Cell) -> str | None:
+    """Return what makes the work of `cell` another one in the two runs, None where nothing is known to."""
+    asked = [index.run.options.get("selection") or {} for index in (left, right)]
+    users = [each.get("user") or {} for each in asked]
+    sizes = [each.get("size") for each in asked]
+    large = [size == "large" for size in sizes]  # small and medium tasks are equally long, and their number is below
+    units = [_units(index, cell) for index in (left, right)]
+    tasks = [index.tasks(cell) if cell.phase is Phase.STEADY else None for index in (left, right)]
+    said = (
+        ("payload", [each.get("payload") for each in users]),
+        ("payloads", [each.get("payloads") for each in users]),
+        ("size", sizes if None not in sizes and large[0] != large[1] else []),
+        ("units a task", units if None not in units else []),
+        ("tasks", tasks if None not in tasks else []),
+    )
+    for what, values in said:
+        if len(set(values)) > 1:
+            return f"not the same work: {what} {values[0]} in {left.run.label}, {values[1]} in {right.run.label}"
+    return None
+
+
+def _units(index: Index, cell: Cell) -> int | None:
+    """Return how many units of work a task of `cell` has, None where its length was not asked for."""
+    listed = index.run.options.get("units") or ()
+    return next((units for name, seconds, units, _ in listed if (name, seconds) == (cell.workload, cell.task_seconds)),
+                None)
+
+
+def _paired(index: Index, baseline: Cell, sample: Cell, floors: Floors, choice: Choice) -> Contrast:
+    workers = max(baseline.workers, sample.workers)
+    clock = pick_clock(choice, workers)
+    a, b = index.by(baseline, clock), index.by(sample, clock)
+    result = Contrast(
+        baseline=baseline, sample=sample, clock=clock, baseline_time=_time(a), sample_time=_time(b))
+    if a.keys() & b.keys():
+        return replace(result, comparison=compare_paired(a, b, floor=floors.bound(clock, workers)))
+    names = (
+        (baseline.build, sample.build) if baseline.build != sample.build else (baseline.runner, sample.runner)
+    )
+    return replace(result, reason=_why([(names[0], index, baseline), (names[1], index, sample)]))
+
+
+def _why(sides: Iterable[tuple[str, Index, Cell]]) -> str:
+    """Return which side has no numbers and why."""
+    names: dict[str, list[str]] = {}   # sides with the same reason together
+    for name, index, cell in sides:
+        found = index.look_up(cell)
+        if isinstance(found, Absence):
+            names.setdefault(f"{found.word}: {found.reason}", []).append(name)
+    return "; ".join(f"{' and '.join(both)}: {reason}" for reason, both in names.items()) or (
+        "they share no round on this clock")

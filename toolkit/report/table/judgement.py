@@ -1,0 +1,112 @@
+"""What may be said of two cells set against one another, and what would be needed to say more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log, log1p
+from typing import TYPE_CHECKING, Literal
+
+from gilscope.toolkit.stats.sample import CONFIDENCE, needed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gilscope.toolkit.report.table.contrast import Contrast
+    from gilscope.toolkit.stats.paired import Comparison
+
+Judgement = Literal["faster", "slower", "same", "cannot tell"]
+Missing = Literal["A has none", "B has none", "neither has any", "not comparable"]
+
+MARGIN = 0.03        # what "none" means in the tables of a run, too: nobody moves code for less
+MOST_ROUNDS = 200    # about what a night measures; beyond, a quieter machine is the better advice
+
+
+def judge(comparison: Comparison, margin: float = MARGIN) -> Judgement:
+    """Return what may be said: "same" only where every difference beyond `margin` is excluded.
+
+    Excluded it is by the whole interval and by the noise floor: what the same cell measured twice may differ by, the
+    two sides may differ by unseen.
+
+    Args:
+        comparison: The sample against its baseline.
+        margin: A share, such as 0.03; differences up to it are called none.
+    """
+    verdict = comparison.verdict()
+    if verdict in {"faster", "slower"}:
+        return verdict
+    if verdict == "unknown" or not comparison.sure:
+        return "cannot tell"
+    return "same" if _reach(comparison) <= margin else "cannot tell"
+
+
+def _reach(comparison: Comparison) -> float:
+    """Return the largest difference, as a share, that is not excluded."""
+    return max(comparison.hi - 1, 1 / comparison.lo - 1, comparison.floor or 0.0)
+
+
+def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None:
+    """Return how many rounds would probably tell, if noise stays what it is; None where rounds alone would not.
+
+    An interval and a noise floor shrink with the root of the rounds.  They have to shrink until the ratio that was
+    seen is either clear of 1 or clear of the margin, whichever comes first.
+    """
+    if comparison.floor is None:
+        return None
+    seen = abs(log(comparison.ratio))
+    room = max(seen, log1p(margin) - seen)
+    half = max(log(comparison.hi / comparison.ratio), log(comparison.ratio / comparison.lo), log1p(comparison.floor))
+    rounds = _two_digits(comparison.rounds * (half / room) ** 2)
+    return max(rounds, comparison.rounds + 1, needed(CONFIDENCE)) if rounds <= MOST_ROUNDS else None
+
+
+def _two_digits(number: float) -> int:
+    """Return `number` rounded up to what an estimate deserves: 7, 34, 120."""
+    step = 1 if number < 100 else 10   # noqa: PLR2004 - three digits
+    return ceil(number / step) * step
+
+
+def missing(contrast: Contrast) -> Missing | None:
+    """Return which side has no number; None where the two are compared."""
+    if contrast.comparison is not None:
+        return None
+    if contrast.baseline_time is None:
+        return "neither has any" if contrast.sample_time is None else "A has none"
+    return "B has none" if contrast.sample_time is None else "not comparable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What `--fail-on` comes to.  Every contrast is in exactly one of the lists."""
+
+    limit: float                      # a share: slower by more than this fails
+    past: tuple[Contrast, ...]        # slower by more, with the whole interval and beyond the noise floor
+    within: tuple[Contrast, ...]      # not slower by more: excluded by the interval and by the floor
+    untold: tuple[Contrast, ...]      # compared, but the limit is inside of what the noise allows
+    one_sided: tuple[Contrast, ...]   # only one side has a number
+    empty: tuple[Contrast, ...]       # neither has one, or they are not comparable
+
+    @property
+    def judged(self) -> int:
+        """Return of how many cells it can be said on which side of the limit they are."""
+        return len(self.past) + len(self.within)
+
+
+def gate(contrasts: Sequence[Contrast], limit: float) -> Gate:
+    """Sort the contrasts by what can be said of "slower by more than the share `limit`"."""
+    sorted_: dict[str, list[Contrast]] = {name: [] for name in ("past", "within", "untold", "one_sided", "empty")}
+    for each in contrasts:
+        sorted_[_place(each, limit)].append(each)
+    return Gate(limit=limit, **{name: tuple(found) for name, found in sorted_.items()})
+
+
+def _place(contrast: Contrast, limit: float) -> str:
+    seen = contrast.comparison
+    if seen is None:
+        return "one_sided" if missing(contrast) in {"A has none", "B has none"} else "empty"
+    verdict = seen.verdict()
+    if verdict == "slower" and 1 / seen.hi - 1 > limit:
+        return "past"
+    if verdict == "unknown":
+        return "untold"
+    certain = verdict == "faster" or max(1 / seen.lo - 1, seen.floor or 0.0) <= limit
+    return "within" if certain else "untold"

@@ -1,0 +1,199 @@
+"""One run as tables: per workload, runners and workers down, builds across, each cell against its baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.model import Note, Phase
+from gilscope.toolkit.report.table.advice import Advice, TwinAdvice, advise, compare_twins
+from gilscope.toolkit.report.table.cells import Absence, Group, Index, Series, group_of, leaves_idle
+from gilscope.toolkit.report.table.contrast import Contrast, contrast_builds
+from gilscope.toolkit.report.table.floors import Floors, find_floors
+from gilscope.toolkit.report.table.results import CellResult, Row
+from gilscope.toolkit.stats.paired import compare_paired
+from gilscope.toolkit.stats.sample import summarize
+from gilscope.toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, fit_scaling
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gilscope.toolkit.model import Build, Cell, Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingFit:
+    """How one runner scales on one build."""
+
+    build: str
+    runner: str
+    scaling: Scaling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadTable:
+    """Everything about one workload, phase and task length."""
+
+    workload: str
+    phase: Phase
+    task_seconds: float | None
+    baseline: str                       # runner
+    builds: tuple[str, ...]
+    rows: tuple[Row, ...]
+    floors: Floors
+    fits: tuple[ScalingFit, ...]
+    contrasts: tuple[Contrast, ...]     # build against build, every runner and number of workers
+    notes: tuple[Note, ...]
+    advice: tuple[Advice, ...]          # one per build
+    twins: tuple[TwinAdvice, ...]       # one per free-threaded build that has a GIL build to be set against
+
+
+def build_tables(run: Run) -> tuple[WorkloadTable, ...]:
+    """Return one table per workload, phase and task length, in the order in which they appear in the run."""
+    index = Index(run)
+    groups = dict.fromkeys(group_of(cell) for cell in index.cells())
+    return tuple(_table(index, group) for group in groups)
+
+
+def _table(index: Index, group: Group) -> WorkloadTable:
+    run = index.run
+    cells = [cell for cell in index.cells() if group_of(cell) == group]
+    floors = find_floors(index, group)
+    builds = tuple(build.label for build in run.builds)
+    rows = tuple(
+        Row(runner=runner, workers=workers, results=tuple(
+            _result(index, replace(cells[0], runner=runner, workers=workers, build=build), floors)
+            for build in builds
+        ))
+        for runner, workers in _row_keys(cells, run.baseline)
+    )
+    advice = {build: advise(index, build, [row.results[i] for row in rows], run.baseline, floors)
+              for i, build in enumerate(builds)}
+    return WorkloadTable(
+        workload=group[0], phase=group[1], task_seconds=group[2], baseline=run.baseline, builds=builds, rows=rows,
+        floors=floors, fits=tuple(_fits(index, cells)), notes=_common_notes(rows),
+        contrasts=tuple(
+            contrast
+            for first, second in build_pairs(run.builds)
+            for contrast in contrast_builds(index, cells, first.label, second.label, floors)
+        ),
+        advice=tuple(advice.values()),
+        twins=tuple(
+            twin
+            for first, second in build_pairs(run.builds) if second.free_threaded and not first.free_threaded
+            if (twin := compare_twins(index, advice[first.label], advice[second.label], floors)) is not None
+        ),
+    )
+
+
+def _row_keys(cells: Sequence[Cell], baseline: str) -> list[tuple[str, int]]:
+    """Return runner and workers of each row, in the order of the cells but the baseline first."""
+    keys = dict.fromkeys((cell.runner, cell.workers) for cell in cells)
+    return sorted(keys, key=lambda key: key[0] != baseline)
+
+
+def _result(index: Index, cell: Cell, floors: Floors) -> CellResult:
+    found = index.look_up(cell)
+    if isinstance(found, Absence):
+        return _doubtful(index, cell, found)
+    result = CellResult(cell=cell, time=summarize(list(found.wall.values())), memory=found.memory, notes=found.notes)
+    base_cell = replace(cell, runner=index.run.baseline, workers=1)
+    if cell == base_cell:
+        return result
+    base = index.look_up(base_cell)
+    if isinstance(base, Absence):
+        missing = Note(text=f"no ratio, as the baseline {base_cell.runner} has no number ({base.word}: {base.reason})")
+        return replace(result, notes=(*result.notes, missing))
+    return _compared(result, found, base, floors)
+
+
+def _doubtful(index: Index, cell: Cell, absence: Absence) -> CellResult:
+    """Return a cell without a result, with what it measured all the same where it did."""
+    if absence.doubtful is None:
+        return CellResult(cell=cell, absence=absence)
+    wall = absence.doubtful.wall
+    base = index.by(replace(cell, runner=index.run.baseline, workers=1), "wall")
+    speedup = compare_paired(base, wall).ratio if base.keys() & wall.keys() else None
+    return CellResult(
+        cell=cell, absence=absence, doubtful_seconds=median(wall.values()), doubtful_speedup=speedup,
+    )
+
+
+def _compared(result: CellResult, found: Series, base: Series, floors: Floors) -> CellResult:
+    workers = result.cell.workers
+    if not found.wall.keys() & base.wall.keys():
+        return replace(result, notes=(*result.notes, Note(text="no ratio: it shares no round with its baseline")))
+    speedup = compare_paired(base.wall, found.wall, floor=floors.bound("wall", workers))
+    inflation = None
+    if found.cpu.keys() & base.cpu.keys():
+        inflation = compare_paired(found.cpu, base.cpu, floor=floors.bound("cpu", workers))
+    # Starting more workers is more work: there is nothing for them to be efficient at.
+    per_worker = efficiency(speedup.ratio, workers) if result.cell.phase is Phase.STEADY else None
+    return replace(result, speedup=speedup, efficiency=per_worker, inflation=inflation)
+
+
+def _common_notes(rows: Sequence[Row]) -> tuple[Note, ...]:
+    """Return what the statistics say of the rows, each thing once: it is the same for nearly all of them."""
+    found: dict[Note, None] = {}
+    for row in rows:
+        for result in row.results:
+            found |= dict.fromkeys(result.speedup.notes if result.speedup else ())
+    return tuple(found)
+
+
+def _fits(index: Index, cells: Sequence[Cell]) -> list[ScalingFit]:
+    """Return a fit, or why there is none, for each build and runner with more than one number of workers."""
+    families: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        if not isinstance(index.look_up(cell), Absence):
+            families.setdefault((cell.build, cell.runner), []).append(cell)
+    return [
+        ScalingFit(build=build, runner=runner, scaling=_fit(index, family))
+        for (build, runner), family in families.items() if len(family) > 1
+    ]
+
+
+def _fit(index: Index, family: Sequence[Cell]) -> Scaling:
+    """Fit the worker counts that had cores and tasks; the models know nothing of workers that have none."""
+    cores = index.run.machine.cores
+    crowded = [cell.workers for cell in family if cell.workers > cores and _core_bound(index, cell, cores)]
+    idle = [cell.workers for cell in family if leaves_idle(cell, index.tasks(cell))]
+    times = {cell.workers: index.by(cell, "wall") for cell in family if cell.workers not in {*crowded, *idle}}
+    scaling = fit_scaling(times, seed=index.run.seed)
+    if len(times) >= COUNTS_NEEDED:
+        return scaling
+    text = scaling.notes[0].text
+    for counts, why in ((crowded, f"had to share {cores} cores"), (idle, "had too few tasks")):
+        if counts:
+            text += f"; N = {', '.join(map(str, sorted(counts)))} {why}"
+    return replace(scaling, notes=(Note(text=text),))
+
+
+def _core_bound(index: Index, cell: Cell, cores: int) -> bool:
+    """Return whether the cell kept more than half of the cores busy, so that more workers had to share them."""
+    wall, cpu = index.by(cell, "wall"), index.by(cell, "cpu")
+    shared = wall.keys() & cpu.keys()
+    return bool(shared) and median(cpu[r] / wall[r] for r in shared) > cores / 2
+
+
+def build_pairs(builds: Sequence[Build]) -> list[tuple[Build, Build]]:
+    """Return which builds to set against which: each free-threaded one against the GIL build it is the twin of, and
+    each further GIL build against the first.
+
+    A free-threaded build without a twin of its own version is set against the first GIL build.  Without any GIL build,
+    all are set against the first.
+    """  # noqa: D205 - one sentence needs both lines
+    with_gil = [build for build in builds if not build.free_threaded]
+    if not with_gil:
+        return [(builds[0], build) for build in builds[1:]]
+    pairs = [(with_gil[0], build) for build in with_gil[1:]]
+    for build in builds:
+        if build.free_threaded:
+            same = [other for other in with_gil if _minor(other) == _minor(build)]
+            pairs.append(((same or with_gil)[0], build))
+    return pairs
+
+
+def _minor(build: Build) -> str:
+    return ".".join(build.version.split(".")[:2])
