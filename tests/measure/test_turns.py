@@ -201,7 +201,8 @@ def test_arm_that_is_killed_while_it_waits_loses_its_own_cell_alone(runner, tmp_
             os.kill(children["b"].pid, signal.SIGKILL)
 
     answers = bench.take(kill, InTurn(begin))
-    assert {arm: answer.kind for arm, (answer, _) in answers.items()} == {"a": "measured", "b": "killed", "c": "measured"}
+    assert {arm: answer.kind for arm, (answer, _) in answers.items()} == {
+        "a": "measured", "b": "killed", "c": "measured"}
     assert answers["b"][0].reason.startswith("killed by SIGKILL")
 
 
