@@ -15,6 +15,7 @@ import pytest
 
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.measure.cell import child
+from gilscope.toolkit.measure.cell.turns import Alone
 from gilscope.toolkit.measure.machine import noise
 from gilscope.toolkit.measure.machine.noise import Window, core_demand, is_starved, wanted_cores
 from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory
@@ -27,19 +28,18 @@ from tests.measure.children import BUILDS, THREADS, make_spec, measure, python_o
 HOARD = 60 * 2**20   # bytes that each worker holds
 METHODS = ["processes-spawn", "processes-forkserver", "processes-fork"]
 TICK = 0.01   # the clock of /proc counts in 10 ms
-# In the measured process: what its window tells, and how long it was open by then.
+# In the measured process: what its windows saw together.
 TELLING = """
-import json, os, time
+import json, os
 from gilscope.toolkit.measure.machine import noise
-usual = noise.Window.close
+usual = noise.Span.evidence
 
-def close(self):
-    told = usual(self)
+def evidence(self, load):
     with open(os.environ["TRUTH"], "w") as file:
-        json.dump({"own": told["own_cores"], "seconds": time.perf_counter() - self._began}, file)
-    return told
+        json.dump({"own": self.own}, file)
+    return usual(self, load)
 
-noise.Window.close = close
+noise.Span.evidence = evidence
 """
 
 
@@ -103,7 +103,7 @@ def test_own_workers_are_not_others(runner, phase, tmp_path, truth):
     assert answer.kind == "measured", answer.output
     told = json.loads(truth.read_text())
     # A start-up cell times one of the two tasks.
-    assert told["own"] * told["seconds"] >= (0.2 if phase == "startup" else 0.4) - 4 * TICK
+    assert told["own"] >= (0.2 if phase == "startup" else 0.4) - 4 * TICK
 
 
 def test_others_have_what_is_busy_and_not_ours(monkeypatch):
@@ -302,9 +302,10 @@ class Queue:
 def test_queue_beside_a_pass_is_not_taken_from_it(tmp_path, monkeypatch):
     queue = Queue()
     queue.install(monkeypatch, child)
-    clock = child.Clock(make_spec(tmp_path, target("waiting:compute"), values=2), queue.compute)
+    spec = make_spec(tmp_path, target("waiting:compute"), values=2)
+    clock = child.Clock(spec, Alone(spec), SimpleNamespace(starved=lambda *_: False), queue.compute)
     clock(2)
-    assert (clock.demands, clock.cpu) == ([1.0], [0.25])
+    assert [(value.demand, value.cpu) for value in clock.values] == [(1.0, 0.25)]
 
 
 def test_queue_beside_a_trials_calls_is_not_taken_from_them(tmp_path, monkeypatch):
