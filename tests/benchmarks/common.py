@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.packages.environment import build_environment
-from gilscope.toolkit.measure.prepare.prepared import child_environment, needed_packages, question_spec
+from gilscope.toolkit.measure.prepare.preparation import child_environment, needed_packages, question_spec
 from gilscope.toolkit.measure.process.running import run_child
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from gilscope.toolkit.measure.prepare.prepared import question_spec
+from gilscope.toolkit.measure.prepare.preparation import question_spec
 from gilscope.toolkit.measure.process.running import run_child
 from gilscope.toolkit.measure.process.spec import UserTarget
 from gilscope.toolkit.units import format_bytes

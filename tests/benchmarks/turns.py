@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from gilscope.toolkit.builds.packages.environment import build_environment
 from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.prepare.prepared import child_environment, needed_packages, workload_packages
+from gilscope.toolkit.measure.prepare.preparation import child_environment, needed_packages, workload_packages
 from gilscope.toolkit.measure.prepare.services import services
 from gilscope.toolkit.measure.process.running import Child, end_all
 from gilscope.toolkit.measure.schedule.arms import Arms

@@ -12,7 +12,7 @@ import pytest
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.packages.environment import build_environment
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure.prepare.prepared import child_environment, needed_packages
+from gilscope.toolkit.measure.prepare.preparation import child_environment, needed_packages
 from gilscope.toolkit.measure.process.running import run_child
 from gilscope.toolkit.measure.process.spec import ChildSpec, UserTarget
 from tests.conformance.builds import builds

@@ -19,7 +19,7 @@ from gilscope.toolkit.measure.cell.turns import Alone
 from gilscope.toolkit.measure.machine import noise
 from gilscope.toolkit.measure.machine.noise import Window, core_demand, is_starved, wanted_cores
 from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory
-from gilscope.toolkit.measure.plan.demand import Demands
+from gilscope.toolkit.measure.plan.core_demand import Demands
 from gilscope.toolkit.measure.prepare import trial
 from gilscope.toolkit.model import Cell
 from tests.fakes import RunMaker

@@ -7,7 +7,7 @@ import pytest
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure.prepare.find_module import advice, dotted
-from gilscope.toolkit.measure.prepare.prepared import child_environment, look_at
+from gilscope.toolkit.measure.prepare.preparation import child_environment, look_at
 from gilscope.toolkit.measure.process.spec import UserTarget
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.measure.abilities import probe
-from gilscope.toolkit.measure.prepare.prepared import child_environment
+from gilscope.toolkit.measure.prepare.preparation import child_environment
 from tests.measure.children import BUILDS, USERCODE, python_of
 
 NAMES = [runner.name for runner in RUNNERS]

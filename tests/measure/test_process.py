@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-from gilscope.toolkit.measure.prepare.prepared import child_environment
+from gilscope.toolkit.measure.prepare.preparation import child_environment
 from gilscope.toolkit.measure.process import running as process
 from tests.measure.children import (
     BUILDS,

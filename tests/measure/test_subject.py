@@ -7,7 +7,7 @@ import pytest
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure.cell.subject import RefusedError, load, pickle_reason
-from gilscope.toolkit.measure.prepare.prepared import check_shadowing, look_at
+from gilscope.toolkit.measure.prepare.preparation import check_shadowing, look_at
 from tests.measure.children import THREADS, USERCODE, make_spec, measure, target
 
 
@@ -116,7 +116,7 @@ def test_coroutine_function_runs_in_asyncio_alone(tmp_path):
 
 
 def environment():
-    from gilscope.toolkit.measure.prepare.prepared import child_environment
+    from gilscope.toolkit.measure.prepare.preparation import child_environment
 
     return child_environment([USERCODE])
 

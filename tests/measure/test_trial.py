@@ -6,9 +6,15 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.prepare.prepared import child_environment, question_spec
+from gilscope.toolkit.measure.prepare.preparation import child_environment, question_spec
 from gilscope.toolkit.measure.prepare.trial import Problem, Trial, cut_repr, try_out
-from gilscope.toolkit.measure.prepare.tried import allow_time, failed_cells, group_problems, warn_of_length, warnings
+from gilscope.toolkit.measure.prepare.trial_outcome import (
+    allow_time,
+    failed_cells,
+    group_problems,
+    warn_of_length,
+    warnings,
+)
 from gilscope.toolkit.model import Cell
 from tests.measure.children import BUILDS, USERCODE, python_of, target
 from tests.measure.usercode.trying import Loud

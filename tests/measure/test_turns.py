@@ -15,7 +15,7 @@ import pytest
 
 from gilscope.toolkit.measure.machine.tree import running_cpu_seconds
 from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.prepare.prepared import child_environment
+from gilscope.toolkit.measure.prepare.preparation import child_environment
 from gilscope.toolkit.measure.process.running import Child
 from gilscope.toolkit.measure.schedule.arms import Arms
 from gilscope.toolkit.measure.schedule.scheduler import Scheduler

@@ -25,7 +25,7 @@ from gilscope.toolkit.commands.options.common import positive
 from gilscope.toolkit.commands.output.printing import printed
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
-from gilscope.toolkit.measure.prepare.prepared import needed_packages
+from gilscope.toolkit.measure.prepare.preparation import needed_packages
 
 if TYPE_CHECKING:
     from gilscope.toolkit.builds.pairing import Pair

@@ -14,7 +14,7 @@ from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.packages.environment import build_environment
 from gilscope.toolkit.commands.output.printing import printed
 from gilscope.toolkit.measure.abilities.probe import Abilities, ask_build
-from gilscope.toolkit.measure.prepare.prepared import child_environment, needed_packages, workload_packages
+from gilscope.toolkit.measure.prepare.preparation import child_environment, needed_packages, workload_packages
 from gilscope.workloads import catalog
 
 if TYPE_CHECKING:

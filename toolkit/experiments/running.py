@@ -14,7 +14,12 @@ from gilscope.toolkit.experiments.base import Effort, Setting
 from gilscope.toolkit.measure.abilities.probe import ask_build, version_mismatches
 from gilscope.toolkit.measure.machine.described import now, this_machine
 from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.prepare.prepared import PYPERF, child_environment, needed_packages, with_installer_reasons
+from gilscope.toolkit.measure.prepare.preparation import (
+    PYPERF,
+    child_environment,
+    needed_packages,
+    with_installer_reasons,
+)
 from gilscope.toolkit.measure.program.trial import TrialSpec
 from gilscope.toolkit.measure.schedule.arms import Start, gil_control
 from gilscope.toolkit.measure.schedule.scheduler import Scheduler
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.base import Experiment
     from gilscope.toolkit.measure.abilities.probe import Abilities
     from gilscope.toolkit.measure.plan.cells import Plan
-    from gilscope.toolkit.measure.prepare.prepared import Say
+    from gilscope.toolkit.measure.prepare.preparation import Say
     from gilscope.toolkit.measure.schedule.scheduler import Reporter
     from gilscope.toolkit.model import Build, Cell
 

@@ -27,11 +27,11 @@ from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.machine.described import now, this_machine
 from gilscope.toolkit.measure.plan.cells import Plan, baseline_of, expand
-from gilscope.toolkit.measure.plan.demand import Demands
+from gilscope.toolkit.measure.plan.core_demand import Demands
 from gilscope.toolkit.measure.plan.record import Request
-from gilscope.toolkit.measure.prepare.prepared import Prepared, child_environment, prepare, sized_tasks
+from gilscope.toolkit.measure.prepare.preparation import Prepared, child_environment, prepare, sized_tasks
 from gilscope.toolkit.measure.prepare.services import services
-from gilscope.toolkit.measure.prepare.tried import allow_time, failed_cells, try_builds, warn_of_length
+from gilscope.toolkit.measure.prepare.trial_outcome import allow_time, failed_cells, try_builds, warn_of_length
 from gilscope.toolkit.measure.schedule.arms import Arms
 from gilscope.toolkit.measure.schedule.scheduler import Scheduler
 from gilscope.toolkit.measure.schedule.turns import InTurn

@@ -8,7 +8,7 @@ from typing import Any
 from gilscope.toolkit.commands.options.common import counts, duration, names, positive, share, task_lengths
 from gilscope.toolkit.commands.options.files import add_output
 from gilscope.toolkit.commands.run.request import PHASES
-from gilscope.toolkit.measure.plan.demand import KINDS
+from gilscope.toolkit.measure.plan.core_demand import KINDS
 from gilscope.workloads.base import SIZES
 
 

@@ -7,13 +7,13 @@ import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.measure.abilities.asking import ANSWER
+from gilscope.toolkit.measure.abilities.probe_child import ANSWER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 LIMIT_SECONDS = 60.0  # some take a second; a busy machine must not make a model missing
-_ENTRY = "from gilscope.toolkit.measure.abilities.asking import main; main()"
+_ENTRY = "from gilscope.toolkit.measure.abilities.probe_child import main; main()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

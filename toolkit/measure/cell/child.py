@@ -17,7 +17,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.cores import allowed_cpus, queued_seconds, usable_cores
-from gilscope.toolkit.measure.abilities.asking import ISOLATED
+from gilscope.toolkit.measure.abilities.probe_child import ISOLATED
 from gilscope.toolkit.measure.cell.subject import RefusedError, Subject, load
 from gilscope.toolkit.measure.cell.turns import Alone, InTurn, Turns
 from gilscope.toolkit.measure.machine.noise import (

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import UnknownNameError
-from gilscope.toolkit.measure.abilities.asking import ISOLATED
+from gilscope.toolkit.measure.abilities.probe_child import ISOLATED
 from gilscope.toolkit.model import Build, Cell, Phase, Skip
 
 if TYPE_CHECKING:

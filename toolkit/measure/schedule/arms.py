@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Mapping
     from pathlib import Path
 
-    from gilscope.toolkit.measure.plan.demand import Demands
+    from gilscope.toolkit.measure.plan.core_demand import Demands
     from gilscope.toolkit.measure.plan.settings import Settings
     from gilscope.toolkit.model import Cell
 

@@ -25,7 +25,7 @@ from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.records import read_folder
 from gilscope.toolkit.gil.summary import Summary, summarize
-from gilscope.toolkit.measure.prepare.prepared import OUR_NAME, child_environment
+from gilscope.toolkit.measure.prepare.preparation import OUR_NAME, child_environment
 from gilscope.toolkit.measure.process.running import Answer, run_child
 from gilscope.toolkit.measure.program.trial import TrialSpec
 

@@ -1,7 +1,7 @@
-"""What a build is asked before anything is planned; each question is a process of its own in that build.
+"""Answers what `probe` asks a build before anything is planned; each question is a process of its own in that build.
 
-Started as `python -c "from gilscope.toolkit.measure.abilities.asking import main; main()" QUESTION NAME`; prints one
-line: ANSWER, then JSON.
+Started as `python -c "from gilscope.toolkit.measure.abilities.probe_child import main; main()" QUESTION NAME`; prints
+one line: ANSWER, then JSON.
 """
 
 from __future__ import annotations

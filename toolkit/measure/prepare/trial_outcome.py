@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure.plan import estimate
-from gilscope.toolkit.measure.prepare.prepared import question_spec
+from gilscope.toolkit.measure.prepare.preparation import question_spec
 from gilscope.toolkit.measure.prepare.trial import Trial, try_out
 from gilscope.toolkit.model import Failure
 from gilscope.toolkit.units import format_seconds
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.measure.plan.cells import Selection
     from gilscope.toolkit.measure.plan.settings import Settings
-    from gilscope.toolkit.measure.prepare.prepared import Prepared, Say
+    from gilscope.toolkit.measure.prepare.preparation import Prepared, Say
     from gilscope.toolkit.model import Cell
 
 LONG_SECONDS = 600.0   # a run that may take longer is worth a warning
