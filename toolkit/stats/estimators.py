@@ -1,0 +1,60 @@
+"""Where values lie, when some of them come from a process that is slow for its whole life."""
+
+from __future__ import annotations
+
+from statistics import fmean, median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HUBER = 1.345       # cut-off in standard deviations: 95 % of the mean's efficiency on normal values (Huber 1964)
+STEPS = 30          # of the iteration; it halves the way left or better
+CLOSE = 1e-4        # of the cut-off: what a step may still move
+TRIMMED = 0.2       # of the values on either side: what slow processes may be among the arms of one round
+
+
+def hodges_lehmann(values: Sequence[float]) -> float:
+    """Return the median of the means of all pairs of `values`, each value paired with itself, too.
+
+    Efficient (95 % of the mean's on normal values, the median has 64 %), and up to 29 % of wild values move it little.
+
+    Raises:
+        ValueError: `values` is empty.
+
+    Source: Hodges & Lehmann (1963), "Estimates of Location Based on Rank Tests".
+    """
+    if not values:
+        raise ValueError("an estimate needs at least one value")
+    count = len(values)
+    return median((values[i] + values[j]) / 2 for i in range(count) for j in range(i, count))
+
+
+def huber(values: Sequence[float], cutoff: float) -> float:
+    """Return Huber's M-estimate of location: a mean in which no value pulls by more than `cutoff`.
+
+    The cut-off comes from a scale that is known better than these few values tell it: from all cells of the run.
+
+    Args:
+        values: At least one.
+        cutoff: In the unit of the values; infinite: the mean; 0: the median.
+
+    Source: Huber (1964), "Robust Estimation of a Location Parameter".
+    """
+    center = median(values)
+    count = len(values)
+    for _ in range(STEPS):
+        pull = 0.0
+        for value in values:
+            away = value - center
+            pull += max(-cutoff, min(away, cutoff))
+        center += pull / count
+        if abs(pull) <= CLOSE * cutoff * count:
+            break
+    return center
+
+
+def trimmed_mean(values: Sequence[float], share: float = TRIMMED) -> float:
+    """Return the mean of what is left without the `share` of values at either end; below 5 values the mean."""
+    cut = int(len(values) * share)
+    return fmean(sorted(values)[cut:len(values) - cut])
