@@ -125,6 +125,7 @@ class Observation:
     demand: float | None = None     # of the serial baseline: cores that its tasks keep busy while nobody is in the way
     tasks: int | None = None        # how many payloads one pass over the workload has
     metrics: tuple[tuple[str, float | str], ...] = ()  # what an experiment measured beside: (("p50", 0.005),)
+    passes: tuple[int, ...] = ()    # of each value, the pass in which all arms took one in turn; (): not in turn
 
     @property
     def wall_value(self) -> float:

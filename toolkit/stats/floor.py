@@ -28,7 +28,7 @@ FARTHEST = 8.0     # of a normal score: no single arm widens a whole run more
 class Floor:
     """What the worst A/A arm of a session shows."""
 
-    error: float              # |median ratio - 1|: what the session got wrong
+    error: float | None       # |median ratio - 1|: what the session got wrong; None: no A/A arm shows it
     bound: float              # what it may have got wrong; verdicts use this one
     rounds: int               # of the arm that gave the bound
     notes: tuple[Note, ...] = ()

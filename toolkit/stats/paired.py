@@ -39,15 +39,23 @@ class Comparison:
     floor: float | None       # 0.013: differences up to 1.3 % are noise; None: not known
     rounds: int
     sure: bool = True         # the confidence asked for was reached
+    words: tuple[float, float] | None = None   # the interval that words go by, as those of all cells of a table hold at
+                                               # once; None: `lo` and `hi`
     notes: tuple[Note, ...] = ()
+
+    @property
+    def between(self) -> tuple[float, float]:
+        """Return the ratios that are not excluded: "cannot tell: between 0.9x and 2.2x"."""
+        return self.words or (self.lo, self.hi)
 
     def verdict(self) -> Verdict:
         """Return what may be said; "same" means that no difference was shown, "unknown" that none can be."""
         if self.floor is None or self.rounds < MIN_ROUNDS:
             return "unknown"
-        if self.lo <= 1 <= self.hi:
+        lo, hi = self.between
+        if lo <= 1 <= hi:
             return "same"
-        nearer = min(abs(log(self.lo)), abs(log(self.hi)))
+        nearer = min(abs(log(lo)), abs(log(hi)))
         claim = abs(log(self.ratio)) if self.sure else nearer
         if claim <= log1p(self.floor):
             return "same"

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.model import OUT_OF_BUDGET, Phase
-from gilscope.toolkit.stats.paired import Comparison, compare_paired
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.table.cells import Index, Memory
-    from gilscope.toolkit.report.table.floors import Floors
+    from gilscope.toolkit.report.table.ratios import Ratios
     from gilscope.toolkit.report.table.results import CellResult
+    from gilscope.toolkit.stats.paired import Comparison
 
 Doubt = Literal["starved", "failed", "not measured", "rounds", "floor", "noise"]
 
@@ -68,18 +68,19 @@ class TwinAdvice:
     comparison: Comparison    # ratio > 1: the free-threaded one is faster
 
 
-def advise(index: Index, build: str, results: Sequence[CellResult], baseline: str, floors: Floors) -> Advice:
+def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
     """Return what the cells of one build, workload, phase and task length say."""
+    index, baseline = ratios.index, ratios.index.run.baseline
     base = next((each for each in results if each.cell.runner == baseline and each.cell.workers == 1), None)
     if base is None or base.absence is not None:
         absence = base.absence if base is not None else None
         return Advice(build=build, missing="not measured" if absence is None else f"{absence.word}: {absence.reason}")
     compared = [Option(cell=each.cell, speedup=each.speedup, memory=each.memory) for each in results if each.speedup]
-    faster = _best_of_each(index, [each for each in compared if each.speedup.verdict() == "faster"], floors)
+    faster = _best_of_each(ratios, [each for each in compared if each.speedup.verdict() == "faster"])
     return Advice(
         build=build,
         memory=base.memory,
-        options=_preferred(index, _not_told_apart(index, faster, floors)),
+        options=_preferred(index, _not_told_apart(ratios, faster)),
         faster=tuple(faster),
         best=max(compared, key=lambda each: each.speedup.ratio, default=None),
         open=tuple(_open(index, results, max((each.speedup.ratio for each in faster), default=None))),
@@ -88,42 +89,33 @@ def advise(index: Index, build: str, results: Sequence[CellResult], baseline: st
     )
 
 
-def compare_twins(index: Index, gil: Advice, free: Advice, floors: Floors) -> TwinAdvice | None:
+def compare_twins(ratios: Ratios, gil: Advice, free: Advice) -> TwinAdvice | None:
     """Return how the choices for a build and its free-threaded twin compare, None where one has none."""
     if not gil.options or not free.options:
         return None
     first, second = gil.options[0], free.options[0]
-    comparison = _compare(index, first.cell, second.cell, floors)
+    comparison = ratios.compare(first.cell, second.cell)
     return None if comparison is None else TwinAdvice(gil=first, free=second, comparison=comparison)
 
 
-def _compare(index: Index, baseline: Cell, sample: Cell, floors: Floors) -> Comparison | None:
-    left, right = index.by(baseline, "wall"), index.by(sample, "wall")
-    if not left.keys() & right.keys():
-        return None
-    return compare_paired(left, right, floor=floors.bound("wall", max(baseline.workers, sample.workers)))
-
-
-def _best_of_each(index: Index, faster: Sequence[Option], floors: Floors) -> list[Option]:
+def _best_of_each(ratios: Ratios, faster: Sequence[Option]) -> list[Option]:
     """Return the best cell of each model: the fewest workers that are as good as the best number of them."""
     found = []
     for runner in dict.fromkeys(each.cell.runner for each in faster):
         family = sorted((each for each in faster if each.cell.runner == runner), key=lambda each: each.cell.workers)
         best = max(family, key=lambda each: each.speedup.ratio)
         found.append(next(each for each in family if each is best or (
-            each.speedup.ratio >= NEARLY * best.speedup.ratio and not _slower(index, each, best, floors))))
+            each.speedup.ratio >= NEARLY * best.speedup.ratio and not _slower(ratios, each, best))))
     return found
 
 
-def _not_told_apart(index: Index, faster: Sequence[Option], floors: Floors) -> list[Option]:
-    if not faster:
-        return []
-    best = max(faster, key=lambda each: each.speedup.ratio)
-    return [best, *(each for each in faster if each is not best and not _slower(index, each, best, floors))]
+def _not_told_apart(ratios: Ratios, faster: Sequence[Option]) -> list[Option]:
+    found = ratios.best([each.cell for each in faster]) if faster else None
+    return [each for cell in (found.members if found else ()) for each in faster if each.cell == cell]
 
 
-def _slower(index: Index, option: Option, best: Option, floors: Floors) -> bool:
-    comparison = _compare(index, best.cell, option.cell, floors)
+def _slower(ratios: Ratios, option: Option, best: Option) -> bool:
+    comparison = ratios.compare(best.cell, option.cell)
     return comparison is None or comparison.verdict() == "slower"
 
 

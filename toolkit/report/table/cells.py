@@ -80,6 +80,13 @@ class Index:
         """Return each A/A arm's cell and its twin."""
         return [(replace(cell, twin=False), cell) for cell in self._measurements if cell.twin]
 
+    def kept(self) -> dict[Cell, tuple[Observation, ...]]:
+        """Return the observations that count of each cell that has numbers, A/A arms among them."""
+        return {
+            cell: tuple(o for o in measured.observations if not o.starved)
+            for cell, measured in self._measurements.items() if not isinstance(self.look_up(cell), Absence)
+        }
+
     def look_up(self, cell: Cell) -> Series | Absence:
         """Return the cell's numbers, or why it has none.
 

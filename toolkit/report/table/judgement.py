@@ -24,8 +24,8 @@ MOST_ROUNDS = 200    # about what a night measures; beyond, a quieter machine is
 def judge(comparison: Comparison, margin: float = MARGIN) -> Judgement:
     """Return what may be said: "same" only where every difference beyond `margin` is excluded.
 
-    Excluded it is by the whole interval and by the noise floor: what the same cell measured twice may differ by, the
-    two sides may differ by unseen.
+    Excluded it is by the whole interval that words go by and by the noise floor: what the same cell measured twice may
+    differ by, the two sides may differ by unseen.
 
     Args:
         comparison: The sample against its baseline.
@@ -41,7 +41,19 @@ def judge(comparison: Comparison, margin: float = MARGIN) -> Judgement:
 
 def _reach(comparison: Comparison) -> float:
     """Return the largest difference, as a share, that is not excluded."""
-    return max(comparison.hi - 1, 1 / comparison.lo - 1, comparison.floor or 0.0)
+    lo, hi = comparison.between
+    return max(hi - 1, 1 / lo - 1, comparison.floor or 0.0)
+
+
+def gains_nothing(comparison: Comparison, margin: float = MARGIN) -> bool:
+    """Return whether every gain beyond `margin` is excluded, whatever may be lost."""
+    return judge(comparison, margin) in {"same", "slower"} or (
+        judgeable(comparison) and max(comparison.between[1] - 1, comparison.floor or 0.0) <= margin)
+
+
+def judgeable(comparison: Comparison) -> bool:
+    """Return whether there are rounds and a noise floor enough for any word."""
+    return comparison.verdict() != "unknown" and comparison.sure
 
 
 def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None:
@@ -54,7 +66,8 @@ def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None
         return None
     seen = abs(log(comparison.ratio))
     room = max(seen, log1p(margin) - seen)
-    half = max(log(comparison.hi / comparison.ratio), log(comparison.ratio / comparison.lo), log1p(comparison.floor))
+    lo, hi = comparison.between
+    half = max(log(hi / comparison.ratio), log(comparison.ratio / lo), log1p(comparison.floor))
     rounds = _two_digits(comparison.rounds * (half / room) ** 2)
     return max(rounds, comparison.rounds + 1, needed(CONFIDENCE)) if rounds <= MOST_ROUNDS else None
 
@@ -104,9 +117,10 @@ def _place(contrast: Contrast, limit: float) -> str:
     if seen is None:
         return "one_sided" if missing(contrast) in {"A has none", "B has none"} else "empty"
     verdict = seen.verdict()
-    if verdict == "slower" and 1 / seen.hi - 1 > limit:
+    lo, hi = seen.between
+    if verdict == "slower" and 1 / hi - 1 > limit:
         return "past"
     if verdict == "unknown":
         return "untold"
-    certain = verdict == "faster" or max(1 / seen.lo - 1, seen.floor or 0.0) <= limit
+    certain = verdict == "faster" or max(1 / lo - 1, seen.floor or 0.0) <= limit
     return "within" if certain else "untold"
