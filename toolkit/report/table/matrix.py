@@ -39,6 +39,7 @@ class WorkloadTable:
     phase: Phase
     task_seconds: float | None
     baseline: str                       # runner
+    busy: float | None                  # cores' worth that the baseline keeps busy: 1.0 computes, 0.0 waits
     builds: tuple[str, ...]
     rows: tuple[Row, ...]
     floors: Floors
@@ -70,7 +71,7 @@ def _table(ratios: Ratios, group: Group) -> WorkloadTable:
     advice = {build: advise(ratios, build, [row.results[i] for row in rows])
               for i, build in enumerate(builds)}
     return WorkloadTable(
-        workload=group[0], phase=group[1], task_seconds=group[2], baseline=run.baseline, builds=builds, rows=rows,
+        workload=group[0], phase=group[1], task_seconds=group[2], baseline=run.baseline, busy=_busy(index, rows), builds=builds, rows=rows,
         floors=ratios.floors(group), fits=tuple(_fits(index, cells)), notes=_common_notes(rows),
         contrasts=tuple(
             contrast
@@ -168,11 +169,26 @@ def _fit(index: Index, family: Sequence[Cell]) -> Scaling:
     return replace(scaling, notes=(Note(text=text),))
 
 
+def _busy(index: Index, rows: Sequence[Row]) -> float | None:
+    """Return how busy the baseline kept its core, the median over builds."""
+    shares = [
+        each for result in rows[0].results if rows[0].runner == index.run.baseline
+        if (each := _cores_used(index, result.cell)) is not None
+    ]
+    return median(shares) if shares else None
+
+
 def _core_bound(index: Index, cell: Cell, cores: int) -> bool:
     """Return whether the cell kept more than half of the cores busy, so that more workers had to share them."""
+    used = _cores_used(index, cell)
+    return used is not None and used > cores / 2
+
+
+def _cores_used(index: Index, cell: Cell) -> float | None:
+    """Return the CPU seconds of the cell for each second, None when it has no numbers."""
     wall, cpu = index.by(cell, "wall"), index.by(cell, "cpu")
-    shared = wall.keys() & cpu.keys()
-    return bool(shared) and median(cpu[r] / wall[r] for r in shared) > cores / 2
+    shares = [cpu.get(r, 0.0) / wall[r] for r in wall]   # work too short for the CPU clock waits
+    return median(shares) if shares else None
 
 
 def build_pairs(builds: Sequence[Build]) -> list[tuple[Build, Build]]:
