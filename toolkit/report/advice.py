@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.table import rounds_to_tell
+from gilscope.toolkit.report.table.judgement import MOST_ROUNDS
 from gilscope.toolkit.report.wording import between_text, interval_text, list_text, percent_text, range_text, ratio_number
 from gilscope.toolkit.stats.paired import MIN_ROUNDS
-from gilscope.toolkit.units import format_bytes, format_seconds
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.table import Advice, Open, Option, WorkloadTable
+    from gilscope.toolkit.stats.paired import Comparison
 
 GOOD_ROUNDS = 20       # twice as narrow an interval as 6 rounds give, and what a run can be asked for without thinking
+MIB = 1024 * 1024
 COMPUTES, WAITS = 0.75, 0.25   # of a core that the baseline keeps busy: from the one on, up to the other
 AWAITING = "asyncio"   # its N counts tasks in flight
 _WHY = {"starved": "starved", "failed": "failed", "not measured": "not measured"}
@@ -40,12 +43,12 @@ def advice_lines(tables: Sequence[WorkloadTable], run: Run) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def remedy_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
-    """Yield what would tell more, where something is open."""
+def remedy_lines(tables: Sequence[WorkloadTable], run: Run, untold: Sequence[Comparison] = ()) -> Iterator[str]:
+    """Yield what would tell more, where something is open; `untold` are comparisons that other lines have left so."""
     open_ = [each for table in tables for advice in table.advice for each in advice.open]
-    doubts = dict.fromkeys(each.why for each in open_)
-    quieter = ["a quieter machine"] if doubts.keys() & {"starved", "noise"} else []
-    if remedies := dict.fromkeys([*quieter, *(_remedy(why, open_, run) for why in doubts)]):
+    unclear = [*untold, *(each.speedup for each in open_ if each.speedup is not None)]
+    doubts = dict.fromkeys([*(each.why for each in open_), *(["noise"] if untold else [])])
+    if remedies := dict.fromkeys(remedy for why in doubts for remedy in _remedies(why, unclear, run)):
         yield f"What would tell more: {'; '.join(remedies)}."
 
 
@@ -108,7 +111,7 @@ def _use_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
     if table.phase is Phase.STARTUP:
         yield f"{names} starts, runs and ends fastest, {_gain_text(advice.options)}."
     else:
-        yield f"{names}, {_gain_text(advice.options)}."
+        yield f"{names}, {_gain_text(advice.options)}{_memory_text(advice.options)}."
 
 
 def _gain_text(options: Sequence[Option]) -> str:
@@ -145,22 +148,25 @@ def _open_texts(advice: Advice) -> Iterator[str]:
         yield "Not known: " + "; ".join(f"{_models_text(cells)} ({why})" for why, cells in reasons.items()) + "."
 
 
-def _remedy(why: str, open_: Iterable[Open], run: Run) -> str:
-    needed = [rounds_to_tell(each.speedup) for each in open_ if each.speedup is not None]
+def _remedies(why: str, unclear: Iterable[Comparison], run: Run) -> Iterator[str]:
+    needed = [rounds_to_tell(each) for each in unclear]
     told = [rounds for rounds in needed if rounds is not None]
-    rounds = max(told, default=max(GOOD_ROUNDS, 2 * run.rounds_done))
-    more = f"`gilscope run --resume {run.label} --rounds {rounds}`"
+    more = f"`gilscope run --resume {run.label} --rounds {max(told, default=max(GOOD_ROUNDS, 2 * run.rounds_done))}`"
     match why:
         case "starved":
-            return "fewer workers, for what is starved"
+            yield "a quieter machine"
+            yield "fewer workers, for what is starved"
         case "failed":
-            return "what failed, made to work: the reasons are under the tables"
+            yield "what failed, made to work: the reasons are under the tables"
         case "not measured":
-            return f"more time, as the budget ended first: `gilscope run --resume {run.label}`"
-        case "floor":
-            return f"more rounds: {more}"
+            yield f"more time, as the budget ended first: `gilscope run --resume {run.label}`"
+        case "noise":
+            if told or not needed:
+                yield f"more rounds: {more}"
+            if len(told) < len(needed):
+                yield f"a quieter machine, where more than {MOST_ROUNDS} rounds would be needed"
         case _:
-            return f"more rounds: {more}"
+            yield f"more rounds: {more}"
 
 
 def _models_text(several: Sequence[Open]) -> str:
@@ -188,10 +194,17 @@ def counts_text(runner: str, counts: Sequence[int]) -> str:
 
 
 def _name(option: Option, table: WorkloadTable) -> str:
-    """Return an option's model and memory, which may decide among equals; its workers where they are not the most."""
+    """Return an option's model; its number of workers where they are not the most."""
     cell, widest = option.cell, max(row.workers for row in table.rows)
-    name = cell.runner if cell.workers == widest else _cell_text(cell)
-    return name if option.memory is None else f"{name} ({format_bytes(option.memory.count)})"
+    return cell.runner if cell.workers == widest else _cell_text(cell)
+
+
+def _memory_text(options: Sequence[Option]) -> str:
+    """Return what each option takes, which may decide among equals: ", in 26, 35 or 60 MiB"."""
+    if any(each.memory is None for each in options):
+        return ""
+    counts = [f"{each.memory.count / MIB:.0f}" for each in options if each.memory is not None]
+    return f", in {counts[0] if len(set(counts)) == 1 else _or_text(counts)} MiB"
 
 
 def _or_text(items: Iterable[str]) -> str:

@@ -79,7 +79,7 @@ def _legend(table: Table) -> str:
     words = {entry.value for row in table.rows for entry in row if isinstance(entry.value, str)}
     doubts = [judge(gain.comparison) == "cannot tell" and not gains_nothing(gain.comparison) for gain in gains]
     parts = [
-        ("* no model is shown to be faster", any(gain.best for gain in gains)),
+        ("*: nothing measured here is shown to be faster", any(gain.best for gain in gains)),
         (f"none: no gain beyond {MARGIN * 100:g} %", any(gains_nothing(gain.comparison) for gain in gains)),
         ("?: cannot tell", any(doubts)),
         (f"±: 95 % interval, where wider than {SHOWN_SPREAD * 100:g} %", True),
@@ -92,15 +92,22 @@ def _legend(table: Table) -> str:
 
 def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
     """Yield what free-threading costs and is worth, what would tell more, and where the rest is."""
-    free = {build.label for build in run.builds if build.free_threaded}
-    yield from _costs([table for table in tables if table.phase is Phase.STEADY], free)
-    yield from _twins(tables)
-    yield from remedy_lines(tables, run)
+    steady = [table for table in tables if table.phase is Phase.STEADY]
+    costs = _costs(steady, {build.label for build in run.builds if build.free_threaded})
+    twins = [twin for table in steady for twin in table.twins]
+    for (build, gil_build), found in costs.items():
+        yield f"Free-threading costs one thread, in CPU time on {build} against {gil_build}: {_cost_text(found)}."
+    yield from _twin_lines(steady)
+    seen = [*(each for found in costs.values() for each in found.values()), *(twin.comparison for twin in twins)]
+    yield from remedy_lines(tables, run, [each for each in seen if judge(each) == "cannot tell"])
     yield f"`gilscope report {run.label}` has every cell, with time, CPU time and memory."
 
 
-def _costs(tables: Iterable[WorkloadTable], free: Container[str]) -> Iterator[str]:
-    """Yield what one thread costs on each free-threaded build; of several lengths of a task, in the longest."""
+def _costs(tables: Iterable[WorkloadTable], free: Container[str]) -> dict[tuple[str, str], dict[str, Comparison]]:
+    """Return how one thread of each free-threaded build compares with its twin, by builds and workload.
+
+    Of several lengths of a task it is the longest.
+    """
     pairs: dict[tuple[str, str], dict[str, Comparison]] = {}
     for table in sorted(tables, key=lambda each: each.task_seconds or 0.0):
         for each in table.contrasts:
@@ -108,8 +115,7 @@ def _costs(tables: Iterable[WorkloadTable], free: Container[str]) -> Iterator[st
             alone = cell.workers == 1 and cell.runner == table.baseline
             if each.comparison is not None and alone and cell.build in free and gil.build not in free:
                 pairs.setdefault((cell.build, gil.build), {})[table.workload] = each.comparison
-    for (build, gil_build), found in pairs.items():
-        yield f"Free-threading costs one thread, in CPU time on {build} against {gil_build}: {_cost_text(found)}."
+    return pairs
 
 
 def _cost_text(found: Mapping[str, Comparison]) -> str:
@@ -134,11 +140,11 @@ def _limits(seen: Comparison) -> str:
     return "anything" if lo <= 0 else f"{(1 / hi - 1) * 100:+.0f} to {(1 / lo - 1) * 100:+.0f} %"
 
 
-def _twins(tables: Iterable[WorkloadTable]) -> Iterator[str]:
+def _twin_lines(tables: Iterable[WorkloadTable]) -> Iterator[str]:
     """Yield how the best of a free-threaded build compares with the best of its twin, a line for each pair."""
     pairs: dict[tuple[str, str], dict[str, str]] = {}
     for table in tables:
-        for twin in table.twins if table.phase is Phase.STEADY else ():
+        for twin in table.twins:
             seen = twin.comparison
             match judge(seen):
                 case "same":

@@ -113,7 +113,7 @@ def _time(told: Estimate, settings: Settings) -> Iterator[str]:
     half = max(1, settings.rounds // 2)
     ways = [f"--rounds {half} (about {format_minutes(told.seconds * half / settings.rounds)}, wider intervals)",
             "--budget 5m (stops in time)", "fewer workloads, --models, --workers or --builds",
-            "--quick (a first look in under 5 minutes)"]
+            "--quick (a first look in about 3 minutes)"]
     yield from _wrapped("shorter: ", "; ".join(ways[settings.rounds == 1:]))
 
 
