@@ -39,8 +39,7 @@ ABOVE = {"gilscope": ("gilscope.toolkit.race",),            # asked for by name,
 MOST_FILES, MOST_FLOORS = 15, 6   # in one folder
 UNSORTED = {   # still to be divided
     "gilscope.toolkit", "gilscope.toolkit.evaluate", "gilscope.toolkit.evaluate.packages",
-    "gilscope.toolkit.evaluate.project", "gilscope.toolkit.experiments", "gilscope.toolkit.race",
-    "gilscope.toolkit.race.confirm", "gilscope.toolkit.race.pure", "gilscope.toolkit.race.rewrite",
+    "gilscope.toolkit.evaluate.project", "gilscope.toolkit.experiments",
 }
 
 

@@ -126,6 +126,9 @@ class Observation:
     tasks: int | None = None        # how many payloads one pass over the workload has
     metrics: tuple[tuple[str, float | str], ...] = ()  # what an experiment measured beside: (("p50", 0.005),)
     passes: tuple[int, ...] = ()    # of each value, the pass in which all arms took one in turn; (): not in turn
+    began: tuple[float, ...] = ()   # of each value, seconds since the epoch; (): not known
+    again: int = 0                  # values that were taken again, starved
+    seconds: float | None = None    # of the run that the process took, waiting for its turns left out
 
     @property
     def wall_value(self) -> float:

@@ -23,6 +23,7 @@ from gilscope.toolkit.measure.machine.described import this_machine
 from gilscope.toolkit.measure.plan.settings import Settings
 from gilscope.toolkit.measure.schedule.arms import Arms
 from gilscope.toolkit.measure.schedule.scheduler import Scheduler
+from gilscope.toolkit.measure.schedule.turns import InTurn
 from gilscope.toolkit.model import Cell, Run
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.stats.floor import noise_floor
@@ -113,7 +114,7 @@ def measure(build: str, rounds: int, folder: Path) -> Run:
     settings = Settings(rounds=rounds, values=3, warmups=0, min_seconds=0.0, timeout=120.0)
     store = Store.create("noise", folder / "results")
     with ProgressReporter() as reporter:
-        return Scheduler(run, store, arms, settings, reporter).go()
+        return Scheduler(run, store, arms, settings, reporter, InTurn()).go()
 
 
 def report(run: Run, window: int) -> None:

@@ -90,6 +90,7 @@ def test_empty_standard_input_is_no_clean_run(folder):
 def _as_in_the_background():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)   # a shell ignores it, too, for what it starts in the background
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
 
 

@@ -14,6 +14,7 @@ from gilscope.toolkit.measure.process.running import Answer
 from gilscope.toolkit.measure.schedule import scheduler as schedule
 from gilscope.toolkit.measure.schedule.arms import Arms
 from gilscope.toolkit.measure.schedule.scheduler import FUTILE_RETAKES, Scheduler
+from gilscope.toolkit.measure.schedule.ways import OneByOne
 from gilscope.toolkit.model import Cell, Phase, Run
 from gilscope.toolkit.store import Store, load_run
 from tests.fakes import MACHINE, make_build
@@ -92,6 +93,9 @@ class Silent:
     def arm_begins(self, cell):
         pass
 
+    def pass_ends(self, done, passes):
+        pass
+
     def arm_ends(self, cell, seconds_left):
         self.left.append(seconds_left)
 
@@ -133,7 +137,8 @@ def bench(tmp_path, laboratory):
                       measurements=(), cells=tuple(cells))
             store.save(run)
         stores.append(store)
-        return Scheduler(run, store, make_arms(tmp_path), wanted, make.reporter, laboratory.measure, laboratory.clock)
+        way = OneByOne(laboratory.measure)
+        return Scheduler(run, store, make_arms(tmp_path), wanted, make.reporter, way, laboratory.clock)
 
     make.reporter = Silent()
     make.path = tmp_path / "results" / "label"
@@ -160,7 +165,7 @@ def test_rounds_have_different_orders_that_the_seed_gives_again(tmp_path):
                   rounds_done=0, stopped="running", baseline="serial", measurements=(), cells=CELLS)
         arms = make_arms(tmp_path)
         settings = Settings(rounds=3, values=1, warmups=0, min_seconds=0.0, timeout=1.0, seed=seed)
-        Scheduler(run, store, arms, settings, Silent(), laboratory.measure, laboratory.clock).go()
+        Scheduler(run, store, arms, settings, Silent(), OneByOne(laboratory.measure), laboratory.clock).go()
         store.close()
         return laboratory.rounds()
 
@@ -371,7 +376,7 @@ def test_run_goes_on_as_it_would_have(bench, laboratory, tmp_path):
     run = dataclasses.replace(load_run(bench.path), rounds_done=0, measurements=())
     arms = make_arms(tmp_path)
     settings = Settings(rounds=3, values=1, warmups=0, min_seconds=0.0, timeout=1.0, seed=7)
-    Scheduler(run, whole, arms, settings, Silent(), undisturbed.measure, undisturbed.clock).go()
+    Scheduler(run, whole, arms, settings, Silent(), OneByOne(undisturbed.measure), undisturbed.clock).go()
     whole.close()
     assert [[each for each, _ in after][:8], [each for each, _ in after][8:]] == undisturbed.rounds()[1:]
 

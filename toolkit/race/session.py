@@ -120,8 +120,8 @@ class Session:
         Session.current = None
 
     def _rewrite_tests(self, module: Any) -> None:
-        from gilscope.toolkit.race.pytest_ import assertions as pytest_rewrite
-        self._undo.append(pytest_rewrite.install(module, self.core, self._is_project, self._note_unrewritten))
+        from gilscope.toolkit.race.loading import pytest_hook
+        self._undo.append(pytest_hook.install(module, self.core, self._is_project, self._note_unrewritten))
 
     def _note_unrewritten(self, path: str, reason: str) -> None:
         self.unrewritten[path] = reason

@@ -76,6 +76,11 @@ class ProgressReporter:
             words = f"{cell.build} {cell.workload} {cell.runner} x{cell.workers}"
             self._bar.update(self._task, cell=words, refresh=True)
 
+    def pass_ends(self, done: int, passes: int) -> None:
+        """Show that every arm of the workload has taken the value `done` of `passes`."""
+        if self._bar is not None:
+            self._bar.update(self._task, cell=f"in turn: value {done} of {passes}", refresh=True)
+
     def arm_ends(self, cell: Cell, seconds_left: float | None) -> None:  # noqa: ARG002 - the Reporter's form
         """Count the cell and show the time left."""
         self._done += 1

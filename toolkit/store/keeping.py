@@ -233,7 +233,8 @@ def _read_suite(path: Path, build: Build) -> Iterable[tuple[Cell, pyperf.Run, Ob
                 ) from error
 
 
-_OPTIONAL = ("rss_bytes", "pss_bytes", "gil_start", "gil_end", "gil_culprit", "demand", "tasks")
+_OPTIONAL = ("rss_bytes", "pss_bytes", "gil_start", "gil_end", "gil_culprit", "demand", "tasks", "seconds")
+_LISTS: dict[str, type[float | int]] = {"cpu": float, "passes": int, "began": float}   # one for each value
 _EVIDENCE = tuple(field.name for field in dataclasses.fields(Evidence))
 
 
@@ -248,6 +249,9 @@ def _observation(values: tuple[float, ...], details: Mapping[str, Any]) -> Obser
         starved=details["starved"],
         retakes=details.get("retakes", 0),
         metrics=tuple(dict(details.get("metrics", {})).items()),
+        passes=tuple(details.get("passes", ())),
+        began=tuple(details.get("began", ())),
+        again=details.get("again", 0),
         **{name: details.get(name) for name in _OPTIONAL},
     )
 
@@ -257,7 +261,8 @@ def _to_metadata(observation: Observation) -> dict[str, str | int | float]:
         "round": observation.round,
         "retakes": observation.retakes,
         "starved": observation.starved,
-        "cpu": " ".join(repr(each) for each in observation.cpu) or None,
+        **{name: " ".join(map(repr, getattr(observation, name))) or None for name in _LISTS},
+        "again": observation.again or None,
         **{name: getattr(observation.evidence, name) for name in _EVIDENCE},
         **{name: getattr(observation, name) for name in _OPTIONAL},
     }
@@ -280,7 +285,8 @@ def _from_metadata(run: pyperf.Run) -> Observation:
         "round": int(fields["round"]),
         "retakes": int(fields["retakes"]),
         "starved": fields["starved"] == "yes",
-        "cpu": [float(each) for each in str(fields.get("cpu", "")).split()],
+        **{name: [kind(each) for each in str(fields.get(name, "")).split()] for name, kind in _LISTS.items()},
+        "again": int(fields.get("again", 0)),
         "evidence": {name: fields.get(name) for name in _EVIDENCE},
         "loops": run.get_total_loops(),
         "metrics": {

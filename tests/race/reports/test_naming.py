@@ -6,10 +6,11 @@ import types
 
 import pytest
 
+from gilscope.toolkit.race.conflicts import objects
+from gilscope.toolkit.race.conflicts.naming.locks import LockNames
+from gilscope.toolkit.race.conflicts.naming.referrers import Referrers
+from gilscope.toolkit.race.conflicts.naming.variables import Naming, container_text, enclosing_class
 from gilscope.toolkit.race.conflicts.source import Sources
-from gilscope.toolkit.race.naming.locks import LockNames
-from gilscope.toolkit.race.naming.referrers import Referrers
-from gilscope.toolkit.race.naming.variables import Naming, container_text, enclosing_class, raw
 from gilscope.toolkit.race.site import SiteInfo
 from tests.race.fakes.engine import FakeCore, Program
 
@@ -192,7 +193,7 @@ def test_a_hostile_key():
 def test_a_hostile_object_is_named_without_its_help():
     found = name_of("attr", Hostile(), "value", site("x.value"))
     assert found.base == "Hostile.value"
-    assert raw.label(Hostile(), "") is None
+    assert objects.label(Hostile(), "") is None
 
 
 class HostileMeta(type):
@@ -213,13 +214,13 @@ def test_a_hostile_metaclass_is_not_asked():
     (frozenset({1}), frozenset({1}), True), ((1, [2]), (1, [2]), False),
 ])
 def test_equality_of_plain_values_alone(left, right, expected):
-    assert raw.same(left, right) is expected
+    assert objects.same(left, right) is expected
 
 
 def test_the_same_object_is_the_same_value():
     hostile = Hostile()
-    assert raw.same(hostile, hostile)
-    assert not raw.same(hostile, Hostile())
+    assert objects.same(hostile, hostile)
+    assert not objects.same(hostile, Hostile())
 
 
 @pytest.mark.parametrize(("function", "expected"), [

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from gilscope.toolkit.race.confirm.pausing.watch import ANY, Watcher, same
 from gilscope.toolkit.race.confirm.plan import (
     CHANGED,
     FIRST,
@@ -22,7 +23,6 @@ from gilscope.toolkit.race.confirm.plan import (
     in_words,
     plan,
 )
-from gilscope.toolkit.race.confirm.watch import ANY, Watcher, same
 from gilscope.toolkit.race.report.races import Access, Frame, Race, Spot
 from tests.conformance.builds import ROOT, builds
 

@@ -34,6 +34,7 @@ from gilscope.toolkit.measure.prepare.services import services
 from gilscope.toolkit.measure.prepare.tried import allow_time, failed_cells, try_builds, warn_of_length
 from gilscope.toolkit.measure.schedule.arms import Arms
 from gilscope.toolkit.measure.schedule.scheduler import Scheduler
+from gilscope.toolkit.measure.schedule.turns import InTurn
 from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.build import overview_document, run_document
@@ -198,7 +199,7 @@ def _measure(
                 shared_by=request.shared_by,
                 demands=Demands(observations=store.observations, tried=tried, kind=user.kind if user else None),
             )
-            done = Scheduler(new, store, arms, request.settings, reporter).go()
+            done = Scheduler(new, store, arms, request.settings, reporter, InTurn()).go()
     except KeyboardInterrupt:
         say(f"what was measured is kept: gilscope run --resume {new.label} goes on")
         raise

@@ -71,9 +71,9 @@ class Preset:
 TIMEOUT_SECONDS = 60.0
 TASKS = 16  # how often --payload is repeated
 PRESETS = {
-    "quick": Preset("small", rounds=5, values=2, warmups=0, min_seconds=0.02, budget=180.0),
-    "default": Preset("small", rounds=12, values=3, warmups=1, min_seconds=0.05, budget=None),
-    "rigorous": Preset("medium", rounds=30, values=3, warmups=1, min_seconds=0.1, budget=None),
+    "quick": Preset("small", rounds=5, values=6, warmups=0, min_seconds=0.02, budget=180.0),
+    "default": Preset("small", rounds=12, values=6, warmups=1, min_seconds=0.05, budget=None),
+    "rigorous": Preset("medium", rounds=30, values=6, warmups=1, min_seconds=0.1, budget=None),
 }
 
 

@@ -10,14 +10,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-int recording;
-uint32_t generation;
-struct mapping *map;
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 static void fill_names(struct header *header)
 {
     ssize_t length = readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);
@@ -51,14 +43,6 @@ static void calibrate(struct header *header)
         __asm__ volatile("" : : "r"(&span), "r"(&idle) : "memory");
     }
     header->pair_ps = (now() - begin) * 1000 / TIMES;
-}
-
-/* The file is sparse, and written through its mapping: what a full disk has no block for would be a SIGBUS.  Have the
-   kernel find the blocks first.  Before Linux 5.14 it cannot be asked to, and we take the chance. */
-int reserve(const void *begin, size_t size)
-{
-    uintptr_t first = (uintptr_t)begin & ~(uintptr_t)4095, end = ((uintptr_t)begin + size + 4095) & ~(uintptr_t)4095;
-    return madvise((void *)first, end - first, MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
 }
 
 int open_file(const char *folder, uint32_t flags)

@@ -13,6 +13,8 @@
 
 enum { ENABLED = 40 };          /* bytes from `enabled` to `cond`; the same in 3.13 to 3.15 */
 
+int all_holds;
+
 static struct gil gils[GILS_MAX];
 static uint32_t gil_count;
 static uint64_t gil_bits;       /* a bit for each mutex, by its address: most others are told apart by it */

@@ -1,38 +1,11 @@
-/* Loading: the real functions, whether this is a Python at all, and when to begin. */
+/* Loading: whether this is a Python at all, and when to begin. */
 #include "shim.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-struct real real;
-int python, all_holds;
 static const char *folder;      /* of the environment: recording begins with the process */
-
-/* The newest version: dlsym gives the oldest of the pthread_cond functions, with another layout, on some systems. */
-static void *next(const char *name, const char *version)
-{
-    void *found = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
-    return found ? found : dlsym(RTLD_NEXT, name);
-}
-
-void find_real(void)
-{
-    real.cond_init = next("pthread_cond_init", "GLIBC_2.3.2");
-    real.cond_destroy = next("pthread_cond_destroy", "GLIBC_2.3.2");
-    real.cond_timedwait = next("pthread_cond_timedwait", "GLIBC_2.3.2");
-    real.cond_wait = next("pthread_cond_wait", "GLIBC_2.3.2");
-    real.cond_signal = next("pthread_cond_signal", "GLIBC_2.3.2");
-    real.create = next("pthread_create", NULL);
-    real.setname = next("pthread_setname_np", NULL);
-    real.sem_wait = next("sem_wait", NULL);
-    real.sem_timedwait = next("sem_timedwait", NULL);
-    real.sem_clockwait = next("sem_clockwait", NULL);
-    real.sem_trywait = next("sem_trywait", NULL);
-    real.yield = next("sched_yield", NULL);
-    real.mutex_unlock = next("pthread_mutex_unlock", NULL);
-}
 
 /* A forked child must not write to its parent's file: it makes its own, or records nothing. */
 static void in_child(void)
@@ -69,6 +42,7 @@ __attribute__((constructor)) static void load(void)
     find_real();
     if (!find_python())
         return;
+    find_naming();
     register_thread_end();
     python = 1;
     pthread_atfork(NULL, NULL, in_child);

@@ -100,20 +100,6 @@ EXPORT int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, const struc
     return result;
 }
 
-/* A row of yields has ended without the thread being parked: it got its lock. */
-void end_row(struct slot *slot)
-{
-    struct span row = self.row;
-    self.row.begin = 0;
-    if (row.begin == 0)
-        return;
-    if (is_idle(row.site, ON_SPIN))     /* an event came before the thread was parked */
-        row.kind = IDLE;
-    record(slot, &row);
-    if (row.site)
-        add_total_shared(&map->sites[row.site].parked, row.begin, row.end);
-}
-
 /* A free-threaded build yields the CPU up to 40 times before it parks a thread.  On a busy machine this is most of what
    waiting for a lock costs. */
 EXPORT int sched_yield(void)

@@ -12,7 +12,7 @@
 
 const char *runtime, *runtime_end;
 uint32_t python_version;
-int free_threaded, sites_known;
+int python, free_threaded, sites_known;
 
 static const char *code_begin, *code_end;
 static void *(*this_thread_state)(void);
@@ -104,7 +104,6 @@ int find_python(void)
         at.last_owner = 2;
     }
     sites_known &= this_thread_state != NULL;
-    find_naming();
     return 1;
 }
 

@@ -127,11 +127,6 @@ struct self {                   /* what a thread keeps of its own */
     uint32_t entry_tries;
 };
 
-extern int recording;
-extern uint32_t generation;
-extern struct mapping *map;
-extern __thread struct self self;
-
 static inline uint64_t now(void)
 {
     struct timespec t;
@@ -139,10 +134,33 @@ static inline uint64_t now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static inline void add_total(struct total *total, uint64_t begin, uint64_t end)
+{
+    uint64_t lasted = end > begin ? end - begin : 0;
+    total->count++;
+    total->sum += lasted;
+    if (lasted > total->longest) {
+        total->longest = lasted;
+        total->longest_begin = begin;
+    }
+}
+
+/* Like it, where several threads add; the longest may miss one of two that end in the same nanoseconds. */
+static inline void add_total_shared(struct total *total, uint64_t begin, uint64_t end)
+{
+    uint64_t lasted = end > begin ? end - begin : 0;
+    __atomic_fetch_add(&total->count, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&total->sum, lasted, __ATOMIC_RELAXED);
+    if (lasted > __atomic_load_n(&total->longest, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&total->longest, lasted, __ATOMIC_RELAXED);
+        __atomic_store_n(&total->longest_begin, begin, __ATOMIC_RELAXED);
+    }
+}
+
 #define EXPORT __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
 
-/* load.c */
+/* real.c */
 extern struct real {
     int (*cond_init)(pthread_cond_t *, const pthread_condattr_t *);
     int (*cond_destroy)(pthread_cond_t *);
@@ -158,16 +176,21 @@ extern struct real {
     int (*sem_trywait)(sem_t *);
     int (*yield)(void);
 } real;
-extern int python;              /* whether this is a Python that we know */
-extern int all_holds;           /* $GILSCOPE_GIL_ALL: holds are timed also when nobody waits */
 void find_real(void);
 
 /* hooks.c */
+extern int all_holds;           /* $GILSCOPE_GIL_ALL: holds are timed also when nobody waits */
 void forget_holders(void);
 void hold_from_now(void);
 
-/* file.c */
+/* mapping.c */
+extern int recording;
+extern uint32_t generation;
+extern struct mapping *map;
+extern __thread struct self self;
 int reserve(const void *begin, size_t size);
+
+/* file.c */
 int open_file(const char *folder, uint32_t flags);
 void close_file(void);
 void forget_file(void);
@@ -180,8 +203,6 @@ void end_row(struct slot *slot);
 void read_living(void);
 void register_thread_end(void);
 void record(struct slot *slot, const struct span *span);
-void add_total(struct total *total, uint64_t begin, uint64_t end);
-void add_total_shared(struct total *total, uint64_t begin, uint64_t end);
 
 /* python.c */
 /* Offsets in bytes.  3.13 and later tell them in _PyRuntime; 3.12's do not change any more. */
@@ -194,6 +215,7 @@ struct offsets {
 extern struct offsets at;
 extern const char *runtime, *runtime_end;
 extern uint32_t python_version;
+extern int python;              /* whether this is a Python that we know */
 extern int free_threaded, sites_known;
 int find_python(void);
 int from_python(const void *caller);

@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-__thread struct self self;
 uint32_t chunks_wanted = CHUNKS_PER_THREAD;
 
 static pthread_key_t end_key;
@@ -112,6 +111,20 @@ struct slot *own_slot(int fresh)
     return slot;
 }
 
+/* A row of yields has ended without the thread being parked: it got its lock. */
+void end_row(struct slot *slot)
+{
+    struct span row = self.row;
+    self.row.begin = 0;
+    if (row.begin == 0)
+        return;
+    if (is_idle(row.site, ON_SPIN))     /* an event came before the thread was parked */
+        row.kind = IDLE;
+    record(slot, &row);
+    if (row.site)
+        add_total_shared(&map->sites[row.site].parked, row.begin, row.end);
+}
+
 void end_thread(void)
 {
     struct slot *slot = self.generation == generation ? self.slot : NULL;
@@ -128,29 +141,6 @@ void end_thread(void)
     prctl(PR_GET_NAME, slot->name);
     slot->end = end;
     slot->flags |= SLOT_ENDED;
-}
-
-void add_total(struct total *total, uint64_t begin, uint64_t end)
-{
-    uint64_t lasted = end > begin ? end - begin : 0;
-    total->count++;
-    total->sum += lasted;
-    if (lasted > total->longest) {
-        total->longest = lasted;
-        total->longest_begin = begin;
-    }
-}
-
-/* Like it, where several threads add; the longest may miss one of two that end in the same nanoseconds. */
-void add_total_shared(struct total *total, uint64_t begin, uint64_t end)
-{
-    uint64_t lasted = end > begin ? end - begin : 0;
-    __atomic_fetch_add(&total->count, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&total->sum, lasted, __ATOMIC_RELAXED);
-    if (lasted > __atomic_load_n(&total->longest, __ATOMIC_RELAXED)) {
-        __atomic_store_n(&total->longest, lasted, __ATOMIC_RELAXED);
-        __atomic_store_n(&total->longest_begin, begin, __ATOMIC_RELAXED);
-    }
 }
 
 /* Give the chunk that can take one more span: the current one, a fresh one, or the thread's own oldest. */

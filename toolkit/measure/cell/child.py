@@ -1,8 +1,9 @@
 """The measured process: one cell, one round.
 
-Started as `python -c "from gilscope.toolkit.measure.cell.child import main; main()" SPEC`, not as a script: `spawn`
-would import a script again in each worker, and that import would be counted as the runner's start-up cost.  What it has
-to say goes into the files of its spec before the pool is closed, so that a crash in teardown costs nothing.
+Started as `python -c "from gilscope.toolkit.measure.cell.child import main; main()" SPEC [LINE]`, not as a script:
+`spawn` would import a script again in each worker, and that import would be counted as the runner's start-up cost.
+LINE is the descriptor by which it is told when to take a value; without one it takes all at once.  What it has to say
+goes into the files of its spec before the pool is closed, so that a crash in teardown costs nothing.
 """
 
 from __future__ import annotations
@@ -11,21 +12,25 @@ import importlib
 import os
 import sys
 import time
+from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.measure.abilities.asking import ISOLATED
 from gilscope.toolkit.measure.cell.subject import RefusedError, Subject, load
+from gilscope.toolkit.measure.cell.turns import Alone, InTurn, Turns
 from gilscope.toolkit.measure.machine.noise import (
+    Span,
     Window,
     allowed_cpus,
     core_demand,
     is_starved,
+    load_average,
     queued_seconds,
     usable_cores,
     wanted_cores,
 )
-from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory
+from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory, peak_resident
 from gilscope.toolkit.measure.process import lifeline
 from gilscope.toolkit.measure.process.frame import (
     StoppedError,
@@ -33,6 +38,7 @@ from gilscope.toolkit.measure.process.frame import (
     deliver,
     describe_error,
     gil_enabled,
+    import_pyperf,
     refuse_wrong_gil,
     report_progress,
     set_alarm,
@@ -47,41 +53,47 @@ if TYPE_CHECKING:
     from gilscope.runners.base import Runner
 
 
+SHARE_TO_WARM = 0.15  # of a value, at most, is run untimed before it; a longer one does not notice that others ran
 SECONDS_TO_SIZE = 0.02  # of a task by which the others are sized: long enough to read past timer and scheduler
 
 
 def main() -> None:
     """Measure the cell in `sys.argv[1]` and leave the answer in its folder."""
     spec = ChildSpec.from_json(sys.argv[1])
-    answered(spec, lambda: _measure(spec))
+    turns = InTurn(spec, int(sys.argv[2])) if len(sys.argv) > 2 else Alone(spec)  # noqa: PLR2004 - see above
+    answered(spec, lambda: _measure(spec, turns))
 
 
-def _measure(spec: ChildSpec) -> dict[str, Any] | None:
+def _measure(spec: ChildSpec, turns: Turns) -> dict[str, Any] | None:
     gil_start = gil_enabled()
     runner = _runner(spec)
     subject = _load(spec)
     task = _task(runner, subject)
     if runner.name in ISOLATED:
         _import_here_first(subject)
+    needs = Needs(spec, runner, subject)
     if spec.phase == "startup":
         seconds = _checked_pass(spec, subject, lambda: _cycle(runner, spec, subject, task, subject.payloads))
         # One task whatever the number of workers: what is compared is starting and ending them.
-        clock = Clock(spec, lambda: _cycle(runner, spec, subject, task, subject.payloads[:1]))
-        _values(spec, clock, seconds)
+        clock = Clock(spec, turns, needs, lambda: _cycle(runner, spec, subject, task, subject.payloads[:1]))
+        loops = _values(spec, clock, seconds)
         # The workers are gone, so there is no memory of this model to speak of.
-        deliver(spec, _answer(spec, subject, clock, runner, [gil_start, gil_enabled()]))
+        deliver(spec, _answer(subject, clock, needs, loops, [gil_start, gil_enabled()]))
         return None
     with runner.pool(spec.workers, subject.shared) as pool:
         report_progress(spec)
         seconds = _checked_pass(spec, subject, lambda: pool.map(task, subject.payloads))
-        clock = Clock(spec, lambda: pool.map(task, subject.payloads))
-        _values(spec, clock, seconds)
+        few = subject.payloads[: spec.workers]
+        clock = Clock(spec, turns, needs, lambda: pool.map(task, subject.payloads),
+                      warm=lambda loops: len(few) <= SHARE_TO_WARM * len(subject.payloads) * loops
+                      and pool.map(task, few))
+        loops = _values(spec, clock, seconds)
         _check(subject.check, clock.forget_results())
-        clock.evidence["rss_bytes"], clock.evidence["pss_bytes"] = memory(clock.pids)
+        clock.rss_bytes, clock.pss_bytes = memory(clock.pids)
         from gilscope.runners._worker import gil_state
 
         states = [state for state, _pid in pool.map(gil_state, [None] * spec.workers)]
-        deliver(spec, _answer(spec, subject, clock, runner, [gil_start, gil_enabled(), *states]))
+        deliver(spec, _answer(subject, clock, needs, loops, [gil_start, gil_enabled(), *states]))
     return None
 
 
@@ -137,37 +149,113 @@ def _checked_pass(spec: ChildSpec, subject: Subject, run: Callable[[], list[Any]
     return seconds
 
 
+class Needs:
+    """Says whether a cell got the cores that it needs."""
+
+    def __init__(self, spec: ChildSpec, runner: Runner, subject: Subject) -> None:
+        self.runner = runner
+        self._spec = spec
+        self._kind = subject.kind
+        self._cores, self._allowed = usable_cores(), allowed_cpus()
+
+    def starved(self, own: float, others: float | None) -> bool:
+        """Return whether it did not, when it used `own` cores' worth and everybody else `others`."""
+        wanted = wanted_cores(
+            self._kind,
+            self._spec.workers,
+            parallel=self.runner.parallel,
+            own=own,
+            left=min(self._cores, self._allowed - (others or 0.0)),
+            # Starting workers needs cores, whatever their tasks do.
+            demand=None if self._spec.phase == "startup" else self._spec.demand,
+        )
+        return is_starved(wanted, others, self._cores, self._allowed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """What one call of pyperf's time function came to."""
+
+    wall: float     # seconds of all loops
+    cpu: float      # CPU seconds of one loop
+    demand: float   # cores' worth that the tasks keep busy while nobody is in the way
+    began: float    # seconds since the epoch
+    span: Span      # what ran meanwhile
+
+
 class Clock:
     """pyperf's time function: wall seconds of `loops` passes; keeps their CPU seconds and the evidence beside them."""
 
-    def __init__(self, spec: ChildSpec, run: Callable[[], list[Any]]) -> None:
-        """`run` has run before, so that every process which lives on is there."""
+    def __init__(
+        self, spec: ChildSpec, turns: Turns, needs: Needs, run: Callable[[], list[Any]],
+        warm: Callable[[int], object] = bool,
+    ) -> None:
+        """`run` has run before, so that every process which lives on is there.
+
+        `warm` is called with the number of loops before each value between whose turn and the last others had theirs.
+        """
         self._spec = spec
         self._run = run
-        self._calls = 0
+        self._warm = warm
+        self._needs = needs
+        self._turns = turns
+        self._warmups = spec.warmups
         self._results: list[Any] = []
         self.pids = [os.getpid(), *descendants(os.getpid())]
-        # From here, not from the first value: ticks of 10 ms say little about a window of a few of them.
-        self._window = Window([*self.pids, *spec.services])
-        self.cpu: list[float] = []
-        self.demands: list[float] = []
-        self.evidence: dict[str, float | int | None] = {}
+        self._load: float | None = None
+        self.values: list[Value] = []
+        self.again = 0   # values that were taken again
+        self.rss_bytes: int | None = None
+        self.pss_bytes: int | None = None
+
+    def begin(self, loops: int, seconds: float) -> int:
+        """Say that all is warm and a loop takes `seconds`; return, in the first turn, how many values there will be."""
+        self._load = load_average()
+        return self._turns.begin(loops=loops, seconds=loops * seconds, pids=self.pids, peak=peak_resident(self.pids))
 
     def __call__(self, loops: int) -> float:
         """Run `loops` passes and return their wall seconds."""
+        if self._warmups:
+            self._warmups -= 1
+            return self._take(loops).wall
+        kept = self._take_warm(loops)
+        while self._turns.next(starved=self._surely_starved(kept)) == "again":
+            self.again += 1
+            kept = min(kept, self._take_warm(loops), key=self._disturbance)
+        self.values.append(kept)
+        return kept.wall
+
+    def _take_warm(self, loops: int) -> Value:
+        """Take a value as if the last one had just been: others were in the caches meanwhile."""
+        if self._turns.others:
+            self._warm(loops)
+        return self._take(loops)
+
+    def _take(self, loops: int) -> Value:
+        window = Window([*self.pids, *self._spec.services], self._turns.ours)
+        began = time.time()
         queued, cpu = queued_seconds(), cpu_seconds(self.pids)
         wall = time.perf_counter()
         for _ in range(loops):
             self._results = self._run()
         wall = time.perf_counter() - wall
         used = cpu_seconds(self.pids) - cpu
-        self.cpu.append(used / loops)
-        self.demands.append(core_demand(wall, used, queued_seconds() - queued))
-        self._calls += 1
-        if self._calls == self._spec.warmups + self._spec.values:
-            self.evidence = self._window.close()
+        demand = core_demand(wall, used, queued_seconds() - queued)
+        span = window.span()
         report_progress(self._spec)
-        return wall
+        return Value(wall=wall, cpu=used / loops, demand=demand, began=began, span=span)
+
+    def _surely_starved(self, value: Value) -> bool:
+        # One short window tells little; what all of them saw is judged at the end.
+        return self._needs.starved(value.span.own / value.span.elapsed, value.span.least_others_cores)
+
+    def _disturbance(self, value: Value) -> tuple[bool, float]:
+        return self._surely_starved(value), value.span.least_others_cores
+
+    def seen(self) -> dict[str, float | int | None]:
+        """Return the fields of `model.Evidence` for all values that were kept, and `own_cores`."""
+        first, *rest = [value.span for value in self.values]
+        return sum(rest, first).evidence(self._load)
 
     def forget_results(self) -> list[Any]:
         """Return the last results and let go of them: their memory is not the workload's."""
@@ -175,11 +263,12 @@ class Clock:
         return results
 
 
-def _values(spec: ChildSpec, clock: Clock, seconds: float) -> None:
-    """Take the values with pyperf's worker and write its file; one pass took `seconds`."""
+def _values(spec: ChildSpec, clock: Clock, seconds: float) -> int:
+    """Take the values with pyperf's worker and write its file; one pass took `seconds`; return the loops of a value."""
     loops = 1 if spec.phase == "startup" else spec.loops or calibrated_loops(seconds, spec.min_seconds)
-    take_values(spec, clock, loops=loops, values=spec.values, warmups=spec.warmups)
-    clock.evidence["loops"] = loops
+    import_pyperf()
+    take_values(spec, clock, loops=loops, values=clock.begin(loops, seconds), warmups=spec.warmups)
+    return loops
 
 
 def _check(check: Callable[[Sequence[Any]], None], results: list[Any]) -> None:
@@ -203,34 +292,26 @@ def calibrated_loops(seconds: float, min_seconds: float) -> int:
 
 
 def _answer(
-    spec: ChildSpec, subject: Subject, clock: Clock, runner: Runner, gil: Sequence[bool | None]
+    subject: Subject, clock: Clock, needs: Needs, loops: int, gil: Sequence[bool | None]
 ) -> dict[str, Any]:
     """Return what was measured; `gil` is its state at the start, then here and in the workers at the end."""
     gil_start, *states = gil
     on = None if all(state is None for state in states) else any(states)
+    runner = needs.runner
     refuse_wrong_gil(runner.name, runner.gil, on)
-    evidence = dict(clock.evidence)
-    others = evidence.get("others_cores")
-    own = evidence.pop("own_cores", 0.0) or 0.0
-    cores, allowed = usable_cores(), allowed_cpus()
-    wanted = wanted_cores(
-        subject.kind,
-        spec.workers,
-        parallel=runner.parallel,
-        own=own,
-        left=min(cores, allowed - (others or 0.0)),
-        # Starting workers needs cores, whatever their tasks do.
-        demand=None if spec.phase == "startup" else spec.demand,
-    )
+    evidence = clock.seen()
+    own = evidence.pop("own_cores") or 0.0
     return {
         "kind": "measured",
-        "cpu": clock.cpu[-spec.values :],
-        "loops": evidence.pop("loops"),
-        "rss_bytes": evidence.pop("rss_bytes", None),
-        "pss_bytes": evidence.pop("pss_bytes", None),
+        "cpu": [value.cpu for value in clock.values],
+        "began": [value.began for value in clock.values],
+        "again": clock.again,
+        "loops": loops,
+        "rss_bytes": clock.rss_bytes,
+        "pss_bytes": clock.pss_bytes,
         "evidence": evidence,
-        "starved": is_starved(wanted, others, cores, allowed),
-        "demand": median(clock.demands) if runner.name == "serial" else None,
+        "starved": needs.starved(own, evidence["others_cores"]),
+        "demand": median(value.demand for value in clock.values) if runner.name == "serial" else None,
         "tasks": len(subject.payloads),
         "gil_start": gil_start,
         "gil_end": on,

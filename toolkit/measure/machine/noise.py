@@ -1,15 +1,16 @@
 """Evidence of what else ran on the machine while a cell was measured.
 
-Runs inside the measured process: imports little.  A number is only as good as the cores it got.  The window opens
-before the first timed value and closes after the last, so the start of the process does not blur it.
+Runs inside the measured process: imports little.  A number is only as good as the cores it got.  A window is open
+while a value is taken; what a process's windows saw adds up, so that what goes on between its turns is not counted.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from dataclasses import dataclass
 
-from gilscope.toolkit.measure.machine.tree import cpu_seconds
+from gilscope.toolkit.measure.machine.tree import cpu_seconds, running_cpu_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,41 +118,101 @@ def core_demand(wall: float, cpu: float, queued: float) -> float:
     return cpu / max(wall - queued, 1e-9)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """What ran while a window was open, or while several were: their sum.  None: the system does not tell."""
+
+    elapsed: float           # seconds
+    own: float               # CPU seconds of the measurement's own processes
+    ours: float              # CPU seconds of other processes of gilscope: nobody else's, and not the measurement's
+    busy: float | None       # CPU seconds of everybody, the hypervisor's other guests too
+    stolen: float | None     # of those, taken by the hypervisor
+    total: float | None      # CPU seconds that there were
+    waited: float | None     # seconds in which some task waited for a CPU
+    switches: int | None     # involuntary ones, of the process itself
+    windows: int = 1
+
+    def __add__(self, other: Span) -> Span:
+        """Return what ran in both."""
+        return Span(
+            elapsed=self.elapsed + other.elapsed, own=self.own + other.own, ours=self.ours + other.ours,
+            busy=_sum(self.busy, other.busy), stolen=_sum(self.stolen, other.stolen),
+            total=_sum(self.total, other.total), waited=_sum(self.waited, other.waited),
+            switches=None if self.switches is None or other.switches is None else self.switches + other.switches,
+            windows=self.windows + other.windows,
+        )
+
+    @property
+    def others_cores(self) -> float | None:
+        """Cores' worth of CPU time that everybody else used; None for windows too short to tell."""
+        return None if self.elapsed < SHORTEST_WINDOW else self._others(0.0)
+
+    @property
+    def least_others_cores(self) -> float:
+        """What it was at least, as the kernel counts in ticks; 0.0 where it does not tell."""
+        cpus = 0.0 if self.total is None else self.total / self.elapsed
+        return self._others(max(1.0, cpus) * self.windows / os.sysconf("SC_CLK_TCK")) or 0.0
+
+    def _others(self, doubt: float) -> float | None:
+        return None if self.busy is None else max(0.0, (self.busy - doubt - self.own - self.ours) / self.elapsed)
+
+    def evidence(self, load: float | None) -> dict[str, float | int | None]:
+        """Return the fields of `model.Evidence`, and the cores' worth of CPU time that was the measurement's own."""
+        steal = None
+        if self.stolen is not None and self.total is not None and self.elapsed >= SHORTEST_WINDOW:
+            steal = self.stolen / self.total if self.total else 0.0
+        return {
+            "own_cores": self.own / self.elapsed,
+            "others_cores": self.others_cores,
+            "steal": steal,
+            "pressure": None if self.waited is None else min(1.0, self.waited / self.elapsed),
+            "load": load,
+            "involuntary_switches": self.switches,
+        }
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
+
+
 class Window:
     """From its creation to `close`: how much CPU everybody else took."""
 
-    def __init__(self, pids: Sequence[int]) -> None:
-        """Open the window; `pids` are the processes whose CPU time is the measurement's own."""
-        self._pids = list(pids)
+    def __init__(self, pids: Sequence[int], ours: Sequence[int] = ()) -> None:
+        """Open the window.
+
+        Args:
+            pids: The processes whose CPU time is the measurement's own.
+            ours: Others of gilscope, none of which starts or ends processes meanwhile.
+        """
+        self._pids, self._ours_pids = list(pids), list(ours)
+        self._ours = running_cpu_seconds(self._ours_pids)
         self._own = cpu_seconds(self._pids)
         self._stat = _cpu_ticks()
         self._pressure = _pressure_microseconds()
         self._switches = _involuntary_switches()
         self._began = time.perf_counter()
-        self._load = _load()
+        self.load = load_average()
 
     def close(self) -> dict[str, float | int | None]:
         """Return the fields of `model.Evidence`, and the cores' worth of CPU time that was the measurement's own."""
+        return self.span().evidence(self.load)
+
+    def span(self) -> Span:
+        """Return what ran until now."""
         elapsed = max(time.perf_counter() - self._began, 1e-9)
         own = cpu_seconds(self._pids) - self._own
-        others = steal = pressure = None
-        stat = _cpu_ticks()
-        if stat and self._stat and elapsed >= SHORTEST_WINDOW:
-            busy, stolen, total = (after - before for after, before in zip(stat, self._stat, strict=True))
-            others = max(0.0, (busy / os.sysconf("SC_CLK_TCK") - own) / elapsed)
-            steal = stolen / total if total else 0.0
-        waited = _pressure_microseconds()
-        if waited is not None and self._pressure is not None:
-            pressure = min(1.0, (waited - self._pressure) / 1e6 / elapsed)
-        switches = _involuntary_switches()
-        return {
-            "own_cores": own / elapsed,
-            "others_cores": others,
-            "steal": steal,
-            "pressure": pressure,
-            "load": self._load,
-            "involuntary_switches": None if switches is None or self._switches is None else switches - self._switches,
-        }
+        stat, tick = _cpu_ticks(), os.sysconf("SC_CLK_TCK")
+        busy = stolen = total = None
+        if stat and self._stat:
+            busy, stolen, total = ((after - before) / tick for after, before in zip(stat, self._stat, strict=True))
+        waited, switches = _pressure_microseconds(), _involuntary_switches()
+        return Span(
+            elapsed=elapsed, own=own, ours=max(0.0, running_cpu_seconds(self._ours_pids) - self._ours), busy=busy,
+            stolen=stolen, total=total,
+            waited=None if waited is None or self._pressure is None else (waited - self._pressure) / 1e6,
+            switches=None if switches is None or self._switches is None else switches - self._switches,
+        )
 
 
 def _cpu_ticks() -> tuple[int, int, int] | None:
@@ -186,7 +247,8 @@ def _involuntary_switches() -> int | None:
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
-def _load() -> float | None:
+def load_average() -> float | None:
+    """Return how many processes ran or wanted to, over the last minute; None where the system does not tell."""
     try:
         return os.getloadavg()[0]
     except (AttributeError, OSError):

@@ -67,29 +67,89 @@ def _cpu_seconds_of(pid: int) -> float:
         with open(f"/proc/{pid}/stat", "rb") as file:
             user, system = file.read().rpartition(b")")[2].split()[13:15]  # cutime and cstime, see proc_pid_stat(5)
         ended = (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-        return time.clock_gettime((~pid << 3) | _CPUCLOCK_SCHED) + ended
+        return _clock_of(pid) + ended
     except (OSError, ValueError):
         return 0.0
 
 
-def memory(pids: Iterable[int]) -> tuple[int | None, int | None]:
-    """Return (peak resident bytes, proportional bytes now), each summed over `pids`.
+def _clock_of(pid: int) -> float:
+    return time.clock_gettime((~pid << 3) | _CPUCLOCK_SCHED)
 
-    None where the system has no such file.  The resident peak counts shared pages once for each process; the
-    proportional set divides them among their users, so its sum is what the processes really take.
+
+def running_cpu_seconds(pids: Iterable[int]) -> float:
+    """Return the CPU seconds of the processes `pids` themselves, not of those that they have started: a quick look."""
+    seconds = 0.0
+    for pid in pids:
+        try:
+            seconds += _clock_of(pid)
+        except OSError:
+            continue  # it has ended
+    return seconds
+
+
+def memory(pids: Iterable[int]) -> tuple[int | None, int | None]:
+    """Return (peak resident bytes, bytes that the processes take now), each summed over `pids`.
+
+    None where the system has no such file.  The resident peak counts shared pages once for each process.  The second
+    counts them once: what a process shares with its workers is divided among them (the kernel's Pss), and pages of
+    files, which it may share with anybody, count for these processes as if nobody else had them.  Else the same process
+    would seem the smaller the more others of its build are alive.
+
+    Source: proc_pid_smaps(5); Documentation/filesystems/proc.rst.
     """
-    resident = proportional = 0
-    seen = False
+    own, seen = 0, False
+    files: dict[tuple[bytes, bytes, bytes], int] = {}
+    pids = list(pids)
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+                rollup = file.read()
+            with open(f"/proc/{pid}/smaps", "rb") as file:
+                mapped = _file_pages(file)
+        except OSError:
+            continue
+        seen = True
+        if b"Pss_Anon:" not in rollup:  # before Linux 5.4: nothing better is known
+            own += _kib(rollup, b"Pss:")
+            continue
+        own += _kib(rollup, b"Pss_Anon:") + _kib(rollup, b"Pss_Shmem:")
+        for place, size in mapped.items():
+            files[place] = max(files.get(place, 0), size)
+    return (peak_resident(pids), own + sum(files.values())) if seen else (None, None)
+
+
+def peak_resident(pids: Iterable[int]) -> int:
+    """Return the peak resident bytes, summed over `pids`; shared pages count once for each process."""
+    peak = 0
     for pid in pids:
         try:
             with open(f"/proc/{pid}/status", "rb") as file:
-                resident += _kib(file.read(), b"VmHWM:")
-            with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-                proportional += _kib(file.read(), b"Pss:")
-            seen = True
+                peak += _kib(file.read(), b"VmHWM:")
         except OSError:
             continue
-    return (resident, proportional) if seen else (None, None)
+    return peak
+
+
+# Memory that has a name and no file: the kernel counts it as Pss_Shmem.
+_NO_FILES = (b"/dev/shm/", b"/dev/zero", b"/memfd:", b"/SYSV", b"/[aio]")
+
+
+def _file_pages(smaps: Iterable[bytes]) -> dict[tuple[bytes, bytes, bytes], int]:
+    """Return the resident bytes of files in one process by (device, inode, offset), without its private copies."""
+    found: dict[tuple[bytes, bytes, bytes], int] = {}
+    place: tuple[bytes, bytes, bytes] | None = None
+    for line in smaps:
+        if line.startswith(b"Rss:"):
+            if place is not None:
+                found[place] = found.get(place, 0) + int(line.split()[1]) * 1024
+        elif line.startswith(b"Anonymous:"):
+            if place is not None:
+                found[place] -= int(line.split()[1]) * 1024
+        elif line[:1] in b"0123456789abcdef":  # of a mapping; fields begin with capitals
+            fields = line.split(None, 5)
+            named = len(fields) > 5 and fields[4] != b"0" and not fields[5].startswith(_NO_FILES)  # noqa: PLR2004 - see proc
+            place = (fields[3], fields[4], fields[2]) if named else None
+    return found
 
 
 def _kib(text: bytes, field: bytes) -> int:

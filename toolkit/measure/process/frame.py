@@ -59,6 +59,11 @@ def answered(spec: Spec, measure: Callable[[], dict[str, Any] | None]) -> None:
         deliver(spec, answer)
 
 
+def import_pyperf() -> None:
+    """Import what `take_values` needs, where that must not happen in a process's first turn."""
+    import pyperf  # noqa: F401 - so that it is there
+
+
 def take_values(spec: Spec, clock: Callable[[int], float], *, loops: int, values: int = 1, warmups: int = 0) -> None:
     """Take the values with pyperf's worker and write its file; `clock` returns the wall seconds of so many loops."""
     import pyperf

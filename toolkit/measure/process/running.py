@@ -12,14 +12,17 @@ import os
 import re
 import select
 import signal
+import socket
 import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.measure.process.line import Line
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Mapping, Sequence
 
     from gilscope.toolkit.measure.process.spec import Spec
 
@@ -48,90 +51,161 @@ def run_child(python: str, spec: Spec, env: Mapping[str, str], *, function: str 
     Raises:
         KeyboardInterrupt: the user pressed Ctrl-C; the process and all it started are gone.
     """
-    for path in (spec.result_path, spec.answer_path, spec.progress_path, spec.output_path):
-        path.unlink(missing_ok=True)
-    oom_kills = _oom_kills()
-    with spec.output_path.open("wb") as output:
-        try:
-            process = subprocess.Popen(
-                [python, "-P", "-c", ENTRY.format(module=spec.entry, function=function), spec.to_json()],
-                env=dict(env),
-                cwd=Path.cwd(),
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )  # stdin: see lifeline
-        except OSError as error:
-            return Answer(kind="starting", reason=f"cannot start {python}: {error.strerror}", fields={}, output="")
+    child = Child(python, spec, env, function=function)
     try:
-        ended = _watch(process, spec)
+        return child.answer()
     finally:
-        _end_session(process)
-        assert process.stdin is not None
-        process.stdin.close()
-    return _read_answer(process.returncode, ended, spec, oom_killed=_oom_kills() > oom_kills)
+        end_all([child])
 
 
-def _watch(process: subprocess.Popen[bytes], spec: Spec) -> str:
-    """Wait for the end of `process`; return "" or why it has to be killed: "hang", "flood", "teardown"."""
-    progress, progressed = -1, time.monotonic()
-    delivered: float | None = None
-    with _ended(process) as wait:
-        while not wait(_POLL_SECONDS):
+class Child:
+    """One measured process, alive from here until it ends or `end_all` ends it."""
+
+    def __init__(
+        self, python: str, spec: Spec, env: Mapping[str, str], *, function: str = "main", talks: bool = False
+    ) -> None:
+        """Start `python` with `spec`; with `talks` it is told what to do by `tell`."""
+        self.spec = spec
+        self._oom_kills = _oom_kills()
+        self._handle: int | None = None
+        self._line: Line | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._problem = ""
+        self.buried = False
+        for path in (spec.result_path, spec.answer_path, spec.progress_path, spec.output_path):
+            path.unlink(missing_ok=True)
+        command = [python, "-P", "-c", ENTRY.format(module=spec.entry, function=function), spec.to_json()]
+        with spec.output_path.open("wb") as output, contextlib.ExitStack() as theirs:
+            far: list[int] = []
+            if talks:
+                near, end = socket.socketpair()
+                theirs.callback(end.close)
+                self._line = Line(near.detach())
+                far = [end.fileno()]
+            try:
+                self._process = subprocess.Popen(
+                    [*command, *map(str, far)], env=dict(env), cwd=Path.cwd(), stdin=subprocess.PIPE, stdout=output,
+                    stderr=output, start_new_session=True, pass_fds=far,
+                )  # stdin: see lifeline
+            except OSError as error:
+                self._problem = f"cannot start {python}: {error.strerror}"
+                return
+        if hasattr(os, "pidfd_open"):  # not on macOS
+            self._handle = os.pidfd_open(self._process.pid)
+
+    def tell(self, **fields: Any) -> None:
+        """Tell the process what to do; one that has ended hears nothing, which `hear` and `answer` will say."""
+        assert self._line is not None, "it was not started to be talked to"
+        with contextlib.suppress(OSError):
+            self._line.say(**fields)
+
+    def hear(self) -> dict[str, Any] | None:
+        """Wait until it says something and return that; None when it has ended instead, or does not get on."""
+        assert self._line is not None, "it was not started to be talked to"
+        if self._problem or self._watch(self._line):
+            return None
+        if (said := self._line.hear()) is None:  # it has let go of the line: it ends
+            self._watch(None)
+        return said
+
+    def answer(self) -> Answer:
+        """Wait until it has ended, end what it left, and return what came of it."""
+        if self._process is None:
+            return Answer(kind="starting", reason=self._problem, fields={}, output="")
+        if not self._problem:
+            self._problem = self._watch(None)
+        end_all([self])
+        ended = "" if self._problem == "ended" else self._problem
+        return _read_answer(self._process.returncode, ended, self.spec, oom_killed=_oom_kills() > self._oom_kills)
+
+    def _watch(self, line: Line | None) -> str:
+        """Wait for a word on `line`, then return "", or for the end.
+
+        Returns:
+            "ended", or why it has to be ended: "hang", "flood", "teardown".
+        """
+        spec = self.spec
+        progress, progressed = -1, time.monotonic()
+        delivered: float | None = None
+        while not (happened := self._wait(line)):
             now = time.monotonic()
             if (size := _size(spec.progress_path)) != progress:
                 progress, progressed = size, now
             if delivered is None and spec.answer_path.exists():
                 delivered = now
             if delivered is not None and now - delivered > TEARDOWN_SECONDS:
-                return "teardown"
+                return self._found("teardown")
             # One second more than the process has itself, in which it writes down where it hangs.
             if delivered is None and now - progressed > spec.progress_timeout + 1.0:
-                return "hang"
+                return self._found("hang")
             if _size(spec.output_path) > MAX_OUTPUT_BYTES:
-                return "flood"
-    return ""
+                return self._found("flood")
+        return "" if happened == "said" else self._found(happened)
 
+    def _found(self, problem: str) -> str:
+        self._problem = problem
+        return problem
 
-@contextlib.contextmanager
-def _ended(process: subprocess.Popen[bytes]) -> Iterator[Any]:
-    """Give a function that waits up to some seconds and says whether `process` has ended, without burning CPU."""
-    if not hasattr(os, "pidfd_open"):  # macOS
-
-        def wait_by_polling(seconds: float) -> bool:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(seconds)
-            return process.returncode is not None
-
-        yield wait_by_polling
-        return
-    handle = os.pidfd_open(process.pid)
-    try:
+    def _wait(self, line: Line | None) -> str:
+        """Return "said" or "ended" as soon as it is so, "" after a moment; no CPU is used meanwhile."""
+        assert self._process is not None, "it was started"
         poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        yield lambda seconds: bool(poll.poll(seconds * 1000))
-    finally:
-        os.close(handle)
+        for fd in (self._handle, None if line is None else line.fd):
+            if fd is not None:
+                poll.register(fd, select.POLLIN)
+        if self._handle is None and line is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_POLL_SECONDS)
+            return "" if self._process.returncode is None else "ended"
+        found = {fd for fd, _ in poll.poll(_POLL_SECONDS * 1000)}
+        if line is not None and line.fd in found:  # first: it may have ended after it said something
+            return "said"
+        return "ended" if found or (self._handle is None and self._process.poll() is not None) else ""
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id, which is that of its session, too; None when it could not be started."""
+        return None if self._process is None else self._process.pid
+
+    def kill(self) -> None:
+        """Kill the process and its group, unless that was done."""
+        if self._process is not None and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)  # before it is waited for: then the id is nobody else's
+
+    def bury(self) -> None:
+        """Wait for its end, which is near, and let go of all that is held of it."""
+        self.buried = True
+        if self._process is not None:
+            self._process.wait()
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        if self._handle is not None:
+            os.close(self._handle)
+        if self._line is not None:
+            self._line.close()
+        self._handle = self._line = None
 
 
-def _end_session(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of the process and everything it started that stayed in its session."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)  # before it is waited for: until then the id is nobody else's
-    process.wait()
-    for pid in _session_members(process.pid):
+def end_all(children: Sequence[Child]) -> None:
+    """Kill what is left of `children` and of everything they started that stayed in their sessions."""
+    living = [child for child in children if not child.buried]
+    for child in living:
+        child.kill()
+    for child in living:
+        child.bury()
+    for pid in _session_members({child.pid for child in living}):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
 
 
-def _session_members(session: int) -> list[int]:
+def _session_members(sessions: Container[int | None]) -> list[int]:
     members = []
     with contextlib.suppress(OSError):
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError, ValueError, IndexError):
                 # After the name, which may hold anything: state, parent, group, session.
-                if int((entry / "stat").read_text().rpartition(")")[2].split()[3]) == session:
+                if int((entry / "stat").read_text().rpartition(")")[2].split()[3]) in sessions:
                     members.append(int(entry.name))
     return members
 

@@ -1,20 +1,19 @@
-"""Interleaved rounds over all arms, one fresh process per arm and round; saved after each round.
+"""Interleaved rounds over all arms, one fresh process per arm and round; saved after each workload of a round.
 
 Measuring one arm to its end and then the next compares minutes of the machine, not arms.  So every round measures every
-arm once, in random order, and statistics pair the values of one round.
+arm once, and statistics pair the values of one round, and of one pass where arms take their values in turn.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import random
 import statistics
 import time
 from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.measure.process.frame import place_lines
 from gilscope.toolkit.measure.process.inherited import inherited
-from gilscope.toolkit.measure.process.running import Answer, run_child
+from gilscope.toolkit.measure.schedule.ways import OneByOne, Round, Taken
 from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Failure, Note, Observation, Run, Skip
 from gilscope.toolkit.stats.paired import compare_paired
 
@@ -22,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gilscope.toolkit.measure.plan.settings import Settings
-    from gilscope.toolkit.measure.schedule.arms import Starts
+    from gilscope.toolkit.measure.process.running import Answer
+    from gilscope.toolkit.measure.schedule.arms import Start, Starts
+    from gilscope.toolkit.measure.schedule.ways import Way
     from gilscope.toolkit.store import Store
 
 FUTILE_RETAKES = 4  # starved again in a row, from the first on: enough to know that the machine is busy
@@ -36,7 +37,10 @@ class Reporter(Protocol):
         """Say that round `index` of `rounds` begins and has `arms` arms."""
 
     def arm_begins(self, cell: Cell) -> None:
-        """Say which cell is being measured."""
+        """Say which cell is being measured, or started to take its values in turn."""
+
+    def pass_ends(self, done: int, passes: int) -> None:
+        """Say that every arm of a workload has taken the value `done` of `passes`."""
 
     def arm_ends(self, cell: Cell, seconds_left: float | None) -> None:
         """Say that the cell is done and about how long the rest takes."""
@@ -55,18 +59,30 @@ class Scheduler:
         arms: Starts,
         settings: Settings,
         reporter: Reporter,
-        measure: Callable[..., Answer] = run_child,
+        way: Way | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`run` is what there is already: its cells, and complete rounds when it is resumed."""
+        """Prepare to go on with a run.
+
+        Args:
+            run: What there is already: its cells, and complete rounds when it is resumed.
+            store: Where it is kept.
+            arms: Says how a measured process is started.
+            settings: How hard to measure.
+            reporter: Told how far it is.
+            way: How the cells of a round are measured; None: one process after the other.
+            clock: Seconds.
+        """
         self._run = run
         self._store = store
         self._arms = arms
         self._settings = settings
         self._reporter = reporter
-        self._measure = measure
+        self._way = way or OneByOne()
+        self._alone = self._way if isinstance(self._way, OneByOne) else OneByOne()   # for what is measured again
         self._clock = clock
         self._began = clock()
+        self._done = run.rounds_done
         self._durations: list[float] = []
         self._loops: dict[Cell, int] = {}
         self._failures = list(run.failures)
@@ -83,28 +99,28 @@ class Scheduler:
         Raises:
             KeyboardInterrupt: after what was measured was saved.
         """
-        done, stopped = self._run.rounds_done, "rounds"
+        stopped = "rounds"
         if sentence := inherited().sentence():
             self._add_note(sentence)
         try:
-            while done < self._settings.rounds:
+            while self._done < self._settings.rounds:
                 if self._over_budget():
                     stopped = "budget"
                     break
-                complete = self._round(done)
+                complete = self._round(self._done)
                 # Cut short, the first round is better than none; a later one is made again when the run goes on.
-                done += complete or done == 0
-                self._save(done, "running")
+                self._done += complete or self._done == 0
+                self._save(self._done, "running")
                 if not complete:
                     stopped = "budget"
                     break
-                if self._narrow_enough(done):
+                if self._narrow_enough(self._done):
                     stopped = "resolution"
                     break
         except KeyboardInterrupt:
-            self._save(done, "interrupted")
+            self._save(self._done, "interrupted")
             raise
-        return self._save(done, stopped)
+        return self._save(self._done, stopped)
 
     def _save(self, done: int, stopped: str) -> Run:
         run = dataclasses.replace(
@@ -132,28 +148,56 @@ class Scheduler:
     def _round(self, index: int) -> bool:
         """Measure every arm once; return False when the budget ended it before its time."""
         began = self._clock()
-        order = self._active()
-        # The order depends on seed and round alone, so that a resumed run goes on as it would have.
-        random.Random(f"{self._settings.seed}/{index}").shuffle(order)
-        self._reporter.round_begins(index, self._settings.rounds, len(order))
+        cells = self._active()
+        around = self._around(index)
+        self._reporter.round_begins(index, self._settings.rounds, len(cells))
         before = {failure.reason for failure in self._failures}
         known = len(self._failures)
         starved: list[tuple[Cell, Observation]] = []
-        for position, cell in enumerate(order):
+        groups = self._way.groups(cells, around)
+        measured = 0
+        for position, group in enumerate(groups):
             # Later rounds are begun only when they fit, so they are not cut.
             if not self._durations and position and self._spent():
-                self._give_up(order[position:])
+                self._give_up([cell for group in groups[position:] for cell in group])
                 return False
-            observation = self._take(cell, index, 0)
-            if observation is not None and observation.starved:
-                starved.append((cell, observation))
-            self._reporter.arm_ends(cell, self._seconds_left(index, position + 1, len(order), began))
+            taken = self._way.measure(group, around)
+            measured += len(taken)
+            for each in taken:
+                observation = self._keep(each, index)
+                if observation is not None and observation.starved:
+                    starved.append((each.cell, observation))
+                self._reporter.arm_ends(each.cell, self._seconds_left(index, measured, len(cells), began))
+            if lacking := set(group) - {each.cell for each in taken}:
+                self._give_up([cell for cell in group if cell in lacking])
+                self._give_up([cell for group in groups[position + 1:] for cell in group])
+                return False
+            if len(group) > 1:
+                self._save(self._done, "running")
         self._retake(starved, index, self._clock() - began)
         new = [failure.reason for failure in self._failures[known:]]
         if again := len(new) - len(set(new) - before):
             self._reporter.note(f"{again} more cell{'s' if again > 1 else ''} failed in the same way")
         self._durations.append(self._clock() - began)
         return True
+
+    def _around(self, index: int) -> Round:
+        return Round(
+            index=index, settings=self._settings, baseline=self._run.baseline, start=self._start,
+            keep_loops=self._keep_loops, reporter=self._reporter, seconds_left=self._seconds_to_cut,
+        )
+
+    def _start(self, cell: Cell) -> Start:
+        return self._arms.start(cell, self._settings, self._loops.get(_untwinned(cell), 0))
+
+    def _keep_loops(self, cell: Cell, loops: int) -> None:
+        self._loops.setdefault(_untwinned(cell), loops)
+
+    def _seconds_to_cut(self) -> float | None:
+        """Return what is left of the budget for a round that it may cut: the first."""
+        if self._settings.budget is None or self._durations:
+            return None
+        return self._settings.budget - (self._clock() - self._began)
 
     def _spent(self) -> bool:
         return self._settings.budget is not None and self._clock() - self._began > self._settings.budget
@@ -174,16 +218,16 @@ class Scheduler:
                 futile = len(still) == tried >= FUTILE_RETAKES
                 if futile or self._clock() > deadline or self._spent():
                     return
-                again = self._take(cell, index, attempt, better_than=observation)
+                (taken,) = self._alone.measure([cell], self._around(index))
+                again = self._keep(taken, index, attempt, better_than=observation)
                 if again is not None and again.starved:
                     still.append((cell, again))
             starved = still
 
-    def _take(self, cell: Cell, index: int, retakes: int, better_than: Observation | None = None) -> Observation | None:
-        """Measure `cell` in a fresh process; return what is kept of it, None when it failed."""
-        self._reporter.arm_begins(cell)
-        start = self._arms.start(cell, self._settings, self._loops.get(_untwinned(cell), 0))
-        answer = self._measure(start.python, start.spec, start.environment)
+    def _keep(self, taken: Taken, index: int, retakes: int = 0, better_than: Observation | None = None) \
+            -> Observation | None:
+        """Return what is kept of a measured process, None when it failed."""
+        cell, answer = taken.cell, taken.answer
         if answer.kind == "unavailable":
             self._skips.append(Skip(cell=cell, reason=answer.reason))
             return None
@@ -192,12 +236,12 @@ class Scheduler:
             return None
         if answer.note:
             self._add_note(f"{cell.build}, {cell.runner}: a measured process {answer.note}")
-        details = {**answer.fields, "round": index, "retakes": retakes}
+        details = {**answer.fields, **taken.details, "round": index, "retakes": retakes}
         if better_than is not None and not _less_disturbed(details, better_than):
             return better_than
-        observation = self._store.add(cell, start.spec.result_path, details)
+        observation = self._store.add(cell, taken.start.spec.result_path, details)
         self._store.keep_files(cell, answer.fields.get("files", {}))
-        self._loops.setdefault(_untwinned(cell), observation.loops)
+        self._keep_loops(cell, observation.loops)
         return observation
 
     def _fail(self, cell: Cell, answer: Answer, index: int) -> None:

@@ -1,7 +1,7 @@
 """Run the program again, pausing at the two places of each race, and say what came of it.
 
 No invariant is asked from the user: a lost update is seen as a write of another thread that fell between a read and
-the write that depends on it, see `confirm_watch`.  The runs' output is thrown away; they read nothing.
+the write that depends on it, see `pausing.watch`.  The runs' output is thrown away; they read nothing.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.confirm.child import ANSWERS
-from gilscope.toolkit.race.confirm.plan import in_words, plan
+from gilscope.toolkit.race.confirm.plan import ANSWERS, in_words, plan
 from gilscope.toolkit.race.program import start
 
 if TYPE_CHECKING:

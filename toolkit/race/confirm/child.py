@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from gilscope.toolkit.race.confirm.core import PausingCore
+from gilscope.toolkit.race.confirm.pausing.core import PausingCore
+from gilscope.toolkit.race.confirm.plan import ANSWERS
 from gilscope.toolkit.race.loading import hook
 from gilscope.toolkit.race.sync.later import Later
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.race.confirm.plan import Plan
 
-ANSWERS = "answers"    # in the spool: a race's ident and how often it is confirmed by now, line by line
 MOST_ANSWERS = 10_000  # of one run: a loop that loses every update must not fill the disk
 
 
@@ -40,8 +40,8 @@ class Confirmation:
         return hook.code_for_script(path, source, self.core)  # type: ignore[arg-type]  # likewise
 
     def _rewrite_tests(self, module: Any) -> None:
-        from gilscope.toolkit.race.pytest_ import assertions as pytest_rewrite
-        pytest_rewrite.install(module, self.core, self._is_project)  # type: ignore[arg-type]  # likewise
+        from gilscope.toolkit.race.loading import pytest_hook
+        pytest_hook.install(module, self.core, self._is_project)  # type: ignore[arg-type]  # likewise
 
     def _tell(self, ident: str, times: int) -> None:
         if self._left > 0:

@@ -1,4 +1,4 @@
-"""Where a confirming run pauses, and what it looks for there: made from a race of the first run.
+"""Where a confirming run pauses, what it looks for there, and where it answers: made from a race of the first run.
 
 A race becomes plain lists, since it travels to the child in its spec.
 """
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 READS, WRITES = 1, 2          # begins a span; ends one, or falls into another thread's
 FIRST, SECOND = 4, 8          # the race's two places
 ITERATES = 16                 # the structure must rest from here to the iteration's end
+
+ANSWERS = "answers"    # in the spool of the run: a race's ident and how often it is confirmed by now, line by line
 
 # The questions.  Was a write overwritten unseen?  Did another thread act between the check and the act?  Were both
 # there at once?  Did the structure change during the iteration?

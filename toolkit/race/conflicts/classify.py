@@ -50,9 +50,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gilscope.toolkit.race.conflicts.objects import is_plain, same
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.naming.raw import is_plain, same
 from gilscope.toolkit.race.site import Flag, Kind
+from gilscope.toolkit.race.verdicts import CHECK, ITERATION, LOST, NOTE, PLAIN, RACE, TORN, VIOLATION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,14 +62,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.conflicts.source import Sources
     from gilscope.toolkit.race.site import SiteInfo
 
-LOST = "lost update"
-CHECK = "check-then-act"
-TORN = "torn multi-step write"
-ITERATION = "iteration during change"
-PLAIN = "unsynchronised read/write"
-KINDS = (LOST, CHECK, TORN, ITERATION, PLAIN)      # the gravest first
-RACE, VIOLATION, NOTE = "race", "atomicity violation", "note"
-SEVERITIES = (RACE, VIOLATION, NOTE)
 TWO_VALUED = (True, False, None)     # 0 and 1 among them
 ROLE_KINDS = {"update": LOST, "check": CHECK, "part": TORN}
 

@@ -10,9 +10,8 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race import registry
+from gilscope.toolkit.race.conflicts import objects
 from gilscope.toolkit.race.conflicts.classify import (
-    CHECK,
-    NOTE,
     Question,
     Side,
     Sites,
@@ -20,13 +19,13 @@ from gilscope.toolkit.race.conflicts.classify import (
     judge,
     older_than_both,
 )
+from gilscope.toolkit.race.conflicts.naming.locks import LockNames
+from gilscope.toolkit.race.conflicts.naming.variables import Name, Naming, is_module_dict
 from gilscope.toolkit.race.conflicts.source import Sources
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.naming import raw
-from gilscope.toolkit.race.naming.locks import LockNames
-from gilscope.toolkit.race.naming.variables import Name, Naming, is_module_dict
 from gilscope.toolkit.race.site import Flag, Kind
 from gilscope.toolkit.race.spool import Spool
+from gilscope.toolkit.race.verdicts import CHECK, NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,7 +134,7 @@ class Recorder:
         return Question(
             sort, part, first, second, self._sites, self._sources,
             value=value if value is not NO_VALUE else self._stored_name(second, frame),
-            present=_present(part, owner, key, frame), owner_is_class=raw.is_class(owner),
+            present=_present(part, owner, key, frame), owner_is_class=objects.is_class(owner),
             strict_keys=issubclass(type(owner), dict) and not _makes_keys(type(owner)),
             common=self._hold_in_common(part, owner, key, first, second), changed=self._changed,
         )
@@ -153,7 +152,7 @@ class Recorder:
 
     def _hold_in_common(self, part: str, owner: Any, key: Any, *sides: Side) -> frozenset[int]:
         """Return the locks that all writes of the location seen in conflicts hold."""
-        location = (id(owner), part, raw.show(key))
+        location = (id(owner), part, objects.show(key))
         for side in sides:
             if side.kind in WRITES:
                 known = self._common.get(location, side.locks)
@@ -242,7 +241,7 @@ class Recorder:
 def _stays(question: Question) -> bool:
     """Tell whether the store changes nothing, as far as both values are known."""
     unknown = question.value is NO_VALUE or older_than_both(question)
-    return unknown or raw.same(question.value, question.present)
+    return unknown or objects.same(question.value, question.present)
 
 
 def verb(side: Side) -> str:
@@ -263,7 +262,7 @@ def _graver(severity: str, known: str | None) -> bool:
 
 def _makes_keys(cls: type) -> bool:
     """Tell whether a missing key is made when it is asked for: defaultdict, Counter."""
-    return any("__missing__" in raw.class_members(each) for each in raw.mro(cls))
+    return any("__missing__" in objects.class_members(each) for each in objects.mro(cls))
 
 
 def _accessing_frame(site: SiteInfo) -> FrameType | None:
@@ -281,7 +280,7 @@ def _accessing_frame(site: SiteInfo) -> FrameType | None:
 def _present(part: str, owner: Any, key: Any, frame: FrameType | None) -> Any:
     """Return what the location holds now without running code of the program, or NO_VALUE."""
     if part == "attr":
-        return raw.attribute(owner, key)
+        return objects.attribute(owner, key)
     if part == "cell":
         return NO_VALUE if frame is None else _lookup(frame, str(key))
     return _item(owner, key) if part == "item" and type(key) in PLAIN_KEYS else NO_VALUE

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
     import _signal as signal  # without its enums: they take 5 ms, which the program would wait for
 
-BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
+BOOT = os.path.join(os.path.abspath(__file__).rpartition("program")[0], "child", "boot.py")
 # As a script when the program is one.  The interpreter takes __file__ away after a script's end, but not with -m.
 AS_SCRIPT = (BOOT, )
 RUN_FILE = """import sys

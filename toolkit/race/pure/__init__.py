@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from gilscope.toolkit.race.pure.locking import locks, wrapping
 from gilscope.toolkit.race.pure.locking.holding import Holding
-from gilscope.toolkit.race.pure.marks import Site
 from gilscope.toolkit.race.pure.monitor import Monitor
 from gilscope.toolkit.race.pure.ops import calls, items, looks, methods, names
+from gilscope.toolkit.race.pure.sites import Site
 from gilscope.toolkit.race.pure.state.clocks import Clock
 
 TYPE_CHECKING = False

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.pure.detection.detect import Step, Transfer
     from gilscope.toolkit.race.pure.detection.touch import Found
     from gilscope.toolkit.race.pure.locking.holding import LockRef
-    from gilscope.toolkit.race.pure.marks import Site
+    from gilscope.toolkit.race.pure.sites import Site
     from gilscope.toolkit.race.pure.state.thread import ThreadState
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from gilscope import __version__
-from gilscope.toolkit.race.conflicts.classify import CHECK, ITERATION, LOST, PLAIN, TORN
 from gilscope.toolkit.race.report.suppress import relative
+from gilscope.toolkit.race.verdicts import CHECK, ITERATION, LOST, PLAIN, TORN
 
 if TYPE_CHECKING:
     from gilscope.toolkit.race.report.races import Access, Frame, Race, RaceReport

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.race.conflicts.classify import KINDS
+from gilscope.toolkit.race.verdicts import KINDS
 
 if TYPE_CHECKING:
     from pathlib import Path

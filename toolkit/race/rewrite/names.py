@@ -1,4 +1,4 @@
-"""Names of the language and its builtins that the rewriter treats in their own way."""
+"""Names of the language, its builtins and containers that the rewriter treats in their own way."""
 
 import ast
 
@@ -15,6 +15,22 @@ REWRITING = {
     "bisect": frozenset({"insort", "insort_left", "insort_right"}),
     "random": frozenset({"shuffle"}),
 }
+# Methods of containers by what a guard or a value may mean to them.
+SIZE_READS = frozenset({"copy", "items", "keys", "values", "count", "index", "empty", "full", "qsize"})
+KEYED_METHODS = frozenset({"append", "appendleft", "add", "remove", "pop", "move_to_end"})
+# Methods that change a container.  Not among them: setdefault, discard, which are right whatever was seen before.
+MUTATORS = frozenset({
+    "add", "append", "appendleft", "clear", "difference_update", "extend", "extendleft", "get_nowait", "insert",
+    "intersection_update", "move_to_end", "pop", "popitem", "popleft", "put", "put_nowait", "remove", "reverse",
+    "rotate", "sort", "subtract", "symmetric_difference_update", "update",
+})
+# Methods of objects that rewritten code is not: they touch nothing that a getter or setter of the project would.
+FOREIGN_METHODS = frozenset({
+    *dir(str), *dir(bytes), *dir(int), "acquire", "release", "locked", "wait", "wait_for", "notify", "notify_all",
+    "is_set", "join", "start", "is_alive", "cancel", "cancelled", "result", "done", "submit", "shutdown", "map",
+    "task_done", "read", "readline", "readlines", "write", "writelines", "flush", "seek", "tell", "fileno", "debug",
+    "info", "warning", "error", "exception", "critical", "log", "send", "recv", "sendall", "close", "exists", "mkdir",
+}) - {"count", "index", "find", "replace"}
 ITEM_METHODS = {"__getitem__": 1, "__setitem__": 2, "__delitem__": 1}    # written out, with so many arguments
 # What these give is another thing each time.
 UNREPEATABLE = frozenset({

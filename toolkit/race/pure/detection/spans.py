@@ -7,7 +7,7 @@ it does not order: the three could have come in another order as well.  All unde
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure.marks import DIRECTIONS, GUARDED
+from gilscope.toolkit.race.pure.sites import DIRECTIONS, GUARDED
 from gilscope.toolkit.race.pure.state.clocks import Clock
 from gilscope.toolkit.race.pure.state.record import Opened, Span
 from gilscope.toolkit.race.site import Flag, Kind

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.pure.detection.detect import Verb
-    from gilscope.toolkit.race.pure.marks import Site
     from gilscope.toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.pure.sites import Site
 
 _DYNAMIC: dict[int, tuple[int, Verb]] = {
     # the builtin's id -> how many arguments it takes at least, and what it does

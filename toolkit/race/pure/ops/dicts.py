@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure.classify import MISSING, one_of
 from gilscope.toolkit.race.pure.detection import detect, handoff, structure
 from gilscope.toolkit.race.pure.ops.items import absent
+from gilscope.toolkit.race.pure.state.families import MISSING, one_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.pure.detection.touch import Touch
-    from gilscope.toolkit.race.pure.marks import Site
     from gilscope.toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.pure.sites import Site
 
 GUARD, VALUE, AUGMENTED, RECHECKED = int(Flag.GUARD), int(Flag.VALUE), int(Flag.AUGMENTED), int(Flag.RECHECKED)
 

@@ -6,9 +6,9 @@ from collections import defaultdict, deque
 from sys import _getframe
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.pure.classify import MISSING, family, loaded, lookup
 from gilscope.toolkit.race.pure.detection import detect, handoff, structure
 from gilscope.toolkit.race.pure.state import ranges
+from gilscope.toolkit.race.pure.state.families import MISSING, family, loaded, lookup
 from gilscope.toolkit.race.pure.state.keys import plain
 
 TYPE_CHECKING = False
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.pure.detection.detect import Step, Transfer
-    from gilscope.toolkit.race.pure.marks import Site
     from gilscope.toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.pure.sites import Site
 
 _identity_hash = object.__hash__
 _identity_eq = object.__eq__

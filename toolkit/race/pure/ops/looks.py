@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from sys import _getframe
 
-from gilscope.toolkit.race.pure.classify import family, loaded, one_of
 from gilscope.toolkit.race.pure.detection import detect, handoff, structure
 from gilscope.toolkit.race.pure.ops.methods import is_queue
+from gilscope.toolkit.race.pure.state.families import family, loaded, one_of
 from gilscope.toolkit.race.pure.state.ranges import part
 
 TYPE_CHECKING = False
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.pure.detection.detect import Step, Transfer
-    from gilscope.toolkit.race.pure.marks import Site
     from gilscope.toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.pure.sites import Site
 
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _KEYS, _VALUES, _ITEMS = _VIEWS

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import deque
 from sys import _getframe
 
-from gilscope.toolkit.race.pure.classify import family, holder, loaded, one_of
 from gilscope.toolkit.race.pure.detection import detect, handoff, structure
 from gilscope.toolkit.race.pure.ops.dicts import DICT_METHODS, SET_METHODS, count_up
 from gilscope.toolkit.race.pure.ops.sequences import SEQUENCE_METHODS
+from gilscope.toolkit.race.pure.state.families import family, holder, loaded, one_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.pure.detection.detect import Verb
-    from gilscope.toolkit.race.pure.marks import Site
     from gilscope.toolkit.race.pure.monitor import Monitor
     from gilscope.toolkit.race.pure.ops.items import Items
+    from gilscope.toolkit.race.pure.sites import Site
 
     Method = Callable[[Items, Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 

@@ -9,9 +9,9 @@ from _thread import _local
 from sys import _getframe
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.pure.classify import MISSING, attribute, descends, lookup, runs_code, value_of
 from gilscope.toolkit.race.pure.detection import detect
 from gilscope.toolkit.race.pure.ops import getters
+from gilscope.toolkit.race.pure.state.families import MISSING, attribute, descends, lookup, runs_code, value_of
 from gilscope.toolkit.race.site import Flag
 
 TYPE_CHECKING = False
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.pure.detection.detect import Step, Verb
-    from gilscope.toolkit.race.pure.marks import Site
     from gilscope.toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.pure.sites import Site
 
 DELETE = int(Flag.DELETE)
 

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import ast
 
-from gilscope.toolkit.race.rewrite.flow import locations
 from gilscope.toolkit.race.rewrite.flow.expressions import Effects
 from gilscope.toolkit.race.rewrite.flow.locations import NOTHING, Place, Read, Reads
-from gilscope.toolkit.race.rewrite.names import DYNAMIC, REWRITING, SNAPSHOTS
+from gilscope.toolkit.race.rewrite.names import (
+    DYNAMIC,
+    FOREIGN_METHODS,
+    KEYED_METHODS,
+    MUTATORS,
+    REWRITING,
+    SIZE_READS,
+    SNAPSHOTS,
+)
 from gilscope.toolkit.race.rewrite.sites import Role
 
 
@@ -90,7 +97,7 @@ class CallEffects(Effects):
             return True
         if name == "set" and node.args:
             return True
-        return name not in locations.OTHERS | locations.MUTATORS | locations.SIZE_READS | {"get", "setdefault", "set"}
+        return name not in FOREIGN_METHODS | MUTATORS | SIZE_READS | {"get", "setdefault", "set"}
 
     def _is_library(self, node: ast.AST) -> bool:
         while isinstance(node, ast.Attribute):
@@ -102,12 +109,12 @@ class CallEffects(Effects):
         key = self.paths.key(node.args[0]) if node.args and not isinstance(node.args[0], ast.Starred) else None
         if name == "get" and node.args:
             return self.read("method", node, "item", base, key) if key else NOTHING
-        if name in locations.SIZE_READS:
+        if name in SIZE_READS:
             return self.read("method", node, "size", base)
         takes = name == "get"
         harmless = name == "pop" and len(node.args) > 1
-        if takes or (name in locations.MUTATORS and not harmless):
-            place = Place("item", base, key) if name in locations.KEYED and key else Place("size", base, None)
+        if takes or (name in MUTATORS and not harmless):
+            place = Place("item", base, key) if name in KEYED_METHODS and key else Place("size", base, None)
             self.spans.act(self, Role("method", node), place, given, clears=name == "clear")
         return NOTHING
 

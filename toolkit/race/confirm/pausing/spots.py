@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any
 
-    from gilscope.toolkit.race.confirm.lines import Lines
-    from gilscope.toolkit.race.confirm.watch import Watcher
+    from gilscope.toolkit.race.confirm.pausing.lines import Lines
+    from gilscope.toolkit.race.confirm.pausing.watch import Watcher
 
 OURS = __file__.rpartition("confirm")[0]     # the folder of the race checker
 REMEMBERED = 16       # accesses of a thread that a getter's or setter's caller may look back on

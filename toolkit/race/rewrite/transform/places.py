@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from gilscope.toolkit.race.rewrite.base import Base
 from gilscope.toolkit.race.rewrite.sites import Role, call
+from gilscope.toolkit.race.rewrite.transform.base import Base
 from gilscope.toolkit.race.site import Flag
 
 PLACES = (ast.Name, ast.Attribute, ast.Subscript)

@@ -57,7 +57,7 @@ class Watcher:
     """One race of the first run.
 
     Args:
-        question: What would confirm it, see `confirm_plan`.
+        question: What would confirm it, see `confirm.plan`.
         key: How the key of the raced item is written, "" to look at all of them.
         pause: How long a thread waits, in seconds.
         tell: Called with the number of confirmations, or of lost updates, whenever it changes.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from gilscope.toolkit.race.confirm.lines import Lines
-from gilscope.toolkit.race.confirm.ops import Ops
-from gilscope.toolkit.race.confirm.spots import Spot
-from gilscope.toolkit.race.confirm.watch import PAUSES, Watcher
+from gilscope.toolkit.race.confirm.pausing.lines import Lines
+from gilscope.toolkit.race.confirm.pausing.ops import Ops
+from gilscope.toolkit.race.confirm.pausing.spots import Spot
+from gilscope.toolkit.race.confirm.pausing.watch import PAUSES, Watcher
 from gilscope.toolkit.race.site import OPS
 
 TYPE_CHECKING = False

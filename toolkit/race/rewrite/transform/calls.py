@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.race.rewrite import names
-from gilscope.toolkit.race.rewrite.places import PLACES, Places
 from gilscope.toolkit.race.rewrite.sites import Role, call
+from gilscope.toolkit.race.rewrite.transform.places import PLACES, Places
 from gilscope.toolkit.race.site import CONTAINER_METHODS, Flag
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.race.rewrite import names
-from gilscope.toolkit.race.rewrite.calls import Calls
-from gilscope.toolkit.race.rewrite.places import PLACES
 from gilscope.toolkit.race.rewrite.sites import Role, call
+from gilscope.toolkit.race.rewrite.transform.calls import Calls
+from gilscope.toolkit.race.rewrite.transform.places import PLACES
 from gilscope.toolkit.race.site import Flag
 
 if TYPE_CHECKING:

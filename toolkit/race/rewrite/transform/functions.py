@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.race.rewrite.sites import Role, call, statement
-from gilscope.toolkit.race.rewrite.statements import Statements
+from gilscope.toolkit.race.rewrite.transform.statements import Statements
 from gilscope.toolkit.race.site import CELLS
 
 if TYPE_CHECKING:

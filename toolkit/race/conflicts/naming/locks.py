@@ -8,14 +8,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.naming.variables import FIRST_ARGUMENTS, enclosing_class, unmangled
+from gilscope.toolkit.race.conflicts.naming.variables import FIRST_ARGUMENTS, enclosing_class, unmangled
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from gilscope.toolkit.race.conflicts.naming.variables import Naming
     from gilscope.toolkit.race.conflicts.source import Sources
     from gilscope.toolkit.race.core import Core, Place
-    from gilscope.toolkit.race.naming.variables import Naming
     from gilscope.toolkit.race.spool import Plain
 
 OWN_CODE = ("threading.py", "queue.py", "_base.py", "thread.py")   # the standard library acquires on others' behalf

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.race.rewrite.expressions import Expressions
 from gilscope.toolkit.race.rewrite.sites import Role, call, statement
+from gilscope.toolkit.race.rewrite.transform.expressions import Expressions
 from gilscope.toolkit.race.site import Flag
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
 
-    from gilscope.toolkit.race.confirm.watch import Watcher
+    from gilscope.toolkit.race.confirm.pausing.watch import Watcher
 
 TOOLS = (4, 3, 5)   # ids that nobody has a claim on by convention, then the optimizer's
 

@@ -1,12 +1,12 @@
 # ruff: noqa: D100  a docstring would become the program's
 # The first file of a checked process: its arguments end with this file, the spool folder, what sys.path begins with,
 # and where compiled modules of ours may be kept.
-# It finds gilscope beside itself, whatever the build has installed, and leaves the rest to `child`.  Its names are gone
+# It finds gilscope beside itself, whatever the build has installed, and leaves the rest to `main`.  Its names are gone
 # before the program's appear.  Older Pythons must be able to read it.
 import sys
 
 
-def _child():  # type: ignore[no-untyped-def]  # noqa: ANN202  a module
+def _import_main():  # type: ignore[no-untyped-def]  # noqa: ANN202  a module
     if sys.version_info < (3, 12) or sys.implementation.name != "cpython":
         sys.stderr.write("gilscope: %s is %s %d.%d; the race checker needs CPython 3.12 or newer\n" % (  # noqa: UP031
             (sys.executable, sys.implementation.name, *sys.version_info[:2])))
@@ -18,15 +18,15 @@ def _child():  # type: ignore[no-untyped-def]  # noqa: ANN202  a module
         sys.path[0] = entry
     kept = sys.dont_write_bytecode, sys.pycache_prefix
     if sys.dont_write_bytecode:
-        # To compile ours would double the start.  That nothing is written beside sources is kept: `child` sets it back.
+        # To compile ours would double the start.  That nothing is written beside sources is kept: `main` sets it back.
         sys.dont_write_bytecode, sys.pycache_prefix = False, cache
     folder = file.rsplit("/", 4)[0]
     spec = external.spec_from_file_location("gilscope", folder + "/__init__.py", submodule_search_locations=[folder])
     package = sys.modules["gilscope"] = importlib.module_from_spec(spec)
     spec.loader.exec_module(package)
-    child = __import__("gilscope.toolkit.race.program.child", fromlist=["main"])
-    child.caching = kept  # type: ignore[attr-defined]  # of `child`
-    return child
+    main = __import__("gilscope.toolkit.race.child.main", fromlist=["main"])
+    main.caching = kept  # type: ignore[attr-defined]  # of `main`
+    return main
 
 
-_child().main(sys.argv[-3])  # type: ignore[no-untyped-call]  # nor any type to import here
+_import_main().main(sys.argv[-3])  # type: ignore[no-untyped-call]  # nor any type to import here

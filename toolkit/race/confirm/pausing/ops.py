@@ -10,16 +10,16 @@ import gc
 import sys
 from collections import deque
 
+from gilscope.toolkit.race.confirm.pausing.spots import Recent
+from gilscope.toolkit.race.confirm.pausing.watch import ANY
 from gilscope.toolkit.race.confirm.plan import ITERATES
-from gilscope.toolkit.race.confirm.spots import Recent
-from gilscope.toolkit.race.confirm.watch import ANY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from gilscope.toolkit.race.confirm.spots import Spot
+    from gilscope.toolkit.race.confirm.pausing.spots import Spot
 
 VIEWS: tuple[type[Any], ...] = (type({}.keys()), type({}.values()), type({}.items()))
 STRUCTURED: tuple[type[Any], ...] = (dict, list, set, deque, *VIEWS)

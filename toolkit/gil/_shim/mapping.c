@@ -1,0 +1,22 @@
+/* The process's file as the threads see it: where it is mapped, whether it is written to, and room made in it. */
+#include "shim.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+int recording;
+uint32_t generation;
+struct mapping *map;
+__thread struct self self;
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* The file is sparse, and written through its mapping: what a full disk has no block for would be a SIGBUS.  Have the
+   kernel find the blocks first.  Before Linux 5.14 it cannot be asked to, and we take the chance. */
+int reserve(const void *begin, size_t size)
+{
+    uintptr_t first = (uintptr_t)begin & ~(uintptr_t)4095, end = ((uintptr_t)begin + size + 4095) & ~(uintptr_t)4095;
+    return madvise((void *)first, end - first, MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
+}

@@ -1,0 +1,30 @@
+/* The C library's own functions, which those of the shim stand in front of. */
+#include "shim.h"
+
+#include <dlfcn.h>
+
+struct real real;
+
+/* The newest version: dlsym gives the oldest of the pthread_cond functions, with another layout, on some systems. */
+static void *next(const char *name, const char *version)
+{
+    void *found = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
+    return found ? found : dlsym(RTLD_NEXT, name);
+}
+
+void find_real(void)
+{
+    real.cond_init = next("pthread_cond_init", "GLIBC_2.3.2");
+    real.cond_destroy = next("pthread_cond_destroy", "GLIBC_2.3.2");
+    real.cond_timedwait = next("pthread_cond_timedwait", "GLIBC_2.3.2");
+    real.cond_wait = next("pthread_cond_wait", "GLIBC_2.3.2");
+    real.cond_signal = next("pthread_cond_signal", "GLIBC_2.3.2");
+    real.create = next("pthread_create", NULL);
+    real.setname = next("pthread_setname_np", NULL);
+    real.sem_wait = next("sem_wait", NULL);
+    real.sem_timedwait = next("sem_timedwait", NULL);
+    real.sem_clockwait = next("sem_clockwait", NULL);
+    real.sem_trywait = next("sem_trywait", NULL);
+    real.yield = next("sched_yield", NULL);
+    real.mutex_unlock = next("pthread_mutex_unlock", NULL);
+}
