@@ -82,3 +82,20 @@ def test_missing_rounds_change_no_other_arms_residuals_much():
     less = residuals(RoundLogs(levels=levels | {11: {r: levels[11][r] for r in (0, 5, 7)}}))
     assert less[11].keys() == {0, 5, 7}
     assert max(abs(whole[arm][r] - less[arm][r]) for arm in range(11) for r in range(8)) < 0.02
+
+
+def test_arms_that_were_not_alive_together_are_paired_by_one_that_was_alive_all_the_time():
+    # The second half is 50 % slower for everybody: two arms against five, so that no majority tells.
+    early, late = ["b", "c"], ["d", "e", "f", "g", "h"]
+    values = {"base": [1.0] * 4 + [1.5] * 4}
+    values |= {arm: [2.0] * 4 for arm in early} | {arm: [nan] * 4 + [3.0] * 4 for arm in late}
+    levels = process_levels(values)
+    assert [levels[arm] - levels["base"] for arm in early + late] == pytest.approx([log(2)] * 7, abs=1e-6)
+
+
+def test_rounds_that_most_arms_left_early_leave_no_residual():
+    # The machine drifts, most arms stop after four rounds: nothing but drift, so nothing is left.
+    machine = [0.0, 0.1, 0.2, 0.3, 0.7, 0.8, 0.9, 1.0]
+    levels = {arm: dict(enumerate(machine[:8 if arm < 3 else 4])) for arm in range(20)}
+    found = residuals(RoundLogs(levels=levels))
+    assert max(abs(value) for rounds in found.values() for value in rounds.values()) < 1e-9
