@@ -198,7 +198,7 @@ def sets(tables: int) -> Iterator[Row]:
 
 
 def twins(tables: int) -> Iterator[Row]:
-    """Return how often eight A/A arms widen the intervals: where they are right, and where A/A arms err twice as much."""
+    """Return how often eight A/A arms widen the intervals: where those are right, and where arms err twice as much."""
     for kind in KINDS:
         for times in (1.0, 2.0):
             draw = random.Random(f"twins {kind} {times}")

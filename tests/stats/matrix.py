@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from itertools import accumulate
 from math import exp, log1p
+from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.logs import RoundLogs
 
-KINDS = ("normal", "slow", "slower", "bimodal", "levels", "student", "skewed", "sizes", "sizes and slow")
+if TYPE_CHECKING:
+    import random
+
 GROUPS = {8: (2, 4), 24: (4, 6), 84: (4, 21)}   # cells: workloads, arms of each
 
 
@@ -19,22 +21,31 @@ def sizes(draw: random.Random, kind: str, arms: int) -> list[float]:
 
 def process_error(draw: random.Random, kind: str) -> float:
     """What one process is off by for its whole life, in logs; its median may differ from 0."""
-    match kind:
-        case "normal" | "sizes":
-            return draw.gauss(0, 0.015)
-        case "slow" | "sizes and slow":     # one process in twelve is 10 to 30 % slow
-            return draw.gauss(0, 0.015) + (log1p(draw.uniform(0.1, 0.3)) if draw.random() < 0.08 else 0.0)
-        case "slower":                      # one in five: what 29 % of wild values break, pairs have 36 %
-            return draw.gauss(0, 0.015) + (log1p(draw.uniform(0.1, 0.3)) if draw.random() < 0.2 else 0.0)
-        case "bimodal":                     # two modes, 8 % apart, as with cache colouring
-            return draw.gauss(0, 0.005) + (0.08 if draw.random() < 0.5 else 0.0)
-        case "levels":                      # one in four is 17 % slower: a hash seed
-            return draw.gauss(0, 0.01) + (0.17 if draw.random() < 0.25 else 0.0)
-        case "student":                     # 3 degrees of freedom
-            return draw.gauss(0, 0.012) / (draw.gammavariate(1.5, 2) / 3) ** 0.5
-        case "skewed":
-            return draw.expovariate(50)
-    raise AssertionError(kind)
+    return ERRORS[kind](draw)
+
+
+def slow(draw: random.Random, share: float) -> float:
+    """A share of the processes is 10 to 30 % slow."""
+    return draw.gauss(0, 0.015) + (log1p(draw.uniform(0.1, 0.3)) if draw.random() < share else 0.0)
+
+
+def levels(draw: random.Random, spread: float, share: float, step: float) -> float:
+    """A share of the processes is a fixed step slower."""
+    return draw.gauss(0, spread) + (step if draw.random() < share else 0.0)
+
+
+ERRORS = {
+    "normal": lambda draw: draw.gauss(0, 0.015),
+    "slow": lambda draw: slow(draw, 0.08),
+    "slower": lambda draw: slow(draw, 0.2),                    # of pairs 36 %: more than any estimate stands
+    "bimodal": lambda draw: levels(draw, 0.005, 0.5, 0.08),    # as with cache colouring
+    "levels": lambda draw: levels(draw, 0.01, 0.25, 0.17),     # a hash seed
+    "student": lambda draw: draw.gauss(0, 0.012) / (draw.gammavariate(1.5, 2) / 3) ** 0.5,   # 3 degrees of freedom
+    "skewed": lambda draw: draw.expovariate(50),
+    "sizes": lambda draw: draw.gauss(0, 0.015),
+    "sizes and slow": lambda draw: slow(draw, 0.08),
+}
+KINDS = tuple(ERRORS)
 
 
 def drift(draw: random.Random, rounds: int, step: float = 0.05) -> list[float]:

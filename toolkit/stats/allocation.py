@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from math import ceil, inf, sqrt
 from statistics import fmean, median
 from typing import TYPE_CHECKING
@@ -27,7 +28,7 @@ class Spreads:
 def spreads(processes: Sequence[Sequence[float]]) -> Spreads:
     """Return the spreads within and between processes.
 
-    Both are robust (scaled MAD): one burst, one slow process would otherwise pass for all.
+    Both are robust (medians of absolute differences): one burst, one slow process would otherwise pass for all.
 
     Args:
         processes: Log seconds of the values of each process of a cell, less what the machine did at the time; at least
@@ -36,13 +37,11 @@ def spreads(processes: Sequence[Sequence[float]]) -> Spreads:
     Raises:
         ValueError: No process has two values.
     """
-    away = [
-        (value - median(values)) * sqrt(len(values) / (len(values) - 1))
-        for values in processes if len(values) > 1 for value in values
-    ]
-    if not away:
+    # Differences of two values know no centre, which few values would be too close to.
+    apart = [abs(one - other) for values in processes for one, other in combinations(values, 2)]
+    if not apart:
         raise ValueError("a spread within processes needs a process with two values")
-    within = MAD * median(map(abs, away))
+    within = MAD * median(apart) / sqrt(2)
     levels = [hodges_lehmann(values) for values in processes]
     middle = median(levels)
     scale = sqrt(len(levels) / (len(levels) - 1)) if len(levels) > 1 else 0.0

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from math import ceil, exp, inf, log1p
+from math import ceil, exp, inf, log1p, pow  # noqa: A004 - the built-in one may return a complex number
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.stats.distributions import NORMAL
@@ -60,7 +60,7 @@ class Ratio:
 
     def half(self, confidence: float = CONFIDENCE) -> float:
         """Return half of the interval's width, in logs: 0.03 is about 3 %."""
-        return self.noise.reach(confidence, self.rounds) * self.error if self.error else 0.0
+        return self.noise.reach(confidence, self.rounds) * self.error if self.error > 0 else 0.0
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the ratios between which the truth lies with `confidence`; 0 and infinity where nothing is known."""
@@ -95,7 +95,7 @@ def compare[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, baseline: Arm, sa
 
 def simultaneous(count: int, confidence: float = CONFIDENCE) -> float:
     """Return the confidence that each of `count` intervals needs so that all hold at once with `confidence`."""
-    return confidence ** (1 / max(count, 1))
+    return pow(confidence, 1 / max(count, 1))
 
 
 def judge(ratio: Ratio, confidence: float, margin: float = MARGIN) -> Verdict:
