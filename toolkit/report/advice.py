@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.table import rounds_to_tell
 from gilscope.toolkit.report.table.judgement import MOST_ROUNDS
-from gilscope.toolkit.report.wording import between_text, interval_text, list_text, percent_text, range_text, ratio_number
+from gilscope.toolkit.report.wording import (
+    between_text,
+    interval_text,
+    list_text,
+    percent_text,
+    range_text,
+    ratio_number,
+)
 from gilscope.toolkit.stats.paired import MIN_ROUNDS
 from gilscope.toolkit.units import format_seconds
 
@@ -28,7 +35,7 @@ _REASON = {   # what leaves all cells open, which need not be listed then
 }
 
 
-def advice_lines(tables: Sequence[WorkloadTable], run: Run) -> tuple[str, ...]:
+def advice_lines(tables: Sequence[WorkloadTable]) -> tuple[str, ...]:
     """Return what to use: per workload, phase and build one line, the lengths of a task together."""
     groups: dict[tuple[str, Phase], list[WorkloadTable]] = {}
     for table in tables:
@@ -37,7 +44,7 @@ def advice_lines(tables: Sequence[WorkloadTable], run: Run) -> tuple[str, ...]:
     for (workload, phase), group in groups.items():
         title = workload if phase is Phase.STEADY else f"{workload}, {phase}"
         group.sort(key=lambda table: table.task_seconds or 0.0)
-        kinds = [f" ({_kind(group[0])})", *[""] * (len(group[0].builds) - 1)]
+        kinds = [_kind(group[0]), *[""] * (len(group[0].builds) - 1)]
         lines += [f"{title}{kind} on {advices[0].build}: {_advice(group, advices)}"
                   for kind, advices in zip(kinds, zip(*(table.advice for table in group), strict=True), strict=True)]
     return tuple(lines)
@@ -55,10 +62,10 @@ def remedy_lines(tables: Sequence[WorkloadTable], run: Run, untold: Sequence[Com
 def _kind(table: WorkloadTable) -> str:
     """Return what the workload does with a core of its own."""
     if table.busy is None:
-        return "no baseline"
+        return ""
     if WAITS < table.busy < COMPUTES:
-        return "mixed"
-    return "waiting" if table.busy <= WAITS else "CPU work"
+        return " (mixed)"
+    return " (waiting)" if table.busy <= WAITS else " (CPU work)"
 
 
 def _advice(group: Sequence[WorkloadTable], advices: Sequence[Advice]) -> str:

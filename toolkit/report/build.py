@@ -54,7 +54,8 @@ def run_document(run: Run) -> Document:
 
 def overview_document(run: Run) -> Document:
     """Return what a run says on one screen."""
-    return Document((*_beginning(run), *overview(build_tables(run), run)))
+    rest = f"`gilscope report {run.label}` has every cell, with its time, CPU time and memory."
+    return Document((*_beginning(run), *overview(build_tables(run), run), Lines("", (rest,))))
 
 
 def _beginning(run: Run) -> list[Section]:

@@ -27,7 +27,7 @@ def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:
         table = _table(steady)
         sections += [table, Lines("", (_legend(table),))]
     if tables:
-        sections.append(Lines("In short", (*advice_lines(tables, run), *closing_lines(tables, run))))
+        sections.append(Lines("In short", (*advice_lines(tables), *closing_lines(tables, run))))
     return sections
 
 
@@ -91,7 +91,7 @@ def _legend(table: Table) -> str:
 
 
 def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
-    """Yield what free-threading costs and is worth, what would tell more, and where the rest is."""
+    """Yield what free-threading costs and is worth, and what would tell more."""
     steady = [table for table in tables if table.phase is Phase.STEADY]
     costs = _costs(steady, {build.label for build in run.builds if build.free_threaded})
     twins = [twin for table in steady for twin in table.twins]
@@ -100,7 +100,6 @@ def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
     yield from _twin_lines(steady)
     seen = [*(each for found in costs.values() for each in found.values()), *(twin.comparison for twin in twins)]
     yield from remedy_lines(tables, run, [each for each in seen if judge(each) == "cannot tell"])
-    yield f"`gilscope report {run.label}` has every cell, with time, CPU time and memory."
 
 
 def _costs(tables: Iterable[WorkloadTable], free: Container[str]) -> dict[tuple[str, str], dict[str, Comparison]]:

@@ -42,7 +42,8 @@ def floor_line(floors: Floors) -> str:
 def _clocks(wall: Floor | None, cpu: Floor | None) -> str:
     named = (("wall", wall), ("CPU", cpu))
     return ", ".join(
-        f"{name} {percent_text(floor.bound)} (off by {percent_text(floor.error or 0.0)})" for name, floor in named if floor
+        f"{name} {percent_text(floor.bound)} (off by {percent_text(floor.error or 0.0)})"
+        for name, floor in named if floor
     )
 
 

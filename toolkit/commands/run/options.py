@@ -40,8 +40,8 @@ def add_matrix(group: Any) -> None:
         "--workers",
         metavar="COUNTS",
         type=counts,
-        help="Numbers of workers, e.g. 1,2,4 (default: powers of two up to the cores; --quick: the cores). Four or more counts give "
-        "Amdahl and USL fits.",
+        help="Numbers of workers, e.g. 1,2,4 (default: powers of two up to the cores; --quick: as many as cores). "
+        "Four or more counts give Amdahl and USL fits.",
     )
     group.add_argument(
         "--size",

@@ -140,7 +140,7 @@ def _cells(
 
 
 def _workers(runner: Runner, subject: Subject, asked: Sequence[int]) -> Sequence[int]:
-    """The baseline has one worker, and so has an event loop that has nothing to await, where one worker was asked for."""
+    """The baseline has one worker, and so has an event loop that has nothing to await where one was asked for."""
     if runner.name == BASELINE or (runner.awaits and not subject.has_async and 1 in asked):
         return (1,)
     if runner.awaits and not subject.has_async:

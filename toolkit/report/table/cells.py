@@ -107,6 +107,12 @@ class Index:
         measurement = self._measurements.get(cell)
         return measurement.observations[-1].tasks if measurement and measurement.observations else None
 
+    def demand(self, cell: Cell) -> float | None:
+        """Return the cores that the tasks of a baseline keep busy while nobody is in the way; None: not known."""
+        measurement = self._measurements.get(cell)
+        found = [o.demand for o in (measurement.observations if measurement else ()) if o.demand is not None]
+        return median(found) if found else None
+
     def by(self, cell: Cell, clock: Clock) -> Mapping[int, float]:
         """Return the cell's seconds by round, empty when it has none."""
         found = self.look_up(cell)

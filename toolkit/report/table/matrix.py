@@ -71,8 +71,9 @@ def _table(ratios: Ratios, group: Group) -> WorkloadTable:
     advice = {build: advise(ratios, build, [row.results[i] for row in rows])
               for i, build in enumerate(builds)}
     return WorkloadTable(
-        workload=group[0], phase=group[1], task_seconds=group[2], baseline=run.baseline, busy=_busy(index, rows), builds=builds, rows=rows,
-        floors=ratios.floors(group), fits=tuple(_fits(index, cells)), notes=_common_notes(rows),
+        workload=group[0], phase=group[1], task_seconds=group[2], baseline=run.baseline, busy=_busy(index, rows),
+        builds=builds, rows=rows, floors=ratios.floors(group), fits=tuple(_fits(index, cells)),
+        notes=_common_notes(rows),
         contrasts=tuple(
             contrast
             for first, second in build_pairs(run.builds)
@@ -170,11 +171,9 @@ def _fit(index: Index, family: Sequence[Cell]) -> Scaling:
 
 
 def _busy(index: Index, rows: Sequence[Row]) -> float | None:
-    """Return how busy the baseline kept its core, the median over builds."""
-    shares = [
-        each for result in rows[0].results if rows[0].runner == index.run.baseline
-        if (each := _cores_used(index, result.cell)) is not None
-    ]
+    """Return how busy the baseline keeps a core of its own, the median over builds."""
+    cells = [result.cell for result in rows[0].results if rows[0].runner == index.run.baseline]
+    shares = [each for cell in cells if (each := index.demand(cell) or _cores_used(index, cell)) is not None]
     return median(shares) if shares else None
 
 

@@ -1,13 +1,14 @@
 """How many times faster cells of a run are than others, by noise that is known from all its processes.
 
-`stats` has the statistics; this hands them a run's numbers: a group is one workload, phase and task length by one clock.
+`stats` has the statistics; this hands them a run's numbers: a group is one workload, phase and task
+length by one clock.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import expm1, inf, isfinite, log, nan
+from math import expm1, isfinite, log, nan
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note
@@ -18,7 +19,7 @@ from gilscope.toolkit.stats.floor import Floor, TwinCheck, checked_noise
 from gilscope.toolkit.stats.logs import RoundLogs, process_levels
 from gilscope.toolkit.stats.looks import Plan
 from gilscope.toolkit.stats.paired import MIN_ROUNDS, Comparison
-from gilscope.toolkit.stats.ratios import Ratio, compare
+from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs
 from gilscope.toolkit.stats.sample import CONFIDENCE
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ class Ratios:
         logs = found.logs.get(group)
         if logs is None or not logs.difference(baseline, sample):
             return None
-        return self._shown(compare(logs, found.noises[group], baseline, sample), found.check)
+        ratio = compare(logs, found.noises[group], baseline, sample)
+        workers = max(baseline.workers, sample.workers)
+        return self._shown(ratio, self._error(group, clock, workers) or 0.0, found.check, clock)
 
     def best(self, cells: Sequence[Cell]) -> Best[Cell] | None:
         """Return which of `cells`, all of one group, are not told apart from the fastest; None where noise is unknown.
@@ -90,21 +93,15 @@ class Ratios:
 
     def floors(self, group: Group) -> Floors:
         """Return what a cell that is measured twice over all rounds of the run may differ by from itself."""
-        arms = [(cell, twin) for cell, twin in self.index.twins() if group_of(cell) == group]
-        single = [arm for arm in arms if arm[0].workers == 1]
         return Floors(
-            single_wall=self._floor(group, single, "wall"), single_cpu=self._floor(group, single, "cpu"),
-            all_wall=self._floor(group, arms, "wall"), all_cpu=self._floor(group, arms, "cpu"),
+            single_wall=self._floor(group, "wall", 1), single_cpu=self._floor(group, "cpu", 1),
+            all_wall=self._floor(group, "wall"), all_cpu=self._floor(group, "cpu"),
         )
-
-    def widening(self) -> float:
-        """Return how much wider all intervals are as the A/A arms differ by more than the noise of all processes."""
-        return max(self.wall.check.widening, self.cpu.check.widening)
 
     def _by(self, clock: Clock) -> _Clocked:
         return self.wall if clock == "wall" else self.cpu
 
-    def _shown(self, ratio: Ratio, check: TwinCheck) -> Comparison:
+    def _shown(self, ratio: Ratio, error: float, check: TwinCheck, clock: Clock) -> Comparison:
         lo, hi = ratio.interval()
         known = isfinite(ratio.floor) and lo > 0
         notes = [] if check.arms else [UNCHECKED]
@@ -112,23 +109,43 @@ class Ratios:
             notes.append(FEW)
         elif not known:
             notes.append(UNKNOWN)
+        if check.widening > 1:
+            notes.append(Note(text="cells measured twice (A/A) differ by more than the noise of all processes explains: "
+                                   f"intervals of {clock} time are {check.widening:.1f} times wider for it"))
+        floor = max(ratio.floor, error)
+        least, most = ratio.interval(self.confidence)
+        # What the floor allows for is not excluded either.
+        words = (min(least, ratio.ratio / (1 + floor)), max(most, ratio.ratio * (1 + floor)))
         return Comparison(
-            ratio=ratio.ratio, lo=lo, hi=hi, confidence=CONFIDENCE, floor=ratio.floor if known else None,
-            rounds=ratio.rounds, words=ratio.interval(self.confidence), notes=tuple(notes), sure=known,
+            ratio=ratio.ratio, lo=lo, hi=hi, confidence=CONFIDENCE, floor=floor if known else None, rounds=ratio.rounds,
+            words=words, notes=tuple(notes), sure=known,
         )
 
-    def _floor(self, group: Group, arms: Sequence[tuple[Cell, Cell]], clock: Clock) -> Floor | None:
+    def _floor(self, group: Group, clock: Clock, workers: int | None = None) -> Floor | None:
+        found = self._by(clock)
+        logs, noise = found.logs.get(group), found.noises.get(group)
+        rounds = max((len(each) for each in logs.levels.values()), default=0) if logs else 0
+        if noise is None or rounds < MIN_ROUNDS or not isfinite(bound := noise.floor(rounds)):
+            return None
+        error = self._error(group, clock, workers)
+        return Floor(error=error, bound=max(bound, error or 0.0), rounds=rounds)
+
+    def _error(self, group: Group, clock: Clock, workers: int | None = None) -> float | None:
+        """Return what the A/A arms of the group were off by at most, None where it has none.
+
+        Args:
+            group: Of the arms.
+            clock: Of the comparison.
+            workers: Of its wider side: with one worker, only such arms count, where there are any.
+        """
+        arms = [(cell, twin) for cell, twin in self.index.twins() if group_of(cell) == group]
+        single = [arm for arm in arms if arm[0].workers == 1]
         found = self._by(clock)
         logs, noise = found.logs.get(group), found.noises.get(group)
         if logs is None or noise is None:
             return None
-        rounds = max((len(each) for each in logs.levels.values()), default=0)
-        bound = noise.floor(rounds) if rounds >= MIN_ROUNDS else inf
-        if not isfinite(bound):
-            return None
-        seen = [compare(logs, noise, cell, twin) for cell, twin in arms if logs.difference(cell, twin)]
-        error = max((expm1(abs(each.center)) for each in seen), default=None)
-        return Floor(error=error, bound=bound, rounds=rounds)
+        seen = compare_pairs(logs, noise, single if workers == 1 and single else arms)
+        return max((expm1(abs(each.center)) for each in seen.values()), default=None)
 
     def _clocked(self, clock: Clock) -> _Clocked:
         groups: dict[Group, dict[Cell, Sequence[Observation]]] = {}
