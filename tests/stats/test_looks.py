@@ -35,6 +35,12 @@ def test_clear_cells_need_no_more_rounds_and_others_do():
     assert open_pairs(ratios, Plan(cells=4)) == {"edge": "no word", "lost": "no word"}
 
 
+def test_what_the_last_look_would_call_clear_is_open_on_the_way():
+    near = {0: ratio(0.05, 0.04)}   # 2.45 standard errors
+    assert judge(near[0], Plan(cells=1).at_last()).word == "faster"
+    assert open_pairs(near, Plan(cells=1)) == {0: "no word"}
+
+
 def test_wide_cells_are_open_where_a_resolution_is_asked_for():
     ratios = {"clear": ratio(log(1.9), 0.03), "narrow": ratio(log(1.9), 0.009)}
     assert open_pairs(ratios, Plan(cells=2), resolution=0.01) == {"clear": "wide"}
