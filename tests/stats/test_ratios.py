@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.logs import RoundLogs
 from gilscope.toolkit.stats.noise import Noise
-from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, judge, rounds_to_tell, simultaneous
+from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, judge, rounds_to_tell, simultaneous, verdicts
 
 SURE = 1e9   # degrees of freedom: errors are known, quantiles are the normal's
 
@@ -93,6 +93,18 @@ def test_a_table_of_words_needs_wider_intervals_than_one():
     found = ratio(0.05, 0.04)
     assert judge(found, 0.95).word == "faster"
     assert judge(found, simultaneous(84)).word == "cannot tell"
+
+
+def test_words_that_are_told_leave_more_for_the_others():
+    # 2.45 standard errors: enough for one of 3 (2.39), not of 84 (3.42); 81 clear cells are out of the way first.
+    near = ratio(0.05, 0.04)
+    clear = {k: ratio(log(1.9), 0.03) for k in range(81)}
+    assert {v.word for v in verdicts({k: near for k in range(84)}).values()} == {"cannot tell"}  # noqa: C420
+    told = verdicts(clear | {"near": near, "lost": ratio(0.0, 0.5), "wide": ratio(0.1, 0.6)})
+    assert (told["near"].word, told["lost"].word) == ("faster", "cannot tell")
+    assert told["near"].confidence == pytest.approx(simultaneous(3))
+    assert told["lost"].confidence == pytest.approx(simultaneous(2))
+    assert list(told) == [*range(81), "near", "lost", "wide"]
 
 
 @pytest.mark.parametrize(("center", "half", "rounds"), [
