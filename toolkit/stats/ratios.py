@@ -7,7 +7,7 @@ no false word with 95 %: each of m cells is judged at 0.95^(1/m), and once k hav
 
 Sources: Sidak (1967), "Rectangular Confidence Regions for the Means of Multivariate Normal Distributions": whatever the
 correlation of the ratios, as from a shared baseline, the product is a bound.  Reckoning with that correlation (Dunnett
-1955) would make the intervals of 20 cells 3 % narrower, of 84 cells in eight groups 1 to 2 %; stepping down gives more.
+1955) would make the intervals of 20 cells with one baseline 4 % narrower, of 80 with eight 1 %; stepping down gives more.
 Holm (1979), "A Simple Sequentially Rejective Multiple Test Procedure"; Shaffer (1980), "Control of Directional Errors
 with Stagewise Multiple Test Procedures".
 """
