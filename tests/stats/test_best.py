@@ -70,3 +70,13 @@ def test_set_holds_the_truly_fastest_as_often_as_it_says():
         alone.append(len(members) == 1)
     assert fmean(held) >= 0.93
     assert fmean(alone) <= 0.05
+
+
+def test_standing_goes_by_those_that_may_be_the_best():
+    # c is out by its rounds with a; with b it shares none, which says nothing against b.
+    made = RoundLogs(levels={
+        "a": dict.fromkeys(range(8), 0.0), "b": dict.fromkeys(range(4), 0.0), "c": dict.fromkeys(range(4, 8), 0.5),
+    })
+    found = best(made, KNOWN, ["a", "b", "c"])
+    assert set(found.members) == {"a", "b"}
+    assert found.standings["b"][0] > 0.98

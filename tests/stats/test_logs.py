@@ -60,11 +60,12 @@ def spread(differences):
 
 
 def test_residuals_have_the_size_of_the_errors():
+    # Of 4 arms and 4 rounds 9 of 16 degrees of freedom are left: unscaled, residuals were a quarter too small.
     draw = random.Random(1)
-    found = residuals(RoundLogs(levels={
-        arm: {r: draw.gauss(0, 0.02) + arm + r * r for r in range(6)} for arm in range(40)
-    }))
-    errors = [value for rounds in found.values() for value in rounds.values()]
+    errors = []
+    for _ in range(100):
+        levels = {arm: {r: draw.gauss(0, 0.02) + arm + r * r for r in range(4)} for arm in range(4)}
+        errors += [value for rounds in residuals(RoundLogs(levels=levels)).values() for value in rounds.values()]
     assert fmean(value**2 for value in errors) ** 0.5 == pytest.approx(0.02, rel=0.1)
 
 
@@ -99,3 +100,14 @@ def test_rounds_that_most_arms_left_early_leave_no_residual():
     levels = {arm: dict(enumerate(machine[:8 if arm < 3 else 4])) for arm in range(20)}
     found = residuals(RoundLogs(levels=levels))
     assert max(abs(value) for rounds in found.values() for value in rounds.values()) < 1e-9
+
+
+def test_what_an_arm_did_alone_counts_only_where_there_is_nothing_else():
+    # b went on after a had ended, while the machine was twice as slow.
+    levels = process_levels({"a": [0.1, 0.1], "b": [0.2, 0.2, 0.4, 0.4, 0.4]})
+    assert levels["b"] - levels["a"] == pytest.approx(log(2))
+    assert exp(process_levels({"b": [0.2, 0.2, 0.4]})["b"]) == pytest.approx(hodges_lehmann_of_logs([0.2, 0.2, 0.4]))
+
+
+def hodges_lehmann_of_logs(values):
+    return exp(hodges_lehmann([log(value) for value in values]))

@@ -6,43 +6,51 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gilscope.toolkit.stats.looks import Plan, open_pairs
-from gilscope.toolkit.stats.ratios import judge
-from tests.benchmarks.coverage import stopped, table
+from gilscope.toolkit.stats.looks import at_last, on_the_way, open_pairs
+from gilscope.toolkit.stats.ratios import judge, verdicts
+from tests.benchmarks.coverage import false_words, stopped, table
 from tests.stats.test_ratios import ratio
 
 
-@given(cells=st.integers(1, 200), looks=st.integers(0, 40))
-def test_looks_and_cells_together_err_no_more_than_was_allowed(cells, looks):
-    plan = Plan(cells=cells, looks=looks)
-    taken = min(looks, 20)   # more must not be taken
-    assert taken * (1 - plan.on_the_way() ** cells) + 1 - plan.at_last() ** cells <= 0.05 + 1e-12
+@given(looks=st.integers(0, 20))
+def test_all_looks_together_err_no_more_than_was_allowed(looks):
+    assert looks * (1 - on_the_way()) + (1 - at_last(looks)) <= 0.05 + 1e-12
 
 
-def test_last_look_of_one_cell_is_the_plain_interval():
-    assert Plan(cells=1).at_last() == pytest.approx(0.95)
+def test_last_look_alone_has_all():
+    assert at_last(0) == pytest.approx(0.95)
+
+
+def test_more_looks_than_planned_are_refused():
+    with pytest.raises(ValueError, match="more than 20"):
+        at_last(21)
 
 
 def test_a_look_on_the_way_asks_for_much_more_than_the_last():
-    plan = Plan(cells=84, looks=4)
-    assert 1 - plan.on_the_way() < (1 - plan.at_last()) / 80
+    assert 1 - on_the_way() < (1 - at_last(4)) / 80
 
 
 def test_clear_cells_need_no_more_rounds_and_others_do():
     ratios = {
         "clear": ratio(log(1.9), 0.03), "equal": ratio(0.0, 0.01), "edge": ratio(0.05, 0.04), "lost": ratio(0.0, 0.5),
     }
-    assert open_pairs(ratios, Plan(cells=4)) == {"edge": "no word", "lost": "no word"}
+    assert open_pairs(ratios) == {"edge": "no word", "lost": "no word"}
+
+
+def test_what_the_last_look_would_call_clear_is_open_on_the_way():
+    near = {0: ratio(0.05, 0.04)}   # 2.45 standard errors
+    assert judge(near[0], at_last(1)).word == "faster"
+    assert open_pairs(near) == {0: "no word"}
 
 
 def test_wide_cells_are_open_where_a_resolution_is_asked_for():
     ratios = {"clear": ratio(log(1.9), 0.03), "narrow": ratio(log(1.9), 0.009)}
-    assert open_pairs(ratios, Plan(cells=2), resolution=0.01) == {"clear": "wide"}
+    assert open_pairs(ratios, resolution=0.01) == {"clear": "wide"}
 
 
 def test_margin_decides_what_equal_means():
     ratios = {"equal": ratio(0.0, 0.01)}
-    assert open_pairs(ratios, Plan(cells=1), margin=0.01) == {"equal": "no word"}
+    assert open_pairs(ratios, margin=0.01) == {"equal": "no word"}
 
 
 def test_stopping_early_keeps_the_coverage_and_saves_rounds():
@@ -53,7 +61,7 @@ def test_stopping_early_keeps_the_coverage_and_saves_rounds():
         made = stopped([*table(draw, "normal", 12, 84)], k)
         covered += [truth.covered(0.95) for truth in made]
         rounds += [truth.ratio.rounds for truth in made]
-        false += any(truth.false_word(Plan(cells=80, looks=3).at_last()) for truth in made)
+        false += false_words(made, at_last(3)) > 0
     assert 0.91 <= fmean(covered) <= 0.985
     assert fmean(rounds) < 11
     assert {4, 12} <= {*rounds}
@@ -61,7 +69,7 @@ def test_stopping_early_keeps_the_coverage_and_saves_rounds():
 
 
 def test_word_of_a_cell_that_was_left_alone_stays():
-    clear = ratio(log(1.9), 0.03)
-    plan = Plan(cells=84, looks=20)
-    assert not open_pairs({0: clear}, plan)
-    assert judge(clear, plan.at_last()).word == "faster"
+    table = {k: ratio(log(1.9), 0.03) if k % 2 else ratio(0.0, 0.5) for k in range(84)}
+    left = table.keys() - open_pairs(table).keys()
+    assert len(left) == 42
+    assert {verdicts(table, at_last(20))[k].word for k in left} == {"faster"}

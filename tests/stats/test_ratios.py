@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.logs import RoundLogs
 from gilscope.toolkit.stats.noise import Noise
-from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, judge, rounds_to_tell, simultaneous
+from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, judge, rounds_to_tell, simultaneous, verdicts
 
 SURE = 1e9   # degrees of freedom: errors are known, quantiles are the normal's
 
@@ -93,6 +93,17 @@ def test_a_table_of_words_needs_wider_intervals_than_one():
     found = ratio(0.05, 0.04)
     assert judge(found, 0.95).word == "faster"
     assert judge(found, simultaneous(84)).word == "cannot tell"
+
+
+def test_every_cell_of_a_table_counts_also_those_that_have_their_word():
+    # 2.45 standard errors: enough for one of 3 (2.39), not for one of 84 (3.42)
+    near = {"near": ratio(0.05, 0.04)}
+    clear = {k: ratio(log(1.9), 0.03) for k in range(83)}
+    assert verdicts(near | {k: clear[k] for k in range(2)})["near"].word == "faster"
+    told = verdicts(near | clear)
+    assert told["near"].word == "cannot tell"
+    assert told["near"].confidence == pytest.approx(simultaneous(84))
+    assert {told[k].word for k in clear} == {"faster"}
 
 
 @pytest.mark.parametrize(("center", "half", "rounds"), [

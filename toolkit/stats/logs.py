@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, log
@@ -9,7 +10,7 @@ from typing import Self
 
 from gilscope.toolkit.stats.estimators import hodges_lehmann, trimmed_mean
 
-SWEEPS = 6   # over passes and arms in turn; each leaves a tenth of what the one before left, or less
+SWEEPS = 3   # over passes and arms in turn; what a fourth changes is far below the noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +68,15 @@ def process_levels[Arm: Hashable](passes: Mapping[Arm, Sequence[float]]) -> dict
     logs = {
         arm: {k: log(value) for k, value in enumerate(values) if not isnan(value)} for arm, values in passes.items()
     }
+    together = Counter(k for values in logs.values() for k in values)
+    # What an arm did alone has nothing to be set against; it serves where there is nothing else.
+    logs = {arm: {k: v for k, v in values.items() if together[k] > 1} or values for arm, values in logs.items()}
     logs = {arm: values for arm, values in logs.items() if values}
     levels = _start(logs)
     for _ in range(SWEEPS):
         shared = _shared(logs, levels)
         levels = {
-            arm: hodges_lehmann([value - shared.get(k, 0.0) for k, value in values.items()])
+            arm: hodges_lehmann([value - shared[k] for k, value in values.items()])
             for arm, values in logs.items()
         }
     return levels
@@ -123,12 +127,12 @@ def _start[Arm: Hashable](logs: Mapping[Arm, Mapping[int, float]]) -> dict[Arm, 
 
 
 def _shared[Arm: Hashable](logs: Mapping[Arm, Mapping[int, float]], levels: Mapping[Arm, float]) -> dict[int, float]:
-    """Return what all arms have in common in each pass or round that at least two of them have, 0 on the whole."""
+    """Return what all arms have in common in each pass or round, 0 on the whole."""
     away: dict[int, list[float]] = {}
     for arm, values in logs.items():
         for k, value in values.items():
             away.setdefault(k, []).append(value - levels[arm])
-    found = {k: trimmed_mean(values) for k, values in away.items() if len(values) > 1}
+    found = {k: trimmed_mean(values) for k, values in away.items()}
     if not found:
         return {}
     middle = hodges_lehmann([*found.values()])
@@ -139,10 +143,7 @@ def _connected[Arm: Hashable](levels: Mapping[Arm, Mapping[int, float]]) -> dict
     """Return the numbers of arms with two rounds or more, in rounds with two such arms or more."""
     found = {arm: dict(rounds) for arm, rounds in levels.items()}
     while True:
-        arms_of: dict[int, int] = {}
-        for rounds in found.values():
-            for r in rounds:
-                arms_of[r] = arms_of.get(r, 0) + 1
+        arms_of = Counter(r for rounds in found.values() for r in rounds)
         fewer = {
             arm: {r: value for r, value in rounds.items() if arms_of[r] > 1} for arm, rounds in found.items()
         }

@@ -11,11 +11,10 @@ Jennison & Turnbull (2000), "Group Sequential Methods", section 2.5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import expm1
 from typing import TYPE_CHECKING, Literal
 
-from gilscope.toolkit.stats.ratios import MARGIN, judge, simultaneous
+from gilscope.toolkit.stats.ratios import MARGIN, verdicts
 from gilscope.toolkit.stats.sample import CONFIDENCE
 
 if TYPE_CHECKING:
@@ -29,40 +28,38 @@ SHARE = 0.01     # of the error, for each look before the last
 MOST_LOOKS = 20  # before the last; they would take a fifth of its error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """How the chance of a false word in a table is shared out over its cells and the looks at them."""
+def on_the_way(confidence: float = CONFIDENCE) -> float:
+    """Return the confidence of a table at a look before the last, when it is to have `confidence` in the end."""
+    return 1 - (1 - confidence) * SHARE
 
-    cells: int                        # that get a word
-    looks: int = 0                    # that were taken before the last one, at most `MOST_LOOKS`
-    confidence: float = CONFIDENCE    # that a table has no false word at all
 
-    def on_the_way(self) -> float:
-        """Return the confidence of each cell's interval at a look before the last."""
-        return simultaneous(self.cells, 1 - (1 - self.confidence) * SHARE)
+def at_last(looks: int, confidence: float = CONFIDENCE) -> float:
+    """Return the confidence of a table at the last look, which the printed words go by, after `looks` others.
 
-    def at_last(self) -> float:
-        """Return the confidence of each cell's interval at the last look, which the printed words go by."""
-        return simultaneous(self.cells, 1 - (1 - self.confidence) * (1 - SHARE * min(self.looks, MOST_LOOKS)))
+    Raises:
+        ValueError: More looks than the error was shared out for.
+    """
+    if looks > MOST_LOOKS:
+        raise ValueError(f"{looks} looks before the last are more than {MOST_LOOKS}")
+    return 1 - (1 - confidence) * (1 - SHARE * looks)
 
 
 def open_pairs[Pair: Hashable](
-    ratios: Mapping[Pair, Ratio], plan: Plan, *, margin: float = MARGIN, resolution: float | None = None,
+    ratios: Mapping[Pair, Ratio], *, margin: float = MARGIN, resolution: float | None = None,
 ) -> dict[Pair, Open]:
     """Return the pairs that need more rounds, and why; to be asked before the last look, at most `MOST_LOOKS` times.
 
-    A pair that is left alone keeps the word it has: at the last look its interval is narrower than this one.
+    A pair that is left alone keeps its word: the last look asks for less.
 
     Args:
-        ratios: What there is after the rounds so far.
-        plan: Of the whole table.
+        ratios: All of the table after the rounds so far, those that were left alone before among them.
         margin: What "no difference" means.
         resolution: Half of a 95 % interval's width that is asked for, as a share; None: any.
     """
     found: dict[Pair, Open] = {}
-    for pair, ratio in ratios.items():
-        if judge(ratio, plan.on_the_way(), margin).word == "cannot tell":
+    for pair, verdict in verdicts(ratios, on_the_way(), margin).items():
+        if verdict.word == "cannot tell":
             found[pair] = "no word"
-        elif resolution is not None and expm1(ratio.half()) > resolution:
+        elif resolution is not None and expm1(ratios[pair].half()) > resolution:
             found[pair] = "wide"
     return found
