@@ -16,12 +16,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.measure.machine.described import this_machine
 from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.schedule.arms import Arms
+from gilscope.toolkit.measure.schedule.arms import Arms, Start
 from gilscope.toolkit.measure.schedule.scheduler import Scheduler
 from gilscope.toolkit.measure.schedule.turns import InTurn
 from gilscope.toolkit.model import Cell, Run
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 UNITS_SECONDS = 0.04  # one pass of the work
 TRUE_DIFFERENCE = 0.03
 WORKLOAD = "countdown"
+LENGTHS = {"base": 1.0, "null": 2.0, "more": 3.0}
 
 
 def main() -> None:
@@ -74,9 +76,21 @@ def busy(count: int) -> Iterator[None]:
 
 
 def arm(name: str, *, twin: bool = False) -> Cell:
-    """Return one of the arms; they are told apart by a made-up task length, which gives each its units of work."""
-    lengths = {"base": 1.0, "null": 2.0, "more": 3.0}
-    return Cell(workload=WORKLOAD, runner="serial", workers=1, build="host", task_seconds=lengths[name], twin=twin)
+    """Return one of the arms, which take turns."""
+    return Cell(workload=WORKLOAD, runner="serial", workers=1, build="host", parameters=(("arm", name),), twin=twin)
+
+
+@dataclass(frozen=True)
+class ByName:
+    """Starts the arms: a made-up task length stands for the units of work of each."""
+
+    arms: Arms
+
+    def start(self, cell: Cell, settings: Settings, loops: int) -> Start:
+        """Return how the arm is started."""
+        sized = replace(cell, parameters=(), task_seconds=LENGTHS[dict(cell.parameters)["arm"]])
+        start = self.arms.start(sized, settings, loops)
+        return replace(start, spec=replace(start.spec, name=cell.name))
 
 
 def measure(build: str, rounds: int, folder: Path) -> Run:
@@ -114,7 +128,7 @@ def measure(build: str, rounds: int, folder: Path) -> Run:
     settings = Settings(rounds=rounds, values=3, warmups=0, min_seconds=0.0, timeout=120.0)
     store = Store.create("noise", folder / "results")
     with ProgressReporter() as reporter:
-        return Scheduler(run, store, arms, settings, reporter, InTurn()).go()
+        return Scheduler(run, store, ByName(arms), settings, reporter, InTurn()).go()
 
 
 def report(run: Run, window: int) -> None:

@@ -1,5 +1,6 @@
 """What `--dry-run` shows: a screen for any matrix, an estimate that says what it rests on, reasons grouped."""
 
+import dataclasses
 import datetime
 import json
 
@@ -109,6 +110,25 @@ def test_what_processes_took_is_read_from_runs_of_this_machine(stored):
     stored("mine", this_machine().hostname)
     stored("others", "elsewhere")
     assert earlier_processes() == [Took(cell=cell(), size="small", passes=3, seconds=2.0)]
+
+
+def test_process_that_took_turns_says_itself_what_it_took(stored, tmp_path):
+    stored("mine", this_machine().hostname)
+    suite = tmp_path / "results/mine/3.14.json"
+    shared = {"name": cell().name, "gilscope_again": 1, "gilscope_seconds": 1.5, "date": "2026-01-01"}
+    # What all runs have in common stands with the benchmark.
+    suite.write_text(json.dumps({"benchmarks": [{"metadata": shared, "runs": [
+        {"metadata": {}, "values": [0.1] * 6}, {"metadata": {"gilscope_seconds": 2.5}, "values": [0.1] * 2}]}]}))
+    assert earlier_processes() == [
+        Took(cell=cell(), size="small", passes=1 + 6 + 1, seconds=1.5),
+        Took(cell=cell(), size="small", passes=1 + 2 + 1, seconds=2.5)]
+
+
+def test_long_values_are_fewer_in_the_estimate_too():
+    known = [Took(cell=cell("threads"), size="small", passes=1, seconds=2.0)]
+    settings = dataclasses.replace(SETTINGS, values=6)
+    found = estimate([cell("threads")], settings, "small", known)
+    assert found.seconds == pytest.approx(12 * 2.0 * (1 + 1 + 2))   # checked, warm-up, and two values of two seconds
 
 
 def test_damaged_results_cost_no_preview(stored, tmp_path):

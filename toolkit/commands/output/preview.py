@@ -144,19 +144,25 @@ def earlier_processes() -> list[Took]:
 
 
 def _took(path: Path, fields: dict[str, Any]) -> Iterator[Took]:
-    """Yield what each process of one run took: until the next one began."""
+    """Yield what each process of one run took; of runs that do not say it: until the next one began."""
     begun: list[tuple[datetime.datetime, Cell]] = []
     try:
         settings, size = fields["options"]["settings"], str(fields["options"]["selection"]["size"])
-        times = 1 + int(settings["warmups"]) + int(settings["values"])
+        other_passes = 1 + int(settings["warmups"])
         for build in fields["builds"]:
             suite = read_json(path / f"{build['label']}.json")
             for each in suite["benchmarks"]:
                 cell = Cell.parse(each["metadata"]["name"], build["label"])
-                begun += [(datetime.datetime.fromisoformat(run["metadata"]["date"]), cell) for run in each["runs"]]
+                for run in each["runs"]:
+                    told = {**suite.get("metadata", {}), **each["metadata"], **run["metadata"]}
+                    if (seconds := told.get("gilscope_seconds")) is None:
+                        begun.append((datetime.datetime.fromisoformat(told["date"]), cell))
+                        continue
+                    passes = other_passes + len(run["values"]) + int(told.get("gilscope_again", 0))
+                    yield Took(cell=cell, size=size, passes=passes, seconds=float(seconds))
     except (BadFileError, KeyError, TypeError, ValueError):
         return
     begun.sort(key=lambda each: each[0])
     for (start, cell), (end, _) in pairwise(begun):
         if (seconds := (end - start).total_seconds()) < PAUSE_SECONDS:
-            yield Took(cell=cell, size=size, passes=times, seconds=seconds)
+            yield Took(cell=cell, size=size, passes=other_passes + int(settings["values"]), seconds=seconds)

@@ -37,9 +37,9 @@ class Estimate:
     cells: int
 
 
-def passes(settings: Settings) -> int:
-    """Return how often one process does the work: one pass is checked, some warm up, each value is another."""
-    return 1 + settings.warmups + settings.values
+def passes(settings: Settings, seconds: float) -> int:
+    """Return how often one process does work of `seconds`: one pass is checked, some warm up, each value is another."""
+    return 1 + settings.warmups + settings.values_of(seconds)
 
 
 def estimate(cells: Sequence[Cell], settings: Settings, size: str, earlier: Iterable[Took]) -> Estimate:
@@ -59,7 +59,8 @@ def estimate(cells: Sequence[Cell], settings: Settings, size: str, earlier: Iter
     for cell in cells:
         found = same.get(_key(cell)) or alike.get((cell.workload, cell.task_seconds))
         known += found is not None
-        one_round += median(found) * passes(settings) if found else by_arithmetic(cell, settings, size)
+        one_pass = median(found) if found else 0.0
+        one_round += one_pass * passes(settings, one_pass) if found else by_arithmetic(cell, settings, size)
     return Estimate(seconds=one_round * settings.rounds, known=known, cells=len(cells))
 
 
@@ -68,7 +69,8 @@ def by_arithmetic(cell: Cell, settings: Settings, size: str) -> float:
     one_pass = PASS_SECONDS[size]
     if cell.task_seconds is not None:
         one_pass = max(one_pass, cell.task_seconds * cell.workers)
-    return START_SECONDS + passes(settings) * max(one_pass, settings.min_seconds)
+    value = max(one_pass, settings.min_seconds)
+    return START_SECONDS + passes(settings, value) * value
 
 
 def _key(cell: Cell) -> tuple[object, ...]:

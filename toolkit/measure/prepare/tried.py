@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.measure.plan import estimate
 from gilscope.toolkit.measure.prepare.prepared import question_spec
 from gilscope.toolkit.measure.prepare.trial import Trial, try_out
 from gilscope.toolkit.model import Failure
@@ -96,8 +97,9 @@ def allow_time(settings: Settings, trials: Mapping[str, Trial], *, asked: bool, 
 
 def warn_of_length(cells: Sequence[Cell], settings: Settings, trials: Mapping[str, Trial], say: Say) -> None:
     """Say how long the run may take where that is long; with a budget it ends in time anyway."""
-    passes = 1 + settings.warmups + settings.values
-    total = sum(trials[cell.build].pass_seconds for cell in cells if cell.build in trials) * passes * settings.rounds
+    seconds = [trials[cell.build].pass_seconds for cell in cells if cell.build in trials]
+    passes = estimate.passes(settings, max(seconds, default=0.0))
+    total = sum(seconds) * passes * settings.rounds
     if settings.budget is None and total > LONG_SECONDS:
         say(f"{len(cells)} cells, {settings.rounds} rounds and {passes} passes over the payloads in each may take "
             f"{total / 60:.0f} min: --budget 5m ends it in time; fewer payloads, --models or --rounds make it shorter")

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell
 
 MOST_ALIVE = 32        # arms: with more of them two turns of one are too far apart to be a pair
-LONG_SECONDS = 3.0     # of all values of one process, unless that were less than ...
-FEWEST_VALUES = 2      # ... these
 
 
 @dataclass(slots=True)
@@ -84,8 +82,8 @@ class InTurn:
 class _Group:
     """The arms of one workload in one round.
 
-    Where memory does not suffice for all of them they come in batches.  The baselines stay alive through all batches and
-    take values in each, so what is compared shares passes with its baseline; all builds, and the A/A arm, of one
+    Where memory does not suffice for all of them they come in batches.  The baselines stay alive through all batches
+    and take values in each, so what is compared shares passes with its baseline; all builds, and the A/A arm, of one
     model and number of workers are in one batch.
     """
 
@@ -178,12 +176,9 @@ class _Group:
     def _choose_values(self) -> int:
         """Return how many values each process takes: fewer of long ones, and what the budget has time for."""
         seconds = [arm.value_seconds for arm in self.arms]
-        values = self._around.settings.values
         if not seconds:
-            return values
-        if values * median(seconds) > LONG_SECONDS:
-            values = max(min(FEWEST_VALUES, values), int(LONG_SECONDS / median(seconds)))
-        left = self._around.seconds_left()
+            return self._around.settings.values
+        values, left = self._around.settings.values_of(median(seconds)), self._around.seconds_left()
         return values if left is None else max(1, min(values, int(left / sum(seconds))))
 
     def _take_passes(self, going: Callable[[], bool]) -> None:
