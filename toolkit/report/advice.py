@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.table import rounds_to_tell
-from gilscope.toolkit.report.table.judgement import MOST_ROUNDS
 from gilscope.toolkit.report.wording import (
     between_text,
     interval_text,
@@ -15,7 +14,7 @@ from gilscope.toolkit.report.wording import (
     range_text,
     ratio_number,
 )
-from gilscope.toolkit.stats.paired import MIN_ROUNDS
+from gilscope.toolkit.stats.ratios import MIN_ROUNDS, MOST_ROUNDS
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from gilscope import __version__
 from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.document import Heading, Lines
-from gilscope.toolkit.report.table import MARGIN, build_tables, judge, rounds_to_tell
+from gilscope.toolkit.report.table import build_tables, judge, rounds_to_tell
 from gilscope.toolkit.report.table.cells import Absence, Index
+from gilscope.toolkit.stats.ratios import MARGIN
 from gilscope.toolkit.stats.sample import summarize
 
 if TYPE_CHECKING:

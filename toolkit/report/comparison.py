@@ -20,8 +20,9 @@ from gilscope.toolkit.report.document import (
     Verdict,
 )
 from gilscope.toolkit.report.sentences import title_text
-from gilscope.toolkit.report.table import MARGIN, judge, rounds_to_tell
+from gilscope.toolkit.report.table import judge, rounds_to_tell
 from gilscope.toolkit.report.wording import list_text, percent_text
+from gilscope.toolkit.stats.ratios import MARGIN
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice import AWAITING, advice_lines, counts_text, remedy_lines
 from gilscope.toolkit.report.document import Column, Entry, Gain, Lines, Section, Table
-from gilscope.toolkit.report.table.judgement import MARGIN, gains_nothing, judge
+from gilscope.toolkit.report.table.judgement import gains_nothing, judge
 from gilscope.toolkit.report.wording import SHOWN_SPREAD, between_text, list_text, ratio_number
+from gilscope.toolkit.stats.ratios import MARGIN
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from gilscope.toolkit.report.document import (
     Value,
     Verdict,
 )
-from gilscope.toolkit.report.table.judgement import MARGIN, gains_nothing, judge
+from gilscope.toolkit.report.table.judgement import gains_nothing, judge
+from gilscope.toolkit.stats.ratios import MARGIN
 from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from math import ceil, exp, inf, log1p, pow  # noqa: A004 - the built-in one may return a complex number
+from math import ceil, exp, inf, log, log1p, pow  # noqa: A004 - the built-in one may return a complex number
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.stats.distributions import NORMAL
@@ -115,14 +115,24 @@ def judge(ratio: Ratio, confidence: float, margin: float = MARGIN) -> Verdict:
         margin: A share, such as 0.03.
     """
     lo, hi = ratio.interval(confidence)
-    beyond = max(hi - 1, 1 / lo - 1) if lo else inf
     word: Word = "cannot tell"
     if ratio.rounds >= MIN_ROUNDS:
-        if not lo <= 1 <= hi and abs(ratio.center) > log1p(ratio.floor):
-            word = "faster" if lo > 1 else "slower"
-        elif beyond <= margin:
-            word = "no difference"
-    return Verdict(word=word, lo=lo, hi=hi, confidence=confidence, beyond=beyond)
+        word = word_for(ratio.ratio, (lo, hi), ratio.floor, margin)
+    return Verdict(word=word, lo=lo, hi=hi, confidence=confidence, beyond=beyond((lo, hi)))
+
+
+def word_for(ratio: float, interval: tuple[float, float], floor: float, margin: float = MARGIN) -> Word:
+    """Return the word for a ratio whose interval and noise floor are known, see `judge`."""
+    lo, hi = interval
+    if not lo <= 1 <= hi and abs(log(ratio)) > log1p(floor):
+        return "faster" if lo > 1 else "slower"
+    return "no difference" if beyond(interval) <= margin else "cannot tell"
+
+
+def beyond(interval: tuple[float, float]) -> float:
+    """Return the largest difference, as a share, that an interval of a ratio does not exclude."""
+    lo, hi = interval
+    return max(hi - 1, 1 / lo - 1) if lo > 0 else inf
 
 
 def verdicts[Pair: Hashable](
@@ -153,11 +163,20 @@ def rounds_to_tell(ratio: Ratio, confidence: float = CONFIDENCE, margin: float =
     Returns:
         Rounds in all, more than there are; None where more than `MOST_ROUNDS` would be needed or nothing is known.
     """
-    seen = abs(ratio.center)
-    room = max(seen, log1p(margin) - seen)
     wanted = max(ratio.half(confidence) + NORMAL.inv_cdf(POWER) * ratio.error, log1p(ratio.floor))
-    needed = ratio.rounds * (wanted / room) ** 2
-    return max(_two_digits(needed), ratio.rounds + 1, MIN_ROUNDS) if needed <= MOST_ROUNDS else None
+    return rounds_until(ratio.center, wanted, ratio.rounds, margin)
+
+
+def rounds_until(center: float, half: float, rounds: int, margin: float = MARGIN) -> int | None:
+    """Return in how many rounds a log ratio known to `half` after `rounds` is clear of 1 or of the margin.
+
+    Returns:
+        See `rounds_to_tell`.
+    """
+    seen = abs(center)
+    room = max(seen, log1p(margin) - seen)
+    needed = rounds * (half / room) ** 2
+    return max(_two_digits(needed), rounds + 1, MIN_ROUNDS) if needed <= MOST_ROUNDS else None
 
 
 def compare_pairs[Arm: Hashable](

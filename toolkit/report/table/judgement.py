@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log, log1p
+from math import log, log1p
 from typing import TYPE_CHECKING, Literal
 
+from gilscope.toolkit.stats.distributions import NORMAL
+from gilscope.toolkit.stats.ratios import MARGIN, POWER, beyond, rounds_until
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
 
 if TYPE_CHECKING:
@@ -16,9 +18,6 @@ if TYPE_CHECKING:
 
 Judgement = Literal["faster", "slower", "same", "cannot tell"]
 Missing = Literal["A has none", "B has none", "neither has any", "not comparable"]
-
-MARGIN = 0.03        # what "none" means in the tables of a run, too: nobody moves code for less
-MOST_ROUNDS = 200    # about what a night measures; beyond, a quieter machine is the better advice
 
 
 def judge(comparison: Comparison, margin: float = MARGIN) -> Judgement:
@@ -36,13 +35,7 @@ def judge(comparison: Comparison, margin: float = MARGIN) -> Judgement:
         return verdict
     if verdict == "unknown" or not comparison.sure:
         return "cannot tell"
-    return "same" if _reach(comparison) <= margin else "cannot tell"
-
-
-def _reach(comparison: Comparison) -> float:
-    """Return the largest difference, as a share, that is not excluded."""
-    lo, hi = comparison.between
-    return max(hi - 1, 1 / lo - 1, comparison.floor or 0.0)
+    return "same" if max(beyond(comparison.between), comparison.floor or 0.0) <= margin else "cannot tell"
 
 
 def gains_nothing(comparison: Comparison, margin: float = MARGIN) -> bool:
@@ -57,25 +50,15 @@ def judgeable(comparison: Comparison) -> bool:
 
 
 def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None:
-    """Return how many rounds would probably tell, if noise stays what it is; None where rounds alone would not.
-
-    An interval and a noise floor shrink with the root of the rounds.  They have to shrink until the ratio that was
-    seen is either clear of 1 or clear of the margin, whichever comes first.
-    """
+    """Return how many rounds would tell with a probability of 80 %, None where rounds alone would not: see `stats`."""
     if comparison.floor is None:
         return None
-    seen = abs(log(comparison.ratio))
-    room = max(seen, log1p(margin) - seen)
-    lo, hi = comparison.between
-    half = max(log(hi / comparison.ratio), log(comparison.ratio / lo), log1p(comparison.floor))
-    rounds = _two_digits(comparison.rounds * (half / room) ** 2)
-    return max(rounds, comparison.rounds + 1, needed(CONFIDENCE)) if rounds <= MOST_ROUNDS else None
-
-
-def _two_digits(number: float) -> int:
-    """Return `number` rounded up to what an estimate deserves: 7, 34, 120."""
-    step = 1 if number < 100 else 10   # noqa: PLR2004 - three digits
-    return ceil(number / step) * step
+    ends = (*comparison.between, comparison.lo, comparison.hi)
+    widest, own = (max(abs(log(end / comparison.ratio)) for end in pair) for pair in (ends[:2], ends[2:]))
+    error = own / NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
+    half = max(widest + NORMAL.inv_cdf(POWER) * error, log1p(comparison.floor))
+    rounds = rounds_until(log(comparison.ratio), half, comparison.rounds, margin)
+    return rounds if rounds is None or comparison.sure else max(rounds, needed(CONFIDENCE))
 
 
 def missing(contrast: Contrast) -> Missing | None:

@@ -17,9 +17,8 @@ from gilscope.toolkit.report.table.floors import Floors
 from gilscope.toolkit.stats.best import Best, best
 from gilscope.toolkit.stats.floor import Floor, TwinCheck, checked_noise
 from gilscope.toolkit.stats.logs import RoundLogs, process_levels
-from gilscope.toolkit.stats.looks import Plan
-from gilscope.toolkit.stats.paired import MIN_ROUNDS, Comparison
-from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs
+from gilscope.toolkit.stats.paired import Comparison
+from gilscope.toolkit.stats.ratios import MIN_ROUNDS, Ratio, compare, compare_pairs, simultaneous
 from gilscope.toolkit.stats.sample import CONFIDENCE
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ class Ratios:
     @cached_property
     def confidence(self) -> float:
         """Return the confidence of the interval that each word goes by."""
-        return Plan(cells=self._words or len(self.index.cells())).at_last()
+        return simultaneous(self._words or len(self.index.cells()))
 
     def compare(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Comparison | None:
         """Return how many times faster `sample` is than `baseline`, None when the two share no round."""
