@@ -97,8 +97,8 @@ def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
     costs = _costs(steady, {build.label for build in run.builds if build.free_threaded})
     twins = [twin for table in steady for twin in table.twins]
     for (build, gil_build), found in costs.items():
-        yield f"Free-threading costs one thread, in CPU time on {build} against {gil_build}: {_cost_text(found)}."
-    yield from _twin_lines(steady)
+        yield f"Free-threading costs one thread, in CPU time on {build} against {gil_build}: {_cost_text(found, named=_several(tables))}."
+    yield from _twin_lines(steady, named=_several(tables))
     seen = [*(each for found in costs.values() for each in found.values()), *(twin.comparison for twin in twins)]
     yield from remedy_lines(tables, run, [each for each in seen if judge(each) == "cannot tell"])
 
@@ -118,20 +118,25 @@ def _costs(tables: Iterable[WorkloadTable], free: Container[str]) -> dict[tuple[
     return pairs
 
 
-def _cost_text(found: Mapping[str, Comparison]) -> str:
-    """Return "5.1 % (sort) to 14.2 % (primes); none beyond 3 % (sha256_64k); cannot tell: sleep (-1 to +5 %)"."""
+def _several(tables: Iterable[WorkloadTable]) -> bool:
+    return len({table.workload for table in tables}) > 1
+
+
+def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
+    """Return "5.1 % (sort) to 14.2 % (primes); none beyond 3 % (sha256_64k); cannot tell for sleep (-1 to +5 %)"."""
     told: dict[str, list[str]] = {}
     for name, seen in found.items():
         told.setdefault(judge(seen), []).append(name)
     parts = []
     differ = sorted((1 / found[name].ratio - 1, name) for word in ("slower", "faster") for name in told.get(word, ()))
     if differ:
-        ends = [f"{share * 100:.1f} % ({name})" for share, name in (differ[0], differ[-1])]
+        ends = [f"{share * 100:.1f} %" + f" ({name})" * named for share, name in (differ[0], differ[-1])]
         parts.append(ends[0] if len(differ) == 1 else " to ".join(ends))
     if "same" in told:
-        parts.append(f"none beyond {MARGIN * 100:g} % ({list_text(told['same'])})")
+        parts.append(f"none beyond {MARGIN * 100:g} %" + f" ({list_text(told['same'])})" * named)
     if "cannot tell" in told:
-        parts.append("cannot tell for " + ", ".join(f"{name} ({_limits(found[name])})" for name in told["cannot tell"]))
+        doubts = [f"for {name} " * named + f"({_limits(found[name])})" for name in told["cannot tell"]]
+        parts.append(f"cannot tell {', '.join(doubts)}")
     return "; ".join(parts)
 
 
@@ -140,7 +145,7 @@ def _limits(seen: Comparison) -> str:
     return "anything" if lo <= 0 else f"{(1 / hi - 1) * 100:+.0f} to {(1 / lo - 1) * 100:+.0f} %"
 
 
-def _twin_lines(tables: Iterable[WorkloadTable]) -> Iterator[str]:
+def _twin_lines(tables: Iterable[WorkloadTable], *, named: bool) -> Iterator[str]:
     """Yield how the best of a free-threaded build compares with the best of its twin, a line for each pair."""
     pairs: dict[tuple[str, str], dict[str, str]] = {}
     for table in tables:
@@ -155,5 +160,5 @@ def _twin_lines(tables: Iterable[WorkloadTable]) -> Iterator[str]:
                     text = f"{ratio_number(seen.ratio)}x"
             pairs.setdefault((twin.free.cell.build, twin.gil.cell.build), {})[_title(table)] = text
     for (build, gil_build), found in pairs.items():
-        several = ", ".join(f"{name} {text}" for name, text in found.items())
+        several = ", ".join(f"{name} {text}" if named or len(found) > 1 else text for name, text in found.items())
         yield f"The best of {build} against the best of {gil_build}: {several}."
