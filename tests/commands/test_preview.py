@@ -118,7 +118,7 @@ def test_process_that_took_turns_says_itself_what_it_took(stored, tmp_path):
     shared = {"name": cell().name, "gilscope_again": 1, "gilscope_seconds": 1.5, "date": "2026-01-01"}
     # What all runs have in common stands with the benchmark.
     suite.write_text(json.dumps({"benchmarks": [{"metadata": shared, "runs": [
-        {"metadata": {}, "values": [0.1] * 6}, {"metadata": {"gilscope_seconds": 2.5}, "values": [0.1] * 2}]}]}))
+        {"values": [0.1] * 6}, {"metadata": {"gilscope_seconds": 2.5}, "values": [0.1] * 2}]}]}))
     assert earlier_processes() == [
         Took(cell=cell(), size="small", passes=1 + 6 + 1, seconds=1.5),
         Took(cell=cell(), size="small", passes=1 + 2 + 1, seconds=2.5)]

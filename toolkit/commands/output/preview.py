@@ -154,7 +154,7 @@ def _took(path: Path, fields: dict[str, Any]) -> Iterator[Took]:
             for each in suite["benchmarks"]:
                 cell = Cell.parse(each["metadata"]["name"], build["label"])
                 for run in each["runs"]:
-                    told = {**suite.get("metadata", {}), **each["metadata"], **run["metadata"]}
+                    told = {**suite.get("metadata", {}), **each["metadata"], **run.get("metadata", {})}
                     if (seconds := told.get("gilscope_seconds")) is None:
                         begun.append((datetime.datetime.fromisoformat(told["date"]), cell))
                         continue
