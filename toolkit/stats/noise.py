@@ -127,7 +127,7 @@ def _log_variances[Arm: Hashable](found: Mapping[Arm, Mapping[int, float]]) -> l
     share = (count - len(found) - len(rounds) + 1) / count
     # A slow process is the errors' shape, not its arm's size: unclipped, it would leave nothing to be borrowed.
     pooled = sorted(value for rounds in found.values() for value in rounds.values())
-    most = CLIPPED / sqrt(2) * _scale_of_differences(pooled)
+    most = CLIPPED / sqrt(2) * _scale_of_differences(tuple(pooled))
     variances = {arm: fmean(min(abs(value), most) ** 2 for value in each.values()) for arm, each in found.items()}
     least = LEAST_SHARE * median(variances.values())
     if least <= 0:
@@ -156,7 +156,8 @@ def _scatter(groups: Sequence[Sequence[tuple[float, float]]]) -> float:
     return 2 * inverse_trigamma(between) if between > trigamma(1e6) else inf
 
 
-def _scale_of_differences(values: Sequence[float]) -> float:
+@lru_cache(maxsize=256)
+def _scale_of_differences(values: tuple[float, ...]) -> float:
     """Return the standard deviation of the difference of two errors, from the nearest three quarters of all of them.
 
     Three quarters and not half: where processes come in two levels, half of the differences may be nearly nothing.

@@ -54,6 +54,7 @@ class Ratios:
     def __init__(self, index: Index, words: int | None = None) -> None:
         self.index = index
         self._words = words
+        self._errors: dict[tuple[Group, Clock, bool], float | None] = {}
 
     @cached_property
     def wall(self) -> _Clocked:
@@ -137,14 +138,14 @@ class Ratios:
             clock: Of the comparison.
             workers: Of its wider side: with one worker, only such arms count, where there are any.
         """
-        arms = [(cell, twin) for cell, twin in self.index.twins() if group_of(cell) == group]
-        single = [arm for arm in arms if arm[0].workers == 1]
-        found = self._by(clock)
-        logs, noise = found.logs.get(group), found.noises.get(group)
-        if logs is None or noise is None:
-            return None
-        seen = compare_pairs(logs, noise, single if workers == 1 and single else arms)
-        return max((expm1(abs(each.center)) for each in seen.values()), default=None)
+        key = (group, clock, workers == 1)
+        if key not in self._errors:
+            arms = [(cell, twin) for cell, twin in self.index.twins() if group_of(cell) == group]
+            single = [arm for arm in arms if arm[0].workers == 1]
+            found = self._by(clock)
+            seen = compare_pairs(found.logs[group], found.noises[group], single if workers == 1 and single else arms)
+            self._errors[key] = max((expm1(abs(each.center)) for each in seen.values()), default=None)
+        return self._errors[key]
 
     def _clocked(self, clock: Clock) -> _Clocked:
         groups: dict[Group, dict[Cell, Sequence[Observation]]] = {}
