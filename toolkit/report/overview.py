@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:
     """Return the table of all workloads and models, and what it says; without a steady cell only what it says."""
     sections: list[Section] = []
-    steady = [table for table in tables if table.phase is Phase.STEADY and any(each.shown for each in table.advice)]
-    if steady:
+    steady = [table for table in tables if table.phase is Phase.STEADY]
+    if any(advice.shown for table in steady for advice in table.advice):
         table = _table(steady)
         sections += [table, Lines("", (_legend(table),))]
     if tables:
