@@ -14,11 +14,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.evaluation import Missing
+from gilscope.toolkit.evaluate.project.bench import Bench
 from gilscope.toolkit.evaluate.project.conventions import find_project
-from gilscope.toolkit.evaluate.project.suite.running import Bench
 from gilscope.toolkit.evaluate.project.workload.rounds import Workload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
+from gilscope.toolkit.evaluate.sections import Missing
 from tests.benchmarks.common import build_of
 from tests.benchmarks.predict_programs import threaded
 

@@ -12,6 +12,7 @@ from gilscope.toolkit.builds.packages.installer import (
     UNKNOWN,
     UNREACHED,
     from_talk,
+    gave_up,
     lacking,
     shortened,
     talk,
@@ -59,6 +60,18 @@ def test_index_that_does_not_answer_says_nothing_of_the_name(index):
 ])
 def test_complaint_becomes_one_line(said, why):
     assert shortened(said) == why
+
+
+LAST = "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'TimeoutError'"
+
+
+@pytest.mark.parametrize(("said", "line"), [
+    (f"{LAST.replace('=0', '=1')}\n{LAST}\nERROR: No matching distribution found for one", LAST),
+    ("error: Request failed after 3 retries\n  Caused by: timeout", "error: Request failed after 3 retries"),
+    (f"{LAST.replace('=0', '=1')}\nERROR: No matching distribution found for one", ""),   # then it answered
+])
+def test_index_that_does_not_answer_at_last_is_told_from_one_that_was_slow(said, line):
+    assert gave_up(said) == line
 
 
 def test_versions_that_there_are_are_told():

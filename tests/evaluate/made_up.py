@@ -5,17 +5,24 @@ from pathlib import Path
 
 from gilscope.toolkit.evaluate.evaluation import (
     BuildEvaluation,
+    Evaluation,
+    InterpretersEvaluation,
+    ProcessesEvaluation,
+)
+from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
+from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load, Seen, Step
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status, Verdict
+from gilscope.toolkit.evaluate.project.conventions import Project
+from gilscope.toolkit.evaluate.requirements.tags import Offered
+from gilscope.toolkit.evaluate.sections import (
     Contention,
     Cost,
-    Evaluation,
     Gain,
-    InterpretersEvaluation,
     Interval,
     MachineFacts,
     Missing,
     Place,
     Pool,
-    ProcessesEvaluation,
     RaceFact,
     Races,
     Spread,
@@ -23,11 +30,6 @@ from gilscope.toolkit.evaluate.evaluation import (
     Worker,
     Workers,
 )
-from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load, Step
-from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Seen, Status, Verdict
-from gilscope.toolkit.evaluate.project.conventions import Project
-from gilscope.toolkit.evaluate.requirements.tags import Offered
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
 from gilscope.toolkit.evaluate.verdict.words import conclude

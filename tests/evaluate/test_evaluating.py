@@ -8,10 +8,11 @@ import pytest
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
 from gilscope.toolkit.evaluate import evaluating
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
-from gilscope.toolkit.evaluate.evaluation import Missing, Word
+from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport
 from gilscope.toolkit.evaluate.packages.install.scratch import Scratch
-from gilscope.toolkit.evaluate.packages.judge import Status
+from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.sections import Missing
 from tests.evaluate.made_up import CLEAN, finding, report, suite, workers
 from tests.fakes import make_build
 

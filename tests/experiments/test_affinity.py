@@ -25,7 +25,7 @@ TRIAL = dedent("""
     from gilscope.toolkit.experiments.affinity import program as affinity
     from gilscope.toolkit.experiments.countdown import program as countdown
     from gilscope.toolkit.experiments.affinity import pinning
-    from gilscope.toolkit.experiments.trial import Helper, Trial, TrialSpec
+    from gilscope.toolkit.measure.program.trial import Helper, Trial, TrialSpec
 
     def trial(model, workers, **parameters):
         return Trial(TrialSpec(

@@ -16,7 +16,7 @@ from gilscope.toolkit.experiments.aggregator.plan import THEN, Aggregator
 from gilscope.toolkit.experiments.base import Effort, Setting
 from gilscope.toolkit.experiments.helpers.web import allow_open_files
 from gilscope.toolkit.experiments.libraries import SLOW_PARSER
-from gilscope.toolkit.experiments.load.http_answers import merged
+from gilscope.toolkit.experiments.load.http.answers import merged
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.measure.abilities.probe import Abilities
 from gilscope.toolkit.measure.process.frame import StoppedError
@@ -31,8 +31,8 @@ from tests.fakes import RunMaker, make_build
 # What a service is asked in a process of its own: gevent patches the one it is in, for good.
 SERVICE = """
 import asyncio, json, os, socket, sys, threading
-from gilscope.toolkit.experiments.load.http_backends import Backend, Counts
-from gilscope.toolkit.experiments.load.http_answers import BACKENDS
+from gilscope.toolkit.experiments.load.http.backends import Backend, Counts
+from gilscope.toolkit.experiments.load.http.answers import BACKENDS
 from gilscope.toolkit.experiments.aggregator.program import SERVICES, service
 from gilscope.toolkit.experiments.helpers.web import in_thread
 

@@ -15,9 +15,9 @@ from gilscope.toolkit.experiments.channels import cells, ends, program, workers
 from gilscope.toolkit.experiments.channels.cells import CONTROLS, CROSSING, FAN_IN, PING_PONG, PIPE, SIMPLE, VIEW, Shape
 from gilscope.toolkit.experiments.channels.plan import Channels
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.experiments.trial import Clock
 from gilscope.toolkit.measure.abilities.probe import Abilities
 from gilscope.toolkit.measure.process.frame import StoppedError
+from gilscope.toolkit.measure.program.trial import Clock
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document, Lines
 from gilscope.toolkit.report.figures.figure import CategoryFigure, LineFigure

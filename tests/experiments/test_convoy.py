@@ -8,8 +8,8 @@ import pytest
 
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.convoy import cells as convoy_cells
+from gilscope.toolkit.experiments.convoy.by_interval import GRID, THEN, ConvoyInterval
 from gilscope.toolkit.experiments.convoy.plan import Convoy
-from gilscope.toolkit.experiments.convoy_interval.plan import GRID, THEN, ConvoyInterval
 from gilscope.toolkit.experiments.intervals import SECONDS as SWITCH_INTERVAL
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.model import Cell

@@ -96,7 +96,7 @@ def test_server_closed_twice_is_closed():
 BURN = """
 import os, sys, threading
 from gilscope.runners import _interpreters
-from gilscope.toolkit.experiments.helpers.burners import burning
+from gilscope.toolkit.experiments.helpers.burners.burning import burning
 kind = sys.argv[1]
 if kind == "subinterpreters" and (reason := _interpreters.unavailable()):
     sys.exit(f"skip: {reason}")
@@ -135,11 +135,11 @@ def test_burners_burn_and_are_gone(build, kind):
 
 
 REFUSE = """
-from gilscope.toolkit.experiments.helpers import burners
-from gilscope.toolkit.experiments.helpers import burners_apart
-burners_apart.ELSEWHERE = "def burn(told, tell):\\n    raise ValueError('not today')\\n"
+from gilscope.toolkit.experiments.helpers.burners import apart
+from gilscope.toolkit.experiments.helpers.burners.burning import burning
+apart.ELSEWHERE = "def burn(told, tell):\\n    raise ValueError('not today')\\n"
 try:
-    with burners.burning("{kind}", 1):
+    with burning("{kind}", 1):
         print("entered")
 except RuntimeError as error:
     print(error)
@@ -155,10 +155,10 @@ def test_what_cannot_start_to_burn_is_told(kind):
 
 DEAF = """
 import subprocess, sys
-from gilscope.toolkit.experiments.helpers import burners
-from gilscope.toolkit.experiments.helpers import burners_apart
-burners_apart.ELSEWHERE = "import os, time\\ndef burn(told, tell):\\n    os.write(tell, b'r')\\n    time.sleep(1000)\\n"
-with burners.burning("processes", 1) as started:
+from gilscope.toolkit.experiments.helpers.burners import apart
+from gilscope.toolkit.experiments.helpers.burners.burning import burning
+apart.ELSEWHERE = "import os, time\\ndef burn(told, tell):\\n    os.write(tell, b'r')\\n    time.sleep(1000)\\n"
+with burning("processes", 1) as started:
     pass
 print("ended")
 """

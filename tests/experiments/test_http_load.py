@@ -12,9 +12,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from gilscope.toolkit.experiments.load import http_load
-from gilscope.toolkit.experiments.load.http_answers import BACKENDS, merge, merged, part
-from gilscope.toolkit.experiments.load.http_load import Generator, Load, growth, judge, parse
+from gilscope.toolkit.experiments.load.http import generator
+from gilscope.toolkit.experiments.load.http.answers import BACKENDS, merge, merged, part
+from gilscope.toolkit.experiments.load.http.generator import Generator, Load, growth, judge, parse
 from gilscope.toolkit.experiments.load.open_loop import Tally
 from gilscope.toolkit.stats.latency import LogHistogram
 from gilscope.toolkit.units import format_seconds
@@ -157,7 +157,7 @@ def test_generator_that_cannot_keep_the_rate_says_so():
 
 def test_generator_that_uses_a_whole_core_says_so(monkeypatch):
     # As if it had used four times the CPU time that passed, and had been punctual all the same.
-    monkeypatch.setattr(http_load.time, "process_time", lambda: 4 * time.perf_counter())
+    monkeypatch.setattr(generator.time, "process_time", lambda: 4 * time.perf_counter())
     monkeypatch.setattr(Tally, "_saturated", lambda *_: "")
     with serving(right) as address:
         report = load(address, seconds=0.1)
@@ -219,7 +219,7 @@ def helper(module, *words):
 
 
 def test_helper_loads_warms_and_outlives_its_errors():
-    with helper("http_load") as (ready, ask), serving(right) as address:
+    with helper("http.generator") as (ready, ask), serving(right) as address:
         assert ready == {"ready": True}
         assert ask(do="warm", address=address, requests=2, each=WAIT) == {"requests": 2}
         assert "KeyError" in ask(rate=1)["error"]
@@ -228,7 +228,7 @@ def test_helper_loads_warms_and_outlives_its_errors():
 
 
 def test_warming_a_service_that_is_wrong_is_an_error():
-    with helper("http_load") as (_, ask), serving(lambda *_: response(b"{}")) as address:
+    with helper("http.generator") as (_, ask), serving(lambda *_: response(b"{}")) as address:
         assert "wrong body" in ask(do="warm", address=address, requests=1, each=WAIT)["error"]
 
 
@@ -240,7 +240,7 @@ def get(address, target):
 
 
 def test_pages_come_after_their_latency_and_are_counted():
-    with helper("http_backends", "pages", "0.2") as (ready, ask):
+    with helper("http.backends", "pages", "0.2") as (ready, ask):
         began = time.perf_counter()
         assert get(ready["addresses"]["pages"], pages.path(3, 20)) == pages.page(3, 20)
         assert time.perf_counter() - began >= 0.2
@@ -250,7 +250,7 @@ def test_pages_come_after_their_latency_and_are_counted():
 
 
 def test_each_back_end_knows_its_part_and_nothing_else():
-    with helper("http_backends", "backends", "0") as (ready, _):
+    with helper("http.backends", "backends", "0") as (ready, _):
         assert list(ready["addresses"]) == list(BACKENDS)
         for name, address in ready["addresses"].items():
             assert json.loads(get(address, "/part/12")) == part(name, 12)

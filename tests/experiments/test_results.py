@@ -12,9 +12,9 @@ from gilscope.toolkit.experiments.base import Effort, Setting, sorted_out
 from gilscope.toolkit.experiments.report import document, experiment_of
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.experiments.running import Asked, wanted_gil
-from gilscope.toolkit.experiments.trial import Trial, TrialSpec
 from gilscope.toolkit.measure.abilities.probe import Abilities
 from gilscope.toolkit.measure.process.frame import StoppedError
+from gilscope.toolkit.measure.program.trial import Trial, TrialSpec
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Duration, Quantity
 from gilscope.toolkit.report.footnotes import Footnotes

@@ -5,6 +5,7 @@ from textwrap import dedent
 
 import pytest
 
+from gilscope.toolkit.experiments import intervals
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.intervals import FINE
 from gilscope.toolkit.experiments.report import document
@@ -22,8 +23,9 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a 
 TRIAL = dedent("""
     import sys, tempfile, threading
     from gilscope.toolkit.experiments.countdown import program as countdown
+    from gilscope.toolkit.experiments.helpers import timers
     from gilscope.toolkit.experiments.switch_interval import program as switch_interval
-    from gilscope.toolkit.experiments.trial import Trial, TrialSpec
+    from gilscope.toolkit.measure.program.trial import Trial, TrialSpec
     from gilscope.toolkit.measure.process.frame import StoppedError
 
     def trial(**parameters):
@@ -60,7 +62,7 @@ FINE_TIMER = dedent("""
     switch_interval.measure(trial(interval="1us", slack="1ns"))
     assert seen == [(1e-6, 1)] * 2, seen
     for path, words in (("/dev/full", "cannot be set: No space"), ("/dev/null", "cannot be set to 1 ns, it stays  ns")):
-        switch_interval.TIMER_SLACK = path
+        timers.TIMER_SLACK = path
         try:
             switch_interval.measure(trial(interval="1us", slack="1ns"))
         except StoppedError as stopped:
@@ -101,8 +103,8 @@ def test_nobody_waits_for_a_gil_without_one_so_there_is_no_fine_timer(run_smoke)
 
 
 def test_other_systems_skip_the_fine_timer(monkeypatch):
-    monkeypatch.setattr(switch_interval.sys, "platform", "darwin")
-    assert "only Linux" in switch_interval._no_slack()
+    monkeypatch.setattr(intervals.sys, "platform", "darwin")
+    assert "only Linux" in intervals.no_slack()
 
 
 def made_up(build="3.14", *, rounds=8, slow=1.4, fine=None):

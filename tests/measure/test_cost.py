@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.measure.machine import noise
-from gilscope.toolkit.measure.machine.noise import Window, core_demand, is_starved, usable_cores, wanted_cores
+from gilscope.toolkit.measure.machine.noise import Window, core_demand, is_starved, wanted_cores
 from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory
 from gilscope.toolkit.measure.plan.demand import Demands
 from gilscope.toolkit.model import Cell
@@ -215,15 +216,6 @@ def test_starved_is_who_misses_cores(wanted, others, cores, starved):
 def test_under_a_quota_others_may_use_the_cpus_that_it_leaves_idle():
     assert is_starved(2, 30.0, 2, 64) is False
     assert is_starved(2, 63.0, 2, 64) is True
-
-
-def test_usable_cores_follow_affinity():
-    first = min(os.sched_getaffinity(0))
-    code = ("import os, sys; os.sched_setaffinity(0, [int(sys.argv[1])]); "
-            "from gilscope.toolkit.measure.machine.noise import usable_cores; print(usable_cores())")
-    done = subprocess.run([sys.executable, "-c", code, str(first)], capture_output=True, text=True, check=True)
-    assert done.stdout == "1\n"
-    assert 1 <= usable_cores() <= os.cpu_count()
 
 
 @pytest.mark.parametrize(("kind", "parallel", "wanted"), [

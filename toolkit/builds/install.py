@@ -75,11 +75,6 @@ def install(request: Request, report: Report) -> Outcome:
         raise BuildError(f"{error}\n  (uv: {reason})\n  A CPython tarball can be given with --source.") from error
 
 
-def usable_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _wanted(name: str, *, optimize: bool) -> Wanted:
     match = re.fullmatch(r"(3\.(\d+))(t?)", name)
     if not match or int(match[2]) < 12:  # noqa: PLR2004 - the oldest version that can be measured

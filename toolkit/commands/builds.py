@@ -18,11 +18,12 @@ from rich.text import Text
 from gilscope.toolkit.builds.added import added_builds, forget, remember
 from gilscope.toolkit.builds.find import FoundBuilds, find_builds, inspect_new
 from gilscope.toolkit.builds.inspection import keeps_environment
-from gilscope.toolkit.builds.install import Request, install, usable_cores
+from gilscope.toolkit.builds.install import Request, install
 from gilscope.toolkit.builds.packages.lacking import lacking_in
 from gilscope.toolkit.builds.pairing import best_pair
 from gilscope.toolkit.commands.options.common import positive
 from gilscope.toolkit.commands.output.printing import printed
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.measure.prepare.prepared import needed_packages
 

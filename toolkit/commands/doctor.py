@@ -16,13 +16,13 @@ from gilscope.toolkit.commands.options.files import add_output
 from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.errors import BuildError, ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.packages.ask.imports import LIMIT
+from gilscope.toolkit.evaluate.packages.current import current_requirements
 from gilscope.toolkit.evaluate.packages.doctor import Options, diagnose, with_newest
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.packages.install.room import USUAL_GIB, VARIABLE, clear
 from gilscope.toolkit.evaluate.packages.install.scratch import Request
 from gilscope.toolkit.evaluate.project.conventions import find_project
 from gilscope.toolkit.evaluate.requirements.chains import asked_for
-from gilscope.toolkit.evaluate.requirements.current import current_requirements
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.evaluate.requirements.tags import offered
 from gilscope.toolkit.evaluate.shown import doctor as documents

@@ -14,8 +14,8 @@ from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
-from gilscope.toolkit.evaluate.evaluation import Missing
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
+from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.evaluate.shown import forced as forced_text
 from gilscope.toolkit.evaluate.shown import screen
 from gilscope.toolkit.evaluate.shown.explain import Beside, explain

@@ -1,4 +1,4 @@
-"""What a project's packages do on a build: do they install, keep the GIL off, keep their C code, load in interpreters.
+"""Can a project move to a build without a GIL, to subinterpreters or processes, and what is in the way?
 
-Nothing of a package is ever imported in our own process: `slots_child` and `import_child` run in the build asked about.
+Nothing of a project or package is ever imported in our own process: `children` starts processes of the builds.
 """

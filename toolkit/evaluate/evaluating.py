@@ -10,29 +10,26 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.evaluate.evaluation import (
-    NO_TIME,
-    Broken,
     BuildEvaluation,
     Evaluation,
     InterpretersEvaluation,
-    Missing,
     ProcessesEvaluation,
-    Races,
-    TestRun,
-    Workers,
 )
-from gilscope.toolkit.evaluate.measuring import Compared, Comparing
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Options, diagnose, reference_of, with_newest
 from gilscope.toolkit.evaluate.packages.install import scratch
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
+from gilscope.toolkit.evaluate.project.bench import Bench
+from gilscope.toolkit.evaluate.project.comparing import Compared, Comparing
 from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.installing import install_project
 from gilscope.toolkit.evaluate.project.suite.racing import check_races
-from gilscope.toolkit.evaluate.project.suite.running import Bench, install_project, needed_by, run_tests
+from gilscope.toolkit.evaluate.project.suite.running import needed_by, run_tests
 from gilscope.toolkit.evaluate.project.workers.cost import LIMIT as WORKERS_LIMIT
 from gilscope.toolkit.evaluate.project.workers.cost import measure_workers, modules_inside
 from gilscope.toolkit.evaluate.project.workload.name import refuse_misnamed
 from gilscope.toolkit.evaluate.requirements.locks import Locked, read_lock
 from gilscope.toolkit.evaluate.requirements.tags import offered
+from gilscope.toolkit.evaluate.sections import NO_TIME, Broken, Missing, Races, TestRun, Workers
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
 from gilscope.toolkit.evaluate.verdict.words import conclude
@@ -41,8 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from gilscope.toolkit.evaluate.project.conventions import Project
-    from gilscope.toolkit.evaluate.project.workload.speed import Sections, Speed
+    from gilscope.toolkit.evaluate.project.workload.speed import Speed
     from gilscope.toolkit.evaluate.requirements.tags import Offered
+    from gilscope.toolkit.evaluate.sections import Sections
     from gilscope.toolkit.model import Build
 
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer

@@ -1,7 +1,4 @@
-"""The nouns of an evaluation: what was found of a project in each section, and what it comes to.
-
-A section that could not be had is a `Missing` in its place, with the reason.  Seconds unless the name says otherwise.
-"""
+"""The nouns of a whole evaluation: everything found of a project on each build, and what it comes to."""
 
 from __future__ import annotations
 
@@ -9,166 +6,26 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from gilscope.toolkit.evaluate.sections import UNASKED
 
+if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport
     from gilscope.toolkit.evaluate.project.conventions import Project
     from gilscope.toolkit.evaluate.requirements.tags import Offered
+    from gilscope.toolkit.evaluate.sections import (
+        Broken,
+        Contention,
+        Cost,
+        Forced,
+        Gain,
+        MachineFacts,
+        Missing,
+        Races,
+        TestRun,
+        Workers,
+    )
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.stats.paired import Comparison
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
-    """Why a section is not there."""
-
-    reason: str
-
-
-NO_TIME = Missing(reason="no time was left in the budget")
-WORKLOAD_FAILED = "the workload failed on"   # how a reason begins; the build comes next
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineFacts:
-    """What this machine can tell about parallel work."""
-
-    cores: int                   # that may be used
-    effective: float | None      # how many spinning processes' worth of work all cores do at once; None: not measured
-    run_queue: float | None      # share of a spinning process's life that it waited for a core, 0..1
-    governor: str | None
-    libc: str                    # "glibc 2.36"
-    doubts: tuple[str, ...]      # why no word on speed can be said; empty: it can
-    inherited: str | None = None   # what is unusual in how gilscope was started, and the measured processes with it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A line of the project's."""
-
-    file: str                    # relative to the project's root where it is below it
-    line: int
-    what: str                    # what happens there: "list.append", an extension module; "" when it is not known
-    seconds: float = 0.0         # that threads waited there, all of them together
-    way: tuple[str, ...] = ()    # "file:line" of what is imported from there on until it happens, the outermost first
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestRun:
-    """The project's own tests on one build."""
-
-    __test__ = False             # pytest: not a test
-
-    build: str
-    command: tuple[str, ...]
-    passed: int | None           # None: the command does not tell
-    failed: int | None
-    errors: int | None
-    skipped: int | None
-    seconds: float
-    ending: str                  # "0", "1", "crash: SIGSEGV", "hang: no output for 60 s", "unfinished: ..."
-    gil_end: bool | None         # was the GIL on at the end of the last Python of it; None: not known
-    culprits: tuple[str, ...]    # modules that turned it on
-    output: str                  # its last lines
-    lacking: tuple[str, ...] = ()     # packages that they may need and that could not be installed
-    imports: tuple[Place, ...] = ()   # the project's line behind each extension module that was loaded: `what`
-
-
-Measure = Literal["workload", "script", "tests"]   # one thread of a function, a script as it is, the project's tests
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """What one thread takes on a build against another, in interleaved rounds, or what was measured in its place."""
-
-    against: str                 # build
-    cpu: Comparison              # ratio < 1: takes more CPU time here
-    rss: float | None            # resident bytes here / there
-    more_bytes: float | None = None   # resident here than there
-    import_seconds: float | None  # of the workload's module, here
-    import_there: float | None = None   # likewise on the other
-    by: Measure = "workload"     # the start of the tests counts with them, all threads of a script with it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
-    """A number that is known to lie between two others."""
-
-    value: float
-    lo: float
-    hi: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gain:
-    """How many times faster the workload could be, or is, without the GIL."""
-
-    against: str                                  # the build with the GIL
-    wait_share: float | None                      # of thread time there, spent waiting for the GIL, 0..1
-    ceiling: float | None                         # 1 / (1 - that share), at most the effective cores
-    predicted: Interval | Missing
-    measured: Mapping[int, Comparison] | Missing  # by number of threads; 0: the program chooses
-    queued: float | None = None                   # share of their demand that threads waited for a core meanwhile, 0..1
-    threads: int | None = None                    # of the workload, at the same time
-    busiest: float | None = None                  # share of their CPU time that the busiest one took, 0..1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forced:
-    """What one thread takes and threads gain with the GIL forced off, where something had turned it on.
-
-    It tells what mending that could be worth, and is no way to run: what did not say that it can do without the GIL may
-    crash or give wrong results.
-    """
-
-    against: str                                  # the build with the GIL
-    by: Measure
-    cost: Cost | Missing
-    measured: Mapping[int, Comparison] | Missing  # as of `Gain`
-    failure: str                                  # how it ends there, and does not with the GIL; "": it runs
-    machine: MachineFacts | Missing               # in the same rounds
-    variable: str = "PYTHON_GIL=0"                # that forces it off
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
-    """Threads of a C library's own."""
-
-    library: str                 # "OpenBLAS"
-    threads: int                 # that it uses at most, for each call
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contention:
-    """How much threads of the workload are in each other's way without the GIL."""
-
-    inflation: float | None      # CPU time per unit of work with several threads / with one
-    parked: float | None         # share of thread time spent parked, 0..1
-    places: tuple[Place, ...]    # the worst first
-    threads: int | None = None   # of the workload, at the same time
-    pools: tuple[Pool, ...] = ()   # what C libraries start beside them
-    cores: int | None = None     # that all of these have
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RaceFact:
-    """A data race that the project's tests showed."""
-
-    kind: str                    # "lost update"
-    variable: str
-    file: str
-    line: int
-    confirmed: bool              # a re-run that paused at both places lost an update
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Races:
-    """What the race checker says of the project's tests."""
-
-    build: str
-    found: tuple[RaceFact, ...]
-    command: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,49 +45,6 @@ class BuildEvaluation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """Seconds that several rounds took."""
-
-    median: float
-    lo: float                    # the least
-    hi: float                    # the most
-    count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
-    """What one more worker of a kind takes."""
-
-    start: Spread                # until it has imported what it needs
-    memory: float | None         # bytes for itself: anonymous pages, no files that others map, too; None: not known
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workers:
-    """What one more worker takes on a build; an interpreter, on a thread of its own, in its parts, too."""
-
-    modules: tuple[str, ...]                # imported in each interpreter and process
-    missing: tuple[tuple[str, str], ...]    # modules that cannot be imported anywhere there, and why
-    refused: tuple[tuple[str, str], ...]    # modules that cannot be imported in an interpreter alone, and why
-    run_queue: float | None                 # share of their time that they waited for a core, 0..1
-    thread: Worker
-    process: Worker                         # a new one, not forked
-    interpreter: Worker
-    bare: Worker                            # an interpreter that imports nothing
-    create: Spread
-    imports: Spread
-    destroy: Spread
-    kept: float | None                      # bytes that each leaves behind when it is destroyed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
-    """How a process ends whose interpreters import all that loads; with the standard library alone it does not."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class InterpretersEvaluation:
     """How far subinterpreters would carry the project, on a build with a GIL."""
 
@@ -238,7 +52,7 @@ class InterpretersEvaluation:
     readiness: BuildReport | Missing
     measured: Comparison | Missing       # the workload in interpreters against as many threads of this build
     failure: str = ""                    # why it fails in interpreters although it does not in threads
-    workers: Workers | Broken | Missing = Missing(reason="not asked for")
+    workers: Workers | Broken | Missing = UNASKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ EXPERIMENTS = {
     "switch-interval": "gilscope.toolkit.experiments.switch_interval.plan:SwitchInterval",
     "hashing": "gilscope.toolkit.experiments.hashing.plan:Hashing",
     "convoy": "gilscope.toolkit.experiments.convoy.plan:Convoy",
-    "convoy-interval": "gilscope.toolkit.experiments.convoy_interval.plan:ConvoyInterval",
+    "convoy-interval": "gilscope.toolkit.experiments.convoy.by_interval:ConvoyInterval",
     "affinity": "gilscope.toolkit.experiments.affinity.plan:Affinity",
     "gil-trace": "gilscope.toolkit.experiments.gil_trace.plan:GilTrace",
     "signals": "gilscope.toolkit.experiments.signals.plan:Signals",

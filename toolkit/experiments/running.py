@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.packages.environment import build_environment
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
 from gilscope.toolkit.experiments.base import Effort, Setting
-from gilscope.toolkit.experiments.trial import TrialSpec
 from gilscope.toolkit.measure.abilities.probe import ask_build, version_mismatches
 from gilscope.toolkit.measure.machine.described import now, this_machine
-from gilscope.toolkit.measure.machine.noise import usable_cores
 from gilscope.toolkit.measure.plan.settings import Settings
 from gilscope.toolkit.measure.prepare.prepared import PYPERF, child_environment, needed_packages, with_installer_reasons
+from gilscope.toolkit.measure.program.trial import TrialSpec
 from gilscope.toolkit.measure.schedule.arms import Start, gil_control
 from gilscope.toolkit.measure.schedule.scheduler import Scheduler
 from gilscope.toolkit.model import Note, Run

@@ -8,9 +8,8 @@ import pytest
 
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.commands import doctor as command
-from gilscope.toolkit.evaluate.packages import doctor
-from gilscope.toolkit.evaluate.requirements import current
-from gilscope.toolkit.evaluate.requirements.current import current_requirements
+from gilscope.toolkit.evaluate.packages import current, doctor
+from gilscope.toolkit.evaluate.packages.current import current_requirements
 from tests.evaluate.places import at_hand, build_called, one_of_each
 
 FREE_THREADED = one_of_each(free_threaded=(True,))

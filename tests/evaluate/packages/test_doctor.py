@@ -9,7 +9,7 @@ from gilscope.toolkit.evaluate.packages import doctor
 from gilscope.toolkit.evaluate.packages.ask.imports import Wanted, import_run
 from gilscope.toolkit.evaluate.packages.doctor import Options, diagnose, reference_of
 from gilscope.toolkit.evaluate.packages.install.scratch import Request
-from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.shown.doctor import document, plain
 from gilscope.toolkit.evaluate.shown.explain import explain
 from gilscope.toolkit.report.terminal import render

@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-from gilscope.toolkit.evaluate.packages.judge import Seen, Status, judge
-from gilscope.toolkit.evaluate.packages.judge_interpreters import judge_interpreters
+from gilscope.toolkit.evaluate.packages.facts import Seen
+from gilscope.toolkit.evaluate.packages.judge.build import judge
+from gilscope.toolkit.evaluate.packages.judge.interpreters import judge_interpreters
+from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.shown.doctor import document
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.packages.test_judge import CRASH, THING, extension, load, run

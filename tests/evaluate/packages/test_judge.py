@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load, Step
-from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Seen, Status, judge, lost_modules
-from gilscope.toolkit.evaluate.packages.judge_interpreters import judge_interpreters
+from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load, Seen, Step
+from gilscope.toolkit.evaluate.packages.judge.build import judge
+from gilscope.toolkit.evaluate.packages.judge.interpreters import judge_interpreters
+from gilscope.toolkit.evaluate.packages.judge.modules import lost_modules
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 
 C = "thing._c"
 THING = Distribution(name="thing", version="1.0", modules=("thing",), inner=("thing.a", "thing.b"), tags=(), pure=False,

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import Missing
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.project import machine
 from gilscope.toolkit.evaluate.project.machine import LEAST_SPINS, Calibration, Spin, doubts, facts, spin
-from gilscope.toolkit.measure.machine.noise import usable_cores
+from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.measure.process.inherited import Inherited
 
 

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import Missing, RaceFact, Races
+from gilscope.toolkit.evaluate.project.bench import Bench, Shown
 from gilscope.toolkit.evaluate.project.conventions import PYTEST, find_project
 from gilscope.toolkit.evaluate.project.suite import racing
 from gilscope.toolkit.evaluate.project.suite.racing import FOUND, as_program, check_races, facts, nothing_ran
-from gilscope.toolkit.evaluate.project.suite.running import Bench, Shown
+from gilscope.toolkit.evaluate.sections import Missing, RaceFact, Races
 from tests.conformance.builds import ROOT
 from tests.evaluate.made_up import PROJECT
 from tests.evaluate.places import skip_when_busy

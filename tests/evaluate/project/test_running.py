@@ -10,21 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import Missing, Place
+from gilscope.toolkit.evaluate.project.bench import Bench, Shown, short
 from gilscope.toolkit.evaluate.project.conventions import PYTEST, find_project
+from gilscope.toolkit.evaluate.project.installing import install_project
 from gilscope.toolkit.evaluate.project.suite import running as testing
 from gilscope.toolkit.evaluate.project.suite.running import (
-    Bench,
-    Shown,
     counts,
     ending_of,
-    install_project,
     needed_by,
     own_command,
     run_tests,
-    short,
     told_by,
 )
+from gilscope.toolkit.evaluate.sections import Missing, Place
 from tests.measure.children import MARK, still_alive
 
 BENCH = Bench(build="host", python=Path(sys.executable), folders=())

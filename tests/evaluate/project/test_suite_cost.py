@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import Missing
+from gilscope.toolkit.evaluate.project.bench import Bench
 from gilscope.toolkit.evaluate.project.machine import Spin
 from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
 from gilscope.toolkit.evaluate.project.suite.cost import LEAST_CPU, LEAST_ROUNDS, METER, MOST_ROUNDS, SuiteCosts
-from gilscope.toolkit.evaluate.project.suite.running import Bench, run_bounded
+from gilscope.toolkit.evaluate.project.suite.running import run_bounded
+from gilscope.toolkit.evaluate.sections import Missing
 from tests.evaluate.made_up import NOT_DONE, PROJECT, suite
 
 TWINS = {"3.14t": "3.14"}

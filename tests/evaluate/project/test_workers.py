@@ -7,13 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import Broken, Missing, Spread, Worker
-from gilscope.toolkit.evaluate.packages.ask.children import Ending, Told
-from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Status, refusal_in
+from gilscope.toolkit.evaluate.children.asking import Ending, Told
+from gilscope.toolkit.evaluate.packages.judge.interpreters import refusal_in
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.project.workers import cost as measuring
 from gilscope.toolkit.evaluate.project.workers.cost import measure_workers, modules_inside
-from gilscope.toolkit.evaluate.shown.workers import growth, lines, takes
+from gilscope.toolkit.evaluate.sections import Broken, Missing, Spread, Worker
+from gilscope.toolkit.evaluate.shown.workers import growth, lines
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters
+from gilscope.toolkit.evaluate.verdict.price import takes
 from tests.evaluate.made_up import PROJECT, finding, imports, inside, report, spread, workers
 from tests.evaluate.places import build_called, one_of_each, version
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import NO_TIME, Missing, Pool
+from gilscope.toolkit.evaluate.project.bench import Bench
 from gilscope.toolkit.evaluate.project.conventions import find_project
 from gilscope.toolkit.evaluate.project.machine import Calibration, Spin
-from gilscope.toolkit.evaluate.project.suite.running import Bench
+from gilscope.toolkit.evaluate.project.measured import Measured
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
 from gilscope.toolkit.evaluate.project.workload.programs.calls import (
     NoWorkError,
@@ -17,7 +17,7 @@ from gilscope.toolkit.evaluate.project.workload.programs.calls import (
     function_called,
     refuse_unawaited,
 )
-from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, Cell, Measured, Workload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, Cell, Workload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
 from gilscope.toolkit.evaluate.project.workload.waits import (
     busiest,
@@ -27,6 +27,7 @@ from gilscope.toolkit.evaluate.project.workload.waits import (
     queued_share,
     wait_share,
 )
+from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Pool
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.summary import Place as WaitingPlace
 from gilscope.toolkit.measure.process.running import Answer

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import NO_TIME, Cost, Forced, Missing, Word
-from gilscope.toolkit.evaluate.measuring import Comparing
+from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.project.bench import Bench
+from gilscope.toolkit.evaluate.project.comparing import Comparing
 from gilscope.toolkit.evaluate.project.conventions import find_project
 from gilscope.toolkit.evaluate.project.machine import Calibration, Spin
 from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
-from gilscope.toolkit.evaluate.project.suite.running import Bench
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
 from gilscope.toolkit.evaluate.project.workload.rounds import Workload, WorkloadMeasurer
-from gilscope.toolkit.evaluate.project.workload.speed import Sections, Speed
+from gilscope.toolkit.evaluate.project.workload.speed import Speed
+from gilscope.toolkit.evaluate.sections import NO_TIME, Cost, Forced, Missing, Sections
 from gilscope.toolkit.evaluate.shown.explain import Beside, explain
 from gilscope.toolkit.evaluate.shown.forced import RULE, said
 from gilscope.toolkit.evaluate.shown.screen import document

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import NO_TIME, Contention, Missing, Pool
-from gilscope.toolkit.evaluate.packages.judge import Status
+from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.sections import NO_TIME, Contention, Missing, Pool
 from gilscope.toolkit.evaluate.verdict.next_steps import ADVICE, crowds, next_steps
 from tests.evaluate.made_up import CACHE, CLEAN, NOT_DONE, evaluation, finding, found, report, suite
 from tests.fakes import make_build

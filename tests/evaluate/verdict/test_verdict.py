@@ -4,18 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import (
-    NO_TIME,
-    Contention,
-    Cost,
-    InterpretersEvaluation,
-    Interval,
-    Missing,
-    ProcessesEvaluation,
-    RaceFact,
-    Word,
-)
-from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation, ProcessesEvaluation, Word
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.sections import NO_TIME, Contention, Cost, Interval, Missing, RaceFact
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.words import conclude
 from tests.evaluate.made_up import (

@@ -27,7 +27,7 @@ def work(place):
 def map_file(path):
     """Have all pages of a file in memory, shared with whoever else maps it."""
     if path not in _mapped:
-        with open(path, "rb") as file:
+        with Path(path).open("rb") as file:
             _mapped[path] = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
         sum(_mapped[path][::4096])
 

@@ -25,7 +25,10 @@ SHOWN_VERSIONS = 5
 
 _NONE = re.compile(r"no matching distribution|no wheels|has no usable wheels|no pre-built wheels", re.IGNORECASE)
 _UV_UNKNOWN = re.compile(r"was not found in the (?:package registry|provided package locations)")
-_UV_UNREACHED = re.compile(r"Failed to fetch|Request failed after|dns error|error sending request", re.IGNORECASE)
+_UV_GAVE_UP = "Failed to fetch|Request failed after"
+# What they say when they have asked often enough; pip goes on as if there were no such package.
+_GAVE_UP = re.compile(rf"Retry\(total=0|{_UV_GAVE_UP}", re.IGNORECASE)
+_UV_UNREACHED = re.compile(rf"{_UV_GAVE_UP}|dns error|error sending request", re.IGNORECASE)
 # What pip says where it gets no answer; it ends with the "no matching distribution" of a missing wheel.
 _PIP_UNREACHED = re.compile(
     r"failed to establish a new connection|name resolution|name or service not known|network is unreachable|"
@@ -70,6 +73,14 @@ def _run(command: Sequence[str | Path], extra: dict[str, str]) -> subprocess.Com
         return f"{Path(command[0]).name} did not end within {INSTALL_SECONDS:.0f} s"
     except OSError as error:
         return f"{command[0]} cannot be started: {error.strerror}"
+
+
+def gave_up(said: str) -> str:
+    """Return the line of what pip or uv printed that says that the index did not answer at last; "" when none does.
+
+    That it did not at first is no such line: the next attempt may have had an answer.
+    """
+    return next((line.strip() for line in said.splitlines() if _GAVE_UP.search(line)), "")
 
 
 def shortened(reason: str) -> str:

@@ -23,9 +23,9 @@ from gilscope.toolkit.commands.run.request import (
     refuse_beside_resume,
     user_packages,
 )
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.machine.described import now, this_machine
-from gilscope.toolkit.measure.machine.noise import usable_cores
 from gilscope.toolkit.measure.plan.cells import Plan, baseline_of, expand
 from gilscope.toolkit.measure.plan.demand import Demands
 from gilscope.toolkit.measure.plan.record import Request

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import FoundBuilds, default_pair, select_builds
 from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.requirements.file import listed
-from gilscope.toolkit.measure.machine.noise import usable_cores
 from gilscope.toolkit.measure.plan.cells import Selection, choose_runners
 from gilscope.toolkit.measure.plan.settings import Settings
 from gilscope.toolkit.measure.prepare.whereabouts import dotted

@@ -1,6 +1,6 @@
 """Ask everything about the packages of a request on each build, and judge it: install, slots, imports, interpreters.
 
-Which process runs when is decided here; what it means is decided in `judge` and `judge_interpreters`.
+Which process runs when is decided here; what it means is decided in `judge`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.packages.installer import UNKNOWN
 from gilscope.toolkit.builds.pairing import minor_of
-from gilscope.toolkit.evaluate.packages import judge as judging
 from gilscope.toolkit.evaluate.packages.ask.every_import import Import, all_at_once, import_each
 from gilscope.toolkit.evaluate.packages.ask.imports import LIMIT, Wanted, import_run, interpreter_runs
 from gilscope.toolkit.evaluate.packages.ask.slots import read_extensions
+from gilscope.toolkit.evaluate.packages.facts import Seen
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.packages.install.scratch import Request, chooser, chooses_well, newest_versions, prepare
-from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Seen, Status, Verdict
-from gilscope.toolkit.evaluate.packages.judge_interpreters import judge_interpreters
+from gilscope.toolkit.evaluate.packages.judge.build import judge
+from gilscope.toolkit.evaluate.packages.judge.interpreters import judge_interpreters
+from gilscope.toolkit.evaluate.packages.judge.modules import owns
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status, Verdict
 from gilscope.toolkit.evaluate.requirements.chains import chains
 
 if TYPE_CHECKING:
@@ -271,7 +273,7 @@ def control_modules(names: Iterable[str]) -> tuple[str, ...]:
 
 def _finding(place: _Place, name: str, seen: Seen) -> Finding:
     interpreters, reasons = judge_interpreters(seen)
-    verdict = judging.judge(seen)
+    verdict = judge(seen)
     if verdict.status is Status.FAILS and (needed := _missing_needs(place, seen)):
         verdict = replace(verdict, reasons=(*verdict.reasons, f"it needs {needed}, which is not there"))
     return Finding(
@@ -294,5 +296,5 @@ def _twins(place: _Place, names: Sequence[str]) -> tuple[str, ...]:
 def _unowned(runs: Iterable[ImportRun], distributions: Sequence[Distribution]) -> tuple[str, ...]:
     """Return modules that need the GIL and came with no distribution: the interpreter's own, or a stray file."""
     return tuple(sorted({load.name for run in runs for load in run.loads if load.gil == "used" and load.error is None
-                         and not any(judging.owns(each, load) for each in distributions)
+                         and not any(owns(each, load) for each in distributions)
                          and not re.search(r"__mypyc$", load.name)}))

@@ -80,3 +80,28 @@ class ImportRun:
     def loaded(self) -> frozenset[str]:
         """Names of the extension modules that were loaded."""
         return frozenset(load.name for load in self.loads if load.error is None) | frozenset(self.present)
+
+    @property
+    def place(self) -> str:
+        """What was going on when the process ended; "" when that is not known."""
+        if self.during == "ending":
+            return " while ending"
+        return f" while importing {self.during}" if self.during else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """All that is known of one distribution on one build."""
+
+    distribution: Distribution | None        # None: could not be installed
+    missing: str = ""                        # why not
+    newer: str = ""                          # a version that has no wheel; what is there is the old one gone back to
+    free_threaded: bool = True               # the build; on others the GIL is on whatever a module needs
+    extensions: tuple[Extension, ...] = ()
+    run: ImportRun | None = None             # as a program imports it
+    forced: ImportRun | None = None          # with the GIL forced off, when it was turned on
+    reference: ImportRun | None = None       # on the build of the same minor version that has a GIL
+    reference_distribution: Distribution | None = None
+    control: ImportRun | None = None         # the standard library alone, when something broke
+    interpreters: tuple[ImportRun, ...] = ()
+    interpreters_control: tuple[ImportRun, ...] = ()

@@ -12,8 +12,9 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.evaluation import MachineFacts, Missing
-from gilscope.toolkit.measure.machine.noise import usable_cores
+from gilscope.toolkit.builds.packages.environment import harness_path
+from gilscope.toolkit.cores import usable_cores
+from gilscope.toolkit.evaluate.sections import MachineFacts, Missing
 from gilscope.toolkit.measure.process.inherited import inherited
 
 if TYPE_CHECKING:
@@ -28,15 +29,13 @@ LEAST_EFFECTIVE = 1.5   # cores
 # nanoseconds that it ran, waited for a core (-1: the system does not tell), and took.  The scheduler's own count of
 # what a thread ran lags by a tick.
 SPINNER = f"""
-import sys, time
+import time
+from gilscope.toolkit.cores import scheduled
 sys.stdout.write("r\\n"); sys.stdout.flush()
 wanted = int(sys.stdin.readline())
 def waited():
-    try:
-        with open("/proc/thread-self/schedstat") as file:
-            return int(file.read().split()[1])
-    except OSError:
-        return None
+    told = scheduled()
+    return None if told is None else told[1]
 before, ran, count = waited(), time.process_time_ns(), 0
 began = time.perf_counter_ns()
 end = began + {int(SPIN_SECONDS * 1e9)}
@@ -156,8 +155,9 @@ def _spun(count: int, rounds: int) -> list[tuple[int, int, int, int]]:
 
 
 def _started() -> subprocess.Popen[str]:
+    code = f"import sys; sys.path.insert(0, {str(harness_path())!r})\n{SPINNER}"
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", SPINNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        [sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def _governor() -> str | None:

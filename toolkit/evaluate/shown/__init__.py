@@ -1,0 +1,1 @@
+"""What was found, as documents for people and values for programs."""

@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.packages.installer import NO_WHEEL
 from gilscope.toolkit.evaluate.packages.doctor import version_of
-from gilscope.toolkit.evaluate.packages.judge import (
-    REFUSED,
-    InterpreterStatus,
-    Status,
-    gil_users,
-    loadable_nowhere,
-    lost_modules,
-)
+from gilscope.toolkit.evaluate.packages.judge.interpreters import REFUSED
+from gilscope.toolkit.evaluate.packages.judge.modules import gil_users, loadable_nowhere, lost_modules
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.packages.wording import named, needed
 from gilscope.toolkit.evaluate.requirements.tags import libc_floor, platforms_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 
@@ -158,20 +154,10 @@ def _blockers(report: BuildReport) -> Iterable[str]:
             why = _why(report, finding).removeprefix(f"no wheel for {report.build.label} ")
             told = "" if why == NO_WHEEL else f" {why}" if why.startswith("(") else f": {why}"
             whose = f"{needed(finding)}{_newer(report, finding)}"
-            yield f"{_what(finding)} on {report.build.label} {_clause(status)}{told}{whose}"
+            yield f"{named(finding)} on {report.build.label} {_clause(status)}{told}{whose}"
     if report.unowned:
         yield (f"{', '.join(report.unowned)} on {report.build.label} turns the GIL on and belongs to no package: "
                "it came with the interpreter or was put there by hand")
-
-
-def needed(finding: Finding) -> str:
-    """Return by which way it is needed, when nobody asked for it: its owner can be asked for a release."""
-    return f"; needed by {' -> '.join(finding.way[:-1])}" if len(finding.way) > 1 else ""
-
-
-def _what(finding: Finding) -> str:
-    """Return name and version; of what could not be installed, the version that the build with the GIL has."""
-    return f"{finding.name} {version_of(finding)}".strip()
 
 
 def _newer(report: BuildReport, finding: Finding) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.packages.lacking import normalized
 from gilscope.toolkit.evaluate.packages.doctor import version_of
-from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Status, gil_users, lost_modules
+from gilscope.toolkit.evaluate.packages.judge.modules import gil_users, lost_modules
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.requirements.tags import libc_floor, offered, platforms_of
 from gilscope.toolkit.evaluate.shown import forced as forced_text
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
@@ -16,12 +17,11 @@ from gilscope.toolkit.report.document import Column, Document, Entry, Heading, L
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gilscope.toolkit.evaluate.evaluation import Place
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-    from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load
-    from gilscope.toolkit.evaluate.packages.judge import Seen
+    from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load, Seen
     from gilscope.toolkit.evaluate.requirements.locks import Locked
     from gilscope.toolkit.evaluate.requirements.tags import Offered
+    from gilscope.toolkit.evaluate.sections import Place
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.document import Section
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.evaluation import Missing
+from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.evaluate.verdict.words import WHO, may_tell_speed
 from gilscope.toolkit.report.wording import ratio_number, ratio_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Cost, Forced
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation
+    from gilscope.toolkit.evaluate.sections import Cost, Forced
 
 TITLE = "With the GIL forced off (PYTHON_GIL=0)"
 RULE = ("not safe to use, and no part of the verdict: it shows what mending could bring; what turned the GIL on did "

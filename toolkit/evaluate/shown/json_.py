@@ -6,8 +6,8 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.evaluate.evaluation import Missing
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport
+from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.evaluate.shown import doctor as doctor_document
 from gilscope.toolkit.model import Build
 from gilscope.toolkit.stats.paired import Comparison

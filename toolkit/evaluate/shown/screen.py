@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.evaluation import Missing, Word
-from gilscope.toolkit.evaluate.packages.judge import Status, gil_users
+from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
+from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
+from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.evaluate.shown import forced as forced_text
 from gilscope.toolkit.evaluate.shown import workers as workers_text
 from gilscope.toolkit.evaluate.shown.doctor import way_to
@@ -21,16 +23,9 @@ from gilscope.toolkit.units import format_minutes, format_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.evaluation import (
-        BuildEvaluation,
-        Conclusion,
-        Cost,
-        Evaluation,
-        Gain,
-        MachineFacts,
-        Place,
-    )
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Evaluation
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
+    from gilscope.toolkit.evaluate.sections import Cost, Gain, MachineFacts, Place
     from gilscope.toolkit.report.document import Section
 
 UNEVEN = 1.6       # times an even share of the CPU time, from which on it is worth a word

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from gilscope.toolkit.evaluate.evaluation import Missing, Workers
-from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.sections import Missing, Workers
 from gilscope.toolkit.evaluate.shown.workers import growth
 from gilscope.toolkit.evaluate.verdict.words import may_tell_speed
 from gilscope.toolkit.report.document import Column, Entry, Inflation, Table
@@ -15,16 +15,9 @@ from gilscope.toolkit.report.footnotes import Footnotes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.evaluate.evaluation import (
-        BuildEvaluation,
-        Conclusion,
-        Cost,
-        Evaluation,
-        InterpretersEvaluation,
-        MachineFacts,
-        TestRun,
-    )
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Evaluation, InterpretersEvaluation
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport
+    from gilscope.toolkit.evaluate.sections import Cost, MachineFacts, TestRun
     from gilscope.toolkit.model import Build
 
 TITLES = ("target", "verdict", "packages", "C files", "GIL off", "C lost", "tests", "1 thread", "memory")

@@ -1,0 +1,1 @@
+"""From what was found to words, reasons and next steps."""

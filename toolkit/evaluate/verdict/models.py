@@ -1,19 +1,23 @@
-"""What subinterpreters and processes come to on a build with a GIL.  Pure, as `verdict` is, whose words these are."""
+"""What subinterpreters and processes come to on a build with a GIL.  Pure, as `words` is, whose words these are."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.evaluation import NO_TIME, Broken, Conclusion, Missing, Word, Workers
-from gilscope.toolkit.evaluate.packages.judge import REFUSED, InterpreterStatus
-from gilscope.toolkit.evaluate.shown.workers import takes
-from gilscope.toolkit.evaluate.verdict.words import WORTH, may_tell_speed, named
+from gilscope.toolkit.evaluate.evaluation import Conclusion, Word
+from gilscope.toolkit.evaluate.packages.judge.interpreters import REFUSED
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
+from gilscope.toolkit.evaluate.packages.wording import named
+from gilscope.toolkit.evaluate.sections import NO_TIME, Broken, Missing, Workers
+from gilscope.toolkit.evaluate.verdict.price import takes
+from gilscope.toolkit.evaluate.verdict.words import WORTH, may_tell_speed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation, MachineFacts, ProcessesEvaluation
+    from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation, ProcessesEvaluation
     from gilscope.toolkit.evaluate.packages.doctor import Finding
+    from gilscope.toolkit.evaluate.sections import MachineFacts
     from gilscope.toolkit.stats.paired import Comparison
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.evaluation import NO_TIME, WORKLOAD_FAILED, Forced, Missing, Word
-from gilscope.toolkit.evaluate.packages.judge import Status
+from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
+from gilscope.toolkit.evaluate.sections import NO_TIME, WORKLOAD_FAILED, Forced, Missing
 from gilscope.toolkit.evaluate.verdict.words import worth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Contention, Pool, Races, TestRun
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion
     from gilscope.toolkit.evaluate.packages.doctor import Finding
+    from gilscope.toolkit.evaluate.sections import Contention, Pool, Races, TestRun
 
 # What can be done about each status; the package and the build stand before it.
 ADVICE = {

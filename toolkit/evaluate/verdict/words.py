@@ -1,6 +1,6 @@
 """From what was found to the words READY, READY-WITH-COST, BLOCKED, NOT WORTH IT and INCONCLUSIVE.  Pure.
 
-For builds without a GIL here, for subinterpreters and processes in `verdict_models`.
+For builds without a GIL here, for subinterpreters and processes in `models`.
 
 The order of the checks: what blocks comes first, then what is not known, then what it costs, then what it gains.
 Nothing is READY without positive evidence for every part; what is unknown is never ready.
@@ -10,26 +10,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.evaluation import Conclusion, Missing, Word
-from gilscope.toolkit.evaluate.packages.doctor import version_of
-from gilscope.toolkit.evaluate.packages.judge import Status
+from gilscope.toolkit.evaluate.evaluation import Conclusion, Word
+from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.packages.wording import named, needed
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
-from gilscope.toolkit.evaluate.shown.doctor import needed
+from gilscope.toolkit.evaluate.sections import Missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.evaluate.evaluation import (
-        BuildEvaluation,
-        Confidence,
-        Forced,
-        Gain,
-        MachineFacts,
-        Races,
-        TestRun,
-    )
-    from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Confidence
+    from gilscope.toolkit.evaluate.packages.doctor import BuildReport
+    from gilscope.toolkit.evaluate.sections import Forced, Gain, MachineFacts, Races, TestRun
 
 # PEP 779's targets for supported free-threading, and twice the first of them.
 COST_WARN = 1.15       # times the CPU time of one thread
@@ -283,8 +276,3 @@ def _confidence(found: BuildEvaluation, races: Races | Missing, unexercised: tup
     if isinstance(found.readiness, Missing) or isinstance(found.tests, Missing):
         return "low"
     return "medium" if unexercised or isinstance(races, Missing) else "high"
-
-
-def named(finding: Finding) -> str:
-    """Return the package's name and version."""
-    return f"{finding.name} {version_of(finding)}".strip()

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.experiments.affinity import pinning
 from gilscope.toolkit.experiments.countdown import program as countdown
-from gilscope.toolkit.experiments.helpers import burners, echo
-from gilscope.toolkit.experiments.trial import Taken
+from gilscope.toolkit.experiments.helpers import echo
+from gilscope.toolkit.experiments.helpers.burners.burning import burning
+from gilscope.toolkit.measure.program.trial import Taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.experiments.trial import Helper, Trial
+    from gilscope.toolkit.measure.program.trial import Helper, Trial
 
 CLIENT = "gilscope.toolkit.experiments.load.echo_client"
 ANSWER_SECONDS = 30.0  # what an echo client may take beyond its bound: beside 8 CPU threads everything is late
@@ -74,7 +75,7 @@ def _echo(trial: Trial) -> Taken:
     with (
         echo.serving() as port,
         trial.helper(CLIENT) as client,
-        burners.burning("threads", trial.workers) as beside,
+        burning("threads", trial.workers) as beside,
     ):
         client.ask(limit=ANSWER_SECONDS, do="connect", port=port, connections=1)
         with _placed(trial, client, cpus):

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.experiments.helpers.web import REQUEST_SECONDS, in_thread, new_session
-from gilscope.toolkit.experiments.load.http_answers import MERGED_PATH, PART_PATH, merge, number_in
+from gilscope.toolkit.experiments.load.http.answers import MERGED_PATH, PART_PATH, merge, number_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

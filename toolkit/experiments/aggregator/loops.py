@@ -12,7 +12,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.experiments.helpers.web import REQUEST_SECONDS, in_thread
-from gilscope.toolkit.experiments.load.http_answers import MERGED_PATH, PART_PATH, merge
+from gilscope.toolkit.experiments.load.http.answers import MERGED_PATH, PART_PATH, merge
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

@@ -16,7 +16,7 @@ from gilscope.toolkit.experiments.aggregator.claims import (
 )
 from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
 from gilscope.toolkit.experiments.libraries import AIOHTTP, CONTROL, GEVENT, REQUESTS, TORNADO, missing
-from gilscope.toolkit.experiments.load.http_answers import BACKENDS
+from gilscope.toolkit.experiments.load.http.answers import BACKENDS
 from gilscope.toolkit.experiments.results import shown_duration
 from gilscope.toolkit.report.document import Column, Entry, Lines, Quantity, Size, Table
 from gilscope.toolkit.report.figures.figure import (

@@ -20,14 +20,14 @@ from gilscope.toolkit.experiments.helpers.web import (
     thread_count,
     wanted_cores,
 )
-from gilscope.toolkit.experiments.trial import Taken
 from gilscope.toolkit.measure.machine.tree import memory
+from gilscope.toolkit.measure.program.trial import Taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
-    from gilscope.toolkit.experiments.trial import Clock, Trial
+    from gilscope.toolkit.measure.program.trial import Clock, Trial
 
     Service = Callable[[Mapping[str, str], int], AbstractContextManager[int]]
 
@@ -52,7 +52,7 @@ def measure(trial: Trial) -> Taken:
     was_on, others = gil_on(), thread_count() - 1
     serve = service(trial.model)
     backends = trial.helper(BACKENDS_MODULE, "backends", str(trial.number("latency")))
-    with backends as back, trial.helper("gilscope.toolkit.experiments.load.http_load") as load:
+    with backends as back, trial.helper("gilscope.toolkit.experiments.load.http.generator") as load:
         with serve(back.ready["addresses"], trial.workers) as port:
             address = f"127.0.0.1:{port}"
             load.ask(limit=2 * REQUEST_SECONDS, do="warm", address=address, requests=WARM_REQUESTS,

@@ -51,6 +51,12 @@ def histogram(results: Results, cell: Cell | None, name: str = "histogram") -> L
     return merged
 
 
+def rate_of(results: Results, cell: Cell | None) -> float | None:
+    """Return the requests a second of the closed loop, None where there are none."""
+    value = middle(results.values(cell))
+    return None if value is None else 1 / value
+
+
 def rate_modes(results: Results, cell: Cell | None) -> list[Mode]:
     """Return the modes of the closed loop's requests, with their shares of the time."""
     return modes(histogram(results, cell, "closed_histogram"), by_time=True)

@@ -20,6 +20,7 @@ from gilscope.toolkit.experiments.convoy.cells import (
     own_first,
     rate_entry,
     rate_modes,
+    rate_of,
     thread_arms,
 )
 from gilscope.toolkit.experiments.intervals import SECONDS as INTERVAL
@@ -173,7 +174,7 @@ def _latencies(results: Results, build: Build) -> Table:
 def _findings(results: Results, build: Build) -> Iterator[str]:
     own = own_first(build)[0]
     alone, one = _find(results, build, own, 0), _find(results, build, own, 1)
-    before, after, p50 = _rate(results, alone), _rate(results, one), middle(results.metrics(one, "p50"))
+    before, after, p50 = rate_of(results, alone), rate_of(results, one), middle(results.metrics(one, "p50"))
     if before is None or after is None or p50 is None:
         return
     change = f"{build.label}: {number_text(before)} requests/s alone, {number_text(after)} beside one CPU thread"
@@ -197,17 +198,12 @@ def _findings(results: Results, build: Build) -> Iterator[str]:
 
 
 def _elsewhere(results: Results, build: Build, beside: float) -> Iterator[str]:
-    rates = {model: _rate(results, _find(results, build, model, 1)) for model in ("processes", "subinterpreters")}
+    rates = {model: rate_of(results, _find(results, build, model, 1)) for model in ("processes", "subinterpreters")}
     known = [f"{number_text(rate)} with it in {model}" for model, rate in rates.items() if rate is not None]
     if known and not build.free_threaded:
         kept = all(rate is None or rate > 10 * beside for rate in rates.values())
         yield (f"{build.label}: {' and '.join(known)}"
                + (": what does not share the server's GIL does not hold it up, as in 2021." if kept else "."))
-
-
-def _rate(results: Results, cell: Cell | None) -> float | None:
-    value = middle(results.values(cell))
-    return None if value is None else 1 / value
 
 
 def _bars(results: Results) -> CategoryFigure:

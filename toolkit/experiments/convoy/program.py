@@ -9,14 +9,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.experiments.helpers.burners import burning
+from gilscope.toolkit.experiments.helpers.burners.burning import burning
 from gilscope.toolkit.experiments.helpers.echo import serving
-from gilscope.toolkit.experiments.switch_interval.program import set_timer_slack
-from gilscope.toolkit.experiments.trial import Taken
+from gilscope.toolkit.experiments.helpers.timers import set_timer_slack
+from gilscope.toolkit.measure.program.trial import Taken
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.experiments.helpers.burners import Burners
-    from gilscope.toolkit.experiments.trial import Helper, Trial
+    from gilscope.toolkit.experiments.helpers.burners.burning import Burners
+    from gilscope.toolkit.measure.program.trial import Helper, Trial
 
 CLIENT = "gilscope.toolkit.experiments.load.echo_client"
 BURNERS = {"free-threaded": "threads"}   # by model where the names differ

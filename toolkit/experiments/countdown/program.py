@@ -6,10 +6,10 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.experiments.trial import Taken
+from gilscope.toolkit.measure.program.trial import Taken
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.experiments.trial import Trial
+    from gilscope.toolkit.measure.program.trial import Trial
 
 
 def countdown(count: int) -> None:

@@ -23,8 +23,8 @@ from gilscope.toolkit.experiments.helpers.web import (
     thread_count,
     wanted_cores,
 )
-from gilscope.toolkit.experiments.trial import Taken
 from gilscope.toolkit.measure.machine.tree import memory
+from gilscope.toolkit.measure.program.trial import Taken
 from gilscope.workloads import pages
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     import requests
 
-    from gilscope.toolkit.experiments.trial import Clock, Trial
+    from gilscope.toolkit.measure.program.trial import Clock, Trial
 
 WORDS = 150          # of a page: about 1.5 KiB of HTML
 SHORT = 1.3            # times what waiting alone takes: from there on CPU time is what is missing

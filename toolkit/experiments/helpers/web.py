@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     import requests
 
-    from gilscope.toolkit.experiments.trial import Clock, Trial
+    from gilscope.toolkit.measure.program.trial import Clock, Trial
 
     Ready = Callable[[int, Callable[[], object]], None]   # port, what stops the service from any thread
 
 OPEN_FILES = 4096        # 128 threads with five connections each, and as many requests waiting; 1024 are usual
 REQUEST_SECONDS = 30.0   # until a client gives up: a server that is gone must not hang the cell
-BACKENDS_MODULE = "gilscope.toolkit.experiments.load.http_backends"
+BACKENDS_MODULE = "gilscope.toolkit.experiments.load.http.backends"
 
 
 def new_session() -> requests.Session:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
 from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
-from gilscope.toolkit.experiments.intervals import DEFAULT, FINE, USUAL_SLACK
+from gilscope.toolkit.experiments.intervals import DEFAULT, FINE, USUAL_SLACK, no_slack
 from gilscope.toolkit.experiments.sources import SKVORTSOV
 from gilscope.toolkit.experiments.switch_interval import shown
 from gilscope.toolkit.experiments.switch_interval.shown import THEN
@@ -77,7 +76,7 @@ class SwitchInterval(Experiment):
                     yield self.cell(build, model, count, interval=interval), reason
         if not build.free_threaded:
             for interval, count in FINE_CELLS[setting.effort]:
-                yield self.cell(build, "threads", count, interval=interval, slack=FINE), _no_slack()
+                yield self.cell(build, "threads", count, interval=interval, slack=FINE), no_slack()
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:
@@ -100,10 +99,6 @@ class SwitchInterval(Experiment):
 def _intervals(setting: Setting, model: str) -> tuple[str, ...]:
     every = INTERVALS[setting.effort]
     return every if model == "threads" or setting.full() else UNCHANGING
-
-
-def _no_slack() -> str | None:
-    return None if sys.platform == "linux" else "only Linux lets a process choose how late its timers may be"
 
 
 def _findings(results: Results, build: Build) -> Iterator[str]:

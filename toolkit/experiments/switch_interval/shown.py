@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.experiments.intervals import DEFAULT, USUAL_SLACK
+from gilscope.toolkit.experiments.intervals import DEFAULT, USUAL_SLACK, row_name
 from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
 from gilscope.toolkit.report.footnotes import Footnotes
@@ -49,12 +49,6 @@ def counts_of(results: Results, build: Build, model: str) -> list[int]:
     return sorted({cell.workers for cell in results.cells(build=build.label, runner=model)})
 
 
-def _row_name(parameters: dict[str, str]) -> str:
-    number = parameters["interval"].rstrip("mus")
-    name = f"{number} {parameters['interval'].removeprefix(number).replace('us', 'µs')}"
-    return f"{name}, fine timer" if "slack" in parameters else name
-
-
 def serial_of(results: Results, build: Build) -> Cell | None:
     """Return the cell that all are compared with."""
     return results.find(build=build.label, runner="serial", workers=1)
@@ -72,7 +66,7 @@ def seconds_table(results: Results, build: Build, model: str) -> Table:
         serial = serial_of(results, build) if row == {"interval": DEFAULT} else None
         cells = [results.find(build=build.label, runner=model, workers=count, **row) for count in counts]
         rows.append((
-            Entry(_row_name(row)),
+            Entry(row_name(row)),
             *(results.entry(cell, results.duration, notes) for cell in (serial, *cells)),
             *(_then_seconds(row, count) for count in then),
         ))
@@ -100,7 +94,7 @@ def ratios_table(results: Results, build: Build, model: str) -> Table:
     for row in _rows(results, build, model):
         cells = [results.find(build=build.label, runner=model, workers=count, **row) for count in counts]
         rows.append((
-            Entry(_row_name(row)),
+            Entry(row_name(row)),
             *(results.entry(cell, shown, notes) for cell in cells),
             *(_then_ratio(row, count) for count in then),
         ))

@@ -16,18 +16,16 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.cores import allowed_cpus, queued_seconds, usable_cores
 from gilscope.toolkit.measure.abilities.asking import ISOLATED
 from gilscope.toolkit.measure.cell.subject import RefusedError, Subject, load
 from gilscope.toolkit.measure.cell.turns import Alone, InTurn, Turns
 from gilscope.toolkit.measure.machine.noise import (
     Span,
     Window,
-    allowed_cpus,
     core_demand,
     is_starved,
     load_average,
-    queued_seconds,
-    usable_cores,
     wanted_cores,
 )
 from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory, peak_resident

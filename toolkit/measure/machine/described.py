@@ -9,7 +9,7 @@ import platform
 import socket
 from pathlib import Path
 
-from gilscope.toolkit.measure.machine.noise import usable_cores
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.model import Machine
 
 

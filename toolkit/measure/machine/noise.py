@@ -21,29 +21,6 @@ STARVED_SHARE = 0.15
 SHORTEST_WINDOW = 0.1  # seconds; the kernel counts CPU time in ticks of 10 ms, two CPUs and eight kinds of it
 
 
-def usable_cores() -> int:
-    """Return the number of CPUs this process may run on: its affinity, cut down by a cgroup's quota."""
-    allowed, quota = allowed_cpus(), _cgroup_quota()
-    return allowed if quota is None else max(1, min(allowed, round(quota)))
-
-
-def allowed_cpus() -> int:
-    """Return the number of CPUs in this process's affinity, whatever share of their time a quota leaves."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
-
-
-def _cgroup_quota() -> float | None:
-    try:
-        with open("/sys/fs/cgroup/cpu.max") as file:
-            quota, period = file.read().split()
-        return None if quota == "max" else int(quota) / int(period)
-    except (OSError, ValueError):
-        return None
-
-
 def is_starved(wanted: float, others_cores: float | None, cores: int, allowed: int | None = None) -> bool:
     """Return whether parallel workers missed more than STARVED_SHARE of the cores they need.
 
@@ -93,18 +70,6 @@ def wanted_cores(
     # who left cores idle was not short of them.
     most = workers * (1.0 if demand is None else demand)
     return min(most, own) if own < (1 - STARVED_SHARE) * left else most
-
-
-def queued_seconds() -> float:
-    """Return for how long the calling thread was ready to run and had no CPU; 0.0 where the kernel does not tell.
-
-    Source: Documentation/scheduler/sched-stats.rst, the second field of /proc/<pid>/schedstat.
-    """
-    try:
-        with open("/proc/thread-self/schedstat", "rb") as file:
-            return int(file.read().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0
 
 
 def core_demand(wall: float, cpu: float, queued: float) -> float:

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.install import usable_cores
-from gilscope.toolkit.evaluate.packages.ask.children import end_all
+from gilscope.toolkit.cores import usable_cores
+from gilscope.toolkit.evaluate.children.asking import end_all
 from gilscope.toolkit.evaluate.packages.ask.imports import Wanted, import_run
 
 if TYPE_CHECKING:

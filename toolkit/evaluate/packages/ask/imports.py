@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.evaluate.packages.ask.children import ask
+from gilscope.toolkit.evaluate.children.asking import ask
 from gilscope.toolkit.evaluate.packages.facts import ImportRun, Load, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from gilscope.toolkit.evaluate.packages.ask.children import Told
+    from gilscope.toolkit.evaluate.children.asking import Told
 
 LIMIT = 60.0         # seconds for one import; what takes longer hangs for everybody who uses it
 TURNS = 3            # create, import, destroy: what an interpreter leaves behind breaks the next one

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.packages.ask.children import ask
+from gilscope.toolkit.evaluate.children.asking import ask
 from gilscope.toolkit.evaluate.packages.facts import Extension
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ Runs inside the build asked about, in its main interpreter or in another one, an
 from __future__ import annotations
 
 import _imp
-import json
-import os
 import sys
+
+from gilscope.toolkit.evaluate.children.journal import Journal
+from gilscope.toolkit.evaluate.children.modules import forget_toolkit, stdlib_modules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,29 +19,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 LONGEST_CHAIN = 40   # frames; a package that imports itself in circles needs no more to be understood
-
-
-class Journal:
-    """Lines of JSON that are in the file when the next thing kills the process."""
-
-    def __init__(self, path: str, turn: int) -> None:
-        """Append to the file `path`; `turn` is the number of the interpreter that writes."""
-        self._handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        self._turn = turn
-
-    def write(self, event: str, **fields: Any) -> None:
-        """Append one event."""
-        os.write(self._handle, json.dumps({"event": event, "turn": self._turn, **fields}).encode() + b"\n")
-
-    def close(self) -> None:
-        """Close the file: an interpreter that ends must not leave handles."""
-        os.close(self._handle)
-
-
-def forget_toolkit() -> None:
-    """Take our own modules out of `sys.modules`: a package under test may have one of that name."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "gilscope"]:
-        del sys.modules[name]
 
 
 def import_all(job: dict[str, Any], turn: int | None = None) -> None:
@@ -152,9 +130,3 @@ def _chain(frame: FrameType | None) -> list[list[Any]]:
     while found and found[-1][0] == "importlib":
         found.pop()
     return found[:LONGEST_CHAIN][::-1]
-
-
-def stdlib_modules() -> set[str]:
-    """Return the standard library's modules that are loaded now: what a control run imports."""
-    return {name for name in list(sys.modules)
-            if name.partition(".")[0] in sys.stdlib_module_names and name.partition(".")[0] not in {"__main__", "this"}}

@@ -15,7 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gilscope.toolkit.evaluate.packages.ask.watch import Journal
+from gilscope.toolkit.builds.packages.installer import gave_up
+from gilscope.toolkit.evaluate.children.journal import Journal
 from gilscope.toolkit.measure.process import lifeline
 
 TYPE_CHECKING = False
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 # What every download imports; a pip that has other modules imports them in each fork.
 USUAL = ("pip._internal.cli.main", "pip._internal.commands.download", "pip._internal.resolution.resolvelib.resolver")
-UNREACHED = "Retry(total=0"   # what pip prints when it gives up asking the index
 MOST_TOLD = 4000   # characters of what a run printed
 _FILE = re.compile(r"/([^/#?\s]+\.(?:whl|tar\.gz|zip))(?=[#?\s]|$)", re.MULTILINE)
 
@@ -48,7 +48,7 @@ def main() -> None:
         process, status = os.wait()
         number = running.pop(process)
         text = Path(f"output-{number}").read_text(encoding="utf-8", errors="replace")
-        if UNREACHED in text:
+        if gave_up(text):
             waiting.clear()   # each of them would take as long to find that out
         journal.write("ran", number=number, code=os.waitstatus_to_exitcode(status), output=text[-MOST_TOLD:],
                       files=sorted(set(_FILE.findall(text))))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from gilscope.toolkit.builds.packages.environment import create, installer
-from gilscope.toolkit.builds.packages.installer import NO_WHEEL, UNKNOWN, run_installer, shortened
+from gilscope.toolkit.builds.packages.installer import NO_WHEEL, UNKNOWN, gave_up, run_installer, shortened
 from gilscope.toolkit.builds.packages.lacking import normalized
 from gilscope.toolkit.builds.places import uv_command
 from gilscope.toolkit.errors import BuildError
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 # What an installer says of a requirement without a wheel: pip, then uv.
 _MISSING = re.compile(r"(?:No matching distribution found for|Because(?: only)?) ([A-Za-z0-9][\w.-]*)")
 _NEEDS = re.compile(r"requires ([\w.-]+), which is not installed")   # pip check
-# What they say when they gave up asking: pip goes on as if there were no such package.
-_UNREACHED = re.compile(r"Retry\(total=0|Failed to fetch|Request failed after", re.IGNORECASE)
 # A Ctrl-C that reached pip, or whoever ended it: no word on any package, so nothing to be kept.
 _ENDED = re.compile(r"Operation cancelled by user|pip ended with -\d+|^no output$")
 # What made a wheel tells what its source takes; of setuptools it does not tell which compilers.
@@ -255,8 +253,8 @@ def _installed(folder: Path, arguments: Sequence[str]) -> str:
 def _checked(reason: str) -> str:
     if _ENDED.search(reason):
         raise BuildError("the installer was ended from outside")
-    if _UNREACHED.search(reason):
-        told = next(line for line in reason.splitlines() if _UNREACHED.search(line)).rpartition("broken by ")[2].strip()
+    if line := gave_up(reason):
+        told = line.rpartition("broken by ")[2]
         raise BuildError(f"the package index does not answer ({textwrap.shorten(told, 200)}); --offline does without")
     return reason
 

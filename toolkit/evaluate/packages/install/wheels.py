@@ -30,7 +30,7 @@ from gilscope.toolkit.builds.packages.environment import python_of
 from gilscope.toolkit.builds.packages.installer import INSTALL_SECONDS, run_installer
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.builds.places import cache_dir
-from gilscope.toolkit.evaluate.packages.ask.children import ask
+from gilscope.toolkit.evaluate.children.asking import ask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -1,0 +1,1 @@
+"""The project's own tests: run, timed, and watched for data races."""

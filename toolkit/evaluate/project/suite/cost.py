@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.evaluation import Forced, Missing, TestRun
 from gilscope.toolkit.evaluate.project.machine import Calibration
+from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, Measured, cost_of
 from gilscope.toolkit.evaluate.project.suite.running import (
     QUIET_SECONDS,
     UNFINISHED,
@@ -21,15 +21,14 @@ from gilscope.toolkit.evaluate.project.suite.running import (
     own_command,
     run_bounded,
 )
-from gilscope.toolkit.evaluate.project.workload.rounds import FORCED_OFF, Measured
-from gilscope.toolkit.evaluate.project.workload.speed import cost_of
+from gilscope.toolkit.evaluate.sections import Forced, Missing, TestRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gilscope.toolkit.evaluate.evaluation import Cost
+    from gilscope.toolkit.evaluate.project.bench import Bench
     from gilscope.toolkit.evaluate.project.conventions import Project
-    from gilscope.toolkit.evaluate.project.suite.running import Bench
+    from gilscope.toolkit.evaluate.sections import Cost
 
 MOST_ROUNDS = 6       # the fewest that a 95 % interval takes
 LEAST_ROUNDS = 3

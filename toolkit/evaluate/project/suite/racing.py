@@ -11,15 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.packages.environment import PACKAGE
-from gilscope.toolkit.evaluate.evaluation import NO_TIME, Missing, RaceFact, Races
-from gilscope.toolkit.evaluate.project.suite.running import (
-    QUIET_SECONDS,
-    Bench,
-    Shown,
-    counts,
-    environment,
-    run_bounded,
-)
+from gilscope.toolkit.evaluate.project.bench import Bench, Shown
+from gilscope.toolkit.evaluate.project.suite.running import QUIET_SECONDS, counts, environment, run_bounded
+from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceFact, Races
 from gilscope.toolkit.measure.process.running import last_lines
 
 if TYPE_CHECKING:

@@ -10,22 +10,20 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from gilscope.toolkit.builds.packages.environment import NO_COMPILERS, harness_path, installer
-from gilscope.toolkit.builds.packages.installer import run_installer, shortened
-from gilscope.toolkit.evaluate.evaluation import NO_TIME, Missing, Place, TestRun
+from gilscope.toolkit.builds.packages.environment import harness_path
+from gilscope.toolkit.evaluate.project.bench import Bench, Shown, compiled_into, short
 from gilscope.toolkit.evaluate.project.conventions import PYTEST
+from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Place, TestRun
 from gilscope.toolkit.measure.process.running import last_lines
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.project.conventions import Project
 
 WITNESS = Path(__file__).parent / "witness"
-# Ends with us however we end, with all that it started: see measure.lifeline.
+# Ends with us however we end, with all that it started: see measure.process.lifeline.
 SUPERVISOR = """import subprocess, sys
 from gilscope.toolkit.measure.process.lifeline import hold
 hold()
@@ -44,73 +42,10 @@ UNFINISHED = "unfinished"
 QUIET_SECONDS = 120.0           # without a word: pytest says something for each file
 MOST_OUTPUT_BYTES = 64 * 2**20
 _POLL_SECONDS = 0.25
-_NOT_COPIED = (".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache")
 _UNITTEST = re.compile(r"Ran (\d+) tests? in ")
 _TOLD = re.compile(   # an exception, pytest's in a conftest.py, too; what argparse says; pytest of itself
     r"(?:E +)?((?:\w+\.)*\w*(?:Error|Exception|Exit)\b(?:: .+)?)$|[\w.-]+: error: (.+)|ERROR: (?!usage)(.+)")
 _SUMMARY = re.compile(r"(\d+) (passed|failed|errors?|skipped)\b")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
-    """Where a project's code is run on one build."""
-
-    build: str                  # label
-    python: Path                # of the scratch environment
-    folders: tuple[Path, ...]   # that the project's modules are imported from
-    lacking: tuple[str, ...] = ()   # packages that could not be installed
-    compiled: Path | None = None    # where compiled modules go, so that none is left beside the user's files
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """Says which files are the project's, and how they are named: by their place in it, not where a copy was run."""
-
-    project: Project
-    bench: Bench
-
-    def path(self, file: str) -> str | None:
-        """Return the name of a file of the project's; None of another's."""
-        for folder in self.bench.folders:
-            if (inside := _below(file, folder)) is not None:
-                source = next((each for each in self.project.sources if (each / inside).exists()), None)
-                return inside if source is None else (_below(str(source / inside), self.project.root) or inside)
-        return _below(file, self.project.root)
-
-
-def short(file: str) -> str:
-    """Return the file of a library from its site-packages on, one of the standard library from lib/ on."""
-    _, libraries, inside = file.rpartition("/site-packages/")
-    if libraries:
-        return f"site-packages/{inside}"
-    found = re.search(r"/(lib/python3\.\d+t?/.*)", file)
-    return found[1] if found else file
-
-
-def _below(file: str, folder: Path) -> str | None:
-    try:
-        return str(Path(file).relative_to(folder))
-    except ValueError:
-        return None
-
-
-def install_project(project: Project, environment: Path, target: Path, *, compilers: bool = False) -> str | None:
-    """Install the project itself, without what it needs, into the folder `target`; return why that cannot be done.
-
-    It is built from a copy: a build leaves files behind.  None of its C code is compiled unless `compilers`.
-    """
-    if not project.installable:
-        return "it has no [build-system] or [project]"
-    with tempfile.TemporaryDirectory(prefix="gilscope-") as name:
-        copy = Path(name, "project")
-        try:
-            shutil.copytree(project.root, copy, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_COPIED))
-        except (OSError, shutil.Error) as error:
-            return f"cannot copy it: {str(error)[:200]}"
-        reason = run_installer(
-            [*installer(environment), "--no-deps", "--target", target, copy], {} if compilers else NO_COMPILERS
-        )
-    return shortened(reason) if reason else None
 
 
 def run_tests(project: Project, bench: Bench, *, limit: float, quiet: float = QUIET_SECONDS) -> TestRun | Missing:
@@ -171,7 +106,7 @@ def environment(bench: Bench, place: Path) -> dict[str, str]:
                                  kept.get("PATH", os.defpath)]),
         "VIRTUAL_ENV": str(scripts.parent),
         "PYTHONPATH": os.pathsep.join(map(str, (WITNESS, *bench.folders))),
-        "PYTHONPYCACHEPREFIX": str(place / "pycache"),
+        **compiled_into(place / "pycache"),
         "PYTEST_ADDOPTS": options,
         "GILSCOPE_WITNESS": str(place / "witness"),
     }

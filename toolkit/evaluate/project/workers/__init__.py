@@ -1,0 +1,1 @@
+"""What one more thread, interpreter or process takes."""

@@ -14,8 +14,11 @@ import sys
 import threading
 import time
 
-from gilscope.toolkit.evaluate.packages.ask import watch
-from gilscope.toolkit.evaluate.packages.ask.import_child import begin, interpreters_module, run_in
+from gilscope.toolkit.cores import scheduled
+from gilscope.toolkit.evaluate.children.begin import begin
+from gilscope.toolkit.evaluate.children.interpreters import interpreters_module, run_in
+from gilscope.toolkit.evaluate.children.journal import Journal
+from gilscope.toolkit.evaluate.children.modules import forget_toolkit, stdlib_modules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,8 +47,8 @@ except BaseException as error:
 def main() -> None:
     """Make workers of each kind for the job that the standard arguments name, and write down what each took."""
     job = begin()
-    watch.forget_toolkit()
-    journal = watch.Journal(job["answers"], 0)
+    forget_toolkit()
+    journal = Journal(job["answers"], 0)
     interpreters = interpreters_module()
     if interpreters is None:
         journal.write("unavailable")
@@ -59,11 +62,11 @@ def main() -> None:
     os._exit(0)   # what was imported may have threads that wait, and after a failure some of ours do
 
 
-def _measure(job: dict[str, Any], journal: watch.Journal, interpreters: Any) -> None:
+def _measure(job: dict[str, Any], journal: Journal, interpreters: Any) -> None:
     # A program has them in its main interpreter, too; and 3.12 and 3.13 crash where a second interpreter imports what
     # the main one never did (gh-136423).
     missing = {name: error for name in job["modules"] if (error := _missing(name))}
-    journal.write("imported", missing=missing, stdlib=sorted(watch.stdlib_modules()))
+    journal.write("imported", missing=missing, stdlib=sorted(stdlib_modules()))
     there = [name for name in job["modules"] if name not in missing]
     refused = _refused(interpreters, job["path"], there)
     journal.write("tried", refused=refused)
@@ -113,7 +116,7 @@ class Host(threading.Thread):
             self._error = error
         finally:
             self._up.set()
-        self.told["ran"], self.told["waited"] = scheduled("thread-self")
+        self.told["ran"], self.told["waited"] = scheduled() or (0, 0)
 
     def prepare(self) -> None:
         """Do what makes it a worker: nothing, for a thread."""
@@ -178,7 +181,7 @@ def _refused(interpreters: Any, path: list[str], modules: list[str]) -> dict[str
     return refused
 
 
-def _threads(journal: watch.Journal) -> None:
+def _threads(journal: Journal) -> None:
     hosts = []
     for _ in _times(THREADS, 0.0):
         hosts.append(Host())
@@ -187,20 +190,19 @@ def _threads(journal: watch.Journal) -> None:
         journal.write("thread", **host.end())
 
 
-def _processes(journal: watch.Journal, script: str, seconds: float) -> None:
+def _processes(journal: Journal, script: str, seconds: float) -> None:
     for _ in _times(PROCESSES, seconds):
         reader, writer = os.pipe()
         code = f"{script}\nimport os; os.write({writer}, b'.'); sys.stdin.read()"
         began = time.perf_counter()
-        elsewhere = ["-X", f"pycache_prefix={sys.pycache_prefix}"] if sys.pycache_prefix else []
         process = subprocess.Popen(   # not preloaded, not forked: what `multiprocessing` calls "spawn"
-            [sys.executable, "-P", "-s", *elsewhere, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            [sys.executable, "-P", "-s", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
             pass_fds=[writer])
         os.close(writer)
         ready = os.read(reader, 1)
         start = time.perf_counter() - began
         os.close(reader)
-        memory, (ran, waited) = own_memory(process.pid), scheduled(str(process.pid))
+        memory, (ran, waited) = own_memory(process.pid), scheduled(str(process.pid)) or (0, 0)
         process.kill()
         process.communicate()
         if not ready:
@@ -208,7 +210,7 @@ def _processes(journal: watch.Journal, script: str, seconds: float) -> None:
         journal.write("process", start=start, memory=memory, ran=ran, waited=waited)
 
 
-def _living(journal: watch.Journal, interpreters: Any, script: str, seconds: float) -> None:
+def _living(journal: Journal, interpreters: Any, script: str, seconds: float) -> None:
     hosts = []
     for _ in _times(LIVING, seconds):
         hosts.append(Interpreter(interpreters, script))
@@ -217,7 +219,7 @@ def _living(journal: watch.Journal, interpreters: Any, script: str, seconds: flo
         journal.write("interpreter", **host.end())
 
 
-def _rounds(journal: watch.Journal, interpreters: Any, script: str, seconds: float) -> None:
+def _rounds(journal: Journal, interpreters: Any, script: str, seconds: float) -> None:
     for _ in _times(ROUNDS, seconds):
         host = Interpreter(interpreters, script)
         host.begin()
@@ -248,13 +250,3 @@ def own_memory(pid: int | str = "self") -> int | None:
 def _grown(before: int | None) -> int | None:
     now = own_memory()
     return None if before is None or now is None else now - before
-
-
-def scheduled(thread: str) -> tuple[int, int]:
-    """Return the nanoseconds that a thread has run, and that it waited for a core; (0, 0) where that is not known."""
-    try:
-        with open(f"/proc/{thread}/schedstat") as file:
-            ran, waited = file.read().split()[:2]
-        return int(ran), int(waited)
-    except (OSError, ValueError):
-        return 0, 0

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import tempfile
 import time
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.evaluation import Broken, Missing, Spread, Worker, Workers
-from gilscope.toolkit.evaluate.packages.ask.children import ask
+from gilscope.toolkit.evaluate.children.asking import ask
 from gilscope.toolkit.evaluate.packages.doctor import control_modules
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
-from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
+from gilscope.toolkit.evaluate.project.bench import compiled_into
+from gilscope.toolkit.evaluate.sections import Broken, Missing, Spread, Worker, Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from gilscope.toolkit.evaluate.packages.ask.children import Told
+    from gilscope.toolkit.evaluate.children.asking import Told
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport
     from gilscope.toolkit.evaluate.project.conventions import Project
 
@@ -60,16 +61,16 @@ def measure_workers(
     told = bare = _ask(python, (), (), limit)
     if _whole(bare) and modules:
         with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
-            options = ("-X", f"pycache_prefix={name}") if foreign else ()
-            told = _ask(python, modules, path, max(1.0, limit - (time.monotonic() - began)), options)
+            variables = compiled_into(Path(name)) if foreign else {}
+            told = _ask(python, modules, path, max(1.0, limit - (time.monotonic() - began)), variables)
     return _workers(told, bare, modules) if _whole(told) else _why_not(python, told, limit)
 
 
 def _ask(
-    python: Path, modules: Sequence[str], path: Sequence[str], limit: float, options: Sequence[str] = (),
+    python: Path, modules: Sequence[str], path: Sequence[str], limit: float, variables: Mapping[str, str] | None = None,
 ) -> Told:
     job = {"modules": list(modules), "path": list(path), "seconds": min(SECONDS, limit / 4)}
-    return ask(python, CHILD, "main", job, limit=limit, options=options)
+    return ask(python, CHILD, "main", job, limit=limit, variables=variables)
 
 
 def _whole(told: Told) -> bool:

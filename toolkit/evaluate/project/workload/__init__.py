@@ -1,0 +1,1 @@
+"""The user's workload in rounds, and what the rounds say of a build."""

@@ -7,14 +7,14 @@ from math import exp, hypot, log
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.evaluation import Interval, Missing
+from gilscope.toolkit.evaluate.sections import Interval, Missing
 from gilscope.toolkit.stats.paired import bootstrap_interval
 from gilscope.toolkit.stats.ratios import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.evaluate.evaluation import MachineFacts
+    from gilscope.toolkit.evaluate.sections import MachineFacts
 
 # What the formula is off by beside what the rounds differ by, as a share: ten programs on 3.14t were within 14 %, most
 # of them within 9 %.  Without it a quiet machine would promise more than the formula can hold.

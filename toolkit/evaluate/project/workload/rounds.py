@@ -11,27 +11,29 @@ import random
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gilscope.toolkit.evaluate.evaluation import Missing
-from gilscope.toolkit.evaluate.packages.judge import refusal_in
+from gilscope.toolkit.cores import usable_cores
+from gilscope.toolkit.evaluate.packages.judge.interpreters import refusal_in
+from gilscope.toolkit.evaluate.project.bench import compiled_into
 from gilscope.toolkit.evaluate.project.machine import Calibration
+from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, Measured
 from gilscope.toolkit.evaluate.project.workload.name import is_function, script_of
-from gilscope.toolkit.experiments.trial import TrialSpec
+from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.records import read_folder
 from gilscope.toolkit.gil.summary import Summary, summarize
-from gilscope.toolkit.measure.machine.noise import usable_cores
 from gilscope.toolkit.measure.prepare.prepared import OUR_NAME, child_environment
 from gilscope.toolkit.measure.process.running import Answer, run_child
+from gilscope.toolkit.measure.program.trial import TrialSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gilscope.toolkit.evaluate.project.bench import Bench
     from gilscope.toolkit.evaluate.project.conventions import Project
-    from gilscope.toolkit.evaluate.project.suite.running import Bench
     from gilscope.toolkit.model import Build
 
 PROGRAM = "gilscope.toolkit.evaluate.project.workload.programs.workload"
@@ -44,7 +46,6 @@ SILENT_SECONDS = 300.0    # of a script, which reports no progress
 LEAST_SILENT_SECONDS = 60.0
 PATIENCE = 20             # times what the import and a call take with the GIL
 OTHER_MODELS = ("subinterpreters", "processes")   # on builds with a GIL, beside threads
-FORCED_OFF = {"PYTHON_GIL": "0"}   # for a build without a GIL, whatever is imported; one with a GIL refuses to start
 
 
 class Cell(NamedTuple):
@@ -75,21 +76,6 @@ class Workload:
         if found is None:
             return Missing(reason=f"--workload {text}: there is no such script, and no module:function is named")
         return cls(kind="script", name=str(found[0].resolve()), words=found[1])
-
-
-@dataclass(slots=True)
-class Measured:
-    """All rounds of one cell."""
-
-    wall: dict[int, float] = field(default_factory=dict)   # seconds by round; starved rounds are left out
-    cpu: dict[int, float] = field(default_factory=dict)
-    rss: list[float] = field(default_factory=list)         # bytes
-    imports: list[float] = field(default_factory=list)     # seconds
-    idle: dict[int, float] = field(default_factory=dict)   # seconds neither run nor waited for a core, of one thread
-    pools: dict[str, int] = field(default_factory=dict)    # threads that C libraries would start, by library
-    failure: str = ""
-    flipped: str = ""            # "the GIL was on at the end ...", of a build without one
-    unavailable: bool = False    # the failure is the model's: this build does not have it
 
 
 class WorkloadMeasurer:
@@ -256,7 +242,7 @@ class WorkloadMeasurer:
         )
         environment = child_environment((*bench.folders, self.project.root)) | dict(extra)
         if bench.compiled:
-            environment["PYTHONPYCACHEPREFIX"] = str(bench.compiled)
+            environment |= compiled_into(bench.compiled)
         if self._forced and build.free_threaded:
             environment |= FORCED_OFF
         return run_child(str(bench.python), spec, environment)

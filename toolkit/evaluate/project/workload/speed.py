@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.evaluation import (
-    NO_TIME,
-    WORKLOAD_FAILED,
-    Contention,
-    Cost,
-    Forced,
-    Gain,
-    Interval,
-    Missing,
-    Place,
-    Pool,
-)
-from gilscope.toolkit.evaluate.project.suite.running import Shown, short
+from gilscope.toolkit.cores import usable_cores
+from gilscope.toolkit.evaluate.project.bench import Shown, short
+from gilscope.toolkit.evaluate.project.measured import cost_of
 from gilscope.toolkit.evaluate.project.workload.predict import Round, ceiling, predict
 from gilscope.toolkit.evaluate.project.workload.rounds import Cell
 from gilscope.toolkit.evaluate.project.workload.waits import (
@@ -30,15 +20,28 @@ from gilscope.toolkit.evaluate.project.workload.waits import (
     wait_share,
     working,
 )
+from gilscope.toolkit.evaluate.sections import (
+    NO_TIME,
+    WORKLOAD_FAILED,
+    Contention,
+    Cost,
+    Forced,
+    Gain,
+    Interval,
+    Missing,
+    Place,
+    Pool,
+    Sections,
+)
 from gilscope.toolkit.gil.recording import BUSY
-from gilscope.toolkit.measure.machine.noise import usable_cores
 from gilscope.toolkit.stats.paired import compare_paired
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.evaluate.evaluation import MachineFacts, Measure
-    from gilscope.toolkit.evaluate.project.workload.rounds import Measured, WorkloadMeasurer
+    from gilscope.toolkit.evaluate.project.measured import Measured
+    from gilscope.toolkit.evaluate.project.workload.rounds import WorkloadMeasurer
+    from gilscope.toolkit.evaluate.sections import MachineFacts, Measure
     from gilscope.toolkit.gil.summary import Summary
     from gilscope.toolkit.stats.paired import Comparison
 
@@ -47,22 +50,6 @@ WATCHED = 3     # runs, while there is time
 LEAST_SHARE = 0.01   # of the threads' time, that a place must have cost to be named
 ONE_CORE = Missing(reason="there is one core only")
 STARVED = Missing(reason="every round was starved of the cores that it needed")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sections:
-    """The sections of one build."""
-
-    cost: Cost | Missing
-    gain: Gain | Missing
-    contention: Contention | Missing
-    failure: str = ""   # what keeps the workload from running on this build as it should, and does not on the other
-    forced: Forced | Missing | None = None   # None: nothing turned the GIL on
-
-    @classmethod
-    def missing(cls, reason: Missing) -> Sections:
-        """Return sections that could not be had."""
-        return cls(cost=reason, gain=reason, contention=reason)
 
 
 class Speed:
@@ -79,21 +66,17 @@ class Speed:
 
     def sections(self, label: str, against: str) -> Sections:
         """Return what was found on the build `label` against `against`, which has a GIL; "": there is none."""
-        if not self._found:
-            return Sections.missing(NO_TIME)
-        first = min(self._counts)
-        here, there = self._found.get(Cell(label, first)), self._found.get(Cell(against, first))
-        if here is None or there is None:
-            return Sections.missing(Missing(reason=f"no build like {label} with a GIL could run it"))
-        if broken := self._failure(against):
-            return Sections.missing(Missing(reason=f"{WORKLOAD_FAILED} {against}: {broken}"))
+        pair = self._pair(label, against)
+        if isinstance(pair, Missing):
+            return Sections.missing(pair)
+        here, there = pair
         if flipped := self.flipped(label):
             lacking = Missing(reason=flipped)
             return replace(Sections.missing(lacking), gain=self._gain(label, against, lacking), failure=flipped)
         failure = self._failure(label)
         lacking = Missing(reason=f"{WORKLOAD_FAILED} {label}: {failure}")
         return Sections(
-            cost=lacking if here.failure else _cost(here, there, against, "workload" if first else "script"),
+            cost=lacking if here.failure else _cost(here, there, against, self._by),
             failure=f"the workload fails, and does not with the GIL: {failure}" if failure else "",
             gain=self._gain(label, against, lacking if failure else None),
             contention=lacking if here.failure else self._contention(label))
@@ -104,20 +87,35 @@ class Speed:
 
     def forced(self, label: str, against: str) -> Forced | Missing:
         """Return what was found with the GIL forced off on the build `label`, by a measurer that did so."""
-        first = min(self._counts)
-        here, there = self._found.get(Cell(label, first)), self._found.get(Cell(against, first))
-        if here is None or there is None or not (here.cpu or self._failure(label)):
+        pair = self._pair(label, against)
+        if isinstance(pair, Missing):
+            return pair
+        here, there = pair
+        if not (here.cpu or self._failure(label)):
             return NO_TIME
-        if broken := self._failure(against):
-            return Missing(reason=f"{WORKLOAD_FAILED} {against}: {broken}")
-        by: Measure = "workload" if first else "script"
         failure = self._failure(label)
         lacking = Missing(reason=f"the workload failed: {failure}")
         counts = [count for count in self._counts if count != 1]
         return Forced(
-            against=against, by=by, failure=failure, machine=self._machine,
-            cost=lacking if here.failure else _cost(here, there, against, by),
+            against=against, by=self._by, failure=failure, machine=self._machine,
+            cost=lacking if here.failure else _cost(here, there, against, self._by),
             measured=lacking if failure else self._ratios(label, against, counts) if counts else ONE_CORE)
+
+    def _pair(self, label: str, against: str) -> tuple[Measured, Measured] | Missing:
+        """Return what the fewest threads took on both builds, or why that cannot be compared."""
+        if not self._found:
+            return NO_TIME
+        first = min(self._counts)
+        here, there = self._found.get(Cell(label, first)), self._found.get(Cell(against, first))
+        if here is None or there is None:
+            return Missing(reason=f"no build like {label} with a GIL could run it")
+        if broken := self._failure(against):
+            return Missing(reason=f"{WORKLOAD_FAILED} {against}: {broken}")
+        return here, there
+
+    @property
+    def _by(self) -> Measure:
+        return "workload" if min(self._counts) else "script"
 
     def _failure(self, label: str) -> str:
         """Return why the workload fails in threads on a build; "": it does not."""
@@ -240,12 +238,3 @@ def _cost(here: Measured, there: Measured, against: str, by: Measure) -> Cost | 
     if not here.cpu.keys() & there.cpu.keys():
         return Missing(reason="the workload has no round in which both builds were measured")
     return cost_of(here, there, against, by)
-
-
-def cost_of(here: Measured, there: Measured, against: str, by: Measure) -> Cost:
-    """Return what two builds have measured in the same rounds, at least one."""
-    resident = [median(each.rss) for each in (here, there)]
-    return Cost(
-        against=against, cpu=compare_paired(there.cpu, here.cpu), rss=resident[0] / resident[1],
-        more_bytes=resident[0] - resident[1], by=by, import_seconds=median(here.imports) if here.imports else None,
-        import_there=median(there.imports) if there.imports else None)

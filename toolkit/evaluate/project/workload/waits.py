@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.packages.environment import is_ours
-from gilscope.toolkit.evaluate.evaluation import Place
+from gilscope.toolkit.evaluate.sections import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

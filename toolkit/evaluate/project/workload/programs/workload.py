@@ -12,6 +12,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.cores import queued_seconds
 from gilscope.toolkit.evaluate.project.workload.programs.calls import (
     NoWorkError,
     call_often,
@@ -19,10 +20,10 @@ from gilscope.toolkit.evaluate.project.workload.programs.calls import (
     refuse_unawaited,
 )
 from gilscope.toolkit.evaluate.project.workload.programs.pools import pools
-from gilscope.toolkit.experiments.trial import Taken
+from gilscope.toolkit.measure.program.trial import Taken
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.experiments.trial import Trial
+    from gilscope.toolkit.measure.program.trial import Trial
 
 ELSEWHERE = {"subinterpreters": "subinterpreters", "processes": "processes-spawn"}   # model -> runner
 LOOKS = 64   # at the clock, by each thread: a function may take a microsecond
@@ -109,12 +110,12 @@ class Caller:
 
     def work(self, limit: float) -> None:
         """Make the calls, at least one, until `limit` seconds are over."""
-        end, before = time.perf_counter() + limit, _queued()
+        end, before = time.perf_counter() + limit, queued_seconds()
         try:
             self._make(end)
         except BaseException as error:  # noqa: BLE001 - the workload's failure is the cell's result
             self.failure = error
-        self.queued = _queued() - before
+        self.queued = queued_seconds() - before
 
     def _make(self, end: float) -> None:
         function, count = self._function, self._count
@@ -165,12 +166,3 @@ def _resident() -> float:
             return next(int(line.split()[1]) * 1024.0 for line in file if line.startswith(b"VmHWM:"))
     except (OSError, StopIteration):   # no Linux; there the kernel's number starts with that of the process before exec
         return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-
-
-def _queued() -> float:
-    """Return the seconds that this thread has waited for a core so far; 0 where the system does not tell."""
-    try:
-        with open("/proc/thread-self/schedstat", "rb") as file:
-            return int(file.read().split()[1]) / 1e9
-    except (OSError, IndexError, ValueError):
-        return 0.0

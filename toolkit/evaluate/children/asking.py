@@ -1,7 +1,7 @@
 """Start a process of a build that asks or imports something, wait for it, and read what it wrote down.
 
 A crash, a hang and an early exit are answers.  Nothing of the process is left when this module is done, and the kernel
-ends it when we are killed (see `measure.lifeline`).
+ends it when we are killed (see `measure.process.lifeline`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from dataclasses import asdict, dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,7 +23,7 @@ from gilscope.toolkit.builds.packages.environment import harness_path
 from gilscope.toolkit.measure.process.running import last_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 ENTRY = "import sys; sys.path.insert(0, {harness!r}); from {module} import {function}; del sys.path[0]; {function}()"
 LAST_WORDS_SECONDS = 2.0   # for a hanging process to say where it stands
@@ -55,7 +56,7 @@ class Told:
 
 def ask(
     python: Path, module: str, function: str, job: dict[str, Any], *, limit: float, options: Sequence[str] = (),
-    memo: Path | None = None,
+    variables: Mapping[str, str] | None = None, memo: Path | None = None,
 ) -> Told:
     """Run `function` of our `module` in `python` and return what it wrote.
 
@@ -66,13 +67,15 @@ def ask(
         job: Plain values; `answers` and `harness` are added.
         limit: Seconds, after which the process is ended.
         options: Of the interpreter, like `-X gil=0`.
+        variables: Of the environment, beside the user's that do not begin with PYTHON.
         memo: A folder that keeps answers, as long as it and the interpreter's packages last; a hang is asked again,
             since the machine may have been busy, and so is what was ended from outside.
     """
-    kept = memo / f"{_digest(str(python), module, function, job, limit, tuple(options))}.json" if memo else None
+    question = str(python), function, job, limit, tuple(options), dict(variables or {})
+    kept = memo / f"{_digest(module, *question)}.json" if memo else None
     if kept and (told := _remembered(kept)):
         return told
-    told = _ask(python, module, function, job, limit, options)
+    told = _ask(python, module, function, job, limit, options, variables or {})
     if kept and told.ending.lasting:
         _remember(kept, told)
     return told
@@ -80,6 +83,7 @@ def ask(
 
 def _ask(
     python: Path, module: str, function: str, job: dict[str, Any], limit: float, options: Sequence[str],
+    variables: Mapping[str, str],
 ) -> Told:
     with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
         place = Path(name)
@@ -89,20 +93,20 @@ def _ask(
         (place / "job.json").write_text(json.dumps(whole), encoding="utf-8")
         code = ENTRY.format(harness=harness, module=module, function=function)
         command = [str(python), "-P", "-s", *options, "-c", code, str(place / "job.json")]
-        ending = _run(command, place, limit)
+        ending = _run(command, place, limit, variables)
         return Told(records=_records(place / "answers"), ending=ending)
 
 
-def _digest(*question: object) -> str:
+def _digest(module: str, *question: object) -> str:
     """Return what stands for a question, asked by this very version of what runs in the children."""
-    return hashlib.sha256(json.dumps([_programs(), question]).encode()).hexdigest()[:24]
+    return hashlib.sha256(json.dumps([_programs(module), module, question]).encode()).hexdigest()[:24]
 
 
 @cache
-def _programs() -> str:
-    folder = Path(__file__).parent
-    names = ("slots_child.py", "watch.py", "bounds.py", "import_child.py", "children.py")
-    texts = [(folder / name).read_bytes() for name in names]
+def _programs(module: str) -> str:
+    """Return what stands for the sources that may run in a child: these here, and those beside its module."""
+    folders = {Path(__file__).parent, *map(Path, import_module(module.rpartition(".")[0]).__path__)}
+    texts = [file.read_bytes() for folder in sorted(folders) for file in sorted(folder.glob("*.py"))]
     return hashlib.sha256(b"\0".join(texts)).hexdigest()
 
 
@@ -122,9 +126,9 @@ def _remember(kept: Path, told: Told) -> None:
     Path(fresh.name).replace(kept)
 
 
-def _run(command: Sequence[str], place: Path, limit: float) -> Ending:
+def _run(command: Sequence[str], place: Path, limit: float, variables: Mapping[str, str]) -> Ending:
     # Names like PYTHON_GIL and PYTHONPATH would change what is found.
-    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | dict(variables)
     with (place / "output").open("wb") as output:
         try:
             process = subprocess.Popen(

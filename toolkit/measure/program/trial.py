@@ -1,4 +1,4 @@
-"""What an experiment's program is given in the measured process, and what it gives back.  Imports little."""
+"""What a program is given in the measured process, and what it gives back.  Imports little."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from gilscope.toolkit.measure.machine.noise import Window, allowed_cpus, usable_cores
+from gilscope.toolkit.cores import allowed_cpus, usable_cores
+from gilscope.toolkit.measure.machine.noise import Window
 from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants
 from gilscope.toolkit.measure.process.frame import StoppedError, report_progress
 from gilscope.toolkit.measure.process.spec import Spec
@@ -24,9 +25,9 @@ READY_SECONDS = 120.0  # for a helper to start beside a busy machine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialSpec(Spec):
-    """One measured process of an experiment: one cell, one round."""
+    """One measured process of a program: one cell, one round."""
 
-    entry: ClassVar[str] = "gilscope.toolkit.experiments.child"
+    entry: ClassVar[str] = "gilscope.toolkit.measure.program.child"
 
     program: str  # module with the `measure` to run
     build: str
@@ -153,7 +154,7 @@ class Trial:
         return int(self.number(name))
 
     def progress(self) -> None:
-        """Say that the program lives; without it for the experiment's `timeout`, the process is killed as hanging."""
+        """Say that the program lives; without it for `progress_timeout`, the process is killed as hanging."""
         report_progress(self.spec)
 
     def stop(self, reason: str, kind: str = "unavailable") -> NoReturn:

@@ -1,6 +1,6 @@
 """The loopback HTTP servers that an experiment's services and clients talk to, as a helper process.
 
-`python -m gilscope.toolkit.experiments.load.http_backends pages 0.02` serves HTML pages that take 20 ms each;
+`python -m gilscope.toolkit.experiments.load.http.backends pages 0.02` serves HTML pages that take 20 ms each;
 `... backends 1` serves the five back ends of `aggregator`, each on its own port, with their latencies times 1.
 All run in one event loop.  Answers come after a fixed latency, so that waiting is the work; what the loop adds by being
 late is counted and told: {"do": "forget"} starts counting anew, {"do": "tell"} returns it.
@@ -15,8 +15,8 @@ import time
 from functools import lru_cache, partial
 from typing import Any, override
 
-from gilscope.toolkit.experiments.load.http_answers import BACKENDS, PART_PATH, number_in, part
-from gilscope.toolkit.experiments.load.http_lines import Lateness, converse
+from gilscope.toolkit.experiments.load.http.answers import BACKENDS, PART_PATH, number_in, part
+from gilscope.toolkit.experiments.load.http.lines import Lateness, converse
 from gilscope.workloads import servers
 
 TYPE_CHECKING = False

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gilscope.runners import _interpreters
-from gilscope.toolkit.experiments.helpers.burner import ThreadBurner
-from gilscope.toolkit.experiments.helpers.burners_apart import ProcessBurner, SubinterpreterBurner
+from gilscope.toolkit.experiments.helpers.burners.apart import ProcessBurner, SubinterpreterBurner
+from gilscope.toolkit.experiments.helpers.burners.thread import ThreadBurner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.experiments.helpers.burner import Burner
+    from gilscope.toolkit.experiments.helpers.burners.thread import Burner
 
 KINDS: dict[str, type[ThreadBurner | ProcessBurner | SubinterpreterBurner]] = {
     "threads": ThreadBurner, "processes": ProcessBurner, "subinterpreters": SubinterpreterBurner,

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.packages.judge import InterpreterStatus, Seen, only_by_name, owns, place_of
+from gilscope.toolkit.evaluate.packages.judge.modules import only_by_name, owns
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.evaluate.packages.facts import ImportRun
+    from gilscope.toolkit.evaluate.packages.facts import ImportRun, Seen
+
+# What CPython says of an extension module that an interpreter with its own GIL cannot load.
+REFUSED = re.compile(r"module (\S+) does not support loading in subinterpreters")
+
+
+def refusal_in(output: str) -> str:
+    """Return which extension modules interpreters refused, by the tracebacks that a process printed; "": none.
+
+    A package that cannot do without says something else: "Unable to import required dependency numpy".
+    """
+    names = list(dict.fromkeys(REFUSED.findall(output)))
+    does = "does" if len(names) == 1 else "do"
+    return f"{', '.join(names)} {does} not support loading in subinterpreters" if names else ""
 
 
 def judge_interpreters(seen: Seen) -> tuple[InterpreterStatus, tuple[str, ...]]:
@@ -23,7 +38,7 @@ def judge_interpreters(seen: Seen) -> tuple[InterpreterStatus, tuple[str, ...]]:
     first, last = seen.interpreters[0], seen.interpreters[-1]
     if last.kind in {"crash", "hang"} and not _control_same(last.kind, seen.interpreters_control):
         status = InterpreterStatus.CRASH if last.kind == "crash" else InterpreterStatus.HANG
-        return status, (f"{last.reason} in interpreter {len(seen.interpreters)}{place_of(last)}",)
+        return status, (f"{last.reason} in interpreter {len(seen.interpreters)}{last.place}",)
     if first.kind != "done" and not first.imported and not first.failed:
         return InterpreterStatus.UNKNOWN, (f"{first.reason or 'no answer'}; the standard library alone does the same",)
     if failed := _failing_modules(seen, first):

@@ -1,8 +1,7 @@
-"""`convoy-interval`: the convoy under other switch intervals than 5 ms."""
+"""`convoy-interval`: the convoy under other switch intervals than 5 ms; measured by the same program."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, override
 
 from gilscope.toolkit.experiments.arms import Arm
@@ -14,9 +13,10 @@ from gilscope.toolkit.experiments.convoy.cells import (
     latency_marks,
     own_first,
     rate_entry,
+    rate_of,
     thread_arms,
 )
-from gilscope.toolkit.experiments.intervals import DEFAULT, FINE, USUAL_SLACK
+from gilscope.toolkit.experiments.intervals import DEFAULT, FINE, USUAL_SLACK, no_slack, row_name
 from gilscope.toolkit.experiments.results import middle
 from gilscope.toolkit.report.document import Column, Entry, Table
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
@@ -100,7 +100,7 @@ class ConvoyInterval(Experiment):
         if not build.free_threaded:
             for interval, counts in FINE_GRID[setting.effort].items():
                 for count in counts:
-                    yield self.cell(build, "threads", count, interval=interval, slack=FINE), _no_slack()
+                    yield self.cell(build, "threads", count, interval=interval, slack=FINE), no_slack()
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:
@@ -128,10 +128,6 @@ class ConvoyInterval(Experiment):
         )
 
 
-def _no_slack() -> str | None:
-    return None if sys.platform == "linux" else "only Linux lets a process choose how late its timers may be"
-
-
 def _rows(results: Results, arm: Arm) -> list[dict[str, str]]:
     """Return the parameters that cells of the arm have, from the longest interval down, fine timers last."""
     found = {cell.parameters for cell in results.cells(build=arm.build.label, runner=arm.model)}
@@ -146,14 +142,8 @@ def _find(results: Results, arm: Arm, count: int, row: dict[str, str]) -> Cell |
     return results.find(build=arm.build.label, runner=arm.model, workers=count, **row)
 
 
-def _row_name(row: dict[str, str]) -> str:
-    unit = row["interval"].lstrip("0123456789")
-    name = f"{row['interval'].removesuffix(unit)} {unit.replace('us', 'µs')}"
-    return f"{name}, fine timer" if "slack" in row else name
-
-
 def _cell_name(cell: Cell) -> str:
-    return f"{cell.build}, {_threads(cell.workers)}, {_row_name(dict(cell.parameters))}"
+    return f"{cell.build}, {_threads(cell.workers)}, {row_name(dict(cell.parameters))}"
 
 
 def _rates(results: Results, arm: Arm) -> Table:
@@ -164,7 +154,7 @@ def _rates(results: Results, arm: Arm) -> Table:
     columns += [Column(title=_threads(count), group="2021: 3.9") for count in counts]
     rows = [
         (
-            Entry(_row_name(row)),
+            Entry(row_name(row)),
             *(rate_entry(results, _find(results, arm, count, row), notes) for count in counts),
             *(Entry() if "slack" in row else _then(row, count) for count in counts),
         )
@@ -193,7 +183,7 @@ def _latencies(results: Results, arm: Arm) -> Table:
     for row in _rows(results, arm):
         cells = [_find(results, arm, count, row) for count in counts]
         rows.append((
-            Entry(_row_name(row)),
+            Entry(row_name(row)),
             *(_latency(results, cell, notes) for cell in cells),
             *(_waits(results, cell, row) for cell in cells if waits),
         ))
@@ -247,12 +237,12 @@ def _then_line(count: int) -> Series:
 def _findings(results: Results, build: Build) -> Iterator[str]:
     arm = Arm(build, own_first(build)[0])
     rates = {interval: rate for interval in THEN
-             if (rate := _rate(results, _find(results, arm, 1, {"interval": interval}))) is not None}
+             if (rate := rate_of(results, _find(results, arm, 1, {"interval": interval}))) is not None}
     if DEFAULT not in rates or len(rates) < 2:  # noqa: PLR2004 - there is nothing to compare it with
         return
     shortest = min(rates, key=parse_seconds)
     said = (f"{build.label}: beside one CPU thread {number_text(rates[DEFAULT])} requests/s at 5 ms, "
-            f"{number_text(rates[shortest])} at {_row_name({'interval': shortest})}")
+            f"{number_text(rates[shortest])} at {row_name({'interval': shortest})}")
     grew = rates[shortest] > ROSE * rates[DEFAULT]
     if build.free_threaded:
         yield (f"{said}: nobody waits for a GIL, so the interval makes no difference." if not grew else
@@ -265,14 +255,9 @@ def _findings(results: Results, build: Build) -> Iterator[str]:
 
 
 def _timer(results: Results, arm: Arm, shortest: str, usual: float) -> Iterator[str]:
-    fine = _rate(results, _find(results, arm, 1, {"interval": shortest, "slack": FINE}))
+    fine = rate_of(results, _find(results, arm, 1, {"interval": shortest, "slack": FINE}))
     if fine is None:
         return
     yield (f"{arm.build.label}: Linux ends timed waits up to {USUAL_SLACK} late, so intervals below that are not what "
            f"they say; with a timer as fine as the interval it is {number_text(fine)} requests/s at "
-           f"{_row_name({'interval': shortest})} instead of {number_text(usual)}.")
-
-
-def _rate(results: Results, cell: Cell | None) -> float | None:
-    value = middle(results.values(cell))
-    return None if value is None else 1 / value
+           f"{row_name({'interval': shortest})} instead of {number_text(usual)}.")

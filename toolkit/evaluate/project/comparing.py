@@ -8,17 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.evaluation import NO_TIME, Missing, TestRun
+from gilscope.toolkit.evaluate.project.bench import Bench
 from gilscope.toolkit.evaluate.project.suite.cost import SuiteCosts
-from gilscope.toolkit.evaluate.project.suite.running import Bench
 from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, Workload, WorkloadMeasurer
-from gilscope.toolkit.evaluate.project.workload.speed import Sections, Speed
+from gilscope.toolkit.evaluate.project.workload.speed import Speed
+from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Sections, TestRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from gilscope.toolkit.evaluate.evaluation import Forced, MachineFacts
     from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.sections import Forced, MachineFacts
     from gilscope.toolkit.model import Build
 
 SHARE_FOR_COST = 0.2     # of what is left after the races, to run the tests again for their CPU time

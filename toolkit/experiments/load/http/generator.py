@@ -1,4 +1,4 @@
-"""An open-loop HTTP load generator as a helper process: `python -m gilscope.toolkit.experiments.load.http_load`.
+"""An open-loop HTTP load generator as a helper process: `python -m gilscope.toolkit.experiments.load.http.generator`.
 
 Reads commands as JSON lines and answers each with one:
 
@@ -24,8 +24,8 @@ from functools import lru_cache
 from statistics import median
 from typing import Any, override
 
-from gilscope.toolkit.experiments.load.http_answers import MERGED_PATH, merged
-from gilscope.toolkit.experiments.load.http_lines import converse
+from gilscope.toolkit.experiments.load.http.answers import MERGED_PATH, merged
+from gilscope.toolkit.experiments.load.http.lines import converse
 from gilscope.toolkit.experiments.load.open_loop import Tally
 from gilscope.toolkit.units import format_seconds
 

@@ -1,6 +1,6 @@
-"""The measured process of an experiment: one cell, one round; its program takes one value.
+"""The measured process of a program: one cell, one round, in which it takes one value.
 
-Started as `python -c "from gilscope.toolkit.experiments.child import main; main()" SPEC` in the build being measured.
+Started as `python -c "from gilscope.toolkit.measure.program.child import main; main()" SPEC` in the measured build.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.experiments.trial import Trial, TrialSpec
 from gilscope.toolkit.measure.machine.noise import is_starved
 from gilscope.toolkit.measure.process.frame import answered, gil_enabled, refuse_wrong_gil, take_values
+from gilscope.toolkit.measure.program.trial import Trial, TrialSpec
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.experiments.trial import Taken
+    from gilscope.toolkit.measure.program.trial import Taken
+
 
 def main() -> None:
     """Measure the cell in `sys.argv[1]` and leave the answer in its folder."""

@@ -1,0 +1,35 @@
+"""What a process learns of the cores that it may use, and of the time that it waited for one."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gilscope.toolkit.cores import queued_seconds, scheduled, usable_cores
+
+
+def test_usable_cores_follow_affinity():
+    first = min(os.sched_getaffinity(0))
+    code = ("import os, sys; os.sched_setaffinity(0, [int(sys.argv[1])]); "
+            "from gilscope.toolkit.cores import usable_cores; print(usable_cores())")
+    done = subprocess.run([sys.executable, "-c", code, str(first)], capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"
+    assert 1 <= usable_cores() <= os.cpu_count()
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not tell")
+def test_scheduled_counts_what_the_thread_ran():
+    before, end = scheduled(), time.thread_time() + 0.05   # the kernel's count lags by a tick
+    while time.thread_time() < end:
+        pass
+    after = scheduled()
+    assert after[0] > before[0]
+    assert after[1] >= before[1]
+    assert queued_seconds() >= after[1] / 1e9
+
+
+def test_of_a_process_that_is_not_there_nothing_is_known():
+    assert scheduled("0") is None

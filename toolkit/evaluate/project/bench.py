@@ -1,0 +1,59 @@
+"""Where a project's code is run on a build, and how its files are named there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.evaluate.project.conventions import Project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """Where a project's code is run on one build."""
+
+    build: str                  # label
+    python: Path                # of the scratch environment
+    folders: tuple[Path, ...]   # that the project's modules are imported from
+    lacking: tuple[str, ...] = ()   # packages that could not be installed
+    compiled: Path | None = None    # where compiled modules go, so that none is left beside the user's files
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Says which files are the project's, and how they are named: by their place in it, not where a copy was run."""
+
+    project: Project
+    bench: Bench
+
+    def path(self, file: str) -> str | None:
+        """Return the name of a file of the project's; None of another's."""
+        for folder in self.bench.folders:
+            if (inside := _below(file, folder)) is not None:
+                source = next((each for each in self.project.sources if (each / inside).exists()), None)
+                return inside if source is None else (_below(str(source / inside), self.project.root) or inside)
+        return _below(file, self.project.root)
+
+
+def short(file: str) -> str:
+    """Return the file of a library from its site-packages on, one of the standard library from lib/ on."""
+    _, libraries, inside = file.rpartition("/site-packages/")
+    if libraries:
+        return f"site-packages/{inside}"
+    found = re.search(r"/(lib/python3\.\d+t?/.*)", file)
+    return found[1] if found else file
+
+
+def _below(file: str, folder: Path) -> str | None:
+    try:
+        return str(Path(file).relative_to(folder))
+    except ValueError:
+        return None
+
+
+def compiled_into(folder: Path) -> dict[str, str]:
+    """Return the variables of a process that imports the user's files and leaves no compiled module beside them."""
+    return {"PYTHONPYCACHEPREFIX": str(folder)}

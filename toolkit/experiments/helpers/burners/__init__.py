@@ -1,0 +1,1 @@
+"""CPU work that runs beside what is measured; imports little."""
