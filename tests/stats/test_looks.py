@@ -1,4 +1,5 @@
 import random
+from dataclasses import replace
 from math import log
 from statistics import fmean
 
@@ -73,3 +74,10 @@ def test_word_of_a_cell_that_was_left_alone_stays():
     left = table.keys() - open_pairs(table).keys()
     assert len(left) == 42
     assert {verdicts(table, at_last(20))[k].word for k in left} == {"faster"}
+
+
+def test_a_pair_that_looks_calmer_than_its_group_does_not_stop_for_that():
+    # Its own 95 % interval reaches 1 %, the group's spread gives 1.96 * 0.06 * root(2 / 8) = 6 %.
+    calm = ratio(0.05, 0.01)
+    assert open_pairs({0: calm}) == {}
+    assert open_pairs({0: replace(calm, noise=replace(calm.noise, spread=0.06))}) == {0: "no word"}

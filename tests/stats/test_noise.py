@@ -122,3 +122,10 @@ def students_half(differences):
     center = fmean(differences)
     count = len(differences)
     return t_quantile(0.95, count - 1) * sqrt(sum((d - center) ** 2 for d in differences) / (count - 1) / count)
+
+
+def test_few_tame_residuals_are_not_taken_at_their_word():
+    tame = (-0.02, -0.01, 0.01, 0.02)   # flat: tamer than normal ones, as those of small groups are after a fit
+    few, many = (Noise(spread=0.0158, prior=1e6, residuals=tuple(sorted(tame * k)), draws=4000) for k in (2, 100))
+    normal = t_quantile(0.9999, 1e6)
+    assert many.reach(0.9999, 3) < few.reach(0.9999, 3) <= normal

@@ -3,7 +3,8 @@
 Who looks after every round and stops when an interval excludes 1 finds differences where there are none: five looks at
 95 % make 14 %.  So the looks on the way ask for nearly everything (a hundredth of the error each), and the last one has
 what they leave.  A clear cell, 1.9x known to 3 %, passes the strict look at once; the last look loses next to nothing.
-Being wide is no reason for such care: how wide an interval is says nothing of where it lies.
+For the same reason no pair stops for a spread that looks smaller than the group's: few rounds look calm by luck, and
+the lucky ones would stop.
 
 Sources: Haybittle (1971), "Repeated Assessment of Results in Clinical Trials of Cancer Treatment"; Peto et al. (1976);
 Jennison & Turnbull (2000), "Group Sequential Methods", section 2.5.
@@ -11,6 +12,7 @@ Jennison & Turnbull (2000), "Group Sequential Methods", section 2.5.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import expm1
 from typing import TYPE_CHECKING, Literal
 
@@ -49,17 +51,21 @@ def open_pairs[Pair: Hashable](
 ) -> dict[Pair, Open]:
     """Return the pairs that need more rounds, and why; to be asked before the last look, at most `MOST_LOOKS` times.
 
-    A pair that is left alone keeps its word: the last look asks for less.
+    A pair counts with the error that its group's spread gives it where its own is smaller.  One that is left alone
+    keeps its word: the last look asks for less.
 
     Args:
         ratios: All of the table after the rounds so far, those that were left alone before among them.
         margin: What "no difference" means.
         resolution: Half of a 95 % interval's width that is asked for, as a share; None: any.
     """
+    careful = {
+        pair: replace(ratio, error=max(ratio.error, ratio.noise.pooled(ratio.rounds))) for pair, ratio in ratios.items()
+    }
     found: dict[Pair, Open] = {}
-    for pair, verdict in verdicts(ratios, on_the_way(), margin).items():
+    for pair, verdict in verdicts(careful, on_the_way(), margin).items():
         if verdict.word == "cannot tell":
             found[pair] = "no word"
-        elif resolution is not None and expm1(ratios[pair].half()) > resolution:
+        elif resolution is not None and expm1(careful[pair].half()) > resolution:
             found[pair] = "wide"
     return found

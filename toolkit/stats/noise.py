@@ -19,7 +19,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import exp, inf, log, sqrt
+from math import exp, inf, log, pow, sqrt  # noqa: A004 - the built-in one may return a complex number
 from operator import sub
 from statistics import fmean, median
 
@@ -33,6 +33,7 @@ FAR = 0.995            # the second point at which the drawn tail is compared wi
 CLIPPED = 2.0          # standard deviations: where residuals are cut off to see how the sizes of arms scatter
 QUARTILE = 1.1503      # of the absolute values of a normal variable, in its standard deviations: three in four
 LEAST_SHARE = 1e-5     # of a group's median variance: what an arm's is taken for at least (clocks tick)
+TAME = 30              # residuals: as many again, normal ones, are supposed beside those that were seen
 ALONE = 3              # arms that a group needs to tell how their sizes scatter: two have the same residuals
 
 
@@ -68,6 +69,10 @@ class Noise:
         prior = self.prior * 2 * self.spread**2 if self.prior else 0.0
         return sqrt((prior + squares) / self.freedom(rounds) / rounds)
 
+    def pooled(self, rounds: int) -> float:
+        """Return the standard error that a pair over `rounds` has by the group's spread alone."""
+        return self.spread * sqrt(2 / rounds)
+
     def reach(self, confidence: float, rounds: int) -> float:
         """Return how many standard errors the interval of a pair over `rounds` reaches to either side.
 
@@ -83,7 +88,7 @@ class Noise:
 
     def floor(self, rounds: int, confidence: float = CONFIDENCE) -> float:
         """Return what the same cell, measured twice over `rounds`, may differ by: a share, 0.013 is 1.3 %."""
-        half = self.reach(confidence, rounds) * self.spread * sqrt(2 / rounds)
+        half = self.reach(confidence, rounds) * self.pooled(rounds)
         return exp(half) - 1 if half < log(1e6) else inf
 
 
@@ -191,4 +196,9 @@ def _factors(
     distances.sort()
     freedom = noise.freedom(rounds)
     near, far = (distances[int(level * draws)] / t_quantile(level, freedom) for level in (CONFIDENCE, FAR))
-    return near, far
+    return _shrunk(near, len(pooled)), _shrunk(far, len(pooled))
+
+
+def _shrunk(factor: float, count: int) -> float:
+    """Return a factor below 1 nearer to 1: few residuals, whose arms and rounds were fitted away, look too tame."""
+    return factor if factor > 1 else pow(factor, count / (count + TAME))
