@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
@@ -10,7 +11,6 @@ from gilscope.toolkit.report.wording import (
     between_text,
     interval_text,
     list_text,
-    percent_text,
     range_text,
     ratio_number,
 )
@@ -102,14 +102,14 @@ def _single(table: WorkloadTable, advice: Advice) -> str:
     if advice.missing is not None:
         return f"no verdict, as the baseline {table.baseline} has no number ({advice.missing})."
     if advice.options:
-        return " ".join([*_use_texts(table, advice), *_open_texts(advice)])
+        return " ".join([*_use_texts(table, advice), *_open_texts(table, advice)])
     if advice.closest is None and not advice.open:
         return f"nothing was measured beside {table.baseline}."
     if any(each.why != "failed" for each in advice.open) or advice.closest is None:
         reason = next((_REASON[each.why] for each in advice.open if each.why in _REASON), "")
         unknown = f"not known whether anything is faster than {_baseline_text(table)}{reason}."
-        return " ".join([unknown, *_open_texts(advice)])
-    return " ".join([*_stay_texts(table, advice, advice.closest), *_open_texts(advice)])
+        return " ".join([unknown, *_open_texts(table, advice)])
+    return " ".join([*_stay_texts(table, advice, advice.closest), *_open_texts(table, advice)])
 
 
 def _use_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
@@ -129,7 +129,7 @@ def _gain_text(options: Sequence[Option]) -> str:
 
 def _stay_texts(table: WorkloadTable, advice: Advice, closest: Option) -> Iterator[str]:
     most = max(each.speedup.between[1] for each in advice.shown) - 1
-    beyond = f"by more than {percent_text(max(most, 0.0), digits=0)}"
+    beyond = f"by more than {max(ceil(most * 100), 1)} %"
     if table.phase is Phase.STARTUP:
         yield f"nothing starts, runs and ends faster than {_baseline_text(table)} {beyond}."
         yield f"{_cell_text(closest.cell)} comes closest, {interval_text(closest.speedup)}."
@@ -142,7 +142,7 @@ def _stay_texts(table: WorkloadTable, advice: Advice, closest: Option) -> Iterat
         yield "Only one worker was measured; --workers 1,2,4 measures more."
 
 
-def _open_texts(advice: Advice) -> Iterator[str]:
+def _open_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
     """Return which cells are not known, with the reason."""
     reasons: dict[str, list[Open]] = {}
     for each in advice.open:
@@ -151,7 +151,7 @@ def _open_texts(advice: Advice) -> Iterator[str]:
         elif each.why == "noise" and each.speedup is not None:
             reasons.setdefault(f"cannot tell: {between_text(each.speedup)}", []).append(each)
     if reasons:
-        yield "Not known: " + "; ".join(f"{_models_text(cells)} ({why})" for why, cells in reasons.items()) + "."
+        yield "Not known: " + "; ".join(f"{_models_text(cells, table)} ({why})" for why, cells in reasons.items()) + "."
 
 
 def _remedies(why: str, unclear: Iterable[Comparison], run: Run) -> Iterator[str]:
@@ -175,7 +175,10 @@ def _remedies(why: str, unclear: Iterable[Comparison], run: Run) -> Iterator[str
             yield f"more rounds: {more}"
 
 
-def _models_text(several: Sequence[Open]) -> str:
+def _models_text(several: Sequence[Open], table: WorkloadTable) -> str:
+    """Return models with their numbers of workers, where several were measured."""
+    if len({row.workers for row in table.rows if row.runner != table.baseline}) == 1:
+        return list_text(dict.fromkeys(each.cell.runner for each in several))
     counts: dict[str, list[int]] = {}
     for each in several:
         counts.setdefault(each.cell.runner, []).append(each.cell.workers)

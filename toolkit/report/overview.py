@@ -97,7 +97,8 @@ def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
     costs = _costs(steady, {build.label for build in run.builds if build.free_threaded})
     twins = [twin for table in steady for twin in table.twins]
     for (build, gil_build), found in costs.items():
-        yield f"Free-threading costs one thread, in CPU time on {build} against {gil_build}: {_cost_text(found, named=_several(tables))}."
+        said = _cost_text(found, named=_several(tables))
+        yield f"Free-threading costs one thread, in CPU time on {build} against {gil_build}: {said}."
     yield from _twin_lines(steady, named=_several(tables))
     seen = [*(each for found in costs.values() for each in found.values()), *(twin.comparison for twin in twins)]
     yield from remedy_lines(tables, run, [each for each in seen if judge(each) == "cannot tell"])

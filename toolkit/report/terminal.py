@@ -13,7 +13,7 @@ from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from gilscope.toolkit.report.document import Banner, Cost, Heading, Lines, Picture, Ratio, Table, Verdict
+from gilscope.toolkit.report.document import Banner, Cost, Gain, Heading, Lines, Picture, Ratio, Table, Verdict
 from gilscope.toolkit.report.layout import split_columns
 from gilscope.toolkit.report.table.judgement import judge
 from gilscope.toolkit.report.wording import ascii_text, entry_text, mark_text, spelling
@@ -162,6 +162,8 @@ def _rich_table(
 
 
 def _style(entry: Entry) -> str:
+    if isinstance(entry.value, Gain):
+        return _STYLES[judge(entry.value.comparison)] + (" bold" if entry.value.best else "")
     if isinstance(entry.value, Ratio | Cost):
         return _STYLES[judge(entry.value.comparison)]
     if isinstance(entry.value, Verdict):

@@ -110,7 +110,7 @@ class Ratios:
         elif not known:
             notes.append(UNKNOWN)
         if check.widening > 1:
-            notes.append(Note(text="cells measured twice (A/A) differ by more than the noise of all processes explains: "
+            notes.append(Note(text="cells measured twice (A/A) differ by more than the processes' noise explains: "
                                    f"intervals of {clock} time are {check.widening:.1f} times wider for it"))
         floor = max(ratio.floor, error)
         least, most = ratio.interval(self.confidence)
