@@ -260,3 +260,19 @@ def test_kind_of_work_follows_from_what_the_baseline_keeps_busy(busy, kind):
     made = RunMaker()
     made.measure(cell(), 1.0, busy)
     assert in_short(made.run(("3.14",)))[0].startswith(f"w ({kind}) on 3.14")
+
+
+def test_what_the_baseline_kept_busy_counts_only_where_its_demand_is_not_known():
+    made = RunMaker()
+    made.measure(cell(), 1.0, 0.4)   # others had the core for the rest of the time
+    (measured,) = made.measurements
+    known = replace(measured, observations=tuple(replace(each, demand=1.0) for each in measured.observations))
+    assert in_short(made.run(("3.14",), measurements=(known,)))[0].startswith("w (CPU work) on 3.14")
+
+
+def test_free_threaded_builds_alone_say_nothing_of_what_free_threading_costs():
+    made = RunMaker()
+    for build in ("3.14t", "3.15t"):
+        made.measure(cell(build=build), 1.0)
+        made.measure(cell("free-threaded", 2, build), 0.5)
+    assert not any("Free-threading" in line for line in in_short(made.run(("3.14t", "3.15t"))))

@@ -65,6 +65,10 @@ def test_nothing_is_marked_where_nothing_is_faster():
     for runner, workers in (("serial", 1), ("threads", 2), ("processes-fork", 2)):
         made.measure(cell(runner, workers), 1.0)
     assert rows_of(table_of(made.run(("3.14",)))) == {"threads": ["none"], "processes-fork": ["none"]}
+    made.noise = 0.2
+    made.measure(cell("asyncio", 2), 1.0)
+    (sign,) = rows_of(table_of(made.run(("3.14",))))["asyncio"]
+    assert sign.endswith("x?")
 
 
 def test_model_stands_at_its_best_number_of_workers_and_says_which():
