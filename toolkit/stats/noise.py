@@ -30,7 +30,7 @@ from gilscope.toolkit.stats.sample import CONFIDENCE
 
 DRAWS = 4000           # of the bootstrap: its 95 % point is then off by 1 to 2 %, its 99.5 % point by 5 %
 FAR = 0.995            # the second point at which the drawn tail is compared with Student's
-CLIPPED = 2.0          # standard deviations: where residuals are cut off to see how the sizes of arms scatter
+CLIPPED = 3.0          # standard deviations: where residuals are cut off to see how the sizes of arms scatter
 QUARTILE = 1.1503      # of the absolute values of a normal variable, in its standard deviations: three in four
 LEAST_SHARE = 1e-5     # of a group's median variance: what an arm's is taken for at least (clocks tick)
 TAME = 30              # residuals: as many again, normal ones, are supposed beside those that were seen
