@@ -181,7 +181,7 @@ def test_cell_that_the_budget_left_out_is_not_known_but_a_skipped_one_is():
 
 
 @pytest.mark.parametrize(("changes", "why", "remedy"), [
-    ({"rounds": 2}, "as there are fewer than 3 rounds.", "more rounds: `gilscope run --resume example --rounds 3`"),
+    ({"rounds": 2}, "as there are fewer than 3 rounds.", "more rounds: `gilscope run --resume example --rounds 5`"),
 ])
 def test_what_leaves_all_cells_open_is_said_once(changes, why, remedy):
     line, last = Made(**changes).add("threads", 2, 2.0).add("threads", 4, 4.0).lines()
@@ -268,6 +268,16 @@ def test_what_the_baseline_kept_busy_counts_only_where_its_demand_is_not_known()
     (measured,) = made.measurements
     known = replace(measured, observations=tuple(replace(each, demand=1.0) for each in measured.observations))
     assert in_short(made.run(("3.14",), measurements=(known,)))[0].startswith("w (CPU work) on 3.14")
+
+
+def test_what_is_to_be_said_alike_is_said_once():
+    made = RunMaker(rounds=2)
+    for workload in ("v", "w"):
+        for build in BUILDS:
+            made.measure(replace(cell(build=build), workload=workload), 1.0)
+            made.measure(replace(cell("threads", 2, build), workload=workload), 0.5)
+    first, *_ = in_short(made.run(BUILDS))
+    assert first.startswith("v (CPU work) on 3.14 and 3.14t; w (CPU work) on 3.14 and 3.14t: not known whether")
 
 
 def test_free_threaded_builds_alone_say_nothing_of_what_free_threading_costs():

@@ -35,18 +35,21 @@ _REASON = {   # what leaves all cells open, which need not be listed then
 
 
 def advice_lines(tables: Sequence[WorkloadTable]) -> tuple[str, ...]:
-    """Return what to use: per workload, phase and build one line, the lengths of a task together."""
+    """Return what to use: per workload, phase and build, the lengths of a task together; what is alike in one line."""
     groups: dict[tuple[str, Phase], list[WorkloadTable]] = {}
     for table in tables:
         groups.setdefault((table.workload, table.phase), []).append(table)
-    lines: list[str] = []
+    heads: dict[str, dict[str, list[str]]] = {}   # by what is said: workloads and their builds
     for (workload, phase), group in groups.items():
         title = workload if phase is Phase.STEADY else f"{workload}, {phase}"
         group.sort(key=lambda table: table.task_seconds or 0.0)
-        kinds = [_kind(group[0]), *[""] * (len(group[0].builds) - 1)]
-        lines += [f"{title}{kind} on {advices[0].build}: {_advice(group, advices)}"
-                  for kind, advices in zip(kinds, zip(*(table.advice for table in group), strict=True), strict=True)]
-    return tuple(lines)
+        for advices in zip(*(table.advice for table in group), strict=True):
+            builds = heads.setdefault(_advice(group, advices), {})
+            builds.setdefault(title + _kind(group[0]), []).append(advices[0].build)
+    return tuple(
+        f"{'; '.join(f'{name} on {list_text(builds)}' for name, builds in names.items())}: {text}"
+        for text, names in heads.items()
+    )
 
 
 def remedy_lines(tables: Sequence[WorkloadTable], run: Run, untold: Sequence[Comparison] = ()) -> Iterator[str]:
@@ -54,6 +57,8 @@ def remedy_lines(tables: Sequence[WorkloadTable], run: Run, untold: Sequence[Com
     open_ = [each for table in tables for advice in table.advice for each in advice.open]
     unclear = [*untold, *(each.speedup for each in open_ if each.speedup is not None)]
     doubts = dict.fromkeys([*(each.why for each in open_), *(["noise"] if untold else [])])
+    if "rounds" in doubts:
+        doubts.pop("noise", None)   # how large it is cannot be known yet
     if remedies := dict.fromkeys(remedy for why in doubts for remedy in _remedies(why, unclear, run)):
         yield f"What would tell more: {'; '.join(remedies)}."
 
@@ -172,7 +177,8 @@ def _remedies(why: str, unclear: Iterable[Comparison], run: Run) -> Iterator[str
             if len(told) < len(needed):
                 yield f"a quieter machine, where more than {MOST_ROUNDS} rounds would be needed"
         case _:
-            yield f"more rounds: {more}"
+            rounds = max(run.rounds_planned, MIN_ROUNDS + 2)
+            yield f"more rounds: `gilscope run --resume {run.label} --rounds {rounds}`"
 
 
 def _models_text(several: Sequence[Open], table: WorkloadTable) -> str:

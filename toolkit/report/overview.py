@@ -8,7 +8,7 @@ from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice import AWAITING, advice_lines, counts_text, remedy_lines
 from gilscope.toolkit.report.document import Column, Entry, Gain, Lines, Section, Table
 from gilscope.toolkit.report.table.judgement import gains_nothing, judge
-from gilscope.toolkit.report.wording import SHOWN_SPREAD, between_text, list_text, ratio_number
+from gilscope.toolkit.report.wording import SHOWN_SPREAD, between_text, gain_text, list_text, ratio_number
 from gilscope.toolkit.stats.ratios import MARGIN
 from gilscope.toolkit.units import format_seconds
 
@@ -83,7 +83,7 @@ def _legend(table: Table) -> str:
         ("*: nothing measured here is shown to be faster", any(gain.best for gain in gains)),
         (f"none: no gain beyond {MARGIN * 100:g} %", any(gains_nothing(gain.comparison) for gain in gains)),
         ("?: cannot tell", any(doubts)),
-        (f"±: 95 % interval, where wider than {SHOWN_SPREAD * 100:g} %", True),
+        (f"±: 95 % interval, where wider than {SHOWN_SPREAD * 100:g} %", any("±" in gain_text(gain) for gain in gains)),
         ("N: workers", any(gain.workers is not None for gain in gains)),
         ("[ ]: starved", any(word.startswith("[") for word in words)),
         ("-: not measured", "-" in words),
