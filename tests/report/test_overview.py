@@ -92,6 +92,18 @@ def test_starved_failed_and_left_out_cells_have_their_sign():
     assert rows["free-threaded"][0] == "-"
 
 
+def test_what_failed_is_said_with_its_reason_and_many_reasons_are_counted():
+    made = look()
+    for number in range(5):
+        made.fail(cell("processes-fork", 2 + number), "crash", f"killed by signal {number}")
+        made.fail(cell("processes-fork", 2 + number, "3.14t"), "crash", f"killed by signal {number}")
+    text = terminal.render(overview_document(made.run(BUILDS)))
+    assert "processes-fork of w on 3.14 and processes-fork of w on 3.14t: round 0: crash: killed by signal 0" in text
+    assert "signal 2" in text
+    assert "signal 3" not in text
+    assert "and 2 more" in text
+
+
 def test_model_that_was_measured_nowhere_has_no_row():
     made = look()
     for build in BUILDS:

@@ -168,7 +168,7 @@ def _remedies(why: str, unclear: Iterable[Comparison], run: Run) -> Iterator[str
             yield "a quieter machine"
             yield "fewer workers, for what is starved"
         case "failed":
-            yield "what failed, made to work: the reasons are under the tables"
+            yield "what failed, made to work"
         case "not measured":
             yield f"more time, as the budget ended first: `gilscope run --resume {run.label}`"
         case "noise":

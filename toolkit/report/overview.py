@@ -12,6 +12,8 @@ from gilscope.toolkit.report.wording import SHOWN_SPREAD, between_text, gain_tex
 from gilscope.toolkit.stats.ratios import MARGIN
 from gilscope.toolkit.units import format_seconds
 
+FAILURES = 3   # shown; the tables have all of them
+
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
@@ -27,9 +29,24 @@ def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:
     if any(advice.shown for table in steady for advice in table.advice):
         table = _table(steady)
         sections += [table, Lines("", (_legend(table),))]
+    if failed := list(_failures(tables)):
+        more = [f"and {len(failed) - FAILURES} more"] if len(failed) > FAILURES else []
+        sections.append(Lines("Failed", (*failed[:FAILURES], *more)))
     if tables:
         sections.append(Lines("In short", (*advice_lines(tables), *closing_lines(tables, run))))
     return sections
+
+
+def _failures(tables: Iterable[WorkloadTable]) -> Iterator[str]:
+    """Yield what failed beside the baseline and why, each reason once; of the baseline the answer says it."""
+    about: dict[str, dict[str, None]] = {}
+    for table in tables:
+        for result in (result for row in table.rows for result in row.results):
+            absence, cell = result.absence, result.cell
+            if absence is not None and absence.word == "failed" and cell.runner != table.baseline:
+                about.setdefault(absence.reason, {})[f"{cell.runner} of {_title(table)} on {cell.build}"] = None
+    for reason, cells in about.items():
+        yield f"{list_text(cells)}: {reason}"
 
 
 def _table(tables: Sequence[WorkloadTable]) -> Table:
