@@ -33,7 +33,7 @@ FAR = 0.995            # the second point at which the drawn tail is compared wi
 CLIPPED = 3.0          # standard deviations: where residuals are cut off to see how the sizes of arms scatter
 QUARTILE = 1.1503      # of the absolute values of a normal variable, in its standard deviations: three in four
 LEAST_SHARE = 1e-5     # of a group's median variance: what an arm's is taken for at least (clocks tick)
-TAME = 30              # residuals: as many again, normal ones, are supposed beside those that were seen
+TAME = 15              # residuals, normal ones, that are supposed beside those that were seen
 ALONE = 3              # arms that a group needs to tell how their sizes scatter: two have the same residuals
 
 
