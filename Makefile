@@ -15,16 +15,21 @@ OTHER_BUILDS = $(VENV)/gilscope builds --json | $(VENV)/python -c 'import json, 
 	"{label}={executable}".format(**build) for build in json.load(sys.stdin)["builds"] \
 	if re.fullmatch(r"3\.\d+t?", build["label"])))'
 
+# Many tests wait for a process most of their time.  ARGS="-n 0" runs one after the other.
+PYTEST = -m pytest -n 2 --dist worksteal
+
 # What the oldest Python at hand runs, too, as the Python that runs gilscope: all commands, without the other builds.
 OLDEST_TESTS = tests/test_*.py tests/builds tests/commands tests/gil tests/measure tests/report tests/stats \
 	tests/evaluate/requirements tests/evaluate/verdict tests/race/reports tests/race/rewriting
+ON_OLDEST = if [ -x .venv-oldest/bin/python ]; then echo "testing with the oldest Python at hand" && \
+	.venv-oldest/bin/python $(PYTEST) --part $(1) -q -r fE $(if $(findstring tests,$(ARGS)),,$(OLDEST_TESTS)) $(ARGS); fi
 
 .PHONY: help setup pair test test-all bench docs lint type clean
 
 help:
 	@echo 'make bench [ARGS=...]  set up, get a pair of builds if there is none, measure (gilscope run --quick)'
 	@echo 'make test [ARGS=...]   set up, run the fast tests on every build at hand, with the newest and the oldest Python'
-	@echo 'make test-all          the same, then all others (half an hour); ARGS=... likewise'
+	@echo 'make test-all          the same, then all others (half an hour), these with both; ARGS=... likewise'
 	@echo 'make setup             make .venv with everything a developer needs'
 	@echo 'make pair              get a GIL and a free-threaded build of one source, if there is none'
 	@echo 'make docs              docs/ as a site in docs/_build/html; every warning is an error'
@@ -44,13 +49,13 @@ pair:
 test:
 	@$(BOOTSTRAP) test,workloads
 	@builds=$$($(OTHER_BUILDS)) && echo "testing with: $$builds" && \
-	GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python -m pytest --part fast $(ARGS)
+	GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python $(PYTEST) --part fast $(ARGS)
 	@$(BOOTSTRAP) test --oldest
-	@if [ -x .venv-oldest/bin/python ]; then echo "testing with the oldest Python at hand" && \
-	.venv-oldest/bin/python -m pytest --part fast -q -r fE $(if $(ARGS),$(ARGS),$(OLDEST_TESTS)); fi
+	@$(call ON_OLDEST,oldest)
 
 test-all: test
 	@builds=$$($(OTHER_BUILDS)) && GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python -m pytest --part rest $(ARGS)
+	@$(call ON_OLDEST,fast)
 
 bench: pair
 	$(VENV)/gilscope run --quick $(ARGS)

@@ -6,9 +6,10 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A job in the background of a shell without a terminal, as CI is, ignores SIGINT, and every process it starts inherits
-# that.  Tests that press Ctrl-C need the usual state.
+# A job in the background of a shell without a terminal, as CI is, ignores SIGINT and SIGQUIT, and every process it
+# starts inherits that.  Tests that press Ctrl-C need the usual state.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 # The same examples each time, however long a busy machine takes for one: chance decides neither what is tried nor when
 # it is given up.
@@ -21,10 +22,15 @@ SEED = 20261122   # of the samples: the same cases each time
 collect_ignore = ["corpus/evaluate"]
 
 
+PARTS = ("fast", "oldest", "rest")
+CASES = 2         # of a test, in the part for the oldest Python
+
+
 def pytest_addoption(parser):
-    parser.addoption("--part", choices=("fast", "rest"),
+    parser.addoption("--part", choices=PARTS,
                      help="fast: what `make test` runs: nothing slow, and a sample of tests with many cases; rest: what"
-                          " that leaves out. Together they are all tests.")
+                          f" that leaves out. Together they are all tests. oldest: of the fast ones, {CASES} cases of"
+                          " each test, and none that is marked newest.")
 
 
 def pytest_report_header(config):
@@ -35,16 +41,34 @@ def pytest_report_header(config):
 @pytest.hookimpl(trylast=True)   # after -m and -k
 def pytest_collection_modifyitems(config, items):
     """Keep the part of the tests that is asked for."""
-    if config.option.part is None:
+    part = config.option.part
+    if part is None:
         return
-    fast = {item for item in items if not item.get_closest_marker("slow")}
-    large = {}
+    chosen = sampled((item for item in items if not item.get_closest_marker("slow")), sample_size)
+    if part == "oldest":
+        chosen = sampled((item for item in items if item in chosen and not item.get_closest_marker("newest")),
+                         lambda item: None if item.get_closest_marker("every_python") else CASES)
+    elif part == "rest":
+        chosen = {*items} - chosen
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
+
+
+def sample_size(item):
+    """Return how many cases of this item's test are fast enough together, None for all."""
+    mark = item.get_closest_marker("sample")
+    return mark and mark.args[0]
+
+
+def sampled(items, size):
+    """Return the set of those items that are left when of each test's cases `size(case)` are drawn."""
+    chosen, cases = set(), {}
     for item in items:
-        if item in fast and (mark := item.get_closest_marker("sample")):
-            large.setdefault((item.path, item.originalname, mark.args[0]), []).append(item)
-    for (path, name, kept), cases in large.items():
+        if (kept := size(item)) is None:
+            chosen.add(item)
+        else:
+            cases.setdefault((item.path, item.originalname, kept), []).append(item)
+    for (path, name, kept), found in cases.items():
         # By names, so that a new test elsewhere does not change the choice here.
-        fast -= {*cases} - {*random.Random(f"{SEED} {path.name} {name}").sample(cases, min(kept, len(cases)))}
-    chosen = [item for item in items if (item in fast) == (config.option.part == "fast")]
-    config.hook.pytest_deselected(items=[item for item in items if item not in {*chosen}])
-    items[:] = chosen
+        chosen |= {*random.Random(f"{SEED} {path.name} {name}").sample(found, min(kept, len(found)))}
+    return chosen

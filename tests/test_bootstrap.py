@@ -14,8 +14,8 @@ from gilscope.toolkit import bootstrap
 from gilscope.toolkit.errors import BuildError
 
 ROOT = Path(__file__).parents[1]
-PYTHON39_FILES = ("bootstrap.py", "errors.py", "builds/places.py", "builds/process.py", "builds/source/compile.py",
-                  "builds/source/apt.py")
+PYTHON39_FILES = ("bootstrap.py", "errors.py", "builds/user_dirs.py", "builds/logged_command.py",
+                  "builds/source/compile.py", "builds/source/apt.py")
 
 
 @pytest.fixture

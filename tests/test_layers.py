@@ -1,10 +1,14 @@
 """Who may import whom: the layers of the architecture, checked on the syntax trees."""
 
 import ast
+import collections
+import functools
 import graphlib
 from pathlib import Path
 
 import pytest
+
+pytestmark = pytest.mark.newest
 
 ROOT = Path(__file__).parents[1]
 OURS = ("toolkit", "workloads", "runners")
@@ -47,9 +51,15 @@ SOURCES = {module_name(path): path for folder in OURS for path in sorted((ROOT /
 SOURCES |= {module_name(path): path for path in sorted((ROOT / "gilscope").glob("*.py"))}
 
 
+@functools.cache
 def imports(path):
     """Return what a module imports when it runs: not what only a type checker reads."""
     return imports_of(path.read_text(encoding="utf-8"))
+
+
+def imports_of_all(modules):
+    """Yield (module, what it imports) of those modules."""
+    return ((module, name) for module in modules for name in imports(SOURCES[module]))
 
 
 def imports_of(source):
@@ -97,12 +107,10 @@ def test_every_module_of_the_toolkit_has_a_layer():
     assert {module for module in TOOLKIT if part_of(module) == "gilscope.toolkit"} == {"gilscope.toolkit"}
 
 
-@pytest.mark.parametrize("module", TOOLKIT)
-def test_imports_come_from_layers_below(module):
-    own = part_of(module)
-    for name in imports(SOURCES[module]):
-        if within(name, "gilscope.toolkit") and part_of(name) != own:
-            assert level_of(part_of(name)) > level_of(own), f"{module} imports {name}"
+def test_imports_come_from_layers_below():
+    assert not [f"{module} imports {name}" for module, name in imports_of_all(TOOLKIT)
+                if within(name, "gilscope.toolkit") and part_of(name) != part_of(module)
+                and level_of(part_of(name)) <= level_of(part_of(module))]
 
 
 @pytest.mark.parametrize("module", BESIDE)
@@ -112,28 +120,22 @@ def test_what_stands_beside_the_layers_knows_little(module):
             assert any(within(name, part) for part in BESIDE[module]), f"{module} imports {name}"
 
 
-@pytest.mark.parametrize("module", TOOLKIT)
-def test_workloads_and_runners_are_imported_by_measure_and_commands_alone(module):
-    for name in imports(SOURCES[module]):
-        for package, allowed in ONLY_IMPORTERS.items():
-            if within(name, package):
-                assert any(within(module, part) for part in allowed), f"{module} imports {name}"
+def test_workloads_and_runners_are_imported_by_measure_and_commands_alone():
+    assert not [f"{module} imports {name}" for module, name in imports_of_all(TOOLKIT)
+                for package, allowed in ONLY_IMPORTERS.items()
+                if within(name, package) and not any(within(module, part) for part in allowed)]
 
 
-@pytest.mark.parametrize("module", [
-    module for module in SOURCES if within(module, "gilscope.workloads") or within(module, "gilscope.runners")])
-def test_workloads_and_runners_know_neither_each_other_nor_the_toolkit(module):
-    own = ".".join(module.split(".")[:2])
-    for name in imports(SOURCES[module]):
-        assert not within(name, "gilscope") or within(name, own), f"{module} imports {name}"
+def test_workloads_and_runners_know_neither_each_other_nor_the_toolkit():
+    below = [module for module in SOURCES if within(module, "gilscope.workloads") or within(module, "gilscope.runners")]
+    assert not [f"{module} imports {name}" for module, name in imports_of_all(below)
+                if within(name, "gilscope") and not within(name, ".".join(module.split(".")[:2]))]
 
 
-@pytest.mark.parametrize("module", SOURCES)
-def test_packages_are_imported_in_their_places_alone(module):
-    for name in imports(SOURCES[module]):
-        for package, allowed in ONLY_PLACES.items():
-            if within(name, package):
-                assert any(within(module, part) for part in allowed), f"{module} imports {name}"
+def test_packages_are_imported_in_their_places_alone():
+    assert not [f"{module} imports {name}" for module, name in imports_of_all(SOURCES)
+                for package, allowed in ONLY_PLACES.items()
+                if within(name, package) and not any(within(module, part) for part in allowed)]
 
 
 def test_statistics_know_the_nouns_alone():
@@ -144,13 +146,12 @@ def test_statistics_know_the_nouns_alone():
                        for name in ours), module
 
 
-@pytest.mark.parametrize("path", [
-    path for folder in (*OURS, "gilscope", "tests") for path in sorted((ROOT / folder).rglob("*.py"))])
-def test_folders_are_never_imported_by_their_own_names(path):
+def test_folders_are_never_imported_by_their_own_names():
     # Only `gilscope` is installed: a module of a user's may have any other name.
-    if path.is_relative_to(ROOT / "tests" / "corpus"):
-        return   # what is checked there is other people's code
-    assert not {name.partition(".")[0] for name in imports(path)} & {*OURS}
+    paths = [path for folder in (*OURS, "gilscope", "tests") for path in (ROOT / folder).rglob("*.py")
+             if not path.is_relative_to(ROOT / "tests" / "corpus")]   # what is checked there is other people's code
+    assert not [f"{path} imports {name}" for path in paths for name in imports(path)
+                if name.partition(".")[0] in OURS]
 
 
 def test_package_of_a_task_or_runner_imports_nothing():
@@ -171,6 +172,7 @@ def test_imports_are_found(source, expected):
     assert imports_of(source) == expected
 
 
+@functools.cache
 def everything_imported(path):
     """Return what a module imports, also what only a type checker reads."""
     found = set()
@@ -232,6 +234,7 @@ def test_folder_has_few_floors_and_no_entries_that_need_each_other(package):
     assert len(floors(needs_within(package))) <= MOST_FLOORS
 
 
-@pytest.mark.parametrize("folder", sorted({path.parent for path in SOURCES.values()}))
-def test_folder_holds_few_files(folder):
-    assert len([path for path in folder.iterdir() if path.suffix in {".py", ".c", ".h"}]) <= MOST_FILES
+def test_folder_holds_few_files():
+    files = collections.Counter(path.parent for folder in {path.parent for path in SOURCES.values()}
+                                for path in folder.iterdir() if path.suffix in {".py", ".c", ".h"})
+    assert not {folder: count for folder, count in files.items() if count > MOST_FILES}

@@ -14,6 +14,8 @@ import pytest
 
 from tests.conformance.builds import ROOT
 
+pytestmark = pytest.mark.newest
+
 LIMIT = 600.0
 NAMES = ("toolkit", "workloads", "runners", "model", "store", "units", "race", "measure", "report", "gilscope_x")
 OURS = f"""

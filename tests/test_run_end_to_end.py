@@ -109,6 +109,7 @@ def test_run_prints_a_table_and_keeps_its_values(folder):
     assert "first has its 2 rounds" in err
 
 
+@pytest.mark.newest
 def test_run_that_is_complete_can_have_more_rounds(folder):
     assert folder.measure("noop", "--models", "serial", label="more")[0] == 0
     code, _, err = folder.call("run", "--resume", "more", "--rounds", "3")
@@ -160,6 +161,7 @@ def test_crash_of_one_model_costs_the_others_nothing(folder):
     assert measured == {"serial": 2, "processes-fork": 2}
 
 
+@pytest.mark.newest
 def test_wrong_result_is_a_failed_cell(folder):
     folder.module("wrong", """
         import threading
@@ -200,6 +202,7 @@ def test_function_that_cannot_be_measured_is_refused_before_anything_is_kept(nam
     assert not (folder.path / "results").exists()
 
 
+@pytest.mark.newest
 def test_module_named_as_ours_is_refused(folder):
     (folder.path / "code").mkdir()
     folder.module("code/gilscope", "def work(number):\n    return number\n")
@@ -208,6 +211,7 @@ def test_module_named_as_ours_is_refused(folder):
     assert "has the name of gilscope itself" in err
 
 
+@pytest.mark.newest
 def test_results_that_cannot_be_written_are_said(folder):
     (folder.path / "results").touch()
     code, _, err = folder.measure("noop", "--models", "serial", label="nowhere")
@@ -238,6 +242,7 @@ def test_killed_run_goes_on_where_it_was(folder):
         each.cell: each.observations[0] for each in before.measurements}
 
 
+@pytest.mark.newest
 def test_run_killed_in_its_first_round_can_go_on(folder):
     with gated(folder, "wait_at_once") as command:
         wait_for(folder.path / "waiting", command)
@@ -266,6 +271,7 @@ def test_interrupted_run_leaves_no_process_and_keeps_its_rounds(stop, folder):
     assert run.stopped == "interrupted"
 
 
+@pytest.mark.newest
 def test_run_that_is_being_written_is_not_touched(folder):
     with gated(folder) as command:
         wait_for(folder.path / "waiting", command)
@@ -277,6 +283,7 @@ def test_run_that_is_being_written_is_not_touched(folder):
         command.communicate(timeout=LIMIT)
 
 
+@pytest.mark.newest
 def test_two_runs_at_once_do_not_mix(folder):
     runs = {"one": "serial", "two": "threads"}
     started = [folder.start("run", *folder.little("noop", "--models", model, label=label))
@@ -291,6 +298,7 @@ def test_two_runs_at_once_do_not_mix(folder):
         assert all(rounds == [0, 1] for rounds in rounds_of(folder.run(label)).values())
 
 
+@pytest.mark.newest
 def test_damaged_run_is_refused_by_name(folder):
     assert folder.measure("noop", "--models", "serial", label="cut")[0] == 0
     path = folder.path / "results" / "cut" / "host.json"
@@ -301,6 +309,7 @@ def test_damaged_run_is_refused_by_name(folder):
         assert "results/cut/host.json is cut off or not a pyperf suite" in err
 
 
+@pytest.mark.newest
 def test_request_is_kept_with_the_run(folder):
     folder.module("mine", "def work(number):\n    return number\n")
     code, _, err = folder.measure("mine:work", "--payload", "(1, 'a')", "--tasks", "3", "--models", "serial",

@@ -35,7 +35,7 @@ def run_nothing(name, build):
     return run_child(BUILDS[build], str(HERE / "cases.py"), "nothing", name)
 
 
-@pytest.mark.sample(100)
+@pytest.mark.sample(80)
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("case", CASES)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.workloads import checks, contention, cpu, pages, servers
+from gilscope.workloads import checks, contention, cpu, server_pages, servers
 from gilscope.workloads.base import SIZES, Workload, WrongResult
 from gilscope.workloads.catalog import REPRESENTATIVE, WORKLOADS, find
 from gilscope.workloads.io import file_write_read, tcp_echo
@@ -368,10 +368,10 @@ def test_http_serves_many_requests_on_one_connection_and_then_closes():
         for number in (1, 2):
             stream.write(f"GET /page/{number}?words=20 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
             stream.flush()
-            assert read_response(stream) == (200, pages.page(number, 20))
+            assert read_response(stream) == (200, server_pages.page(number, 20))
         stream.write(b"GET /page/3 HTTP/1.1\r\nConnection: close\r\n\r\n")
         stream.flush()
-        assert read_response(stream) == (200, pages.page(3, 150))
+        assert read_response(stream) == (200, server_pages.page(3, 150))
         assert stream.read(1) == b""
 
 
@@ -380,7 +380,7 @@ def test_http_answers_pipelined_and_split_requests():
         for part in (b"GET /page/1 HTTP/1.1\r\n\r\nGET /pa", b"ge/2 HTTP/1.1\r\n\r", b"\n"):
             stream.write(part)
             stream.flush()
-        assert [read_response(stream)[1] for _ in range(2)] == [pages.page(1, 150), pages.page(2, 150)]
+        assert [read_response(stream)[1] for _ in range(2)] == [server_pages.page(1, 150), server_pages.page(2, 150)]
 
 
 @pytest.mark.parametrize(("request_line", "status"), [

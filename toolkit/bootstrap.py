@@ -25,10 +25,10 @@ if __name__ == "__main__":
     # Run as a script, the folder of this file comes first: its modules are not top-level ones.
     sys.path[0] = str(ROOT)
 
-from gilscope.toolkit.builds.places import cache_dir, locked, uv_command  # noqa: E402
-from gilscope.toolkit.builds.process import CommandFailedError, run_logged  # noqa: E402
+from gilscope.toolkit.builds.logged_command import CommandFailedError, run_logged  # noqa: E402
 from gilscope.toolkit.builds.source import compile as compiled  # noqa: E402
 from gilscope.toolkit.builds.source.apt import distribution_source  # noqa: E402
+from gilscope.toolkit.builds.user_dirs import cache_dir, locked, uv_command  # noqa: E402
 from gilscope.toolkit.errors import BuildError, ToolkitError  # noqa: E402
 
 STAMP = "gilscope-setup.json"

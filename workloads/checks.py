@@ -11,7 +11,7 @@ from functools import cache
 from math import isqrt
 from typing import TYPE_CHECKING
 
-from gilscope.workloads import pages, payloads
+from gilscope.workloads import payloads, server_pages
 from gilscope.workloads.base import Check, Result, Size, WrongResult
 from gilscope.workloads.payloads import TASKS, amount_for, task_count
 
@@ -148,7 +148,7 @@ def pages_crc(pages_per_task: int) -> Callable[[Size, int], int]:
     """Return the CRC-32 that a task's pages must have, made here instead of fetched."""
     def expected(size: Size, index: int) -> int:
         numbers = payloads.page_numbers(size, index, pages_per_task)
-        return zlib.crc32(b"".join(pages.page(number, payloads.PAGE_WORDS) for number in numbers))
+        return zlib.crc32(b"".join(server_pages.page(number, payloads.PAGE_WORDS) for number in numbers))
     return expected
 
 
@@ -156,7 +156,7 @@ def article_words(pages_per_task: int) -> Callable[[Size, int], dict[str, int]]:
     """Return how often each word is in a task's pages, counted before they became HTML."""
     def expected(size: Size, index: int) -> dict[str, int]:
         numbers = payloads.page_numbers(size, index, pages_per_task)
-        return dict(Counter(word for number in numbers for word in pages.words(number, payloads.ARTICLE_WORDS)))
+        return dict(Counter(word for number in numbers for word in server_pages.words(number, payloads.ARTICLE_WORDS)))
     return expected
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from gilscope.workloads import pages
+from gilscope.workloads import server_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,7 +113,7 @@ def text() -> bytes:
     parts, state = [], 1
     for _ in range(1500):
         state = (state * 1103515245 + 12345) % 2**31  # the C standard's example of a generator
-        parts.append(f"{pages.words(state >> 16, 1)[0]} {state >> 20}")
+        parts.append(f"{server_pages.words(state >> 16, 1)[0]} {state >> 20}")
     return " ".join(parts).encode("ascii")[:8192]
 
 
@@ -151,7 +151,7 @@ def page_paths(pages_per_task: int, words: int) -> Maker:
     """Return a maker of tuples of paths, each page with `words` words."""
     def make(size: Size, workers: int = 1) -> list[tuple[str, ...]]:
         return [
-            tuple(pages.path(number, words) for number in page_numbers(size, index, pages_per_task))
+            tuple(server_pages.path(number, words) for number in page_numbers(size, index, pages_per_task))
             for index in range(task_count(size, workers))
         ]
     return make

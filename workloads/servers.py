@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, override
 from urllib.parse import parse_qs, urlsplit
 
-from gilscope.workloads import pages
+from gilscope.workloads import server_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,7 +94,7 @@ def _page(target: str) -> bytes | None:
     words = parse_qs(url.query).get("words", ["150"])[-1]
     if url.path == number or not (_is_number(number) and _is_number(words)) or int(words) > MAX_WORDS:
         return None
-    return pages.page(int(number), int(words))
+    return server_pages.page(int(number), int(words))
 
 
 def _is_number(text: str) -> bool:

@@ -17,11 +17,11 @@ import pytest
 
 from gilscope.toolkit.builds import install as installing
 from gilscope.toolkit.builds.install import Request, install
-from gilscope.toolkit.builds.places import locked, pythons_dir
-from gilscope.toolkit.builds.process import CommandFailedError, run_logged
+from gilscope.toolkit.builds.logged_command import CommandFailedError, run_logged
 from gilscope.toolkit.builds.source import apt
 from gilscope.toolkit.builds.source import compile as compiled
 from gilscope.toolkit.builds.source.compile import Source, Wanted, build, installed
+from gilscope.toolkit.builds.user_dirs import locked, pythons_dir
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from tests.conformance.builds import ROOT
 

@@ -101,6 +101,7 @@ def test_dry_run_measures_nothing(folder):
     assert not (folder / "results").exists()
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_what_was_killed_goes_on(how, folder):
     mark, rounds = uuid.uuid4().hex, 100000     # more than are over before we get a core to kill it
@@ -126,6 +127,7 @@ def test_what_was_killed_goes_on(how, folder):
     assert "Wall time of the whole count" in out
 
 
+@pytest.mark.newest
 def test_finished_ones_are_shown_again_not_measured_again(folder):
     call(folder, "run", "countdown", "--smoke", "--label", "done", "--no-figures", *HOST)
     stored = folder / "results" / "done" / "countdown" / "run.json"
@@ -139,6 +141,7 @@ def test_finished_ones_are_shown_again_not_measured_again(folder):
     assert (stored.parent / "report.md").read_text().strip() == markdown.strip()
 
 
+@pytest.mark.newest
 def test_what_its_budget_ended_goes_on_with_another_budget(folder):
     call(folder, "run", "countdown", "--smoke", "--rounds", "2", "--budget", "0.001s", "--label", "cut", "--no-figures",
          *HOST)

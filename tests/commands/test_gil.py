@@ -11,7 +11,7 @@ import pytest
 from gilscope.toolkit.commands.gil import command as gil
 from gilscope.toolkit.commands.gil.report import document
 from gilscope.toolkit.gil import preload
-from gilscope.toolkit.gil.recording import Recording, inflation
+from gilscope.toolkit.gil.recorder import Recording, inflation
 from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT, builds

@@ -9,11 +9,13 @@ ROOT = Path(__file__).parents[2]
 
 
 def builds() -> dict[str, str]:
-    """Return {label: executable}; GILSCOPE_TEST_BUILDS="3.14t=/path/to/python,..." adds to the current one."""
+    """Return {label: executable}; GILSCOPE_TEST_BUILDS="3.14t=/path/to/python,..." adds others to the current one."""
     found = {"current": sys.executable}
+    here = Path(sys.executable).resolve()
     for entry in filter(None, os.environ.get("GILSCOPE_TEST_BUILDS", "").split(",")):
         label, _, path = entry.partition("=")
-        found[label.strip()] = path.strip()
+        if Path(path.strip()).resolve() != here:    # the one that this environment was made from
+            found[label.strip()] = path.strip()
     return found
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.experiments.base import Effort, Setting
-from gilscope.toolkit.experiments.channels import cells, ends, program, workers
+from gilscope.toolkit.experiments.channels import cells, program, start_workers, worker_roles
 from gilscope.toolkit.experiments.channels.cells import CONTROLS, CROSSING, FAN_IN, PING_PONG, PIPE, SIMPLE, VIEW, Shape
 from gilscope.toolkit.experiments.channels.plan import Channels
 from gilscope.toolkit.experiments.results import Results
@@ -117,7 +117,7 @@ def test_ring_counts_every_hop():
 
 def test_large_messages_are_not_all_on_their_way_at_once(monkeypatch):
     ordered, taken, ahead = [], [], []
-    order, take = workers.Crew.order, program.Inbox._take
+    order, take = start_workers.Crew.order, program.Inbox._take
 
     def note_order(crew, number):
         ordered.append(number)
@@ -128,7 +128,7 @@ def test_large_messages_are_not_all_on_their_way_at_once(monkeypatch):
         take(inbox, number, turns)
         taken.append(number // 2)   # of each of the two senders
 
-    monkeypatch.setattr(workers.Crew, "order", note_order)
+    monkeypatch.setattr(start_workers.Crew, "order", note_order)
     monkeypatch.setattr(program.Inbox, "_take", note_take)
     monkeypatch.setattr(program, "MOST_BYTES", 8 * 2 * 1000)
     program.measure(TinyTrial("fan-in", 2, size=1000))
@@ -145,11 +145,11 @@ def test_large_messages_are_not_all_on_their_way_at_once(monkeypatch):
 @pytest.mark.parametrize("members", [2, 4])
 def test_ring_that_is_not_right_has_no_value(monkeypatch, broken, kind, reason, members):
     def forward(receive, send, place):
-        while (received := receive())[0] != ends.STOP:
-            send(received + bytes((place,)) if received[0] == ends.TRACE else broken(received))
+        while (received := receive())[0] != worker_roles.STOP:
+            send(received + bytes((place,)) if received[0] == worker_roles.TRACE else broken(received))
         return 0
 
-    monkeypatch.setattr(ends, "forward", forward)
+    monkeypatch.setattr(worker_roles, "forward", forward)
     with nothing_left(), pytest.raises(StoppedError) as stopped:
         program.measure(TinyTrial("ring", members))
     assert stopped.value.answer["kind"] == kind
@@ -157,15 +157,15 @@ def test_ring_that_is_not_right_has_no_value(monkeypatch, broken, kind, reason, 
 
 
 def test_ring_in_another_order_has_no_value(monkeypatch):
-    forward = ends.forward
-    monkeypatch.setattr(ends, "forward", lambda receive, send, place: forward(receive, send, 4 - place))
+    forward = worker_roles.forward
+    monkeypatch.setattr(worker_roles, "forward", lambda receive, send, place: forward(receive, send, 4 - place))
     with nothing_left(), pytest.raises(StoppedError, match=r"the token passed \[3, 2, 1\], not 1 to 3"):
         program.measure(TinyTrial("ring", 4))
 
 
 def test_messages_that_are_not_forwarded_are_missed(monkeypatch):
-    forward = ends.forward
-    monkeypatch.setattr(ends, "forward", lambda receive, send, place: forward(receive, send, place) - 1)
+    forward = worker_roles.forward
+    monkeypatch.setattr(worker_roles, "forward", lambda receive, send, place: forward(receive, send, place) - 1)
     with nothing_left(), pytest.raises(StoppedError, match="the workers handled"):
         program.measure(TinyTrial("ring", 3))
 
@@ -174,8 +174,8 @@ def test_messages_that_are_not_forwarded_are_missed(monkeypatch):
     ((1, 0, 2, 3), "wrong-result", "out of order"), ((0, 1, 1, 2), "wrong-result", "out of order"),
 ])
 def test_sender_out_of_order_has_no_value(monkeypatch, order, kind, reason):
-    produce = ends.produce
-    monkeypatch.setattr(ends, "produce", lambda orders, send, messages: produce(
+    produce = worker_roles.produce
+    monkeypatch.setattr(worker_roles, "produce", lambda orders, send, messages: produce(
         orders, send, [messages[turn] for turn in order]))
     with nothing_left(), pytest.raises(StoppedError) as stopped:
         program.measure(TinyTrial("fan-in", 2))
@@ -187,18 +187,18 @@ def test_sender_that_fails_ends_the_trial_with_its_reason(monkeypatch):
     def produce(orders, send, messages):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(ends, "produce", produce)
+    monkeypatch.setattr(worker_roles, "produce", produce)
     with nothing_left(), pytest.raises(StoppedError) as stopped:
         program.measure(TinyTrial("fan-in", 2))
     assert stopped.value.answer == {"kind": "exception", "reason": "OSError: [Errno 28] No space left on device"}
 
 
 def test_worker_that_does_not_start_is_named(monkeypatch):
-    monkeypatch.setattr(workers, "START_SECONDS", 0.05)
+    monkeypatch.setattr(start_workers, "START_SECONDS", 0.05)
     release = threading.Event()
-    monkeypatch.setattr(ends, "opened", lambda channel, address: release.wait() and address)
-    leave = workers.Crew.leave
-    monkeypatch.setattr(workers.Crew, "leave", lambda crew: (release.set(), leave(crew)))
+    monkeypatch.setattr(worker_roles, "opened", lambda channel, address: release.wait() and address)
+    leave = start_workers.Crew.leave
+    monkeypatch.setattr(start_workers.Crew, "leave", lambda crew: (release.set(), leave(crew)))
     with nothing_left(), pytest.raises(StoppedError, match=r"1 workers did not start within 0.05 s"):
         program.measure(TinyTrial("ping-pong", 2))
 
@@ -215,21 +215,21 @@ def test_memoryview_that_a_channel_does_not_take_ends_everything():
 
 @pytest.mark.parametrize(("place", "size"), [(0, 8), (1, 3), (200, 1000), (7, 65536)])
 def test_message_names_its_sender_and_turn(place, size):
-    found = ends.message(place, 6, size)
-    assert (len(found), found[0], found[1], found[2]) == (size, ends.DATA, place, 6 % ends.TURNS)
+    found = worker_roles.message(place, 6, size)
+    assert (len(found), found[0], found[1], found[2]) == (size, worker_roles.DATA, place, 6 % worker_roles.TURNS)
 
 
 def test_messages_of_different_senders_differ_in_their_pattern():
-    assert ends.message(1, 0, 64)[ends.HEADER:] != ends.message(2, 0, 64)[ends.HEADER:]
+    assert worker_roles.message(1, 0, 64)[worker_roles.HEADER:] != worker_roles.message(2, 0, 64)[worker_roles.HEADER:]
 
 
 def test_producer_follows_its_orders():
     reading, writing = os.pipe()
     try:
         for order in (b"3", b"2", b"0"):
-            ends._worker.send(writing, order)
+            worker_roles._worker.send(writing, order)
         sent = queue.SimpleQueue()
-        assert ends.produce(reading, sent.put, list("abcd")) == 5
+        assert worker_roles.produce(reading, sent.put, list("abcd")) == 5
         assert [sent.get_nowait() for _ in range(5)] == ["a", "b", "c", "a", "b"]
     finally:
         os.close(reading)

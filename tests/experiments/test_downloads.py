@@ -15,7 +15,7 @@ from gilscope.toolkit.measure.process.frame import StoppedError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render
-from gilscope.workloads import pages
+from gilscope.workloads import server_pages
 from tests.experiments.golden import check_golden
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker
@@ -89,7 +89,7 @@ def test_nothing_is_left_of_a_pass(model, tmp_path):
 @each_model
 def test_wrong_page_is_a_wrong_result(model, tmp_path, monkeypatch):
     needs(model)
-    right = pages.page
+    right = server_pages.page
     monkeypatch.setattr(program.pages, "page", lambda number, words: right(number + (number == 7), words))
     with pytest.raises(StoppedError, match="not the right ones") as caught:
         program.measure(trial_of(model, tmp_path))

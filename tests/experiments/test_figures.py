@@ -17,7 +17,7 @@ from gilscope.toolkit.report.figures.figure import (
     LineFigure,
     TimelineFigure,
 )
-from gilscope.toolkit.report.figures.plots.legend import entries
+from gilscope.toolkit.report.figures.plots.legend_entries import entries
 from gilscope.toolkit.report.figures.plots.look.palette import MODELS, family, looks
 from tests.conformance.builds import ROOT
 from tests.experiments.made_up import KINDS, figures, made_up_run

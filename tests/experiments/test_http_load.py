@@ -18,7 +18,7 @@ from gilscope.toolkit.experiments.load.http.generator import Generator, Load, gr
 from gilscope.toolkit.experiments.load.open_loop import Tally
 from gilscope.toolkit.stats.latency import LogHistogram
 from gilscope.toolkit.units import format_seconds
-from gilscope.workloads import pages
+from gilscope.workloads import server_pages
 from tests.conformance.builds import ROOT, environment
 
 WAIT = 60   # seconds; nothing here takes as long, however busy the machine is
@@ -242,7 +242,7 @@ def get(address, target):
 def test_pages_come_after_their_latency_and_are_counted():
     with helper("http.backends", "pages", "0.2") as (ready, ask):
         began = time.perf_counter()
-        assert get(ready["addresses"]["pages"], pages.path(3, 20)) == pages.page(3, 20)
+        assert get(ready["addresses"]["pages"], server_pages.path(3, 20)) == server_pages.page(3, 20)
         assert time.perf_counter() - began >= 0.2
         told = ask(do="forget")
         assert (told["requests"], told["connections"]) == (1, 1)

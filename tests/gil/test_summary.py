@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gilscope.toolkit.gil.chrome import trace, write_trace
-from gilscope.toolkit.gil.recording import Recording, queued_share
+from gilscope.toolkit.gil.recorder import Recording, queued_share
 from gilscope.toolkit.gil.records import BadRecordError, Kind, Reason, Span, Total, read, read_folder
 from gilscope.toolkit.gil.summary import summarize, thread_names
 from tests.gil.recorded import make_process, make_site, make_thread

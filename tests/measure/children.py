@@ -77,7 +77,7 @@ def measure_hang(place, spec_of, python=sys.executable, **options):
 
     Nobody can tell from outside when a busy machine has let a process get there.
     """
-    for seconds in (2.0, 10.0, 60.0):
+    for seconds in (1.0, 10.0, 60.0):
         answer = measure(spec_of(seconds), python, **options)
         if f"in {place}" in answer.output:
             break

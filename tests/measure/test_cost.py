@@ -9,14 +9,18 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from gilscope.toolkit.cores import usable_cores
+from gilscope.toolkit.measure.cell import child
+from gilscope.toolkit.measure.cell.turns import Alone
 from gilscope.toolkit.measure.machine import noise
 from gilscope.toolkit.measure.machine.noise import Window, core_demand, is_starved, wanted_cores
 from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory
 from gilscope.toolkit.measure.plan.demand import Demands
+from gilscope.toolkit.measure.prepare import trial
 from gilscope.toolkit.model import Cell
 from tests.fakes import RunMaker
 from tests.measure.children import BUILDS, THREADS, make_spec, measure, python_of, target
@@ -271,6 +275,45 @@ def test_demand_is_the_baselines_as_soon_as_that_was_measured_and_else_the_trial
 def test_baseline_says_what_its_tasks_keep_busy(function, least, most, tmp_path):
     answer = measure(make_spec(tmp_path, target(function, payload="0.05")))
     assert least < answer.fields["demand"] < most
+
+
+class Queue:
+    """A time in which whoever asks for CPU seconds stands in line for a CPU first, a second long."""
+
+    def __init__(self):
+        self.now = self.queued = self.used = 0.0
+
+    def cpu_seconds(self, _pids):
+        self.now += 1.0
+        self.queued += 1.0
+        return self.used
+
+    def compute(self, *_):
+        self.now += 0.25
+        self.used += 0.25
+        return [None]
+
+    def install(self, monkeypatch, module):
+        monkeypatch.setattr(module, "cpu_seconds", self.cpu_seconds)
+        monkeypatch.setattr(module, "queued_seconds", lambda: self.queued)
+        monkeypatch.setattr(module.time, "perf_counter", lambda: self.now)
+
+
+def test_queue_beside_a_pass_is_not_taken_from_it(tmp_path, monkeypatch):
+    queue = Queue()
+    queue.install(monkeypatch, child)
+    spec = make_spec(tmp_path, target("waiting:compute"), values=2)
+    clock = child.Clock(spec, Alone(spec), SimpleNamespace(starved=lambda *_: False), queue.compute)
+    clock(2)
+    assert [(value.demand, value.cpu) for value in clock.values] == [(1.0, 0.25)]
+
+
+def test_queue_beside_a_trials_calls_is_not_taken_from_them(tmp_path, monkeypatch):
+    queue = Queue()
+    queue.install(monkeypatch, trial)
+    subject = SimpleNamespace(payloads=[None, None], check=lambda _results: None)
+    seen = trial._calls(make_spec(tmp_path, target("waiting:compute")), subject, queue.compute)
+    assert seen["demand"] == 1.0
 
 
 @contextmanager

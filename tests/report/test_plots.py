@@ -28,7 +28,7 @@ from gilscope.toolkit.report.figures.figure import (
     Series,
     TimelinePanel,
 )
-from gilscope.toolkit.report.figures.plots.legend import entries
+from gilscope.toolkit.report.figures.plots.legend_entries import entries
 from gilscope.toolkit.report.figures.plots.look import palette
 from tests.report.figures import FIGURES
 

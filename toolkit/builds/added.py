@@ -6,7 +6,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from gilscope.toolkit.builds.places import data_dir, locked
+from gilscope.toolkit.builds.user_dirs import data_dir, locked
 from gilscope.toolkit.errors import BadFileError, BuildError
 
 

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.places import locked
+from gilscope.toolkit.builds.user_dirs import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from gilscope.toolkit.builds.places import cache_dir
-from gilscope.toolkit.builds.process import end_group
+from gilscope.toolkit.builds.logged_command import end_group
+from gilscope.toolkit.builds.user_dirs import cache_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.builds.pairing import minor_of
-from gilscope.toolkit.builds.places import data_dir, uv_command
 from gilscope.toolkit.builds.source import compile as compiled
 from gilscope.toolkit.builds.source.apt import distribution_source
 from gilscope.toolkit.builds.source.compile import OPTIONAL_MODULES, Source, Step, Wanted
+from gilscope.toolkit.builds.user_dirs import data_dir, uv_command
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.model import Note
 

@@ -17,7 +17,7 @@ from gilscope.toolkit.publish import publish
 from gilscope.toolkit.report import RENDERERS, markdown, terminal
 from gilscope.toolkit.report.as_json import listed_values, run_values
 from gilscope.toolkit.report.build import run_document
-from gilscope.toolkit.report.listing import runs_document
+from gilscope.toolkit.report.run_list import runs_document
 from gilscope.toolkit.store import RESULTS, find_runs, list_runs, load_run
 
 if TYPE_CHECKING:

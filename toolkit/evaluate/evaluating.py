@@ -19,14 +19,14 @@ from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Options, diag
 from gilscope.toolkit.evaluate.packages.install import scratch
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.project.bench import Bench
-from gilscope.toolkit.evaluate.project.comparing import Compared, Comparing
 from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.cost_and_gain import Compared, Comparing
 from gilscope.toolkit.evaluate.project.installing import install_project
 from gilscope.toolkit.evaluate.project.suite.racing import check_races
 from gilscope.toolkit.evaluate.project.suite.running import needed_by, run_tests
 from gilscope.toolkit.evaluate.project.workers.cost import LIMIT as WORKERS_LIMIT
 from gilscope.toolkit.evaluate.project.workers.cost import measure_workers, modules_inside
-from gilscope.toolkit.evaluate.project.workload.name import refuse_misnamed
+from gilscope.toolkit.evaluate.project.workload.name_check import refuse_misnamed
 from gilscope.toolkit.evaluate.requirements.locks import Locked, read_lock
 from gilscope.toolkit.evaluate.requirements.tags import offered
 from gilscope.toolkit.evaluate.sections import NO_TIME, Broken, Missing, Races, TestRun, Workers

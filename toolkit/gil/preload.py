@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from gilscope.toolkit.builds.c_library import CompileError, c_compiler, compile_library
-from gilscope.toolkit.builds.places import cache_dir
+from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.errors import ToolkitError
 
 VARIABLE = "GILSCOPE_GIL"    # the folder that processes record into from their start on; absolute

@@ -15,7 +15,7 @@ from gilscope.toolkit.evaluate.project.workers.cost import measure_workers, modu
 from gilscope.toolkit.evaluate.sections import Broken, Missing, Spread, Worker
 from gilscope.toolkit.evaluate.shown.workers import growth, lines
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters
-from gilscope.toolkit.evaluate.verdict.price import takes
+from gilscope.toolkit.evaluate.verdict.worker_price import takes
 from tests.evaluate.made_up import PROJECT, finding, imports, inside, report, spread, workers
 from tests.evaluate.places import build_called, one_of_each, version
 

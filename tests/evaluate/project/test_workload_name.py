@@ -4,7 +4,7 @@ import pytest
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.evaluate.project.conventions import find_project
-from gilscope.toolkit.evaluate.project.workload.name import refuse_misnamed
+from gilscope.toolkit.evaluate.project.workload.name_check import refuse_misnamed
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.project.bench import Bench
-from gilscope.toolkit.evaluate.project.comparing import Comparing
 from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.cost_and_gain import Comparing
 from gilscope.toolkit.evaluate.project.machine import Calibration, Spin
 from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
 from gilscope.toolkit.evaluate.project.workload import rounds as workload

@@ -10,7 +10,7 @@ from tests.race.core.c_core_child import SCENARIOS
 CASES = [f"{label}:{name}" for label in builds() for name in SCENARIOS]
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("case", CASES)
 def test_scenario(case):
     label, _, name = case.partition(":")

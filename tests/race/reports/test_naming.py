@@ -6,7 +6,7 @@ import types
 
 import pytest
 
-from gilscope.toolkit.race.conflicts import objects
+from gilscope.toolkit.race.conflicts import safe_inspection
 from gilscope.toolkit.race.conflicts.naming.locks import LockNames
 from gilscope.toolkit.race.conflicts.naming.referrers import Referrers
 from gilscope.toolkit.race.conflicts.naming.variables import Naming, container_text, enclosing_class
@@ -193,7 +193,7 @@ def test_a_hostile_key():
 def test_a_hostile_object_is_named_without_its_help():
     found = name_of("attr", Hostile(), "value", site("x.value"))
     assert found.base == "Hostile.value"
-    assert objects.label(Hostile(), "") is None
+    assert safe_inspection.label(Hostile(), "") is None
 
 
 class HostileMeta(type):
@@ -214,13 +214,13 @@ def test_a_hostile_metaclass_is_not_asked():
     (frozenset({1}), frozenset({1}), True), ((1, [2]), (1, [2]), False),
 ])
 def test_equality_of_plain_values_alone(left, right, expected):
-    assert objects.same(left, right) is expected
+    assert safe_inspection.same(left, right) is expected
 
 
 def test_the_same_object_is_the_same_value():
     hostile = Hostile()
-    assert objects.same(hostile, hostile)
-    assert not objects.same(hostile, Hostile())
+    assert safe_inspection.same(hostile, hostile)
+    assert not safe_inspection.same(hostile, Hostile())
 
 
 @pytest.mark.parametrize(("function", "expected"), [

@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.race.report.suppress import Settings, Suppression, relative, settings
+from gilscope.toolkit.race.report.settings import Settings, Suppression, relative, settings
 from tests.race.fakes.report import make_access, make_race, make_report
 
 

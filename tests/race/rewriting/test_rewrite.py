@@ -16,6 +16,8 @@ from gilscope.toolkit.race.rewrite import compile_rewritten
 from gilscope.toolkit.race.site import Flag
 from tests.race.fakes.stub import StubCore, in_builtins, run, shown, sites
 
+pytestmark = pytest.mark.every_python
+
 
 def flags_of(source, op):
     return [Flag(info.flags) for info in sites(source) if info.op == op]

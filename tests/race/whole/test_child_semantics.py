@@ -340,7 +340,7 @@ def neutral(text, place):
     return re.sub(r"0x[0-9a-f]+", "0x", text.replace(str(place), "PLACE").replace(str(place.parent), "PARENT"))
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_is_as_without_the_checker(name, python, tmp_path):
     plain, checked = plain_and_checked(python, ["script.py", "one", "--notes"], tmp_path, source=PROGRAMS[name])
@@ -369,7 +369,7 @@ def test_stack_ends_with_the_program(words, python, tmp_path):
     assert checked == plain
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("flags", ["-X dev", "-W error", "-I", "-S", "-P", "-OO", "-bb", "-u -s -E"])
 @pytest.mark.parametrize("name", ["names", "uncaught", "threads_outlive_main", "pools"])
 def test_program_is_as_without_the_checker_under_flags(name, flags, python, tmp_path):

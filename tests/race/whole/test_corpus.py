@@ -4,14 +4,13 @@ By default all programs run on one build with the GIL and one without, as far as
 the C core, and every eighth with the Python core.  All of it, some minutes per build and core:
 
     export GILSCOPE_RACE_CORPUS=all GILSCOPE_TEST_BUILDS=3.12=/path/to/python,3.14t=...
-    python -m pytest tests/race/whole/test_corpus.py
+    python -m pytest -n 2 tests/race/whole/test_corpus.py
 """
 
 import functools
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -21,9 +20,11 @@ from tests.race.whole.expectations import Expectation, Found, Head, Place, disag
 
 WHOLE = os.environ.get("GILSCOPE_RACE_CORPUS") == "all"
 SAMPLE = 8            # one of so many programs with the Python core
-AT_ONCE = 2           # processes
 # What a racy program does is up to chance, too; what a race-free one must not be told of gets no second run.
 MORE_RUNS = 2
+
+numpy_is_in = functools.cache(has_numpy)
+outcome_without = functools.cache(run_plain)   # both cores are compared with one
 
 
 @functools.cache
@@ -53,41 +54,22 @@ def cases():
     ]
 
 
-@pytest.fixture(scope="module")
-def outcomes(request):
-    """Return a function that waits for the outcome of a case; all selected ones run, two at a time."""
-    selected = [item.callspec.params["case"] for item in request.session.items
-                if "case" in getattr(getattr(item, "callspec", None), "params", {}) and item.module is request.module]
-    numpy = functools.cache(has_numpy)
-    plain = functools.cache(run_plain)
-
-    def run(case):
-        _, python, core, program = case
-        if "numpy" in program.parts and not numpy(python):
-            return "no NumPy in this build", None
-        unlike = sys.executable if "numpy" not in program.parts else python   # what is printed is the same everywhere
-        return plain(unlike, program), run_checked(python, program, core)
-
-    with ThreadPoolExecutor(AT_ONCE) as executor:
-        futures = {case: executor.submit(run, case) for case in selected}
-        yield lambda case: futures[case].result()
-        for future in futures.values():
-            future.cancel()
-
-
 @pytest.mark.sample(100)
 @pytest.mark.parametrize("case", cases())
-def test_program_gets_its_verdict(case, outcomes):
-    plain, checked = outcomes(case)
-    if checked is None:
-        pytest.skip(plain)
+def test_program_gets_its_verdict(case):
+    _, python, core, program = case
+    numpy = "numpy" in program.parts
+    if numpy and not numpy_is_in(python):
+        pytest.skip("no NumPy in this build")
+    plain = outcome_without(python if numpy else sys.executable, program)   # what is printed is the same everywhere
+    checked = run_checked(python, program, core)
     assert not checked.problem, checked.problem + "\n" + checked.stderr
-    head = read_head(case[3])
+    head = read_head(program)
     differing = list(disagreements(head, checked.races, checked.notes))
     for _ in range(MORE_RUNS):
         if not differing or (head.clean and checked.races):
             break
-        checked = run_checked(case[1], case[3], case[2])
+        checked = run_checked(python, program, core)
         differing = list(disagreements(head, checked.races, checked.notes))
     assert not differing, "\n".join(differing)
     assert checked.same_as(plain), (plain, checked.stdout, checked.code, checked.stderr)

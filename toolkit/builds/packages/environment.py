@@ -30,7 +30,7 @@ from gilscope.toolkit.builds.packages.installer import (
 )
 from gilscope.toolkit.builds.packages.lacking import distribution_of, lacking_in
 from gilscope.toolkit.builds.packages.stamp import Stamp, identity, read_stamp, write_stamp
-from gilscope.toolkit.builds.places import cache_dir, locked, uv_command
+from gilscope.toolkit.builds.user_dirs import cache_dir, locked, uv_command
 from gilscope.toolkit.errors import BuildError
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.places import data_dir, locked, pythons_dir
-from gilscope.toolkit.builds.process import run_logged
+from gilscope.toolkit.builds.logged_command import run_logged
+from gilscope.toolkit.builds.user_dirs import data_dir, locked, pythons_dir
 from gilscope.toolkit.errors import BuildError
 
 if TYPE_CHECKING:

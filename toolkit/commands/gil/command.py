@@ -17,7 +17,7 @@ from gilscope.toolkit.commands.race.command import SIGNALLED, build_python, warn
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.chrome import trace
-from gilscope.toolkit.gil.recording import Recording, inflation, record
+from gilscope.toolkit.gil.recorder import Recording, inflation, record
 from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.race.program.start import run_words
 from gilscope.toolkit.race.program.target import default_python, module_of, refuse_plain_folder

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.commands.gil.tables import WRITTEN, places_table, threads_legend, threads_table
-from gilscope.toolkit.gil.recording import BUSY, queued_share
+from gilscope.toolkit.gil.recorder import BUSY, queued_share
 from gilscope.toolkit.report.document import Document, Heading, Lines
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.gil.recording import Recording
+    from gilscope.toolkit.gil.recorder import Recording
     from gilscope.toolkit.gil.summary import Summary
     from gilscope.toolkit.report.document import Section
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from gilscope.toolkit.race.report.suppress import Settings, Suppression
+    from gilscope.toolkit.race.report.settings import Settings, Suppression
 
 RACE_FOUND = 66        # the exit code of the sanitizers
 SIGNALLED = 128        # plus the signal's number, as shells say it
@@ -200,7 +200,7 @@ def _project() -> tuple[str, Settings | Options]:
             return folder, Options([])   # spares the parser
     from pathlib import Path
 
-    from gilscope.toolkit.race.report.suppress import settings
+    from gilscope.toolkit.race.report.settings import settings
     return folder, settings(Path(path))
 
 

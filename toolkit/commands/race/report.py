@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.race.program.first_run import FirstRun
     from gilscope.toolkit.race.report.races import RaceReport
-    from gilscope.toolkit.race.report.suppress import Suppression
+    from gilscope.toolkit.race.report.settings import Suppression
 
 
 def tell(args: Namespace, suppressions: Sequence[Suppression], first: FirstRun) -> bool:

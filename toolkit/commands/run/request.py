@@ -17,7 +17,7 @@ from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.requirements.file import listed
 from gilscope.toolkit.measure.plan.cells import Selection, choose_runners
 from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.prepare.whereabouts import dotted
+from gilscope.toolkit.measure.prepare.find_module import dotted
 from gilscope.toolkit.measure.process.spec import UserTarget
 from gilscope.toolkit.model import Build, Phase
 from gilscope.workloads import catalog

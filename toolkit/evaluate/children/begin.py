@@ -6,7 +6,7 @@ import faulthandler
 import json
 import sys
 
-from gilscope.toolkit.evaluate.children.bounds import bound_files
+from gilscope.toolkit.evaluate.children.file_limits import bound_files
 from gilscope.toolkit.measure.process import lifeline
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.sections import Broken, Missing
-from gilscope.toolkit.evaluate.verdict.price import may_tell_times, taken
+from gilscope.toolkit.evaluate.verdict.worker_price import may_tell_times, taken
 from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from gilscope.toolkit.evaluate.packages.judge.interpreters import REFUSED
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
 from gilscope.toolkit.evaluate.packages.wording import named
 from gilscope.toolkit.evaluate.sections import NO_TIME, Broken, Missing, Workers
-from gilscope.toolkit.evaluate.verdict.price import takes
 from gilscope.toolkit.evaluate.verdict.words import WORTH, may_tell_speed
+from gilscope.toolkit.evaluate.verdict.worker_price import takes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

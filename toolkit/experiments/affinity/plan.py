@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
-from gilscope.toolkit.experiments.affinity import countdown as counted
-from gilscope.toolkit.experiments.affinity import echo as served
-from gilscope.toolkit.experiments.affinity.echo import BURNERS, PLACES
+from gilscope.toolkit.experiments.affinity import countdown_report as counted
+from gilscope.toolkit.experiments.affinity import echo_report as served
+from gilscope.toolkit.experiments.affinity.echo_report import BURNERS, PLACES
 from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Package, Source, sorted_out
 from gilscope.toolkit.experiments.libraries import GEVENT, missing
 from gilscope.toolkit.experiments.sources import SKVORTSOV

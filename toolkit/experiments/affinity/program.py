@@ -1,4 +1,4 @@
-"""What it does to threads to keep them on one core: the countdown, and an echo server beside CPU threads."""
+"""What being kept on one core does to threads: the countdown, and an echo server beside CPU threads."""
 
 from __future__ import annotations
 

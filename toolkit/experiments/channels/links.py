@@ -9,7 +9,7 @@ from collections import deque
 from contextlib import contextmanager
 
 from gilscope.runners import _interpreters
-from gilscope.toolkit.experiments.channels import ends
+from gilscope.toolkit.experiments.channels import worker_roles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _channel(channel: str, context: Any, stack: ExitStack) -> Any:
     if channel == "queue.Queue":
         return queue.Queue()
     if channel == "interpreters.Queue":
-        return ends.interpreters_module().create_queue()
+        return worker_roles.interpreters_module().create_queue()
     if channel == "multiprocessing.Queue":
         opened = context.Queue()
         stack.callback(opened.close)
@@ -60,12 +60,12 @@ def _channel(channel: str, context: Any, stack: ExitStack) -> Any:
 
 
 @contextmanager
-def any_of(channel: str, links: list[Any]) -> Iterator[ends.Receive]:
+def any_of(channel: str, links: list[Any]) -> Iterator[worker_roles.Receive]:
     """Return a function that waits for the next message on any of several pipes; the ready ones take turns."""
-    ready: deque[ends.Receive] = deque()
+    ready: deque[worker_roles.Receive] = deque()
     with selectors.DefaultSelector() as selector:
         for link in links:
-            selector.register(link[0], selectors.EVENT_READ, ends.receiver(channel, link))
+            selector.register(link[0], selectors.EVENT_READ, worker_roles.receiver(channel, link))
 
         def receive() -> Any:
             while not ready:
@@ -81,5 +81,5 @@ def polling(channel: str) -> dict[str, float]:
         return {}
     import inspect
 
-    parameter = inspect.signature(ends.interpreters_module().Queue.get).parameters.get("_delay")
+    parameter = inspect.signature(worker_roles.interpreters_module().Queue.get).parameters.get("_delay")
     return {} if parameter is None else {"poll": float(parameter.default)}

@@ -9,9 +9,9 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from gilscope.toolkit.experiments.channels import ends
+from gilscope.toolkit.experiments.channels import worker_roles
 from gilscope.toolkit.experiments.channels.links import any_of, open_channels, polling
-from gilscope.toolkit.experiments.channels.workers import WorkerFailedError, crew
+from gilscope.toolkit.experiments.channels.start_workers import WorkerFailedError, crew
 from gilscope.toolkit.measure.program.trial import Taken
 from gilscope.toolkit.stats.latency import percentiles
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gilscope.toolkit.experiments.channels.workers import Crew
+    from gilscope.toolkit.experiments.channels.start_workers import Crew
     from gilscope.toolkit.measure.program.trial import Clock, Trial
 
 LEAST_LAPS = 8            # of a ring, in the measured stretch
 MOST = 1_000_000          # laps or messages of one sender at a time
 MOST_BYTES = 64 << 20     # that may wait in a channel without a bound
-STOP = bytes((ends.STOP, 0, 0))
+STOP = bytes((worker_roles.STOP, 0, 0))
 GROWTH = 8                # at most, from one stretch of the calibration to the next
 
 
@@ -62,12 +62,12 @@ def _ring(trial: Trial) -> Taken:
     with ExitStack() as stack:
         links, addresses, context = open_channels(trial.model, channel, members, stack)
         roles = [_role(trial, "forward", addresses[place - 1], addresses[place], place) for place in range(1, members)]
-        send, receive = ends.sender(channel, links[0]), ends.receiver(channel, links[-1])
-        alarm = ends.sender(channel, links[-1])
+        send, receive = worker_roles.sender(channel, links[0]), worker_roles.receiver(channel, links[-1])
+        alarm = worker_roles.sender(channel, links[-1])
 
         def stop() -> None:
             for link in links[:-1]:  # to each of them: whoever would pass it on may be what failed
-                ends.sender(channel, link)(STOP)
+                worker_roles.sender(channel, link)(STOP)
 
         with crew(trial.model, roles, alarm, stop, context) as workers:
             token = Token(trial, send, receive)
@@ -89,11 +89,11 @@ def _ring(trial: Trial) -> Taken:
 class Token:
     """What goes around a ring, seen from the main one."""
 
-    def __init__(self, trial: Trial, send: ends.Send, receive: ends.Receive) -> None:
+    def __init__(self, trial: Trial, send: worker_roles.Send, receive: worker_roles.Receive) -> None:
         """The workers are ready."""
         self.count = 0
         self._size = trial.count("bytes")
-        self._messages = [ends.message(0, turn, self._size) for turn in range(ends.TURNS)]
+        self._messages = [worker_roles.message(0, turn, self._size) for turn in range(worker_roles.TURNS)]
         self._shared = trial.parameters["form"] == "memoryview"
         self._send, self._receive = send, receive
 
@@ -103,9 +103,9 @@ class Token:
         clock, times = time.perf_counter, []
         begin = before = clock()
         for turn in range(number):
-            send(messages[turn % ends.TURNS])
+            send(messages[turn % worker_roles.TURNS])
             received = receive()
-            if received[2] != turn % ends.TURNS or len(received) != size or received[0] != ends.DATA:
+            if received[2] != turn % worker_roles.TURNS or len(received) != size or received[0] != worker_roles.DATA:
                 _received(received)
                 raise WrongMessageError(f"lap {turn}: another message than the one sent came back")
             now = clock()
@@ -116,7 +116,7 @@ class Token:
 
     def check_order(self, members: int) -> None:
         """Refuse a ring in which a token does not pass every member in order."""
-        self._send(bytes((ends.TRACE,)))
+        self._send(bytes((worker_roles.TRACE,)))
         places = list(bytes(_received(self._receive()))[1:])
         if places != list(range(1, members)):
             raise WrongMessageError(f"the token passed {places}, not 1 to {members - 1}")
@@ -140,9 +140,9 @@ def _fan_in(trial: Trial) -> Taken:
         links, addresses, context = open_channels(trial.model, channel, senders if merged else 1, stack)
         roles = [_role(trial, "produce", None, addresses[place - 1 if merged else 0], place)
                  for place in range(1, senders + 1)]
-        receive = stack.enter_context(any_of(channel, links)) if merged else ends.receiver(channel, links[0])
+        receive = stack.enter_context(any_of(channel, links)) if merged else worker_roles.receiver(channel, links[0])
         # Senders wait for orders alone, and those end with the crew.
-        with crew(trial.model, roles, ends.sender(channel, links[0]), lambda: None, context) as workers:
+        with crew(trial.model, roles, worker_roles.sender(channel, links[0]), lambda: None, context) as workers:
             inbox = Inbox(workers, receive, senders, size, most)
             taken, clock = _calibrated(trial, inbox.messages, enough=0.5)
             inbox.check_content()
@@ -163,11 +163,12 @@ class Inbox:
     that, the next one while the one before arrives: a queue that runs dry is slower where its reader sleeps.
     """
 
-    def __init__(self, workers: Crew, receive: ends.Receive, senders: int, size: int, most: int) -> None:
+    def __init__(self, workers: Crew, receive: worker_roles.Receive, senders: int, size: int, most: int) -> None:
         """The workers are ready."""
         self.count = 0
         self._workers, self._receive, self._senders, self._size = workers, receive, senders, size
-        self._half = max(1, most // 2 // ends.TURNS) * ends.TURNS  # a sender begins each order with its first turn
+        # A sender begins each order with its first turn.
+        self._half = max(1, most // 2 // worker_roles.TURNS) * worker_roles.TURNS
 
     def messages(self, number: int) -> Stretch:
         """Receive `number` messages of each sender, in each sender's order."""
@@ -190,19 +191,20 @@ class Inbox:
         for _ in range(number):
             received = receive()
             place = received[1]
-            if received[0] != ends.DATA or received[2] != turns[place] % ends.TURNS or len(received) != size:
+            due = turns[place] % worker_roles.TURNS
+            if received[0] != worker_roles.DATA or received[2] != due or len(received) != size:
                 _received(received)
                 raise WrongMessageError(f"sender {place}: a message is missing, or came out of order")
             turns[place] += 1
 
     def check_content(self) -> None:
         """Refuse a channel that changes a message."""
-        self._workers.order(ends.TURNS)
-        for _ in range(ends.TURNS * self._senders):
+        self._workers.order(worker_roles.TURNS)
+        for _ in range(worker_roles.TURNS * self._senders):
             received = bytes(_received(self._receive()))
-            if received != ends.message(received[1], received[2], self._size):
+            if received != worker_roles.message(received[1], received[2], self._size):
                 raise WrongMessageError("a message came in changed")
-        self.count += ends.TURNS
+        self.count += worker_roles.TURNS
 
 
 def _calibrated(trial: Trial, run: Callable[[int], Stretch], *, enough: float) -> tuple[Stretch, Clock]:
@@ -232,7 +234,7 @@ def _role(trial: Trial, role: str, inbound: Any, outbound: Any, place: int) -> d
 
 
 def _received(received: Any) -> Any:
-    if received[0] == ends.ALARM:
+    if received[0] == worker_roles.ALARM:
         raise WorkerFailedError(bytes(received)[1:].decode(errors="replace"))
     return received
 

@@ -25,7 +25,7 @@ from gilscope.toolkit.experiments.helpers.web import (
 )
 from gilscope.toolkit.measure.machine.tree import memory
 from gilscope.toolkit.measure.program.trial import Taken
-from gilscope.workloads import pages
+from gilscope.workloads import server_pages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ def measure(trial: Trial) -> Taken:
     """Return the wall seconds of fetching `pages` pages of the latency "latency", `trial.workers` at a time."""
     was_on = gil_on()
     fetch = {"asyncio": _one_loop, "loops": _loops}.get(trial.model, _threads)
-    paths = [pages.path(number, WORDS) for number in range(trial.count("pages"))]
+    paths = [server_pages.path(number, WORDS) for number in range(trial.count("pages"))]
     with trial.helper(BACKENDS_MODULE, "pages", str(trial.number("latency"))) as server:
         _import(trial.model)
         before, threads = memory([os.getpid()])[1], thread_count()
@@ -64,7 +64,7 @@ def measure(trial: Trial) -> Taken:
         fetched = fetch(trial, f"http://{server.ready['addresses']['pages']}", paths)
         told = server.ask(limit=REQUEST_SECONDS, do="tell")
     refuse_turned_on(trial, was_on=was_on)
-    if fetched.bodies != [pages.page(number, WORDS) for number in range(len(paths))]:
+    if fetched.bodies != [server_pages.page(number, WORDS) for number in range(len(paths))]:
         trial.stop("pages are missing or not the right ones", "wrong-result")
     fetched.threads -= threads - 1   # besides this one, those there were before are the frame's
     ideal = len(paths) / trial.workers * trial.number("latency")

@@ -232,13 +232,14 @@ class Clock:
     def _take(self, loops: int) -> Value:
         window = Window([*self.pids, *self._spec.services], self._turns.ours)
         began = time.time()
-        queued, cpu = queued_seconds(), cpu_seconds(self.pids)
+        # Each of these can end in a queue for a CPU, too: what was queued counts from after `around` to before the end.
+        around, queued, cpu = time.perf_counter(), queued_seconds(), cpu_seconds(self.pids)
         wall = time.perf_counter()
         for _ in range(loops):
             self._results = self._run()
         wall = time.perf_counter() - wall
-        used = cpu_seconds(self.pids) - cpu
-        demand = core_demand(wall, used, queued_seconds() - queued)
+        used, queued = cpu_seconds(self.pids) - cpu, queued_seconds() - queued
+        demand = core_demand(time.perf_counter() - around, used, queued)
         span = window.span()
         report_progress(self._spec)
         return Value(wall=wall, cpu=used / loops, demand=demand, began=began, span=span)

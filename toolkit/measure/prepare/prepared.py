@@ -13,7 +13,7 @@ from gilscope.toolkit.builds.packages.environment import PACKAGE, build_environm
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.abilities.probe import Abilities, ask_build, version_mismatches
 from gilscope.toolkit.measure.plan.cells import Selection, Subject
-from gilscope.toolkit.measure.prepare.whereabouts import advice
+from gilscope.toolkit.measure.prepare.find_module import advice
 from gilscope.toolkit.measure.process.running import run_child
 from gilscope.toolkit.measure.process.spec import ChildSpec, UserTarget
 from gilscope.toolkit.model import Build, Note

@@ -104,7 +104,8 @@ def _written() -> int:
 def _calls(spec: ChildSpec, subject: Subject, task: Callable[[Any], Any]) -> dict[str, Any]:
     """Call `task` with one payload after another for as long as a trial takes; return what that showed."""
     results: list[Any] = []
-    queued, cpu, began = queued_seconds(), cpu_seconds([os.getpid()]), time.perf_counter()
+    # Each of these can end in a queue for a CPU, too: what was queued counts from after `began` to before the end.
+    began, queued, cpu = time.perf_counter(), queued_seconds(), cpu_seconds([os.getpid()])
     for index, payload in enumerate(subject.payloads):
         try:
             results.append(task(payload))
@@ -114,8 +115,9 @@ def _calls(spec: ChildSpec, subject: Subject, task: Callable[[Any], Any]) -> dic
         report_progress(spec)
         if time.perf_counter() - began > TRIAL_SECONDS:
             break
+    used, queued = cpu_seconds([os.getpid()]) - cpu, queued_seconds() - queued
     wall = time.perf_counter() - began
-    demand = core_demand(wall, cpu_seconds([os.getpid()]) - cpu, queued_seconds() - queued)
+    demand = core_demand(wall, used, queued)
     seen: dict[str, Any] = {"pass_seconds": wall / len(results) * len(subject.payloads), "demand": demand,
             "unpicklable": pickle_reason(results[0], "its result")}
     if len(results) == len(subject.payloads):

@@ -81,7 +81,7 @@ def _fnv(text: bytes) -> int:
 
 
 def _cache_dir() -> str:
-    """Return what gilscope.toolkit.builds.places.cache_dir does, without pathlib."""
+    """Return what gilscope.toolkit.builds.user_dirs.cache_dir does, without pathlib."""
     if chosen := os.environ.get("GILSCOPE_CACHE"):
         return os.path.abspath(os.path.expanduser(chosen))
     xdg = os.environ.get("XDG_CACHE_HOME", "")

@@ -50,7 +50,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gilscope.toolkit.race.conflicts.objects import is_plain, same
+from gilscope.toolkit.race.conflicts.safe_inspection import is_plain, same
 from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.site import Flag, Kind
 from gilscope.toolkit.race.verdicts import CHECK, ITERATION, LOST, NOTE, PLAIN, RACE, TORN, VIOLATION

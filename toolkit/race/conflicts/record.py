@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race import registry
-from gilscope.toolkit.race.conflicts import objects
+from gilscope.toolkit.race.conflicts import safe_inspection
 from gilscope.toolkit.race.conflicts.classify import (
     Question,
     Side,
@@ -134,7 +134,7 @@ class Recorder:
         return Question(
             sort, part, first, second, self._sites, self._sources,
             value=value if value is not NO_VALUE else self._stored_name(second, frame),
-            present=_present(part, owner, key, frame), owner_is_class=objects.is_class(owner),
+            present=_present(part, owner, key, frame), owner_is_class=safe_inspection.is_class(owner),
             strict_keys=issubclass(type(owner), dict) and not _makes_keys(type(owner)),
             common=self._hold_in_common(part, owner, key, first, second), changed=self._changed,
         )
@@ -152,7 +152,7 @@ class Recorder:
 
     def _hold_in_common(self, part: str, owner: Any, key: Any, *sides: Side) -> frozenset[int]:
         """Return the locks that all writes of the location seen in conflicts hold."""
-        location = (id(owner), part, objects.show(key))
+        location = (id(owner), part, safe_inspection.show(key))
         for side in sides:
             if side.kind in WRITES:
                 known = self._common.get(location, side.locks)
@@ -241,7 +241,7 @@ class Recorder:
 def _stays(question: Question) -> bool:
     """Tell whether the store changes nothing, as far as both values are known."""
     unknown = question.value is NO_VALUE or older_than_both(question)
-    return unknown or objects.same(question.value, question.present)
+    return unknown or safe_inspection.same(question.value, question.present)
 
 
 def verb(side: Side) -> str:
@@ -262,7 +262,7 @@ def _graver(severity: str, known: str | None) -> bool:
 
 def _makes_keys(cls: type) -> bool:
     """Tell whether a missing key is made when it is asked for: defaultdict, Counter."""
-    return any("__missing__" in objects.class_members(each) for each in objects.mro(cls))
+    return any("__missing__" in safe_inspection.class_members(each) for each in safe_inspection.mro(cls))
 
 
 def _accessing_frame(site: SiteInfo) -> FrameType | None:
@@ -280,7 +280,7 @@ def _accessing_frame(site: SiteInfo) -> FrameType | None:
 def _present(part: str, owner: Any, key: Any, frame: FrameType | None) -> Any:
     """Return what the location holds now without running code of the program, or NO_VALUE."""
     if part == "attr":
-        return objects.attribute(owner, key)
+        return safe_inspection.attribute(owner, key)
     if part == "cell":
         return NO_VALUE if frame is None else _lookup(frame, str(key))
     return _item(owner, key) if part == "item" and type(key) in PLAIN_KEYS else NO_VALUE

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.race.program.places import cache_folder
+from gilscope.toolkit.race.program.cache_dir import cache_folder
 from gilscope.toolkit.race.program.spec import BEGUN, COMMAND, MODULE, REFUSED, SCRIPT
 from gilscope.toolkit.race.program.target import is_bundle
 

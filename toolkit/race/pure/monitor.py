@@ -12,8 +12,8 @@ from gilscope.toolkit.race.pure.detection import detect
 from gilscope.toolkit.race.pure.detection.touch import Touch
 from gilscope.toolkit.race.pure.locking.wrapping import complain, guarded
 from gilscope.toolkit.race.pure.state import keys, shadow
+from gilscope.toolkit.race.pure.state.call_stacks import OURS, Contexts
 from gilscope.toolkit.race.pure.state.clocks import Clock
-from gilscope.toolkit.race.pure.state.contexts import OURS, Contexts
 from gilscope.toolkit.race.pure.state.ranges import Box
 from gilscope.toolkit.race.pure.state.threads import Threads
 

@@ -13,7 +13,7 @@ from gilscope.toolkit.race.program.start import make_spool, remove_spool
 from gilscope.toolkit.race.pytest_.frames import without_pytest
 from gilscope.toolkit.race.pytest_.installed import unwatched
 from gilscope.toolkit.race.report.gather import load
-from gilscope.toolkit.race.report.suppress import settings
+from gilscope.toolkit.race.report.settings import settings
 from gilscope.toolkit.race.report.text import render_race
 from gilscope.toolkit.race.session import Session
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from gilscope.toolkit.race.report.races import RaceReport
-    from gilscope.toolkit.race.report.suppress import Settings
+    from gilscope.toolkit.race.report.settings import Settings
 
 TITLE = "data races"
 WORKER_SPOOL = "GILSCOPE_PYTEST_RACE"     # tells the workers of pytest-xdist where to write

@@ -16,7 +16,7 @@ from gilscope.toolkit.race.report.races import ORDER, Access, Frame, Held, Race,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gilscope.toolkit.race.report.suppress import Suppression
+    from gilscope.toolkit.race.report.settings import Suppression
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.report.suppress import relative
+from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.report.text import at
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from gilscope import __version__
-from gilscope.toolkit.race.report.suppress import relative
+from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.verdicts import CHECK, ITERATION, LOST, PLAIN, TORN
 
 if TYPE_CHECKING:

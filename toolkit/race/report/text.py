@@ -9,7 +9,7 @@ import os
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
-from gilscope.toolkit.race.report.suppress import relative
+from gilscope.toolkit.race.report.settings import relative
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.race.rewrite.flow.statements import analyse
+from gilscope.toolkit.race.rewrite.data_flow.statements import analyse
 from gilscope.toolkit.race.rewrite.prune import Pruned
 from gilscope.toolkit.race.rewrite.scopes.shared import Table
 from gilscope.toolkit.race.rewrite.sites import Sites, Text, read_notes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.rewrite.names import INITIALIZERS
-from gilscope.toolkit.race.rewrite.private import private_containers
+from gilscope.toolkit.race.rewrite.escape_analysis import private_containers
+from gilscope.toolkit.race.rewrite.known_names import INITIALIZERS
 from gilscope.toolkit.race.rewrite.scopes.shared import mangle
 
 if TYPE_CHECKING:

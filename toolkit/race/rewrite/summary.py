@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from gilscope.toolkit.race.rewrite.names import MUTATORS, REWRITING, SIZE_READS, VIEWS
+from gilscope.toolkit.race.rewrite.known_names import MUTATORS, REWRITING, SIZE_READS, VIEWS
 from gilscope.toolkit.race.rewrite.scopes.shared import mangle
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.packages.environment import build_environment, harness_path
 from gilscope.toolkit.builds.packages.installer import UNREACHED
-from gilscope.toolkit.builds.places import cache_dir
+from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.report.figures.as_json import dump
 

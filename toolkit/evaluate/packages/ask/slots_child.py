@@ -35,7 +35,7 @@ INTERPRETER_WORDS = {0: "none", 1: "shared-gil", 2: "own-gil"}
 
 def main() -> None:
     """Answer for every file of the job that standard arguments name: one JSON object a line, in order."""
-    from gilscope.toolkit.evaluate.children.bounds import bound_files
+    from gilscope.toolkit.evaluate.children.file_limits import bound_files
     from gilscope.toolkit.measure.process import lifeline
 
     lifeline.hold()

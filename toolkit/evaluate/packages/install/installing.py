@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from gilscope.toolkit.builds.packages.environment import create, installer
 from gilscope.toolkit.builds.packages.installer import NO_WHEEL, UNKNOWN, gave_up, run_installer, shortened
 from gilscope.toolkit.builds.packages.lacking import normalized
-from gilscope.toolkit.builds.places import uv_command
+from gilscope.toolkit.builds.user_dirs import uv_command
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.packages.distributions import own_name, site_folders
 from gilscope.toolkit.evaluate.packages.install.wheels import Store, make, pip_of

@@ -10,7 +10,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.places import cache_dir
+from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.errors import ToolkitError
 
 if TYPE_CHECKING:

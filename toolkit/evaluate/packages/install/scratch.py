@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.builds.packages.environment import python_of
 from gilscope.toolkit.builds.packages.stamp import identity
-from gilscope.toolkit.builds.places import cache_dir, locked, uv_command
+from gilscope.toolkit.builds.user_dirs import cache_dir, locked, uv_command
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
 from gilscope.toolkit.evaluate.packages.install.fallbacks import went_back

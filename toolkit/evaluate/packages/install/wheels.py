@@ -29,7 +29,7 @@ from packaging.version import InvalidVersion, Version
 from gilscope.toolkit.builds.packages.environment import python_of
 from gilscope.toolkit.builds.packages.installer import INSTALL_SECONDS, run_installer
 from gilscope.toolkit.builds.pairing import minor_of
-from gilscope.toolkit.builds.places import cache_dir
+from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.evaluate.children.asking import ask
 
 if TYPE_CHECKING:

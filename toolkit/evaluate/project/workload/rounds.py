@@ -20,7 +20,7 @@ from gilscope.toolkit.evaluate.packages.judge.interpreters import refusal_in
 from gilscope.toolkit.evaluate.project.bench import compiled_into
 from gilscope.toolkit.evaluate.project.machine import Calibration
 from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, Measured
-from gilscope.toolkit.evaluate.project.workload.name import is_function, script_of
+from gilscope.toolkit.evaluate.project.workload.name_check import is_function, script_of
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.records import read_folder

@@ -33,7 +33,7 @@ from gilscope.toolkit.evaluate.sections import (
     Pool,
     Sections,
 )
-from gilscope.toolkit.gil.recording import BUSY
+from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.stats.paired import compare_paired
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-/* What a write does to spans: it may close one of its own thread, and fall into one of another.
+/* Atomicity, looked at when something is written: a write may close one of its own thread, and fall into one of another.
 
    A lock that each of read, write and the other write took for itself only excludes, it does not order: the three could
    have come in another order as well.  Any other lock may be part of some synchronisation made by hand, and what it

@@ -1,4 +1,4 @@
-/* Atomicity: a read, a later write that depends on it, and another thread's write that fits in between.
+/* Spans, for atomicity: a read, a later write that depends on it, and another thread's write that fits in between.
 
    After AVIO (Lu et al., ASPLOS 2006), held to what the rewriter's data flow says: only a write whose site names the
    read's as its partner closes a span.  Locks do not order here, they only exclude.  */

@@ -1,4 +1,4 @@
-/* Stores, insertions, atomic steps.  */
+/* Stores, insertions, atomic steps, and what changes the structure of a whole.  */
 
 /* The item is handed over by this thread as well, now.  */
 static void

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from gilscope.toolkit.race.confirm.pausing.lines import Lines
+from gilscope.toolkit.race.confirm.pausing.line_events import Lines
 from gilscope.toolkit.race.confirm.pausing.ops import Ops
 from gilscope.toolkit.race.confirm.pausing.spots import Spot
 from gilscope.toolkit.race.confirm.pausing.watch import PAUSES, Watcher

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any
 
-    from gilscope.toolkit.race.confirm.pausing.lines import Lines
+    from gilscope.toolkit.race.confirm.pausing.line_events import Lines
     from gilscope.toolkit.race.confirm.pausing.watch import Watcher
 
 OURS = __file__.rpartition("confirm")[0]     # the folder of the race checker

@@ -8,7 +8,7 @@ import time
 from types import CellType, FunctionType, ModuleType
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.conflicts import objects
+from gilscope.toolkit.race.conflicts import safe_inspection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,9 +67,9 @@ class Referrers:
 
 
 def _modules() -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, module in objects.snapshot(sys.modules):
+    for name, module in safe_inspection.snapshot(sys.modules):
         if type(name) is str and issubclass(type(module), ModuleType):
-            namespace = objects.instance_dict(module)
+            namespace = safe_inspection.instance_dict(module)
             if namespace is not None:
                 yield name, namespace
 
@@ -87,25 +87,25 @@ def _names(referrers: list[Any], value: Any, namespaces: dict[str, dict[str, Any
             elif found := _key_of(referrer, value):
                 owner = type(_instance_with(referrer))
                 if files is None or _module_of(owner) in namespaces:
-                    yield 1, f"{objects.class_name(owner)}.{found}"
+                    yield 1, f"{safe_inspection.class_name(owner)}.{found}"
         elif kind is CellType:
             yield from _of_cell(referrer, files)
         else:
-            owner = referrer if objects.is_class(referrer) else kind
+            owner = referrer if safe_inspection.is_class(referrer) else kind
             if files is None or _module_of(owner) in namespaces:
-                found_in = [name for name, item in objects.attributes(referrer) if item is value]
-                yield from ((1, f"{objects.class_name(owner)}.{name}") for name in found_in)
+                found_in = [name for name, item in safe_inspection.attributes(referrer) if item is value]
+                yield from ((1, f"{safe_inspection.class_name(owner)}.{name}") for name in found_in)
 
 
 def _module_of(cls: Any) -> str:
-    name = objects.class_members(cls).get("__module__")
+    name = safe_inspection.class_members(cls).get("__module__")
     return name if type(name) is str else ""
 
 
 def _instance_with(namespace: dict[str, Any]) -> Any:
     """Return the instance that keeps its attributes in this dict, or None."""
     owners = (owner for owner in gc.get_referrers(namespace) if type(owner) is not dict)
-    return next((owner for owner in owners if objects.instance_dict(owner) is namespace), None)
+    return next((owner for owner in owners if safe_inspection.instance_dict(owner) is namespace), None)
 
 
 def _of_cell(cell: Any, files: set[str] | None) -> Iterator[tuple[int, str]]:
@@ -113,7 +113,8 @@ def _of_cell(cell: Any, files: set[str] | None) -> Iterator[tuple[int, str]]:
         for owner in [function] if type(function) is FunctionType else _functions(function):
             for name, each in zip(_code(owner).co_freevars, _closure(owner) or (), strict=False):
                 if each is cell and (files is None or _code(owner).co_filename in files):
-                    yield 3, f"{name} of {objects.short_function(_code(owner).co_qualname.rpartition('.<locals>.')[0])}"
+                    outer = _code(owner).co_qualname.rpartition(".<locals>.")[0]
+                    yield 3, f"{name} of {safe_inspection.short_function(outer)}"
                     return
 
 
@@ -125,5 +126,5 @@ def _functions(closure: Any) -> list[Any]:
 
 
 def _key_of(namespace: dict[str, Any], value: Any) -> str | None:
-    found = [name for name, item in objects.snapshot(namespace) if item is value and type(name) is str]
+    found = [name for name, item in safe_inspection.snapshot(namespace) if item is value and type(name) is str]
     return min(found) if found else None

@@ -11,7 +11,7 @@ import os
 from types import FunctionType
 from typing import TYPE_CHECKING, NamedTuple
 
-from gilscope.toolkit.race.conflicts import objects
+from gilscope.toolkit.race.conflicts import safe_inspection
 from gilscope.toolkit.race.conflicts.naming.referrers import Referrers
 
 if TYPE_CHECKING:
@@ -62,25 +62,25 @@ class Naming:
         if part != "item":
             return Name(base, base)   # the kind of race says that it is about what the container holds
         if issubclass(type(owner), set | frozenset):
-            return Name(f"{objects.show(key)} in {base}", base)
+            return Name(f"{safe_inspection.show(key)} in {base}", base)
         return Name(f"{base}[{item_key(key)}]", base)
 
     def _attribute(self, owner: Any, key: str, sides: Sequence[SiteInfo]) -> Name:
-        if objects.is_class(owner):
-            name = objects.class_name(owner)
+        if safe_inspection.is_class(owner):
+            name = safe_inspection.class_name(owner)
             text = f"{name}.{unmangled(key, name)}"
             return Name(text, text)
         if type(owner) is FunctionType:
             text = f"{_code(owner).co_name}.{key}"
             return Name(text, text)
-        cls = objects.class_name(type(owner))
+        cls = safe_inspection.class_name(type(owner))
         base = f"{cls}.{unmangled(key, cls)}"
         return Name(f"{base} of {self.instance(owner, without=key, hints=sides)}", base)
 
     def instance(self, owner: Any, *, without: str, hints: Sequence[SiteInfo] = ()) -> str:
         """Return how one tells the object from its like: its label, who refers to it, or its address."""
-        cls = objects.class_name(type(owner))
-        if text := objects.label(owner, without):
+        cls = safe_inspection.class_name(type(owner))
+        if text := safe_inspection.label(owner, without):
             return f"<{cls} {text}>"
         paths = tuple(dict.fromkeys(site.path for site in hints))
         if text := self.referrers.name(owner, paths):
@@ -100,7 +100,7 @@ class Naming:
             return dotted
         if name := self.referrers.name(owner, tuple(site.path for site in sides)):
             return name
-        return next((text for text, _ in texts if text), f"a {objects.class_name(type(owner))}")
+        return next((text for text, _ in texts if text), f"a {safe_inspection.class_name(type(owner))}")
 
 
 def is_module_dict(owner: Any) -> bool:
@@ -127,8 +127,8 @@ def unmangled(key: str, cls: str) -> str:
 def item_key(key: Any) -> str:
     """Return the text between the brackets."""
     if type(key) is tuple and key:
-        return ", ".join(map(objects.show, key))
-    return objects.show(key)
+        return ", ".join(map(safe_inspection.show, key))
+    return safe_inspection.show(key)
 
 
 def enclosing_class(function: str) -> str | None:
@@ -186,7 +186,7 @@ def _closure_variable(key: str, site: SiteInfo, sites: Sequence[SiteInfo]) -> Na
     owner = next((function for function in enclosing if function in accessing), site.function)
     if owner == site.function and len(enclosing) > 1:
         owner = enclosing[-2]
-    text = f"local {key} of {objects.short_function(owner)} (closure)"
+    text = f"local {key} of {safe_inspection.short_function(owner)} (closure)"
     return Name(text, text)
 
 
@@ -194,4 +194,5 @@ def _global_name(owner: Any, module: dict[str, Any] | None) -> str | None:
     """Return the name that the module gives the object, if it does."""
     if module is None:
         return None
-    return next((name for name, value in objects.snapshot(module) if value is owner and type(name) is str), None)
+    named = safe_inspection.snapshot(module)
+    return next((name for name, value in named if value is owner and type(name) is str), None)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.pure.sites import Site
-    from gilscope.toolkit.race.pure.state.contexts import Contexts
+    from gilscope.toolkit.race.pure.state.call_stacks import Contexts
     from gilscope.toolkit.race.pure.state.shadow import Location
     from gilscope.toolkit.race.pure.state.thread import ThreadState
 

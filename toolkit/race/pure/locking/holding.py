@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from gilscope.toolkit.race.core import Place
+    from gilscope.toolkit.race.pure.state.call_stacks import Contexts
     from gilscope.toolkit.race.pure.state.clocks import Clock
-    from gilscope.toolkit.race.pure.state.contexts import Contexts
     from gilscope.toolkit.race.pure.state.thread import ThreadState
     from gilscope.toolkit.race.pure.state.threads import Threads
 

@@ -11,7 +11,7 @@ import _thread
 from itertools import starmap
 from sys import _getframe, modules
 
-from gilscope.toolkit.race.pure.state.families import descends
+from gilscope.toolkit.race.pure.state.object_kinds import descends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

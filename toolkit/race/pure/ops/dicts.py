@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gilscope.toolkit.race.pure.detection import detect, handoff, structure
 from gilscope.toolkit.race.pure.ops.items import absent
-from gilscope.toolkit.race.pure.state.families import MISSING, one_of
+from gilscope.toolkit.race.pure.state.object_kinds import MISSING, one_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from sys import _getframe
 from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.pure.detection import detect, handoff, structure
 from gilscope.toolkit.race.pure.state import ranges
-from gilscope.toolkit.race.pure.state.families import MISSING, family, loaded, lookup
 from gilscope.toolkit.race.pure.state.keys import plain
+from gilscope.toolkit.race.pure.state.object_kinds import MISSING, family, loaded, lookup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

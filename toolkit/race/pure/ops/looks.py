@@ -7,7 +7,7 @@ from sys import _getframe
 
 from gilscope.toolkit.race.pure.detection import detect, handoff, structure
 from gilscope.toolkit.race.pure.ops.methods import is_queue
-from gilscope.toolkit.race.pure.state.families import family, loaded, one_of
+from gilscope.toolkit.race.pure.state.object_kinds import family, loaded, one_of
 from gilscope.toolkit.race.pure.state.ranges import part
 
 TYPE_CHECKING = False

@@ -12,7 +12,7 @@ from sys import _getframe
 from gilscope.toolkit.race.pure.detection import detect, handoff, structure
 from gilscope.toolkit.race.pure.ops.dicts import DICT_METHODS, SET_METHODS, count_up
 from gilscope.toolkit.race.pure.ops.sequences import SEQUENCE_METHODS
-from gilscope.toolkit.race.pure.state.families import family, holder, loaded, one_of
+from gilscope.toolkit.race.pure.state.object_kinds import family, holder, loaded, one_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

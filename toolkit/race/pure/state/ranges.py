@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure.state.families import descends, loaded
+from gilscope.toolkit.race.pure.state.object_kinds import descends, loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

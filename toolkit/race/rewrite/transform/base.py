@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeGuard
 
-from gilscope.toolkit.race.rewrite.names import INITIALIZERS, LITERALS
+from gilscope.toolkit.race.rewrite.known_names import INITIALIZERS, LITERALS
 from gilscope.toolkit.race.rewrite.scopes.shared import FUNCTIONS, Scope, Table, Variable, mangle
 from gilscope.toolkit.race.rewrite.sites import Role, Sites, call
 from gilscope.toolkit.race.site import CELLS, Flag

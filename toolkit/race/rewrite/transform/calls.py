@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.rewrite import names
+from gilscope.toolkit.race.rewrite import known_names
 from gilscope.toolkit.race.rewrite.sites import Role, call
-from gilscope.toolkit.race.rewrite.transform.places import PLACES, Places
+from gilscope.toolkit.race.rewrite.transform.accesses import PLACES, Places
 from gilscope.toolkit.race.site import CONTAINER_METHODS, Flag
 
 if TYPE_CHECKING:
@@ -33,17 +33,17 @@ class Calls(Places):
     def is_quiet(self, node: ast.Call) -> bool:
         """Return whether the call waits for nobody, so that what was read before it is still as read."""
         if not isinstance(node.func, ast.Attribute):
-            return self.is_builtin(node.func, *names.QUIET)
+            return self.is_builtin(node.func, *known_names.QUIET)
         name = node.func.attr
         if name in self.pruned.summary.methods:
             return False
         looks_up = name == "get" and len(node.args) > 1 and not isinstance(node.args[0], ast.Constant)
-        return looks_up or name in names.QUIET_METHODS
+        return looks_up or name in known_names.QUIET_METHODS
 
     def plain_call(self, node: ast.Call) -> ast.expr:
         """Rewrite a call without what spans need."""
         module, called = self.table.library_function(self.scope, node.func)
-        if called in names.REWRITING.get(module, ()) and node.args and not self.is_plain(node.args[0]):
+        if called in known_names.REWRITING.get(module, ()) and node.args and not self.is_plain(node.args[0]):
             return self.look(node, called)
         if isinstance(node.func, ast.Attribute):
             node.func = self.method(node, node.func)
@@ -72,7 +72,8 @@ class Calls(Places):
     def method(self, node: ast.Call, function: ast.Attribute) -> ast.Attribute:
         """Return the function of a method call: containers tell what happens to them."""
         name = self.mangled(function.attr)
-        if names.ITEM_METHODS.get(name) == len(node.args) and not node.keywords and not self.is_plain(function.value):
+        arguments = known_names.ITEM_METHODS.get(name)
+        if arguments == len(node.args) and not node.keywords and not self.is_plain(function.value):
             marker = self.sites.add("item_proxy", node, "", self.test, text=node)
             value = self.expr(function.value)
             function.value = call("item_proxy", value, marker, at=value)
@@ -92,16 +93,16 @@ class Calls(Places):
 
     def builtin_call(self, node: ast.Call, name: str) -> ast.expr:
         """Rewrite a call of a builtin function."""
-        if name in names.DYNAMIC and len(node.args) > 1 and not node.keywords:
+        if name in known_names.DYNAMIC and len(node.args) > 1 and not node.keywords:
             return self.dynamic(node)
-        if name in names.NAMESPACES and not node.args and not node.keywords:
+        if name in known_names.NAMESPACES and not node.args and not node.keywords:
             return call("locals_", node, at=node) if self.has_token() else node
         if name == "next" and node.args and not isinstance(node.args[0], ast.Starred):
             marker = self.sites.add("advance", node, text=node.args[0])
             self.arguments(node)
             node.args[0] = call("advance", node.args[0], marker, at=node.args[0])
             return node
-        if name in names.SHOWING:
+        if name in known_names.SHOWING:
             for argument in node.args:
                 if self.pruned.is_container(argument):
                     self.looked_at[argument] = name
@@ -114,7 +115,7 @@ class Calls(Places):
         """Return whether the builtin takes the size of its argument, or a copy, and that matters."""
         if isinstance(argument, ast.Starred) or self.is_plain(argument):
             return False
-        if name in names.SNAPSHOTS:
+        if name in known_names.SNAPSHOTS:
             return isinstance(argument, PLACES) or self.role("size", node) is not None
         return name == "len" and (self.role("size", node) is not None or self.is_asked(argument))
 
@@ -138,10 +139,10 @@ class Calls(Places):
     @staticmethod
     def iterated(node: ast.Call, name: str) -> list[ast.expr]:
         """Return the arguments that the builtin of this name iterates over."""
-        start = names.ITERATING.get(name)
-        if start is None or (name in names.ONLY_IF_ALONE and len(node.args) != 1):
+        start = known_names.ITERATING.get(name)
+        if start is None or (name in known_names.ONLY_IF_ALONE and len(node.args) != 1):
             return []
-        stop = 1 if name in names.ONE_ITERABLE or name in names.ONLY_IF_ALONE else len(node.args)
+        stop = 1 if name in known_names.ONE_ITERABLE or name in known_names.ONLY_IF_ALONE else len(node.args)
         return [argument for argument in node.args[start:stop] if not isinstance(argument, ast.Starred)]
 
     def iterable(self, node: ast.expr) -> ast.expr:
@@ -149,7 +150,7 @@ class Calls(Places):
         if self.is_fresh(node):
             return self.expr(node)
         marker = self.sites.add("iterate", node, text=node, role=Role("iterate", node))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names.VIEWS:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in known_names.VIEWS:
             self.arguments(node)
             node.func.value = self.expr(node.func.value)   # the view's iteration says it all
             value: ast.expr = node
@@ -162,9 +163,9 @@ class Calls(Places):
         if self.is_plain(node) or isinstance(node, ast.BinOp):
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            return (node.func.attr in names.FRESH_METHODS or self.is_stdlib(node.func)
-                    or (node.func.attr in names.VIEWS and self.is_plain(node.func.value)))
-        return isinstance(node, ast.Call) and self.is_builtin(node.func, *names.FRESH_CALLS)
+            return (node.func.attr in known_names.FRESH_METHODS or self.is_stdlib(node.func)
+                    or (node.func.attr in known_names.VIEWS and self.is_plain(node.func.value)))
+        return isinstance(node, ast.Call) and self.is_builtin(node.func, *known_names.FRESH_CALLS)
 
     def has_token(self) -> bool:
         """Return whether the frame may have a token among its locals."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.race.rewrite import names
+from gilscope.toolkit.race.rewrite import known_names
 from gilscope.toolkit.race.rewrite.sites import Role, call
+from gilscope.toolkit.race.rewrite.transform.accesses import PLACES
 from gilscope.toolkit.race.rewrite.transform.calls import Calls
-from gilscope.toolkit.race.rewrite.transform.places import PLACES
 from gilscope.toolkit.race.site import Flag
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Expressions(Calls):
         inside = len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn)
         container = node.comparators[0]
         wanted = self.role("access", node) or (self.test & Flag.POLL) or self.is_asked(container)
-        if not inside or not wanted or isinstance(container, names.LITERALS) or self.is_plain(container):
+        if not inside or not wanted or isinstance(container, known_names.LITERALS) or self.is_plain(container):
             return self.generic_expr(node)
         marker = self.sites.add("contains", node, "", self.test, text=node)
         found = call("contains", self.expr(node.left), self.expr(container), marker, at=node)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.patches import Patch
 
 from gilscope.toolkit.report.figures.plots.frame import Scale, fit_categories, say_empty, set_title, widest_word
-from gilscope.toolkit.report.figures.plots.legend import entries
+from gilscope.toolkit.report.figures.plots.legend_entries import entries
 from gilscope.toolkit.report.figures.plots.look.palette import GRID, TEXT, Look, looks
 from gilscope.toolkit.report.figures.plots.look.style import WIDTH
 from gilscope.toolkit.report.figures.plots.marks import add_cross, handle, mark_style
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gilscope.toolkit.report.figures.figure import CategoryFigure, CategoryPanel, Series
-    from gilscope.toolkit.report.figures.plots.legend import Entry
+    from gilscope.toolkit.report.figures.plots.legend_entries import Entry
 
 GROUP = 0.82    # share of a category's place that its bars take
 WIDEST = 64     # pixels; a wider bar is a wall

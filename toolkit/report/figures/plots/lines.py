@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.report.figures.plots.frame import Scale, room_for_marks, say_empty, set_title, thin_marks
-from gilscope.toolkit.report.figures.plots.legend import entries, has_band
+from gilscope.toolkit.report.figures.plots.legend_entries import entries, has_band
 from gilscope.toolkit.report.figures.plots.look.palette import Look, looks
 from gilscope.toolkit.report.figures.plots.marks import BAND, add_cross, handle, mark_style
 from gilscope.toolkit.report.figures.plots.rules import add_rules, head_room

@@ -15,7 +15,7 @@ from gilscope.toolkit.report.figures.plots.look.style import DPI
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gilscope.toolkit.report.figures.plots.legend import Entry
+    from gilscope.toolkit.report.figures.plots.legend_entries import Entry
 
 CROSS: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 6, "markeredgewidth": 1.6}
 BAND = 0.18   # how much of its line's colour a band has

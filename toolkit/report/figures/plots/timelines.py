@@ -9,7 +9,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 
 from gilscope.toolkit.report.figures.plots.frame import Scale, say_empty, set_title, thin_marks
-from gilscope.toolkit.report.figures.plots.legend import entries
+from gilscope.toolkit.report.figures.plots.legend_entries import entries
 from gilscope.toolkit.report.figures.plots.look.palette import FRAME, TEXT, Look, nth_look
 from gilscope.toolkit.report.figures.plots.look.style import LEGEND, TICK, points
 from gilscope.toolkit.report.figures.plots.sheet import Sheet
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.report.figures.figure import Lane, TimelineFigure, TimelinePanel
-    from gilscope.toolkit.report.figures.plots.legend import Entry
+    from gilscope.toolkit.report.figures.plots.legend_entries import Entry
 
 LANE = 34           # pixels
 NAMES = 150         # pixels that the lanes' names may take

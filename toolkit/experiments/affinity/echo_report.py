@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.experiments.affinity.countdown import threads_of
+from gilscope.toolkit.experiments.affinity.countdown_report import threads_of
 from gilscope.toolkit.report.document import Column, Entry, Table
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Series
 from gilscope.toolkit.report.footnotes import Footnotes

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.rewrite.flow.calls import CallEffects
-from gilscope.toolkit.race.rewrite.flow.endings import exits, failing, is_reset
-from gilscope.toolkit.race.rewrite.flow.locations import NOTHING, Place, Read, Reads
-from gilscope.toolkit.race.rewrite.flow.partners import Spans
-from gilscope.toolkit.race.rewrite.names import SNAPSHOTS, UNREPEATABLE
+from gilscope.toolkit.race.rewrite.data_flow.calls import CallEffects
+from gilscope.toolkit.race.rewrite.data_flow.endings import exits, failing, is_reset
+from gilscope.toolkit.race.rewrite.data_flow.locations import NOTHING, Place, Read, Reads
+from gilscope.toolkit.race.rewrite.data_flow.partners import Spans
+from gilscope.toolkit.race.rewrite.known_names import SNAPSHOTS, UNREPEATABLE
 from gilscope.toolkit.race.rewrite.scopes.shared import FUNCTIONS
 from gilscope.toolkit.race.rewrite.sites import Plan, Role
 from gilscope.toolkit.race.site import Flag

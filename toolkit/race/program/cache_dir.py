@@ -1,4 +1,4 @@
-"""Where the race checker keeps what can be thrown away, without the imports of `gilscope.toolkit.builds.places`."""
+"""Where the race checker keeps what can be thrown away, without the imports of `gilscope.toolkit.builds.user_dirs`."""
 
 from __future__ import annotations
 

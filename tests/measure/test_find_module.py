@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.measure.prepare.find_module import advice, dotted
 from gilscope.toolkit.measure.prepare.prepared import child_environment, look_at
-from gilscope.toolkit.measure.prepare.whereabouts import advice, dotted
 from gilscope.toolkit.measure.process.spec import UserTarget
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from gilscope.toolkit.race.site import Flag
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.race.rewrite.flow.locations import Place, Read, Reads
+    from gilscope.toolkit.race.rewrite.data_flow.locations import Place, Read, Reads
     from gilscope.toolkit.race.rewrite.sites import Plan, Role
     from gilscope.toolkit.race.rewrite.summary import Summary
 

@@ -6,7 +6,7 @@ import ast
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.rewrite.names import VIEWS
+from gilscope.toolkit.race.rewrite.known_names import VIEWS
 from gilscope.toolkit.race.site import CONTAINER_METHODS
 
 if TYPE_CHECKING:

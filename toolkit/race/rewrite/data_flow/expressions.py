@@ -6,15 +6,15 @@ import ast
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.rewrite.flow.locations import NOTHING, Paths, Place, Read, Reads
-from gilscope.toolkit.race.rewrite.names import UNREPEATABLE
+from gilscope.toolkit.race.rewrite.data_flow.locations import NOTHING, Paths, Place, Read, Reads
+from gilscope.toolkit.race.rewrite.known_names import UNREPEATABLE
 from gilscope.toolkit.race.rewrite.scopes.shared import mangle
 from gilscope.toolkit.race.rewrite.sites import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gilscope.toolkit.race.rewrite.flow.partners import Spans
+    from gilscope.toolkit.race.rewrite.data_flow.partners import Spans
     from gilscope.toolkit.race.rewrite.scopes.shared import Scope, Table
     from gilscope.toolkit.race.rewrite.summary import Summary
 

@@ -10,7 +10,7 @@ import threading
 from contextlib import contextmanager
 
 from gilscope.runners import _interpreters, _worker
-from gilscope.toolkit.experiments.channels import ends
+from gilscope.toolkit.experiments.channels import worker_roles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Crew:
             WorkerFailedError: one failed, or they took too long.
         """
         heard = self._collect(len(self._lines), END_SECONDS, "did not end")
-        return {place: int(report.removeprefix(ends.DONE)) for place, report in heard.items()}
+        return {place: int(report.removeprefix(worker_roles.DONE)) for place, report in heard.items()}
 
     def leave(self) -> None:
         """Let every worker go."""
@@ -99,8 +99,8 @@ class Crew:
                 place, report = self._heard.get(timeout=seconds)
             except queue.Empty:
                 raise WorkerFailedError(f"{number - len(found)} workers {late} within {seconds:g} s") from None
-            if report.startswith(ends.ERROR):
-                raise WorkerFailedError(report.removeprefix(ends.ERROR).decode(errors="replace"))
+            if report.startswith(worker_roles.ERROR):
+                raise WorkerFailedError(report.removeprefix(worker_roles.ERROR).decode(errors="replace"))
             found[place] = report
         return found
 
@@ -119,12 +119,12 @@ class Crew:
     def _hear(self, place: int, report: bytearray | None, done: set[int]) -> None:
         if report is None and place in done:
             return
-        said = ends.ERROR + b"a worker ended without a word" if report is None else bytes(report)
+        said = worker_roles.ERROR + b"a worker ended without a word" if report is None else bytes(report)
         self._heard.put((place, said))
-        if said != ends.READY:
+        if said != worker_roles.READY:
             done.add(place)
-        if said.startswith(ends.ERROR):
-            self._alarm(bytes((ends.ALARM,)) + said.removeprefix(ends.ERROR))
+        if said.startswith(worker_roles.ERROR):
+            self._alarm(bytes((worker_roles.ALARM,)) + said.removeprefix(worker_roles.ERROR))
 
 
 @contextmanager
@@ -132,7 +132,7 @@ def crew(
     model: str, roles: list[dict[str, Any]], alarm: Callable[[bytes], object], release: Callable[[], object],
     context: Any,
 ) -> Iterator[Crew]:
-    """Start one worker per entry of `roles`, keyword arguments of `ends.work`, and end them on leaving.
+    """Start one worker per entry of `roles`, keyword arguments of `worker_roles.work`, and end them on leaving.
 
     Args:
         model: "threads", "free-threaded", "subinterpreters"; anything else is processes.
@@ -171,7 +171,7 @@ def crew(
 def _start_thread(role: dict[str, Any], line: Line, context: Any) -> threading.Thread:  # noqa: ARG001 - one signature
     def run() -> None:
         try:
-            ends.work(**role)
+            worker_roles.work(**role)
         finally:
             line.close_far()
 
@@ -183,7 +183,7 @@ def _start_thread(role: dict[str, Any], line: Line, context: Any) -> threading.T
 def _start_interpreter(role: dict[str, Any], line: Line, context: Any) -> threading.Thread:  # noqa: ARG001 - one signature
     path = [entry for entry in sys.path if isinstance(entry, str)]
     code = (f"import sys\nsys.path[:] = {path!r}\n{_interpreters.PRELUDE}"
-            f"from gilscope.toolkit.experiments.channels import ends\nends.work(**{role!r})\n")
+            f"from gilscope.toolkit.experiments.channels import worker_roles\nworker_roles.work(**{role!r})\n")
 
     def run() -> None:
         try:
@@ -195,7 +195,7 @@ def _start_interpreter(role: dict[str, Any], line: Line, context: Any) -> thread
                 with _making:
                     interpreter.close()
         except Exception as error:  # noqa: BLE001 - it may fail in its own ways, and that is the cell's result
-            _worker.send(line.far_reports, ends.ERROR + f"{type(error).__name__}: {error}".encode())
+            _worker.send(line.far_reports, worker_roles.ERROR + f"{type(error).__name__}: {error}".encode())
         finally:
             line.close_far()
 
@@ -219,7 +219,7 @@ def _start_process(role: dict[str, Any], line: Line, context: Any) -> Any:
 
 def _in_process(role: dict[str, Any]) -> None:
     orders, reports = role["orders"], role["reports"]
-    ends.work(**{**role, "orders": orders.fileno(), "reports": reports.fileno()})
+    worker_roles.work(**{**role, "orders": orders.fileno(), "reports": reports.fileno()})
 
 
 _STARTS: dict[str, Any] = {

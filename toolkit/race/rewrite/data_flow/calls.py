@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from gilscope.toolkit.race.rewrite.flow.expressions import Effects
-from gilscope.toolkit.race.rewrite.flow.locations import NOTHING, Place, Read, Reads
-from gilscope.toolkit.race.rewrite.names import (
+from gilscope.toolkit.race.rewrite.data_flow.expressions import Effects
+from gilscope.toolkit.race.rewrite.data_flow.locations import NOTHING, Place, Read, Reads
+from gilscope.toolkit.race.rewrite.known_names import (
     DYNAMIC,
     FOREIGN_METHODS,
     KEYED_METHODS,

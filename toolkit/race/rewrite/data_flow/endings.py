@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.rewrite.names import SNAPSHOTS
+from gilscope.toolkit.race.rewrite.known_names import SNAPSHOTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.race.rewrite.flow.locations import Reads
+    from gilscope.toolkit.race.rewrite.data_flow.locations import Reads
 
 _FRESH_CALLS = SNAPSHOTS | {"deque", "Counter", "defaultdict", "OrderedDict", "bytearray"}
 _LOOKUP_ERRORS = frozenset({"KeyError", "IndexError", "LookupError", "Exception", "BaseException"})

@@ -1,0 +1,72 @@
+"""Which tests each part of the suite has: `--part` of pytest."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests import conftest
+
+
+class Item:
+    """A test as pytest has collected it, with the marks it is given."""
+
+    def __init__(self, name, case, **marks):
+        self.path, self.originalname, self.case = Path("test_it.py"), name, case
+        self.marks = {mark: SimpleNamespace(args=args) for mark, args in marks.items()}
+
+    def get_closest_marker(self, name):
+        return self.marks.get(name)
+
+
+def cases(name, count, **marks):
+    return [Item(name, case, **marks) for case in range(count)]
+
+
+ALL = [*cases("plain", 3), *cases("slow", 2, slow=()), *cases("sampled", 50, sample=(10,)),
+       *cases("few", 4, sample=(9,)), *cases("newest", 2, newest=()), *cases("syntax", 9, every_python=())]
+
+
+def in_part(part, items=ALL):
+    """Return (the items of the part, those that are left out)."""
+    kept, left_out = [*items], []
+
+    def deselected(items):
+        left_out.extend(items)
+
+    config = SimpleNamespace(option=SimpleNamespace(part=part), hook=SimpleNamespace(pytest_deselected=deselected))
+    conftest.pytest_collection_modifyitems(config, kept)
+    return kept, left_out
+
+
+def counts(items):
+    names = [item.originalname for item in items]
+    return {name: names.count(name) for name in dict.fromkeys(names)}
+
+
+def test_fast_part_has_nothing_slow_and_samples():
+    assert counts(in_part("fast")[0]) == {"plain": 3, "sampled": 10, "few": 4, "newest": 2, "syntax": 9}
+
+
+def test_rest_is_what_the_fast_part_leaves_out():
+    fast, left_out = in_part("fast")
+    rest, others = in_part("rest")
+    assert (rest, others) == (left_out, fast)
+    assert [item for item in ALL if item in {*fast, *rest}] == ALL
+
+
+def test_oldest_python_gets_two_fast_cases_of_each_test_but_all_that_are_about_syntax():
+    oldest, _ = in_part("oldest")
+    assert counts(oldest) == {"plain": 2, "sampled": 2, "few": 2, "syntax": 9}
+    assert {*oldest} <= {*in_part("fast")[0]}
+
+
+def test_without_a_part_all_tests_run():
+    assert in_part(None) == (ALL, [])
+
+
+@pytest.mark.parametrize("part", conftest.PARTS)
+def test_the_same_cases_are_drawn_each_time_whatever_else_there_is(part):
+    drawn = in_part(part)[0]
+    assert in_part(part)[0] == drawn
+    assert [item for item in in_part(part, [*cases("another", 7, sample=(2,)), *ALL])[0] if item in ALL] == drawn
