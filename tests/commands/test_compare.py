@@ -14,8 +14,8 @@ def cell(runner, workers=1, build="3.14"):
     return Cell(workload="w", runner=runner, workers=workers, build=build)
 
 
-def simple_run(label, serial=1.0, threads=0.5, *, twin=True, extra=None):
-    maker = RunMaker(noise=0.001)
+def simple_run(label, serial=1.0, threads=0.5, *, twin=True, extra=None, rounds=8):
+    maker = RunMaker(noise=0.001, rounds=rounds)
     maker.measure(cell("serial"), serial)
     maker.measure(cell("threads", 2), threads)
     if twin:
@@ -98,7 +98,7 @@ def test_fail_on_wants_the_whole_interval_past_the_limit(runs, capsys, limit, co
 
 def test_fail_on_does_not_pass_where_nothing_can_be_said(runs, capsys):
     for label in ("A", "B"):
-        runs[label] = simple_run(label, twin=False)
+        runs[label] = simple_run(label, rounds=2)
     assert call("A", "B", "--fail-on", "5%") == 3
     assert "judged nothing" in capsys.readouterr().err
 

@@ -6,6 +6,8 @@ import pytest
 
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands.options.files import STDOUT, FileOption
+from gilscope.toolkit.commands.output.documents import Output
+from gilscope.toolkit.report.document import Document, Heading
 
 HAVE_BOTH = [["run"], ["report"], ["compare", "A", "B"], ["experiment", "run"], ["experiment", "show", "X"],
              ["evaluate", "."], ["doctor"]]
@@ -97,3 +99,16 @@ def every_action(parser):
         if isinstance(action, argparse._SubParsersAction):
             for below in action.choices.values():
                 yield from every_action(below)
+
+
+@pytest.mark.parametrize(("words", "printed"), [
+    ([], "short"), (["--markdown"], "# whole"), (["--markdown", "out.md"], "short"), (["--json"], "{}"),
+])
+def test_terminal_shows_the_overview_and_markdown_has_the_whole(words, printed, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    output = Output(parse("run", *words))
+    output.show(Document((Heading("short", 3),)), Document((Heading("whole", 1),)))
+    output.finish(dict)
+    assert capsys.readouterr().out.strip() == printed
+    if "out.md" in words:
+        assert (tmp_path / "out.md").read_text().strip() == "# whole"

@@ -1,10 +1,12 @@
-"""What a run asks for beyond its cells: packages, by name and from requirements files."""
+"""What a run asks for: what a first look leaves out; packages, by name and from requirements files."""
 
 from argparse import Namespace
 
 import pytest
 
-from gilscope.toolkit.commands.run.request import user_packages
+from gilscope.toolkit import cli
+from gilscope.toolkit.commands.run import request
+from gilscope.toolkit.commands.run.request import make_selection, user_packages
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 
 
@@ -38,3 +40,29 @@ def test_line_that_is_not_followed_is_refused(tmp_path, line, told):
 def test_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(BadFileError, match=r"absent\.txt cannot be read"):
         packages(tmp_path / "absent.txt")
+
+
+def selection(*words):
+    return make_selection(cli.make_parser(("run",)).parse_args(["run", *words]))
+
+
+@pytest.mark.parametrize(("cores", "widest"), [(1, 2), (2, 2), (8, 8)])
+def test_first_look_asks_for_the_widest_number_of_workers_alone(monkeypatch, cores, widest):
+    monkeypatch.setattr(request, "usable_cores", lambda: cores)
+    found = selection("--quick", "primes")
+    assert found.workers == (widest,)
+    assert not found.controls
+    assert "interpreter-pool" not in found.models
+    assert selection("primes").workers[0] == 1
+
+
+def test_what_is_asked_for_is_not_left_out():
+    found = selection("--quick", "primes", "--models", "threads,interpreter-pool", "--workers", "1,2")
+    assert (found.models, found.workers, found.controls) == (("threads", "interpreter-pool"), (1, 2), True)
+    assert selection("primes").controls
+
+
+def test_first_look_at_a_function_of_the_users_is_as_lean():
+    found = selection("--quick", "mine:work", "--payload", "1")
+    assert found.workers == selection("--quick", "primes").workers
+    assert not found.controls

@@ -75,7 +75,7 @@ def test_each_build_is_compared_with_its_own_count_without_threads():
     assert [line.split() for line in text.splitlines() if line.startswith(("threads", "free"))] == [
         ["threads", "2", "0.800x", "[0.800,", "0.800]", "0.54x", "0.99x"],
         ["threads", "4", "0.40x", "[0.40,", "0.40]", "-", "0.99x"],
-        ["free-threaded", "2", "2.00x", "[2.00,", "2.00]"], ["free-threaded", "4", "~", "(floor", "0.0", "%)"]]
+        ["free-threaded", "2", "2.00x", "[2.00,", "2.00]"], ["free-threaded", "4", "none", "beyond", "3", "%"]]
     (figure,) = Countdown().figures(results)
     assert [(panel.title, panel.series[0].name, panel.series[0].x, panel.series[0].y) for panel in figure.panels] == [
         ("3.14", "threads", (2.0, 4.0), pytest.approx((1.25, 2.5))),

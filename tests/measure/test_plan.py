@@ -57,6 +57,23 @@ def test_every_runner_has_every_number_of_workers():
                      ("3.14", "asyncio", 1)]   # nothing to await: more in flight is the same
 
 
+def test_event_loop_without_anything_to_await_is_skipped_where_one_worker_is_not_asked_for():
+    found = plan(PLAIN, builds=["3.14"], workers=(2, 4))
+    assert "asyncio" not in {cell.runner for cell in found.cells}
+    (skip,) = [each for each in found.skips if each.cell.runner == "asyncio"]
+    assert skip.cell.workers == 4
+    assert "one after another" in skip.reason
+
+
+def test_control_can_be_left_out():
+    found = plan(PLAIN, models=("threads", "processes-fork"), workers=(2,), controls=False)
+    assert names(cell for cell in found.cells if not cell.twin) == [
+        ("3.14", "serial", 1), ("3.14", "threads", 2), ("3.14", "processes-fork", 2),
+        ("3.14t", "serial", 1), ("3.14t", "processes-fork", 2)]
+    assert [(each.cell.build, each.cell.runner) for each in found.skips if "control" in each.reason] == [
+        ("3.14t", "threads")]
+
+
 def test_event_loop_with_something_to_await_has_every_number_in_flight():
     found = plan(dataclasses.replace(PLAIN, has_async=True), models=("asyncio",))
     assert [cell.workers for cell in found.cells if cell.runner == "asyncio" and cell.build == "3.14"] == [1, 2]
@@ -142,8 +159,11 @@ def test_every_point_is_either_a_cell_or_a_skip(data, models, workers, forms, sh
         for each in RUNNERS:
             points = sorted(cell.workers for cell in (*cells, *skipped)
                             if (cell.build, cell.runner) == (label, each.name))
-            if each.name == BASELINE or (each.awaits and not subject.has_async and each.name in models):
+            if each.name == BASELINE:
                 assert points == [1]
+            elif each.awaits and not subject.has_async and each.name in models:
+                assert points == ([1] if 1 in workers else [max(workers)])   # the latter is a skip
+                assert all(cell.workers == 1 for cell in cells if cell.runner == each.name)
             else:
                 asked = {1, *workers} if each.awaits and not subject.has_sync else workers
                 assert points == (sorted(asked) if each.name in models else [])

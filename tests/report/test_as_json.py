@@ -70,6 +70,24 @@ def test_run_has_every_cell_of_the_tables_with_its_digits():
         for floor in (table.floors.single_wall, table.floors.single_cpu, table.floors.all_wall, table.floors.all_cpu)}
 
 
+def test_what_to_use_is_a_set_for_each_build():
+    values = check(as_json.run_values(make_run()))
+    found = {(each["workload"], each["build"]): each for each in values["best"]}
+    assert set(found) == {(name, build) for name in ("primes", "sleep") for build in ("3.13", "3.14", "3.14t")}
+    first = found["primes", "3.14"]
+    assert [(each["model"], each["workers"]) for each in first["models"]] == [("interpreter-pool", 8)]
+    assert first["models"][0]["memory"]["kind"] == "PSS"
+    assert first["not_known"] == [{"model": "subinterpreters", "workers": 8, "why": "starved"}]
+    assert "hang" in found["sleep", "3.14t"]["reason"]
+
+
+def test_verdicts_go_by_an_interval_that_is_told():
+    cells = [each["speedup"] for each in check(as_json.run_values(make_run()))["cells"] if each["speedup"]]
+    assert all(each["between"]["lo"] < each["lo"] < each["hi"] < each["between"]["hi"] for each in cells)
+    assert all(each["between"]["lo"] > 1 for each in cells if each["verdict"] == "faster")
+    assert all(each["between"]["hi"] < 1.03 for each in cells if each["verdict"] == "same")
+
+
 def test_sentences_are_those_of_the_report():
     alone = Document((Heading("a run", 1), Heading("primes"), Heading("sort"), Lines("In short", ("one", "two"))))
     assert as_json.in_short(alone) == ["one", "two"]

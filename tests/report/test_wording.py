@@ -1,12 +1,16 @@
+import math
+
 import pytest
 
-from gilscope.toolkit.report.document import Duration, Entry
+from gilscope.toolkit.report.document import Duration, Entry, Gain
 from gilscope.toolkit.report.wording import (
     ascii_text,
+    between_text,
     cost_text,
     duration_text,
     entry_text,
     estimate_text,
+    gain_text,
     inflation_text,
     percent_text,
     ratio_number,
@@ -17,16 +21,17 @@ from gilscope.toolkit.stats.paired import Comparison
 from gilscope.toolkit.stats.scaling import Estimate
 
 
-def comparison(ratio, lo, hi, floor=0.013):
-    return Comparison(ratio=ratio, lo=lo, hi=hi, confidence=0.95, floor=floor, rounds=20)
+def comparison(ratio, lo, hi, floor=0.013, words=None):
+    return Comparison(ratio=ratio, lo=lo, hi=hi, confidence=0.95, floor=floor, rounds=20, words=words)
 
 
 @pytest.mark.parametrize(("compared", "text"), [
     (comparison(3.4, 3.32, 3.49), "3.40x [3.32, 3.49]"),
     (comparison(0.9, 0.85, 0.95), "0.90x [0.85, 0.95]"),
     (comparison(0.9612, 0.9598, 0.9631), "0.961x [0.960, 0.963]"),   # a narrow interval stays visible
-    (comparison(1.001, 0.995, 1.005), "~ (floor 1.3 %)"),
-    (comparison(1.05, 0.92, 1.2), "~ [0.92, 1.20]"),              # not shown, but not excluded either
+    (comparison(1.001, 0.995, 1.005), "none beyond 3 %"),
+    (comparison(1.05, 0.92, 1.2), "1.05x [0.92, 1.20] ?"),              # not shown, but not excluded either
+    (comparison(1.05, 1.03, 1.07, words=(0.99, 1.11)), "1.05x [1.03, 1.07] ?"),   # one of many: not shown
     (comparison(3.4, 3.32, 3.49, floor=None), "3.40x [3.32, 3.49] ?"),
 ])
 def test_ratio_is_only_claimed_with_its_verdict(compared, text):
@@ -35,8 +40,8 @@ def test_ratio_is_only_claimed_with_its_verdict(compared, text):
 
 @pytest.mark.parametrize(("compared", "text"), [
     (comparison(1 / 1.075, 1 / 1.087, 1 / 1.062), "+7.5 % [+6.2, +8.7]"),
-    (comparison(1.001, 0.995, 1.005), "~ (floor 1.3 %)"),
-    (comparison(1.0, 1 / 1.05, 1 / 0.96), "~ [-4.0, +5.0]"),
+    (comparison(1.001, 0.995, 1.005), "none beyond 3 %"),
+    (comparison(1.0, 1 / 1.05, 1 / 0.96), "+0.0 % [-4.0, +5.0] ?"),
     (comparison(1 / 0.9, 1 / 0.91, 1 / 0.89, floor=None), "-10.0 % [-11.0, -9.0] ?"),
 ])
 def test_cost_is_what_the_sample_takes_more(compared, text):
@@ -45,11 +50,33 @@ def test_cost_is_what_the_sample_takes_more(compared, text):
 
 @pytest.mark.parametrize(("compared", "text"), [
     (comparison(1.31, 1.3, 1.32), "1.31x"),
-    (comparison(1.0, 0.99, 1.01), "~"),
+    (comparison(1.0, 0.99, 1.01), "same"),
+    (comparison(1.05, 0.95, 1.15), "1.05x ?"),
     (comparison(1.31, 1.3, 1.32, floor=None), "1.31x ?"),
 ])
 def test_inflation_is_short(compared, text):
     assert inflation_text(compared) == text
+
+
+@pytest.mark.parametrize(("gain", "text"), [
+    (Gain(comparison(1.88, 1.86, 1.9), best=True), "1.88x*"),
+    (Gain(comparison(1.31, 1.19, 1.43), workers=4), "1.31x ±9 % N=4"),
+    (Gain(comparison(0.5, 0.49, 0.51)), "0.50x"),
+    (Gain(comparison(1.0, 0.99, 1.01)), "none"),
+    (Gain(comparison(0.98, 0.975, 0.985)), "none"),           # slower by less than anybody moves code for
+    (Gain(comparison(0.9, 0.8, 1.01)), "none"),               # may lose, does not gain
+    (Gain(comparison(1.4, 0.9, 2.2)), "0.9-2.2x?"),
+    (Gain(comparison(1.02, 0.96, 1.08), best=True), "0.96-1.08x?*"),
+    (Gain(comparison(1.4, 0.0, math.inf, floor=None)), "?"),  # one process tells nothing
+    (Gain(comparison(1.3, 1.25, 1.35, floor=None)), "1.25-1.35x?"),
+])
+def test_gain_is_short_and_claims_what_is_shown(gain, text):
+    assert gain_text(gain) == text
+
+
+def test_what_cannot_be_told_says_what_is_possible():
+    assert between_text(comparison(1.4, 1.0, 1.9, words=(0.9, 2.2))) == "between 0.90x and 2.20x"
+    assert between_text(comparison(1.4, 1.3, 1.5, words=(0.0, math.inf))) == "anything"
 
 
 @pytest.mark.parametrize(("ratio", "text"), [

@@ -15,7 +15,8 @@ from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import compare_values
 from gilscope.toolkit.report.comparison import comparison_document, in_short
-from gilscope.toolkit.report.table import MARGIN, compare_builds, compare_models, compare_runs, gate
+from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
+from gilscope.toolkit.stats.ratios import MARGIN
 from gilscope.toolkit.store import find_label, load_run
 
 if TYPE_CHECKING:

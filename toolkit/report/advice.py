@@ -1,46 +1,75 @@
-"""The last words of a report: what to use for each workload on each build, and what would tell where that is open."""
+"""The answer in words: what to use for each workload on each build, and what would tell where that is open."""
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
-from gilscope.toolkit.report.wording import list_text, percent_text, ratio_text
-from gilscope.toolkit.stats.paired import MIN_ROUNDS
-from gilscope.toolkit.units import format_bytes, format_seconds
+from gilscope.toolkit.report.table import rounds_to_tell
+from gilscope.toolkit.report.wording import (
+    between_text,
+    interval_text,
+    list_text,
+    range_text,
+    ratio_number,
+)
+from gilscope.toolkit.stats.ratios import MIN_ROUNDS, MOST_ROUNDS
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gilscope.toolkit.model import Cell, Run
-    from gilscope.toolkit.report.table import Advice, Memory, Open, Option, TwinAdvice, WorkloadTable
+    from gilscope.toolkit.report.table import Advice, Open, Option, WorkloadTable
+    from gilscope.toolkit.stats.paired import Comparison
 
 GOOD_ROUNDS = 20       # twice as narrow an interval as 6 rounds give, and what a run can be asked for without thinking
-MEMORY_APART = 1.1     # times as much: below, nobody would choose by it
+MIB = 1024 * 1024
+COMPUTES, WAITS = 0.75, 0.25   # of a core that the baseline keeps busy: from the one on, up to the other
 AWAITING = "asyncio"   # its N counts tasks in flight
-_WHY = {"starved": "starved", "failed": "failed", "not measured": "not measured", "noise": "too noisy to tell"}
+_WHY = {"starved": "starved", "failed": "failed", "not measured": "not measured"}
 _REASON = {   # what leaves all cells open, which need not be listed then
-    "rounds": f", as there are fewer than {MIN_ROUNDS} rounds", "floor": ", as no cell was measured twice (A/A)",
+    "rounds": f", as there are fewer than {MIN_ROUNDS} rounds", "floor": ", as there are too few processes",
 }
 
 
-def advice_lines(tables: Sequence[WorkloadTable], run: Run) -> tuple[str, ...]:
-    """Return what to use: per workload, phase and build one line, the lengths of a task together."""
+def advice_lines(tables: Sequence[WorkloadTable]) -> tuple[str, ...]:
+    """Return what to use: per workload, phase and build, the lengths of a task together; what is alike in one line."""
     groups: dict[tuple[str, Phase], list[WorkloadTable]] = {}
     for table in tables:
         groups.setdefault((table.workload, table.phase), []).append(table)
-    lines: list[str] = []
+    heads: dict[str, dict[str, list[str]]] = {}   # by what is said: workloads and their builds
     for (workload, phase), group in groups.items():
         title = workload if phase is Phase.STEADY else f"{workload}, {phase}"
         group.sort(key=lambda table: table.task_seconds or 0.0)
-        lines += [f"{title} on {advices[0].build}: {_advice(group, advices)}"
-                  for advices in zip(*(table.advice for table in group), strict=True)]
-        lines += [f"{title}: {_twin_text(twin)}" for twin in group[-1].twins]
-    doubts = dict.fromkeys(each.why for table in tables for advice in table.advice for each in advice.open)
-    quieter = ["a quieter machine"] if doubts.keys() & {"starved", "noise"} else []
-    if remedies := dict.fromkeys([*quieter, *(_remedy(why, run) for why in doubts)]):
-        lines.append(f"What would tell more: {'; '.join(remedies)}.")
-    return tuple(lines)
+        for advices in zip(*(table.advice for table in group), strict=True):
+            builds = heads.setdefault(_advice(group, advices), {})
+            builds.setdefault(title + _kind(group[0]), []).append(advices[0].build)
+    return tuple(
+        f"{'; '.join(f'{name} on {list_text(builds)}' for name, builds in names.items())}: {text}"
+        for text, names in heads.items()
+    )
+
+
+def remedy_lines(tables: Sequence[WorkloadTable], run: Run, untold: Sequence[Comparison] = ()) -> Iterator[str]:
+    """Yield what would tell more, where something is open; `untold` are comparisons that other lines have left so."""
+    open_ = [each for table in tables for advice in table.advice for each in advice.open]
+    unclear = [*untold, *(each.speedup for each in open_ if each.speedup is not None)]
+    doubts = dict.fromkeys([*(each.why for each in open_), *(["noise"] if untold else [])])
+    if "rounds" in doubts:
+        doubts.pop("noise", None)   # how large it is cannot be known yet
+    if remedies := dict.fromkeys(remedy for why in doubts for remedy in _remedies(why, unclear, run)):
+        yield f"What would tell more: {'; '.join(remedies)}."
+
+
+def _kind(table: WorkloadTable) -> str:
+    """Return what the workload does with a core of its own."""
+    if table.busy is None:
+        return ""
+    if WAITS < table.busy < COMPUTES:
+        return " (mixed)"
+    return " (waiting)" if table.busy <= WAITS else " (CPU work)"
 
 
 def _advice(group: Sequence[WorkloadTable], advices: Sequence[Advice]) -> str:
@@ -78,33 +107,37 @@ def _single(table: WorkloadTable, advice: Advice) -> str:
     if advice.missing is not None:
         return f"no verdict, as the baseline {table.baseline} has no number ({advice.missing})."
     if advice.options:
-        return " ".join([*_use_texts(table, advice), *_open_texts(advice)])
-    if advice.best is None and not advice.open:
+        return " ".join([*_use_texts(table, advice), *_open_texts(table, advice)])
+    if advice.closest is None and not advice.open:
         return f"nothing was measured beside {table.baseline}."
-    if any(each.why != "failed" for each in advice.open) or advice.best is None:
+    if any(each.why != "failed" for each in advice.open) or advice.closest is None:
         reason = next((_REASON[each.why] for each in advice.open if each.why in _REASON), "")
         unknown = f"not known whether anything is faster than {_baseline_text(table)}{reason}."
-        return " ".join([unknown, *_open_texts(advice)])
-    return " ".join([*_stay_texts(table, advice, advice.best), *_open_texts(advice)])
+        return " ".join([unknown, *_open_texts(table, advice)])
+    return " ".join([*_stay_texts(table, advice, advice.closest), *_open_texts(table, advice)])
 
 
 def _use_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
-    first, *others = advice.options
-    baseline = _baseline_text(table)
-    ratio = f"{ratio_text(first.speedup)} over {baseline}"
+    names = _or_text(_name(each, table) for each in advice.options)
     if table.phase is Phase.STARTUP:
-        yield f"{_cell_text(first.cell)} starts, runs and ends fastest, {ratio}."
+        yield f"{names} starts, runs and ends fastest, {_gain_text(advice.options)}."
     else:
-        yield f"use {_cell_text(first.cell)}: {ratio}{_memory_text(first.memory, advice.memory, baseline)}."
-    if others:
-        yield f"Not told apart from it: {', '.join(_beside(each, first) for each in others)}."
+        yield f"{names}, {_gain_text(advice.options)}{_memory_text(advice.options)}."
 
 
-def _stay_texts(table: WorkloadTable, advice: Advice, best: Option) -> Iterator[str]:
-    beyond = f"beyond the noise floor ({percent_text(advice.floor or 0.0)})"
+def _gain_text(options: Sequence[Option]) -> str:
+    """Return how many times faster: of one with its interval, of several the range of their estimates."""
+    if len(options) == 1:
+        return interval_text(options[0].speedup)
+    return range_text(ratio_number(each.speedup.ratio) + "x" for each in options)
+
+
+def _stay_texts(table: WorkloadTable, advice: Advice, closest: Option) -> Iterator[str]:
+    most = max(each.speedup.between[1] for each in advice.shown) - 1
+    beyond = f"by more than {max(ceil(most * 100), 1)} %"
     if table.phase is Phase.STARTUP:
         yield f"nothing starts, runs and ends faster than {_baseline_text(table)} {beyond}."
-        yield f"{_cell_text(best.cell)} comes closest, {ratio_text(best.speedup)}."
+        yield f"{_cell_text(closest.cell)} comes closest, {interval_text(closest.speedup)}."
         return
     yield f"stay with {_baseline_text(table)}: nothing measured here is faster {beyond}."
     if advice.tasks is not None:
@@ -114,82 +147,81 @@ def _stay_texts(table: WorkloadTable, advice: Advice, best: Option) -> Iterator[
         yield "Only one worker was measured; --workers 1,2,4 measures more."
 
 
-def _open_texts(advice: Advice) -> Iterator[str]:
+def _open_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
     """Return which cells are not known, with the reason."""
     reasons: dict[str, list[Open]] = {}
     for each in advice.open:
         if each.why in _WHY:
             reasons.setdefault(_WHY[each.why], []).append(each)
+        elif each.why == "noise" and each.speedup is not None:
+            reasons.setdefault(f"cannot tell: {between_text(each.speedup)}", []).append(each)
     if reasons:
-        yield "Not known: " + "; ".join(f"{_models_text(cells)} ({why})" for why, cells in reasons.items()) + "."
+        yield "Not known: " + "; ".join(f"{_models_text(cells, table)} ({why})" for why, cells in reasons.items()) + "."
 
 
-def _remedy(why: str, run: Run) -> str:
-    rounds = max(GOOD_ROUNDS, 2 * run.rounds_done)
-    more = f"`gilscope run --resume {run.label} --rounds {rounds}`"
+def _remedies(why: str, unclear: Iterable[Comparison], run: Run) -> Iterator[str]:
+    needed = [rounds_to_tell(each) for each in unclear]
+    told = [rounds for rounds in needed if rounds is not None]
+    more = f"`gilscope run --resume {run.label} --rounds {max(told, default=max(GOOD_ROUNDS, 2 * run.rounds_done))}`"
     match why:
         case "starved":
-            return "fewer workers, for what is starved"
+            yield "a quieter machine"
+            yield "fewer workers, for what is starved"
         case "failed":
-            return "what failed, made to work: the reasons are under the tables"
+            yield "what failed, made to work"
         case "not measured":
-            return f"more time, as the budget ended first: `gilscope run --resume {run.label}`"
-        case "floor":
-            return "a run with --workers 1,2, where cells are measured twice"
+            yield f"more time, as the budget ended first: `gilscope run --resume {run.label}`"
+        case "noise":
+            if told or not needed:
+                yield f"more rounds: {more}"
+            if len(told) < len(needed):
+                yield f"a quieter machine, where more than {MOST_ROUNDS} rounds would be needed"
         case _:
-            return f"more rounds: {more}"
+            rounds = max(run.rounds_planned, MIN_ROUNDS + 2)
+            yield f"more rounds: `gilscope run --resume {run.label} --rounds {rounds}`"
 
 
-def _models_text(several: Sequence[Open]) -> str:
+def _models_text(several: Sequence[Open], table: WorkloadTable) -> str:
+    """Return models with their numbers of workers, where several were measured."""
+    if len({row.workers for row in table.rows if row.runner != table.baseline}) == 1:
+        return list_text(dict.fromkeys(each.cell.runner for each in several))
     counts: dict[str, list[int]] = {}
     for each in several:
         counts.setdefault(each.cell.runner, []).append(each.cell.workers)
-    return ", ".join(f"{runner} with {_counts_text(runner, workers)}" for runner, workers in counts.items())
-
-
-def _twin_text(twin: TwinAdvice) -> str:
-    free, gil = f"{twin.free.cell.runner} on {twin.free.cell.build}", f"{twin.gil.cell.runner} on {twin.gil.cell.build}"
-    memory = ""
-    if twin.free.memory is not None and twin.gil.memory is not None and _apart(twin.free.memory, twin.gil.memory):
-        memory = f", in {format_bytes(twin.free.memory.count)} against {format_bytes(twin.gil.memory.count)}"
-    match twin.comparison.verdict():
-        case "faster":
-            return f"{free} is {ratio_text(twin.comparison)} as fast as {gil}{memory}."
-        case "slower":
-            return f"{free} is slower than {gil}, {ratio_text(twin.comparison)}{memory}."
-        case _:
-            return f"no difference in speed is shown between {free} and {gil}{memory}."
+    return ", ".join(f"{runner} with {counts_text(runner, workers)}" for runner, workers in counts.items())
 
 
 def _cell_text(cell: Cell) -> str:
     """Return "processes-spawn with 4 workers", "asyncio with 4 tasks in flight"."""
-    return f"{cell.runner} with {_counts_text(cell.runner, [cell.workers])}"
+    return f"{cell.runner} with {counts_text(cell.runner, [cell.workers])}"
 
 
 def _baseline_text(table: WorkloadTable) -> str:
     """Return the baseline in words: what can only be awaited is compared with one task at a time."""
-    return f"{AWAITING} with {_counts_text(AWAITING, [1])}" if table.baseline == AWAITING else table.baseline
+    return f"{AWAITING} with {counts_text(AWAITING, [1])}" if table.baseline == AWAITING else table.baseline
 
 
-def _counts_text(runner: str, counts: Sequence[int]) -> str:
+def counts_text(runner: str, counts: Sequence[int]) -> str:
+    """Return "1 worker", "2 and 4 workers"; of an event loop, which has one worker, "4 tasks in flight"."""
     plural = "" if list(counts) == [1] else "s"
     noun = f"task{plural} in flight" if runner == AWAITING else f"worker{plural}"
     return f"{list_text(counts)} {noun}"
 
 
-def _memory_text(memory: Memory | None, baseline: Memory | None, name: str) -> str:
-    if memory is None or baseline is None:
+def _name(option: Option, table: WorkloadTable) -> str:
+    """Return an option's model; its number of workers where they are not the most."""
+    cell, widest = option.cell, max(row.workers for row in table.rows)
+    return cell.runner if cell.workers == widest else _cell_text(cell)
+
+
+def _memory_text(options: Sequence[Option]) -> str:
+    """Return what each option takes, which may decide among equals: ", in 26, 35 or 60 MiB"."""
+    if any(each.memory is None for each in options):
         return ""
-    return f", in {format_bytes(memory.count)} of memory ({name}: {format_bytes(baseline.count)})"
+    counts = [f"{each.memory.count / MIB:.0f}" for each in options if each.memory is not None]
+    return f", in {counts[0] if len(set(counts)) == 1 else _or_text(counts)} MiB"
 
 
-def _beside(option: Option, first: Option) -> str:
-    """Return an option's name and memory; its number of workers where that is another than of the `first`."""
-    cell = option.cell
-    name = cell.runner if cell.workers == first.cell.workers else _cell_text(cell)
-    return name if option.memory is None else f"{name} ({format_bytes(option.memory.count)})"
-
-
-def _apart(left: Memory, right: Memory) -> bool:
-    small, large = sorted((left.count, right.count))
-    return large > MEMORY_APART * small
+def _or_text(items: Iterable[str]) -> str:
+    *first, last = items
+    return f"{', '.join(first)} or {last}" if first else last

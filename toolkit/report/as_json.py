@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from gilscope import __version__
 from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.document import Heading, Lines
-from gilscope.toolkit.report.table import MARGIN, build_tables, judge, rounds_to_tell
+from gilscope.toolkit.report.table import build_tables, judge, rounds_to_tell
 from gilscope.toolkit.report.table.cells import Absence, Index
+from gilscope.toolkit.stats.ratios import MARGIN
 from gilscope.toolkit.stats.sample import summarize
 
 if TYPE_CHECKING:
@@ -21,7 +22,17 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Build, Cell, Note, Run
     from gilscope.toolkit.report.document import Document
-    from gilscope.toolkit.report.table import CellResult, Contrast, Floors, Gate, ScalingFit, WorkloadTable
+    from gilscope.toolkit.report.table import (
+        Advice,
+        CellResult,
+        Contrast,
+        Floors,
+        Gate,
+        Memory,
+        Option,
+        ScalingFit,
+        WorkloadTable,
+    )
     from gilscope.toolkit.stats.floor import Floor
     from gilscope.toolkit.stats.paired import Comparison
     from gilscope.toolkit.stats.sample import Summary
@@ -48,6 +59,7 @@ def run_values(run: Run) -> dict[str, Any]:
             {**_cell(each.sample), "against": each.baseline.build, **_contrast(each)}
             for table in tables for each in table.contrasts
         ],
+        "best": [{**_group(table), **_best(each)} for table in tables for each in table.advice],
         "scaling": [{**_group(table), **_fit(each)} for table in tables for each in table.fits],
         "in_short": in_short(run_document(run)),
     })
@@ -142,7 +154,7 @@ def _result(result: CellResult, index: Index) -> dict[str, Any]:
         "speedup": comparison(result.speedup), "efficiency": result.efficiency,
         # Elsewhere > 1 is faster; of CPU time people ask how much more it takes.
         "cpu_inflation": comparison(result.inflation),
-        "memory": None if result.memory is None else {"bytes": result.memory.count, "kind": result.memory.kind},
+        "memory": _memory(result.memory),
     }
 
 
@@ -153,6 +165,26 @@ def measured(index: Index, cell: Cell) -> dict[str, Any]:
         return {"status": found.word, "reason": found.reason, "time": None, "cpu_time": None}
     wall, cpu = (summarize(list(each.values())) if each else None for each in (found.wall, found.cpu))
     return {"status": "measured", "reason": None, "time": summary(wall), "cpu_time": summary(cpu)}
+
+
+def _best(advice: Advice) -> dict[str, Any]:
+    """Return what nothing measured is shown to beat on one build, the one to prefer first."""
+    return {
+        "build": advice.build, "reason": advice.missing,
+        "models": [_option(each) for each in advice.options],
+        "not_known": [
+            {"model": each.cell.runner, "workers": each.cell.workers, "why": each.why} for each in advice.open
+        ],
+    }
+
+
+def _option(option: Option) -> dict[str, Any]:
+    return {"model": option.cell.runner, "workers": option.cell.workers, "speedup": comparison(option.speedup),
+            "memory": _memory(option.memory)}
+
+
+def _memory(memory: Memory | None) -> dict[str, Any] | None:
+    return None if memory is None else {"bytes": memory.count, "kind": memory.kind}
 
 
 def _contrast(contrast: Contrast, margin: float = MARGIN) -> dict[str, Any]:
@@ -172,12 +204,18 @@ def comparison(found: Comparison | None, margin: float = MARGIN) -> dict[str, An
     if found is None:
         return None
     verdict = judge(found, margin)
+    (lo, hi), (least, most) = map(_ends, ((found.lo, found.hi), found.between))
     return {
-        "ratio": found.ratio, "lo": found.lo, "hi": found.hi, "confidence": found.confidence, "floor": found.floor,
-        "rounds": found.rounds, "verdict": verdict,
+        "ratio": found.ratio, "lo": lo, "hi": hi, "confidence": found.confidence, "floor": found.floor,
+        "rounds": found.rounds, "verdict": verdict, "between": {"lo": least, "hi": most},
         "rounds_to_tell": rounds_to_tell(found, margin) if verdict == "cannot tell" else None,
         "notes": [note.text for note in found.notes],
     }
+
+
+def _ends(interval: tuple[float, float]) -> tuple[float | None, float | None]:
+    """Return the ends of an interval; of one that excludes nothing none."""
+    return interval if isfinite(interval[1]) else (None, None)
 
 
 def floor_values(floors: Floors, group: Mapping[str, Any]) -> Iterable[dict[str, Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
-from gilscope.toolkit.report.advice import advice_lines
 from gilscope.toolkit.report.document import (
     Banner,
     Column,
@@ -23,7 +22,8 @@ from gilscope.toolkit.report.document import (
     Table,
 )
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.sentences import fit_lines, floor_line, title_text
+from gilscope.toolkit.report.overview import overview
+from gilscope.toolkit.report.sentences import fit_lines, noise_line, title_text
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.stats.paired import NO_FLOOR
@@ -44,15 +44,22 @@ STARVED = (
 
 
 def run_document(run: Run) -> Document:
-    """Return the report of one run: what was measured, each workload's table, and what it says in words."""
-    sections: list[Section] = [Heading(f"gilscope {run.label}", 1), about(run), builds_table(run.builds)]
-    sections += [Banner(note.text) for note in run.notes]
+    """Return the report of one run: the overview, what was measured, and each workload's table."""
     tables = build_tables(run)
+    sections = [*_beginning(run), *overview(tables, run), builds_table(run.builds)]
     for table in tables:
         sections += _workload(table)
-    if tables:
-        sections.append(Lines("In short", advice_lines(tables, run)))
     return Document(tuple(sections))
+
+
+def overview_document(run: Run) -> Document:
+    """Return what a run says on one screen."""
+    rest = f"`gilscope report {run.label}` has every cell, with its time, CPU time and memory."
+    return Document((*_beginning(run), *overview(build_tables(run), run), Lines("", (rest,))))
+
+
+def _beginning(run: Run) -> list[Section]:
+    return [Heading(f"gilscope {run.label}", 1), about(run), *(Banner(note.text) for note in run.notes)]
 
 
 def about(run: Run) -> Lines:
@@ -85,7 +92,7 @@ def _workload(table: WorkloadTable) -> list[Section]:
     sections: list[Section] = [Heading(title_text(table)), _matrix(table)]
     # The floor's own line says already that there is none.
     notes = (f"Note: {note.text}." for note in table.notes if note != NO_FLOOR)
-    sections.append(Lines("", (floor_line(table.floors), *notes)))
+    sections.append(Lines("", (noise_line(table.floors), *notes)))
     if fits := fit_lines(table.fits):
         sections.append(Lines("Scaling over workers", fits))
     single = [each for each in table.contrasts if each.sample.workers == 1 and each.comparison is not None]

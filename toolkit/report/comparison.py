@@ -20,8 +20,9 @@ from gilscope.toolkit.report.document import (
     Verdict,
 )
 from gilscope.toolkit.report.sentences import title_text
-from gilscope.toolkit.report.table import MARGIN, judge, rounds_to_tell
+from gilscope.toolkit.report.table import judge, rounds_to_tell
 from gilscope.toolkit.report.wording import list_text, percent_text
+from gilscope.toolkit.stats.ratios import MARGIN
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
@@ -78,8 +79,10 @@ def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: f
         yield f"A is {baseline}, B is {sample}."
     yield f"Times: medians over rounds; {_clock_text(contrasts)}."
     yield f"Ratio: how many times faster {second} is than {first}, with its interval: 0.80x takes 1.25 times as long."
-    yield (f"same: interval and noise floor exclude any difference beyond {margin * 100:g} %. "
-           "cannot tell: they do not, and no difference beyond the floor is shown either.")
+    yield (f"same: no difference beyond {margin * 100:g} %; all beyond it are excluded. "
+           "cannot tell: they are not, and no difference beyond the noise floor is shown either.")
+    if any(each.comparison and each.comparison.words for each in contrasts):
+        yield "Words go by wider intervals than are printed: those of all cells hold at once, with 95 %."
     if wanted := {_would_tell(each.comparison, margin) for each in contrasts if each.comparison} - {""}:
         each_run = " in each run" if contrasts[0].baseline == contrasts[0].sample else ""
         quieter = f"; {QUIETER}: a quieter machine" if QUIETER in wanted else ""

@@ -53,6 +53,15 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class Gain:
+    """How many times faster than the baseline, in short: 1.88x*, 1.31x ±9 %, none, 0.9-2.2x?"""
+
+    comparison: Comparison
+    best: bool = False            # nothing is shown to be faster
+    workers: int | None = None    # where that is not the table's number of workers
+
+
+@dataclass(frozen=True, slots=True)
 class Share:
     """A share of 1: 85 %."""
 
@@ -75,7 +84,7 @@ class Quantity:
     spread: float | None = None   # half the interval as a share of the value
 
 
-Value = Quantity | Duration | Ratio | Interval | Verdict | Inflation | Cost | Share | Size | str
+Value = Quantity | Duration | Ratio | Interval | Verdict | Inflation | Cost | Gain | Share | Size | str
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.scaling import Scaling
 
 
+def noise_line(floors: Floors) -> str:
+    """Return what a cell may differ by from itself by each clock, and what cells that were measured twice did."""
+    known = [(name, floor) for name, floor in (("wall", floors.all_wall), ("CPU", floors.all_cpu)) if floor]
+    if not known:
+        return "Noise floor: not known, as there are too few processes; nothing is called faster or slower."
+    bounds = ", ".join(f"{name} {percent_text(floor.bound)}" for name, floor in known)
+    errors = [f"{percent_text(floor.error)} ({name})" for name, floor in known if floor.error is not None]
+    seen = f"; cells measured twice (A/A) were off by {list_text(errors)}" if errors else ""
+    return f"Noise floor, from the spread of all processes: {bounds}{seen}."
+
+
 def floor_line(floors: Floors) -> str:
     """Return the noise floors that the verdicts used, and what the A/A arms were off by."""
     if floors.all_wall is None and floors.all_cpu is None:
@@ -25,13 +36,14 @@ def floor_line(floors: Floors) -> str:
         parts.append(f"one worker: {_clocks(floors.single_wall, floors.single_cpu)}")
     if (floors.all_wall, floors.all_cpu) != (floors.single_wall, floors.single_cpu):
         parts.append(f"more workers: {_clocks(floors.all_wall, floors.all_cpu)}")
-    return f"Noise floor (A/A, the same cell twice; ~: no difference beyond it): {'; '.join(parts)}."
+    return f"Noise floor (A/A, the same cell twice): {'; '.join(parts)}."
 
 
 def _clocks(wall: Floor | None, cpu: Floor | None) -> str:
     named = (("wall", wall), ("CPU", cpu))
     return ", ".join(
-        f"{name} {percent_text(floor.bound)} (off by {percent_text(floor.error)})" for name, floor in named if floor
+        f"{name} {percent_text(floor.bound)} (off by {percent_text(floor.error or 0.0)})"
+        for name, floor in named if floor
     )
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 import sys
 import textwrap
+from itertools import groupby
 from typing import TYPE_CHECKING, assert_never
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from gilscope.toolkit.report.document import Banner, Cost, Heading, Lines, Picture, Ratio, Table, Verdict
+from gilscope.toolkit.report.document import Banner, Cost, Gain, Heading, Lines, Picture, Ratio, Table, Verdict
 from gilscope.toolkit.report.layout import split_columns
+from gilscope.toolkit.report.table.judgement import judge
 from gilscope.toolkit.report.wording import ascii_text, entry_text, mark_text, spelling
 
 if TYPE_CHECKING:
@@ -21,14 +23,14 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from gilscope.toolkit.report.document import Document, Entry, Section
+    from gilscope.toolkit.report.document import Column, Document, Entry, Section
 
 WIDTH = 100   # of a report that goes to a file
 GAP = 2       # spaces between columns
 # One rule under the headings, in ASCII: rich's own SIMPLE box draws it with a character a pipe may not take.
 RULED = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
-_STYLES = {"faster": "green", "slower": "red", "same": "dim", "unknown": "yellow", "cannot tell": "yellow"}
+_STYLES = {"faster": "green", "slower": "red", "same": "dim", "cannot tell": "yellow"}
 
 
 def render(document: Document, *, width: int = WIDTH, ascii_only: bool = False) -> str:
@@ -99,36 +101,58 @@ def _hanging(text: str, width: int) -> RenderableType:
 def _table(table: Table, width: int, spell: Callable[[str], str]) -> list[RenderableType]:
     cells = [[spell(entry_text(entry)) for entry in row] for row in table.rows]
     widths = [
-        max(len(line) for line in (column.title, column.group, *(row[i] for row in cells)))
-        for i, column in enumerate(table.columns)
+        max(len(line) for line in (column.title, *(row[i] for row in cells))) for i, column in enumerate(table.columns)
     ]
+    _make_room(table.columns, widths)
     parts = split_columns(table.columns, widths, width, GAP)
     shown: list[RenderableType] = [Text(spell(table.title), style="bold")] if table.title else []
     # Details of which no row has any are no table.
     filled = [p for p in parts if any(row[i] for row in cells for i in p if not table.columns[i].key)] or parts[:1]
     for number, part in enumerate(filled):
         shown += [Text("")] if number else []
-        shown.append(_rich_table(table, cells, widths, part, spell))
+        shown += [_groups_line(table.columns, widths, part, spell), _rich_table(table, cells, widths, part, spell)]
     notes = [_hanging(f"{spell(mark_text(n))} {spell(text)}", width) for n, text in enumerate(table.footnotes, 1)]
     return [*shown, *notes]
+
+
+def _make_room(columns: Sequence[Column], widths: list[int]) -> None:
+    """Widen the last column of each group whose name and a space do not fit over its columns."""
+    blocks: dict[tuple[str, bool], list[int]] = {}
+    for i, column in enumerate(columns):
+        if column.group:
+            blocks.setdefault((column.group, column.detail), []).append(i)
+    for (group, _), block in blocks.items():
+        widths[block[-1]] += max(0, len(group) + 1 - _width(widths, block))
+
+
+def _width(widths: Sequence[int], block: Sequence[int]) -> int:
+    return sum(widths[i] for i in block) + GAP * (len(block) - 1)
+
+
+def _groups_line(
+    columns: Sequence[Column], widths: Sequence[int], part: Sequence[int], spell: Callable[[str], str],
+) -> RenderableType:
+    """Return the names of the groups, each with a rule over all of its columns; nothing where there are none."""
+    if not any(columns[i].group for i in part):
+        return Group()
+    names = []
+    for group, block in groupby(part, key=lambda i: columns[i].group):
+        width = _width(widths, list(block))
+        names.append(f"{spell(group)} ".ljust(width, "-") if group else " " * width)
+    return Text((" " * GAP).join(names), style="bold")
 
 
 def _rich_table(
     table: Table, cells: Sequence[Sequence[str]], widths: Sequence[int], part: Sequence[int],
     spell: Callable[[str], str],
 ) -> RichTable:
-    """Return the columns `part` of the table; a group's name stands over its first column, a rule over all of them."""
+    """Return the columns `part` of the table without the names of their groups."""
     rich = RichTable(box=RULED, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
-    grouped = any(table.columns[i].group for i in part)
-    named: set[str] = set()
     for i in part:
         column = table.columns[i]
-        group = "" if column.group in named or not column.group else f"{spell(column.group)} "
-        named.add(column.group)
-        over = group.ljust(widths[i], "-") if column.group else ""
-        header = Text(f"{over}\n{spell(column.title)}" if grouped else spell(column.title), style="bold")
         # Wrapping instead of an ellipsis where even one column is wider than the terminal: nothing is cut off.
-        rich.add_column(header, justify=column.align, overflow="fold")
+        rich.add_column(
+            Text(spell(column.title), style="bold"), justify=column.align, overflow="fold", min_width=widths[i])
     numbers = [i for i in part if not table.columns[i].key]
     for row, texts in zip(table.rows, cells, strict=True):
         if numbers and not any(texts[i] for i in numbers):
@@ -138,8 +162,10 @@ def _rich_table(
 
 
 def _style(entry: Entry) -> str:
+    if isinstance(entry.value, Gain):
+        return _STYLES[judge(entry.value.comparison)] + (" bold" if entry.value.best else "")
     if isinstance(entry.value, Ratio | Cost):
-        return _STYLES[entry.value.comparison.verdict()]
+        return _STYLES[judge(entry.value.comparison)]
     if isinstance(entry.value, Verdict):
         return _STYLES[entry.value.word]
     # A reason why there is no number, or the number in brackets of a starved cell.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from math import floor, log10
+from math import floor, isfinite, log10
 from typing import TYPE_CHECKING, assert_never
 
 from gilscope.toolkit.report.document import (
     Cost,
     Duration,
     Entry,
+    Gain,
     Inflation,
     Interval,
     Quantity,
@@ -20,6 +21,8 @@ from gilscope.toolkit.report.document import (
     Value,
     Verdict,
 )
+from gilscope.toolkit.report.table.judgement import gains_nothing, judge
+from gilscope.toolkit.stats.ratios import MARGIN
 from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.paired import Comparison
     from gilscope.toolkit.stats.scaling import Estimate
 
+SAME = f"none beyond {MARGIN * 100:g} %"   # no difference
+SHOWN_SPREAD = 0.04   # of a gain: half an interval up to it goes without saying
 NARROW = 0.02   # two in the second digit
 SMALL = 0.2     # of the logarithm: from 0.63 to 1.6
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -55,6 +60,8 @@ def value_text(value: Value) -> str:  # noqa: C901, PLR0911 - one wording per ki
             return inflation_text(value.comparison)
         case Cost():
             return cost_text(value.comparison)
+        case Gain():
+            return gain_text(value)
         case Share():
             return f"{value.value * 100:.0f} %"
         case Size():
@@ -97,22 +104,20 @@ def number_text(number: float) -> str:
 
 
 def ratio_text(comparison: Comparison) -> str:
-    """Return "3.40x [3.32, 3.49]", "~ (floor 1.3 %)" for no difference above the floor, or "1.05x [...] ?".
-
-    Where the interval reaches beyond the floor it is printed: no difference was shown there, but none excluded either.
-    """
-    match comparison.verdict():
-        case "faster" | "slower":
-            return interval_text(comparison)
-        case "unknown":
-            return f"{interval_text(comparison)} ?"
+    """Return "3.40x [3.32, 3.49]", "none beyond 3 %" for no difference, or "1.05x [...] ?" where it cannot be told."""
+    match judge(comparison):
         case "same":
-            interval = interval_text(comparison).partition(" ")[2]
-            return f"~ {interval}" if _beyond_floor(comparison) else _floor_text(comparison)
+            return SAME
+        case "cannot tell":
+            return f"{interval_text(comparison)} ?"
+        case _:
+            return interval_text(comparison)
 
 
 def interval_text(comparison: Comparison) -> str:
     """Return "3.40x [3.32, 3.49]", with a third digit where two would hide that something was measured."""
+    if not isfinite(comparison.hi):
+        return f"{ratio_number(comparison.ratio)}x"   # one process on each side has no interval
     # Two digits would hide a narrow interval around a small difference: "0.96x [0.96, 0.96]".
     extra = int(comparison.hi - comparison.lo < NARROW and abs(log10(comparison.ratio)) < SMALL)
     ratio, lo, hi = (ratio_number(each, extra) for each in (comparison.ratio, comparison.lo, comparison.hi))
@@ -120,32 +125,53 @@ def interval_text(comparison: Comparison) -> str:
 
 
 def inflation_text(comparison: Comparison) -> str:
-    """Return "1.31x", or "~" for no difference above the floor."""
-    if comparison.verdict() == "same":
-        return "~"
-    doubt = " ?" if comparison.verdict() == "unknown" else ""
+    """Return "1.31x", "same" for no difference beyond the margin, or "1.31x ?"."""
+    if judge(comparison) == "same":
+        return "same"
+    doubt = " ?" if judge(comparison) == "cannot tell" else ""
     return f"{ratio_number(comparison.ratio)}x{doubt}"
 
 
 def cost_text(comparison: Comparison) -> str:
     """Return "+7.5 % [+6.2, +8.7]": what the sample takes more than the baseline."""
-    if comparison.verdict() == "same":
-        return f"~ {_cost_interval(comparison)}" if _beyond_floor(comparison) else _floor_text(comparison)
-    doubt = " ?" if comparison.verdict() == "unknown" else ""
-    return f"{(1 / comparison.ratio - 1) * 100:+.1f} % {_cost_interval(comparison)}{doubt}"
+    if judge(comparison) == "same":
+        return SAME
+    doubt = " ?" if judge(comparison) == "cannot tell" else ""
+    return f"{(1 / comparison.ratio - 1) * 100:+.1f} %{_cost_interval(comparison)}{doubt}"
 
 
-def _beyond_floor(comparison: Comparison) -> bool:
-    bound = 1 + (comparison.floor or 0.0)
-    return comparison.hi > bound or comparison.lo < 1 / bound
+def gain_text(gain: Gain) -> str:
+    """Return "1.88x*", with its interval where that is not narrow "1.31x ±9 %"; "none", or "0.9-2.2x?"."""
+    seen, star = gain.comparison, "*" if gain.best else ""
+    workers = "" if gain.workers is None else f" N={gain.workers}"
+    word = judge(seen)
+    if word == "cannot tell" and not gains_nothing(seen):
+        return f"{_range_text(*seen.between)}?{star}{workers}"
+    if word != "faster" and (word != "slower" or seen.ratio * (1 + MARGIN) > 1):
+        return "none"
+    half = seen.hi / seen.ratio - 1
+    spread = f" ±{percent_text(half, digits=0)}" if half > SHOWN_SPREAD else ""
+    return f"{ratio_number(seen.ratio)}x{star}{spread}{workers}"
 
 
-def _floor_text(comparison: Comparison) -> str:
-    return f"~ (floor {percent_text(comparison.floor or 0.0)})"
+def _range_text(lo: float, hi: float) -> str:
+    """Return "0.96-1.08x", in as few digits as show that it has two ends."""
+    if lo <= 0 or not isfinite(hi):
+        return ""
+    digits = 1 if f"{lo:.1f}" != f"{hi:.1f}" and hi > 1.2 * lo else 2
+    return f"{lo:.{digits}f}-{hi:.{digits}f}x"
+
+
+def between_text(comparison: Comparison) -> str:
+    """Return what is not excluded, by the interval that words go by: "between 0.90x and 2.20x"."""
+    lo, hi = comparison.between
+    return f"between {ratio_number(lo)}x and {ratio_number(hi)}x" if lo > 0 and isfinite(hi) else "anything"
 
 
 def _cost_interval(comparison: Comparison) -> str:
-    return f"[{(1 / comparison.hi - 1) * 100:+.1f}, {(1 / comparison.lo - 1) * 100:+.1f}]"
+    if not isfinite(comparison.hi):
+        return ""
+    return f" [{(1 / comparison.hi - 1) * 100:+.1f}, {(1 / comparison.lo - 1) * 100:+.1f}]"
 
 
 def ratio_number(ratio: float, extra: int = 0) -> str:
@@ -175,6 +201,12 @@ def estimate_text(estimate: Estimate) -> str:
 
 def _percent_digits(share: float, digits: int) -> str:
     return f"{float(f'{share * 100:.{digits - 1}e}'):g}"
+
+
+def range_text(numbers: Iterable[str]) -> str:
+    """Return "1.84x to 1.92x" of numbers as they are written, smallest and largest; of equal ones one."""
+    found = sorted(numbers, key=lambda number: float(number.rstrip("x %")))
+    return found[0] if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
 
 
 def list_text(items: Iterable[object]) -> str:

@@ -1,1 +1,6 @@
-"""Statistics: numbers in, numbers out.  Knows nothing of cells, builds or files."""
+"""Statistics: numbers in, numbers out.  Knows nothing of cells, builds or files.
+
+The way of a comparison: `logs` (one number for each process, without what the machine did meanwhile), `noise` (how far
+processes differ, from all cells), `ratios` (estimate, intervals, the word), and then `best` (a set), `looks` (who needs
+more rounds), `floor` (the A/A arms check it all).
+"""

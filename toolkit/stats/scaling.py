@@ -18,7 +18,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note
-from gilscope.toolkit.stats.paired import MIN_ROUNDS
+from gilscope.toolkit.stats.ratios import MIN_ROUNDS
 from gilscope.toolkit.stats.sample import CONFIDENCE
 
 if TYPE_CHECKING:

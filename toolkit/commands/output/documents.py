@@ -38,12 +38,18 @@ class Output:
         self._markdown: str | None = args.markdown
         self._documents: list[Document] = []
 
-    def show(self, document: Document) -> None:
-        """Print a report, unless JSON has its place."""
+    def show(self, document: Document, whole: Document | None = None) -> None:
+        """Print a report, unless JSON has its place.
+
+        Args:
+            document: As a terminal shows it.
+            whole: As Markdown has it, where that is more.
+        """
+        whole = whole or document
         if self._json != STDOUT:
             between = "\n" if self._documents else ""
-            put(between + self._text(document))
-        self._documents.append(document)
+            put(between + self._text(whole if self._markdown == STDOUT else document))
+        self._documents.append(whole)
 
     def _text(self, document: Document) -> str:
         if self._markdown == STDOUT:

@@ -46,7 +46,7 @@ def preview(
         *_matrix(plan, builds),
         "",
         *skipped(plan),
-        *_time(told, settings),
+        *_time(told, settings, selection),
     ]
 
 
@@ -96,7 +96,7 @@ def _few(names: Iterable[str]) -> str:
     return ", ".join(found) if len(found) <= 4 else f"{', '.join(found[:3])} and {len(found) - 3} more"  # noqa: PLR2004
 
 
-def _time(told: Estimate, settings: Settings) -> Iterator[str]:
+def _time(told: Estimate, settings: Settings, selection: Selection) -> Iterator[str]:
     if not told.cells:
         return
     if told.known == told.cells:
@@ -111,9 +111,10 @@ def _time(told: Estimate, settings: Settings) -> Iterator[str]:
     if told.seconds < SHORT_SECONDS:
         return
     half = max(1, settings.rounds // 2)
-    ways = [f"--rounds {half} (about {format_minutes(told.seconds * half / settings.rounds)}, wider intervals)",
-            "--budget 5m (stops in time)", "fewer workloads, --models, --workers or --builds",
-            "--quick (a first look in under 5 minutes)"]
+    ways = [f"--rounds {half} (about {format_minutes(told.seconds * half / settings.rounds)}, wider intervals)"]
+    ways += [] if budget else ["--budget 5m (stops in time)"]
+    ways += ["fewer workloads, --models, --workers or --builds"]
+    ways += ["--quick (a first look in about 3 minutes)"] if selection.controls else []
     yield from _wrapped("shorter: ", "; ".join(ways[settings.rounds == 1:]))
 
 

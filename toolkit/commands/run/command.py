@@ -37,7 +37,7 @@ from gilscope.toolkit.measure.schedule.scheduler import Scheduler
 from gilscope.toolkit.measure.schedule.turns import InTurn
 from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.report.as_json import run_values
-from gilscope.toolkit.report.build import run_document
+from gilscope.toolkit.report.build import overview_document, run_document
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.store import Store, default_label, find_label
 from gilscope.workloads import catalog
@@ -206,7 +206,7 @@ def _measure(
     finally:
         store.close()
     output = Output(args)
-    output.show(run_document(done))
+    output.show(overview_document(done), run_document(done))
     output.finish(lambda: run_values(done))
     if done.failures:
         say(f"{len(done.failures)} cells failed; their last output is in {store.path / 'run.json'}")

@@ -40,8 +40,8 @@ def add_matrix(group: Any) -> None:
         "--workers",
         metavar="COUNTS",
         type=counts,
-        help="Numbers of workers, e.g. 1,2,4 (default: powers of two up to the cores). Four or more counts give "
-        "Amdahl and USL fits.",
+        help="Numbers of workers, e.g. 1,2,4 (default: powers of two up to the cores; --quick: as many as cores). "
+        "Four or more counts give Amdahl and USL fits.",
     )
     group.add_argument(
         "--size",
@@ -124,7 +124,8 @@ def add_effort(group: Any) -> None:
         action="store_const",
         const="quick",
         dest="preset",
-        help="A first look in under 5 minutes: fewer models and workloads, 6 rounds.",
+        help="A first look in about 3 minutes: which model is worth it here, and what free-threading costs one thread. "
+        "Fewer models and workloads, the widest number of workers, 5 rounds.",
     )
     preset.add_argument(
         "--rigorous",

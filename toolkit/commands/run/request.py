@@ -26,15 +26,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-QUICK_MODELS = (
-    "serial",
-    "threads",
-    "free-threaded",
-    "subinterpreters",
-    "interpreter-pool",
-    "processes-forkserver",
-    "asyncio",
-)
+# One of each kind: the interpreter pool is another way to have subinterpreters, and processes start in other ways, too.
+QUICK_MODELS = ("serial", "threads", "free-threaded", "subinterpreters", "processes-forkserver", "asyncio")
 QUICK_KINDS = ("cpu", "native", "io", "mixed")
 FIXED_AT_START = {  # attribute of the command line: how a user writes it
     "workload": "WORKLOAD",
@@ -78,7 +71,7 @@ class Preset:
 TIMEOUT_SECONDS = 60.0
 TASKS = 16  # how often --payload is repeated
 PRESETS = {
-    "quick": Preset("small", rounds=6, values=6, warmups=0, min_seconds=0.02, budget=290.0),
+    "quick": Preset("small", rounds=5, values=6, warmups=0, min_seconds=0.02, budget=180.0),
     "default": Preset("small", rounds=12, values=6, warmups=1, min_seconds=0.05, budget=None),
     "rigorous": Preset("medium", rounds=30, values=6, warmups=1, min_seconds=0.1, budget=None),
 }
@@ -111,6 +104,7 @@ def make_selection(args: argparse.Namespace) -> Selection:
         phases=PHASES[args.phases or "steady"],
         size=args.size or PRESETS[args.preset or "default"].size,
         task_seconds=args.task_length,
+        controls=args.preset != "quick" or args.models is not None,
     )
 
 
@@ -274,7 +268,8 @@ def refuse_beside_resume(args: argparse.Namespace) -> None:
 
 def _workers(args: argparse.Namespace) -> tuple[int, ...]:
     cores = usable_cores()
-    return tuple(args.workers or ((1, cores) if args.preset == "quick" else _powers_of_two(cores)))
+    # A first look asks what several workers gain, and the baseline is measured anyway.
+    return tuple(args.workers or ((max(2, cores),) if args.preset == "quick" else _powers_of_two(cores)))
 
 
 def _powers_of_two(cores: int) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gilscope.workloads.base import Workload
 
 BASELINE = "serial"
+CONTROL = "threads"  # on a free-threaded build it has the GIL turned on
 AWAITING = "asyncio"  # the baseline of what can only be awaited: one task in flight
 
 
@@ -33,6 +34,7 @@ class Selection:
     phases: tuple[Phase, ...]
     size: str
     task_seconds: tuple[float, ...] = ()  # lengths of a task; empty: the workload's own
+    controls: bool = True  # threads with the GIL on a free-threaded build, which nobody would choose
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,8 @@ def expand(
                 for build in builds:
                     for cell, runner in _cells(selection, subject, phase, task_seconds, build, runners):
                         reason = skip_reason(cell, runner, subject, abilities[build.label])
+                        if build.free_threaded and runner.name == CONTROL and not selection.controls:
+                            reason = "the control, with the GIL turned on: not part of a first look"
                         if reason is None:
                             group.append(cell)
                         else:
@@ -136,9 +140,11 @@ def _cells(
 
 
 def _workers(runner: Runner, subject: Subject, asked: Sequence[int]) -> Sequence[int]:
-    """The baseline has one worker, and so has an event loop that has nothing to await."""
-    if runner.name == BASELINE or (runner.awaits and not subject.has_async):
+    """The baseline has one worker, and so has an event loop that has nothing to await where one was asked for."""
+    if runner.name == BASELINE or (runner.awaits and not subject.has_async and 1 in asked):
         return (1,)
+    if runner.awaits and not subject.has_async:
+        return asked[-1:]  # to be skipped: see below
     if runner.awaits and not subject.has_sync:
         return sorted({1, *asked})  # one task in flight is its baseline
     return asked
@@ -150,6 +156,8 @@ def skip_reason(cell: Cell, runner: Runner, subject: Subject, abilities: Abiliti
         return reason
     if not subject.has_sync and not runner.awaits:
         return "it is a coroutine function: only asyncio awaits it"
+    if runner.awaits and not subject.has_async and cell.workers > 1:
+        return "it awaits nothing, so its tasks would run one after another"
     if cell.task_seconds is not None and not subject.has_units:
         return "its tasks have no adjustable length (gilscope list shows which have)"
     if subject.shared is not None and subject.shared not in runner.shares:

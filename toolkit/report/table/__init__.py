@@ -4,12 +4,12 @@ from gilscope.toolkit.report.table.advice import Advice, Open, Option, TwinAdvic
 from gilscope.toolkit.report.table.cells import Absence, Memory, Series
 from gilscope.toolkit.report.table.contrast import Choice, Contrast, compare_builds, compare_models, compare_runs
 from gilscope.toolkit.report.table.floors import Floors
-from gilscope.toolkit.report.table.judgement import MARGIN, Gate, Judgement, gate, judge, missing, rounds_to_tell
+from gilscope.toolkit.report.table.judgement import Gate, Judgement, gate, judge, missing, rounds_to_tell
 from gilscope.toolkit.report.table.matrix import ScalingFit, WorkloadTable, build_tables
 from gilscope.toolkit.report.table.results import CellResult, Row
 
 __all__ = [
-    "MARGIN", "Absence", "Advice", "CellResult", "Choice", "Contrast", "Floors", "Gate", "Judgement", "Memory", "Open",
+    "Absence", "Advice", "CellResult", "Choice", "Contrast", "Floors", "Gate", "Judgement", "Memory", "Open",
     "Option", "Row", "ScalingFit", "Series", "TwinAdvice", "WorkloadTable", "build_tables", "compare_builds",
     "compare_models", "compare_runs", "gate", "judge", "missing", "rounds_to_tell",
 ]

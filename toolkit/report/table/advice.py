@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.model import OUT_OF_BUDGET, Phase
-from gilscope.toolkit.stats.paired import Comparison, compare_paired
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.table.cells import Index, Memory
-    from gilscope.toolkit.report.table.floors import Floors
+    from gilscope.toolkit.report.table.ratios import Ratios
     from gilscope.toolkit.report.table.results import CellResult
+    from gilscope.toolkit.stats.paired import Comparison
 
 Doubt = Literal["starved", "failed", "not measured", "rounds", "floor", "noise"]
 
@@ -42,6 +42,7 @@ class Open:
 
     cell: Cell
     why: Doubt
+    speedup: Comparison | None = None   # where there is one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +52,11 @@ class Advice:
     build: str
     missing: str | None = None          # why the baseline has no number; then nothing else is known
     memory: Memory | None = None        # of the baseline
-    options: tuple[Option, ...] = ()    # not told apart from the fastest, the one to prefer first; (): none is faster
-    faster: tuple[Option, ...] = ()     # the best cell of every model that is faster than the baseline
-    best: Option | None = None          # nothing is faster: the one that comes closest
+    shown: tuple[Option, ...] = ()      # of every model the cell that stands for it, faster than the baseline or not
+    best: tuple[Cell, ...] = ()         # of those and the baseline the ones that nothing is shown to beat
+    options: tuple[Option, ...] = ()    # those of them that are faster, the one to prefer first; (): none is
+    faster: tuple[Option, ...] = ()     # what is shown of every model that is faster than the baseline
+    closest: Option | None = None       # the one with the largest speed-up, shown to be one or not
     open: tuple[Open, ...] = ()
     floor: float | None = None          # the largest that the comparisons used
     tasks: int | None = None            # in a pass, where some cell has more workers than that
@@ -68,62 +71,59 @@ class TwinAdvice:
     comparison: Comparison    # ratio > 1: the free-threaded one is faster
 
 
-def advise(index: Index, build: str, results: Sequence[CellResult], baseline: str, floors: Floors) -> Advice:
+def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
     """Return what the cells of one build, workload, phase and task length say."""
+    index, baseline = ratios.index, ratios.index.run.baseline
     base = next((each for each in results if each.cell.runner == baseline and each.cell.workers == 1), None)
     if base is None or base.absence is not None:
         absence = base.absence if base is not None else None
         return Advice(build=build, missing="not measured" if absence is None else f"{absence.word}: {absence.reason}")
     compared = [Option(cell=each.cell, speedup=each.speedup, memory=each.memory) for each in results if each.speedup]
-    faster = _best_of_each(index, [each for each in compared if each.speedup.verdict() == "faster"], floors)
+    shown = _one_of_each(ratios, compared)
+    best = ratios.best([base.cell, *(each.cell for each in shown)])
+    faster = [each for each in shown if each.speedup.verdict() == "faster"]
+    unbeaten = [each for each in faster if best is not None and each.cell in best.members]
+    fastest = sorted(faster, key=lambda each: -each.speedup.ratio)[:1]   # beaten by what is not itself shown to gain
     return Advice(
         build=build,
         memory=base.memory,
-        options=_preferred(index, _not_told_apart(index, faster, floors)),
+        shown=tuple(shown),
+        best=() if best is None else best.members,
+        options=_preferred(index, unbeaten or fastest),
         faster=tuple(faster),
-        best=max(compared, key=lambda each: each.speedup.ratio, default=None),
+        closest=max(compared, key=lambda each: each.speedup.ratio, default=None),
         open=tuple(_open(index, results, max((each.speedup.ratio for each in faster), default=None))),
         tasks=_too_few_tasks(index, base.cell, results),
         floor=max((each.speedup.floor for each in compared if each.speedup.floor is not None), default=None),
     )
 
 
-def compare_twins(index: Index, gil: Advice, free: Advice, floors: Floors) -> TwinAdvice | None:
+def compare_twins(ratios: Ratios, gil: Advice, free: Advice) -> TwinAdvice | None:
     """Return how the choices for a build and its free-threaded twin compare, None where one has none."""
     if not gil.options or not free.options:
         return None
     first, second = gil.options[0], free.options[0]
-    comparison = _compare(index, first.cell, second.cell, floors)
+    comparison = ratios.compare(first.cell, second.cell)
     return None if comparison is None else TwinAdvice(gil=first, free=second, comparison=comparison)
 
 
-def _compare(index: Index, baseline: Cell, sample: Cell, floors: Floors) -> Comparison | None:
-    left, right = index.by(baseline, "wall"), index.by(sample, "wall")
-    if not left.keys() & right.keys():
-        return None
-    return compare_paired(left, right, floor=floors.bound("wall", max(baseline.workers, sample.workers)))
+def _one_of_each(ratios: Ratios, compared: Sequence[Option]) -> list[Option]:
+    """Return the cell that stands for each model: the fewest workers that are as good as the best number of them.
 
-
-def _best_of_each(index: Index, faster: Sequence[Option], floors: Floors) -> list[Option]:
-    """Return the best cell of each model: the fewest workers that are as good as the best number of them."""
+    Of a model that is not faster it is the widest: that is where a gain would show.
+    """
     found = []
-    for runner in dict.fromkeys(each.cell.runner for each in faster):
-        family = sorted((each for each in faster if each.cell.runner == runner), key=lambda each: each.cell.workers)
-        best = max(family, key=lambda each: each.speedup.ratio)
-        found.append(next(each for each in family if each is best or (
-            each.speedup.ratio >= NEARLY * best.speedup.ratio and not _slower(index, each, best, floors))))
+    for runner in dict.fromkeys(each.cell.runner for each in compared):
+        family = sorted((each for each in compared if each.cell.runner == runner), key=lambda each: each.cell.workers)
+        faster = [each for each in family if each.speedup.verdict() == "faster"]
+        best = max(faster, key=lambda each: each.speedup.ratio, default=family[-1])
+        found.append(next(each for each in faster or [best] if each is best or (
+            each.speedup.ratio >= NEARLY * best.speedup.ratio and not _slower(ratios, each, best))))
     return found
 
 
-def _not_told_apart(index: Index, faster: Sequence[Option], floors: Floors) -> list[Option]:
-    if not faster:
-        return []
-    best = max(faster, key=lambda each: each.speedup.ratio)
-    return [best, *(each for each in faster if each is not best and not _slower(index, each, best, floors))]
-
-
-def _slower(index: Index, option: Option, best: Option, floors: Floors) -> bool:
-    comparison = _compare(index, best.cell, option.cell, floors)
+def _slower(ratios: Ratios, option: Option, best: Option) -> bool:
+    comparison = ratios.compare(best.cell, option.cell)
     return comparison is None or comparison.verdict() == "slower"
 
 
@@ -131,7 +131,8 @@ def _preferred(index: Index, options: Sequence[Option]) -> tuple[Option, ...]:
     """Return the options, the one to prefer first: the simplest of those that are close and take little memory."""
     if not options:
         return ()
-    close = [each for each in options if each.speedup.ratio >= CLOSE * options[0].speedup.ratio]
+    fastest = max(each.speedup.ratio for each in options)
+    close = [each for each in options if each.speedup.ratio >= CLOSE * fastest]
     least = min((each.memory.count for each in close if each.memory is not None), default=0.0)
     light = [each for each in close if each.memory is None or each.memory.count <= ALIKE * least]
     first = min(light, key=lambda each: _effort(index, each.cell))
@@ -160,10 +161,10 @@ def _open(index: Index, results: Sequence[CellResult], best: float | None) -> It
         doubt = _doubt(index, each)
         if doubt == "noise" and each.speedup is not None:
             # A single worker has nothing to gain by being one of several.
-            worth = each.cell.workers > 1 and (best is None or each.speedup.hi >= CLOSE * best)
+            worth = each.cell.workers > 1 and (best is None or each.speedup.between[1] >= CLOSE * best)
             doubt = doubt if worth else None
         if doubt is not None:
-            yield Open(cell=each.cell, why=doubt)
+            yield Open(cell=each.cell, why=doubt, speedup=each.speedup)
 
 
 def _doubt(index: Index, result: CellResult) -> Doubt | None:
@@ -179,6 +180,6 @@ def _doubt(index: Index, result: CellResult) -> Doubt | None:
         case "unknown":
             return "floor" if result.speedup.floor is None else "rounds"
         case "same":
-            return "noise" if max(result.speedup.hi - 1, result.speedup.floor or 0.0) > WORTH else None
+            return "noise" if max(result.speedup.between[1] - 1, result.speedup.floor or 0.0) > WORTH else None
         case _:
             return None

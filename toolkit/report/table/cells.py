@@ -80,6 +80,13 @@ class Index:
         """Return each A/A arm's cell and its twin."""
         return [(replace(cell, twin=False), cell) for cell in self._measurements if cell.twin]
 
+    def kept(self) -> dict[Cell, tuple[Observation, ...]]:
+        """Return the observations that count of each cell that has numbers, A/A arms among them."""
+        return {
+            cell: tuple(o for o in measured.observations if not o.starved)
+            for cell, measured in self._measurements.items() if not isinstance(self.look_up(cell), Absence)
+        }
+
     def look_up(self, cell: Cell) -> Series | Absence:
         """Return the cell's numbers, or why it has none.
 
@@ -99,6 +106,12 @@ class Index:
         """Return how many tasks a pass of the cell has, None where the run does not say."""
         measurement = self._measurements.get(cell)
         return measurement.observations[-1].tasks if measurement and measurement.observations else None
+
+    def demand(self, cell: Cell) -> float | None:
+        """Return the cores that the tasks of a baseline keep busy while nobody is in the way; None: not known."""
+        measurement = self._measurements.get(cell)
+        found = [o.demand for o in (measurement.observations if measurement else ()) if o.demand is not None]
+        return median(found) if found else None
 
     def by(self, cell: Cell, clock: Clock) -> Mapping[int, float]:
         """Return the cell's seconds by round, empty when it has none."""

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Literal
 from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.table.cells import Absence, Clock, Index, group_of
-from gilscope.toolkit.report.table.floors import find_floors
-from gilscope.toolkit.stats.paired import Comparison, compare_paired, compare_unpaired
+from gilscope.toolkit.report.table.ratios import Ratios
+from gilscope.toolkit.stats.paired import Comparison, compare_unpaired
 from gilscope.toolkit.stats.sample import Summary, summarize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Run
-    from gilscope.toolkit.report.table.floors import Floors
 
 Choice = Literal["wall", "cpu", "auto"]
 
@@ -52,20 +51,21 @@ def compare_builds(run: Run, first: str, second: str, clock: Choice = "auto") ->
         if label not in index.builds:
             raise UnknownNameError(f"{run.label!r} has no build {label!r}; it has {', '.join(index.builds)}")
     cells = index.cells()
+    ratios = Ratios(index, len({replace(cell, build=first) for cell in cells if cell.build in {first, second}}))
     return tuple(
         contrast
         for group in dict.fromkeys(map(group_of, cells))
         for contrast in contrast_builds(
-            index, [cell for cell in cells if group_of(cell) == group], first, second, find_floors(index, group), clock)
+            ratios, [cell for cell in cells if group_of(cell) == group], first, second, clock)
     )
 
 
 def contrast_builds(
-    index: Index, cells: Sequence[Cell], first: str, second: str, floors: Floors, clock: Choice = "auto",
+    ratios: Ratios, cells: Sequence[Cell], first: str, second: str, clock: Choice = "auto",
 ) -> list[Contrast]:
     """Set build `second` against `first` for every runner and number of workers among `cells` of one group."""
     keys = dict.fromkeys(replace(cell, build=first) for cell in cells if cell.build in {first, second})
-    return [_paired(index, cell, replace(cell, build=second), floors, clock) for cell in keys]
+    return [_paired(ratios, cell, replace(cell, build=second), clock) for cell in keys]
 
 
 def compare_models(run: Run, first: str, second: str, clock: Choice = "auto") -> tuple[Contrast, ...]:
@@ -83,23 +83,24 @@ def compare_models(run: Run, first: str, second: str, clock: Choice = "auto") ->
     for name in (first, second):
         if name not in known:
             raise UnknownNameError(f"{run.label!r} has no model {name!r}; it has {', '.join(known)}")
-    contrasts = []
+    pairs = []
     for cell in cells:
         if cell.runner == second:
             counts = {c.workers for c in cells if replace(c, workers=cell.workers) == replace(cell, runner=first)}
             workers = 1 if counts == {1} else cell.workers
-            baseline = replace(cell, runner=first, workers=workers)
-            contrasts.append(_paired(index, baseline, cell, find_floors(index, group_of(cell)), clock))
-    return tuple(contrasts)
+            pairs.append((replace(cell, runner=first, workers=workers), cell))
+    ratios = Ratios(index, len(pairs))
+    return tuple(_paired(ratios, baseline, cell, clock) for baseline, cell in pairs)
 
 
 def compare_runs(first: Run, second: Run, clock: Choice = "auto") -> tuple[Contrast, ...]:
     """Set run `second` against run `first`, cell by cell.  They were made at different times: nothing is paired."""
     left, right = Index(first), Index(second)
+    sides = [Ratios(index) for index in (left, right)]
     contrasts = []
     for cell in dict.fromkeys([*left.cells(), *right.cells()]):
         chosen = pick_clock(clock, cell.workers)
-        bounds = [find_floors(index, group_of(cell)).bound(chosen, cell.workers) for index in (left, right)]
+        bounds = [each.floors(group_of(cell)).bound(chosen, cell.workers) for each in sides]
         floor = None if None in bounds else max(bound for bound in bounds if bound is not None)
         a, b = left.by(cell, chosen), right.by(cell, chosen)
         result = Contrast(
@@ -155,14 +156,13 @@ def _units(index: Index, cell: Cell) -> int | None:
                 None)
 
 
-def _paired(index: Index, baseline: Cell, sample: Cell, floors: Floors, choice: Choice) -> Contrast:
-    workers = max(baseline.workers, sample.workers)
-    clock = pick_clock(choice, workers)
+def _paired(ratios: Ratios, baseline: Cell, sample: Cell, choice: Choice) -> Contrast:
+    index, clock = ratios.index, pick_clock(choice, max(baseline.workers, sample.workers))
     a, b = index.by(baseline, clock), index.by(sample, clock)
     result = Contrast(
         baseline=baseline, sample=sample, clock=clock, baseline_time=_time(a), sample_time=_time(b))
-    if a.keys() & b.keys():
-        return replace(result, comparison=compare_paired(a, b, floor=floors.bound(clock, workers)))
+    if (seen := ratios.compare(baseline, sample, clock)) is not None:
+        return replace(result, comparison=seen)
     names = (
         (baseline.build, sample.build) if baseline.build != sample.build else (baseline.runner, sample.runner)
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log, log1p
+from math import log, log1p
 from typing import TYPE_CHECKING, Literal
 
+from gilscope.toolkit.stats.distributions import NORMAL
+from gilscope.toolkit.stats.ratios import MARGIN, POWER, beyond, rounds_until
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
 
 if TYPE_CHECKING:
@@ -17,15 +19,12 @@ if TYPE_CHECKING:
 Judgement = Literal["faster", "slower", "same", "cannot tell"]
 Missing = Literal["A has none", "B has none", "neither has any", "not comparable"]
 
-MARGIN = 0.03        # what "none" means in the tables of a run, too: nobody moves code for less
-MOST_ROUNDS = 200    # about what a night measures; beyond, a quieter machine is the better advice
-
 
 def judge(comparison: Comparison, margin: float = MARGIN) -> Judgement:
     """Return what may be said: "same" only where every difference beyond `margin` is excluded.
 
-    Excluded it is by the whole interval and by the noise floor: what the same cell measured twice may differ by, the
-    two sides may differ by unseen.
+    Excluded it is by the whole interval that words go by and by the noise floor: what the same cell measured twice may
+    differ by, the two sides may differ by unseen.
 
     Args:
         comparison: The sample against its baseline.
@@ -36,33 +35,30 @@ def judge(comparison: Comparison, margin: float = MARGIN) -> Judgement:
         return verdict
     if verdict == "unknown" or not comparison.sure:
         return "cannot tell"
-    return "same" if _reach(comparison) <= margin else "cannot tell"
+    return "same" if max(beyond(comparison.between), comparison.floor or 0.0) <= margin else "cannot tell"
 
 
-def _reach(comparison: Comparison) -> float:
-    """Return the largest difference, as a share, that is not excluded."""
-    return max(comparison.hi - 1, 1 / comparison.lo - 1, comparison.floor or 0.0)
+def gains_nothing(comparison: Comparison, margin: float = MARGIN) -> bool:
+    """Return whether every gain beyond `margin` is excluded, whatever may be lost."""
+    return judge(comparison, margin) in {"same", "slower"} or (
+        judgeable(comparison) and max(comparison.between[1] - 1, comparison.floor or 0.0) <= margin)
+
+
+def judgeable(comparison: Comparison) -> bool:
+    """Return whether there are rounds and a noise floor enough for any word."""
+    return comparison.verdict() != "unknown" and comparison.sure
 
 
 def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None:
-    """Return how many rounds would probably tell, if noise stays what it is; None where rounds alone would not.
-
-    An interval and a noise floor shrink with the root of the rounds.  They have to shrink until the ratio that was
-    seen is either clear of 1 or clear of the margin, whichever comes first.
-    """
+    """Return how many rounds would tell with a probability of 80 %, None where rounds alone would not: see `stats`."""
     if comparison.floor is None:
         return None
-    seen = abs(log(comparison.ratio))
-    room = max(seen, log1p(margin) - seen)
-    half = max(log(comparison.hi / comparison.ratio), log(comparison.ratio / comparison.lo), log1p(comparison.floor))
-    rounds = _two_digits(comparison.rounds * (half / room) ** 2)
-    return max(rounds, comparison.rounds + 1, needed(CONFIDENCE)) if rounds <= MOST_ROUNDS else None
-
-
-def _two_digits(number: float) -> int:
-    """Return `number` rounded up to what an estimate deserves: 7, 34, 120."""
-    step = 1 if number < 100 else 10   # noqa: PLR2004 - three digits
-    return ceil(number / step) * step
+    ends = (*comparison.between, comparison.lo, comparison.hi)
+    widest, own = (max(abs(log(end / comparison.ratio)) for end in pair) for pair in (ends[:2], ends[2:]))
+    error = own / NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
+    half = max(widest + NORMAL.inv_cdf(POWER) * error, log1p(comparison.floor))
+    rounds = rounds_until(log(comparison.ratio), half, comparison.rounds, margin)
+    return rounds if rounds is None or comparison.sure else max(rounds, needed(CONFIDENCE))
 
 
 def missing(contrast: Contrast) -> Missing | None:
@@ -104,9 +100,10 @@ def _place(contrast: Contrast, limit: float) -> str:
     if seen is None:
         return "one_sided" if missing(contrast) in {"A has none", "B has none"} else "empty"
     verdict = seen.verdict()
-    if verdict == "slower" and 1 / seen.hi - 1 > limit:
+    lo, hi = seen.between
+    if verdict == "slower" and 1 / hi - 1 > limit:
         return "past"
     if verdict == "unknown":
         return "untold"
-    certain = verdict == "faster" or max(1 / seen.lo - 1, seen.floor or 0.0) <= limit
+    certain = verdict == "faster" or max(1 / lo - 1, seen.floor or 0.0) <= limit
     return "within" if certain else "untold"

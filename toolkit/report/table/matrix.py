@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.report.table.advice import Advice, TwinAdvice, advise, compare_twins
-from gilscope.toolkit.report.table.cells import Absence, Group, Index, Series, group_of, leaves_idle
+from gilscope.toolkit.report.table.cells import Absence, Group, Index, group_of, leaves_idle
 from gilscope.toolkit.report.table.contrast import Contrast, contrast_builds
-from gilscope.toolkit.report.table.floors import Floors, find_floors
+from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.results import CellResult, Row
-from gilscope.toolkit.stats.paired import compare_paired
 from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, fit_scaling
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Build, Cell, Run
+    from gilscope.toolkit.report.table.floors import Floors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,7 @@ class WorkloadTable:
     phase: Phase
     task_seconds: float | None
     baseline: str                       # runner
+    busy: float | None                  # cores' worth that the baseline keeps busy: 1.0 computes, 0.0 waits
     builds: tuple[str, ...]
     rows: tuple[Row, ...]
     floors: Floors
@@ -51,38 +52,38 @@ class WorkloadTable:
 
 def build_tables(run: Run) -> tuple[WorkloadTable, ...]:
     """Return one table per workload, phase and task length, in the order in which they appear in the run."""
-    index = Index(run)
-    groups = dict.fromkeys(group_of(cell) for cell in index.cells())
-    return tuple(_table(index, group) for group in groups)
+    ratios = Ratios(Index(run))
+    groups = dict.fromkeys(group_of(cell) for cell in ratios.index.cells())
+    return tuple(_table(ratios, group) for group in groups)
 
 
-def _table(index: Index, group: Group) -> WorkloadTable:
-    run = index.run
+def _table(ratios: Ratios, group: Group) -> WorkloadTable:
+    index, run = ratios.index, ratios.index.run
     cells = [cell for cell in index.cells() if group_of(cell) == group]
-    floors = find_floors(index, group)
     builds = tuple(build.label for build in run.builds)
     rows = tuple(
         Row(runner=runner, workers=workers, results=tuple(
-            _result(index, replace(cells[0], runner=runner, workers=workers, build=build), floors)
+            _result(ratios, replace(cells[0], runner=runner, workers=workers, build=build))
             for build in builds
         ))
         for runner, workers in _row_keys(cells, run.baseline)
     )
-    advice = {build: advise(index, build, [row.results[i] for row in rows], run.baseline, floors)
+    advice = {build: advise(ratios, build, [row.results[i] for row in rows])
               for i, build in enumerate(builds)}
     return WorkloadTable(
-        workload=group[0], phase=group[1], task_seconds=group[2], baseline=run.baseline, builds=builds, rows=rows,
-        floors=floors, fits=tuple(_fits(index, cells)), notes=_common_notes(rows),
+        workload=group[0], phase=group[1], task_seconds=group[2], baseline=run.baseline, busy=_busy(index, rows),
+        builds=builds, rows=rows, floors=ratios.floors(group), fits=tuple(_fits(index, cells)),
+        notes=_common_notes(rows),
         contrasts=tuple(
             contrast
             for first, second in build_pairs(run.builds)
-            for contrast in contrast_builds(index, cells, first.label, second.label, floors)
+            for contrast in contrast_builds(ratios, cells, first.label, second.label)
         ),
         advice=tuple(advice.values()),
         twins=tuple(
             twin
             for first, second in build_pairs(run.builds) if second.free_threaded and not first.free_threaded
-            if (twin := compare_twins(index, advice[first.label], advice[second.label], floors)) is not None
+            if (twin := compare_twins(ratios, advice[first.label], advice[second.label])) is not None
         ),
     )
 
@@ -93,8 +94,8 @@ def _row_keys(cells: Sequence[Cell], baseline: str) -> list[tuple[str, int]]:
     return sorted(keys, key=lambda key: key[0] != baseline)
 
 
-def _result(index: Index, cell: Cell, floors: Floors) -> CellResult:
-    found = index.look_up(cell)
+def _result(ratios: Ratios, cell: Cell) -> CellResult:
+    index, found = ratios.index, ratios.index.look_up(cell)
     if isinstance(found, Absence):
         return _doubtful(index, cell, found)
     result = CellResult(cell=cell, time=summarize(list(found.wall.values())), memory=found.memory, notes=found.notes)
@@ -105,7 +106,7 @@ def _result(index: Index, cell: Cell, floors: Floors) -> CellResult:
     if isinstance(base, Absence):
         missing = Note(text=f"no ratio, as the baseline {base_cell.runner} has no number ({base.word}: {base.reason})")
         return replace(result, notes=(*result.notes, missing))
-    return _compared(result, found, base, floors)
+    return _compared(result, ratios, base_cell)
 
 
 def _doubtful(index: Index, cell: Cell, absence: Absence) -> CellResult:
@@ -114,22 +115,21 @@ def _doubtful(index: Index, cell: Cell, absence: Absence) -> CellResult:
         return CellResult(cell=cell, absence=absence)
     wall = absence.doubtful.wall
     base = index.by(replace(cell, runner=index.run.baseline, workers=1), "wall")
-    speedup = compare_paired(base, wall).ratio if base.keys() & wall.keys() else None
+    shared = base.keys() & wall.keys()
+    speedup = median(base[r] / wall[r] for r in shared) if shared else None
     return CellResult(
         cell=cell, absence=absence, doubtful_seconds=median(wall.values()), doubtful_speedup=speedup,
     )
 
 
-def _compared(result: CellResult, found: Series, base: Series, floors: Floors) -> CellResult:
-    workers = result.cell.workers
-    if not found.wall.keys() & base.wall.keys():
+def _compared(result: CellResult, ratios: Ratios, base: Cell) -> CellResult:
+    cell = result.cell
+    speedup = ratios.compare(base, cell)
+    if speedup is None:
         return replace(result, notes=(*result.notes, Note(text="no ratio: it shares no round with its baseline")))
-    speedup = compare_paired(base.wall, found.wall, floor=floors.bound("wall", workers))
-    inflation = None
-    if found.cpu.keys() & base.cpu.keys():
-        inflation = compare_paired(found.cpu, base.cpu, floor=floors.bound("cpu", workers))
+    inflation = ratios.compare(cell, base, "cpu")
     # Starting more workers is more work: there is nothing for them to be efficient at.
-    per_worker = efficiency(speedup.ratio, workers) if result.cell.phase is Phase.STEADY else None
+    per_worker = efficiency(speedup.ratio, cell.workers) if cell.phase is Phase.STEADY else None
     return replace(result, speedup=speedup, efficiency=per_worker, inflation=inflation)
 
 
@@ -170,11 +170,24 @@ def _fit(index: Index, family: Sequence[Cell]) -> Scaling:
     return replace(scaling, notes=(Note(text=text),))
 
 
+def _busy(index: Index, rows: Sequence[Row]) -> float | None:
+    """Return how busy the baseline keeps a core of its own, the median over builds."""
+    cells = [result.cell for result in rows[0].results if rows[0].runner == index.run.baseline]
+    shares = [each for cell in cells if (each := index.demand(cell) or _cores_used(index, cell)) is not None]
+    return median(shares) if shares else None
+
+
 def _core_bound(index: Index, cell: Cell, cores: int) -> bool:
     """Return whether the cell kept more than half of the cores busy, so that more workers had to share them."""
+    used = _cores_used(index, cell)
+    return used is not None and used > cores / 2
+
+
+def _cores_used(index: Index, cell: Cell) -> float | None:
+    """Return the CPU seconds of the cell for each second, None when it has no numbers."""
     wall, cpu = index.by(cell, "wall"), index.by(cell, "cpu")
-    shared = wall.keys() & cpu.keys()
-    return bool(shared) and median(cpu[r] / wall[r] for r in shared) > cores / 2
+    shares = [cpu.get(r, 0.0) / wall[r] for r in wall]   # work too short for the CPU clock waits
+    return median(shares) if shares else None
 
 
 def build_pairs(builds: Sequence[Build]) -> list[tuple[Build, Build]]:

@@ -8,7 +8,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.sections import Interval, Missing
-from gilscope.toolkit.stats.paired import MIN_ROUNDS, bootstrap_interval
+from gilscope.toolkit.stats.paired import bootstrap_interval
+from gilscope.toolkit.stats.ratios import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

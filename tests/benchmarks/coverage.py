@@ -1,0 +1,257 @@
+"""Do the intervals hold the truth as often as they say?  Synthetic runs whose truth is known.
+
+Every run wanders (5 % a round, shared by all arms); processes err in nine ways (tests/stats/matrix.py).  Prints
+
+- intervals: how often 95 % intervals hold, all simultaneous ones of a table at once, and false words in tables
+- few cells: the same for 8 and 24 cells
+- stopping: the same when cells that are clear get no more rounds (looks after 4, 6, 8 rounds, the last after 12)
+- passes: the same from values in turn, with bursts and neighbours that change from pass to pass
+- power: how often a true 3 % gets its word in a table of 84 cells, and by its own 95 % interval
+- best: how often the set holds the truly fastest, and how large it is
+- twins: how often A/A arms widen what is right, and what is too narrow
+
+    python -m tests.benchmarks.coverage [--tables 40] [--only intervals,power] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from dataclasses import dataclass, replace
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.stats.best import best
+from gilscope.toolkit.stats.floor import check_twins
+from gilscope.toolkit.stats.logs import RoundLogs
+from gilscope.toolkit.stats.looks import at_last, open_pairs
+from gilscope.toolkit.stats.noise import DRAWS, Noise, pool_noise
+from gilscope.toolkit.stats.ratios import Ratio, compare, judge, simultaneous, verdicts
+from tests.stats.matrix import GROUPS, KINDS, group, passes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+Row = dict[str, Any]
+MINIMUM, LAST = 4, 12
+LOOKS = (4, 6, 8)      # before the last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """One comparison and the log ratio that it should find."""
+
+    ratio: Ratio
+    effect: float
+
+    def covered(self, confidence: float) -> bool:
+        """Whether the interval holds the truth."""
+        return abs(self.ratio.center - self.effect) <= self.ratio.half(confidence)
+
+    def denied(self, word: str) -> bool:
+        """Whether the word is wrong: an order that is not there, the wrong one, or none where there is one."""
+        return (word == "faster" and self.effect <= 0) or (word == "slower" and self.effect >= 0) or (
+            word == "no difference" and abs(self.effect) > 0.0297)   # log of 1.03 is 0.0296
+
+
+def effects_of(draw: random.Random, arms: int) -> list[float]:
+    """Half of the arms equal to the baseline, which is where words can be false, the others up to 10 % off."""
+    return [0.0, *(0.0 if k % 2 else draw.uniform(-0.1, 0.1) for k in range(1, arms))]
+
+
+def table(draw: random.Random, kind: str, rounds: int, cells: int) -> Iterator[tuple[RoundLogs[int], list[float]]]:
+    """Return the groups of one run."""
+    groups, arms = GROUPS[cells]
+    for _ in range(groups):
+        effects = effects_of(draw, arms)
+        yield group(draw, kind, rounds, effects), effects
+
+
+def compared(groups: Iterable[tuple[RoundLogs[int], list[float]]], seed: int) -> list[Truth]:
+    """Return every arm against arm 0 of its group."""
+    found = [*groups]
+    noises = pool_noise({k: logs for k, (logs, _) in enumerate(found)}, seed=seed)
+    return [
+        Truth(ratio=compare(logs, noises[k], 0, arm), effect=effect)
+        for k, (logs, effects) in enumerate(found) for arm, effect in enumerate(effects) if arm
+    ]
+
+
+def row(tables: list[list[Truth]], looks: int = 0, **named: Any) -> Row:
+    """Return what came of tables made in one way."""
+    confidence = at_last(looks)
+    together = simultaneous(len(tables[0]), confidence)
+    every = [truth for each in tables for truth in each]
+    return {
+        **named,
+        "intervals": len(every),
+        "coverage": fmean(truth.covered(0.95) for truth in every),
+        "half": median(truth.ratio.half() for truth in every),
+        "all_hold": fmean(all(truth.covered(together) for truth in each) for each in tables),
+        "false_tables": fmean(false_words(each, confidence) > 0 for each in tables),
+        "floor": median(truth.ratio.floor for truth in every),
+    }
+
+
+def false_words(truths: list[Truth], confidence: float) -> int:
+    """Return how many words of a table are wrong."""
+    told = verdicts({k: truth.ratio for k, truth in enumerate(truths)}, confidence)
+    return sum(truth.denied(told[k].word) for k, truth in enumerate(truths))
+
+
+def intervals(tables: int) -> Iterator[Row]:
+    """Return coverage by kind and rounds, 84 cells."""
+    for kind in KINDS:
+        for rounds in (4, 6, 12):
+            draw = random.Random(f"intervals {kind} {rounds}")
+            yield row([compared(table(draw, kind, rounds, 84), k) for k in range(tables)], kind=kind, rounds=rounds)
+
+
+def few_cells(tables: int) -> Iterator[Row]:
+    """Return coverage where there is less to borrow from."""
+    for cells in (8, 24):
+        for kind in KINDS:
+            for rounds in (4, 8):
+                draw = random.Random(f"few {cells} {kind} {rounds}")
+                made = [compared(table(draw, kind, rounds, cells), k) for k in range(tables * 84 // cells // 2)]
+                yield row(made, cells=cells, kind=kind, rounds=rounds)
+
+
+def stopping(tables: int) -> Iterator[Row]:
+    """Return coverage where clear cells get no more rounds."""
+    for kind in KINDS:
+        draw = random.Random(f"stopping {kind}")
+        made = [stopped([*table(draw, kind, LAST, 84)], k) for k in range(tables)]
+        rounds = fmean(truth.ratio.rounds for each in made for truth in each)
+        yield row(made, looks=len(LOOKS), kind=kind, rounds=f"{rounds:.1f}")
+
+
+def stopped(groups: list[tuple[RoundLogs[int], list[float]]], seed: int) -> list[Truth]:
+    """Return the comparisons of a run that gives rounds to open cells alone, the baselines in every round."""
+    ends = {(k, arm): LAST for k, (_, effects) in enumerate(groups) for arm in range(len(effects))}
+    pairs = [key for key in ends if key[1]]
+    going = set(pairs)
+    for look in LOOKS:
+        seen = [cut(logs, {arm: min(ends[k, arm], look) for arm in logs.levels}) for k, (logs, _) in enumerate(groups)]
+        noises = pool_noise(dict(enumerate(seen)), draws=0)   # as a schedule would: at once
+        left = going & open_pairs({(k, arm): compare(seen[k], noises[k], 0, arm) for k, arm in pairs}).keys()
+        ends |= dict.fromkeys(going - left, look)
+        going = left
+    final = [(cut(logs, {arm: ends[k, arm] for arm in logs.levels}), effects)
+             for k, (logs, effects) in enumerate(groups)]
+    return compared(final, seed)
+
+
+def cut(logs: RoundLogs[int], ends: dict[int, int]) -> RoundLogs[int]:
+    """Return the first rounds of each arm."""
+    return RoundLogs(levels={
+        arm: {r: value for r, value in rounds.items() if r < ends[arm]} for arm, rounds in logs.levels.items()
+    })
+
+
+def in_turn(tables: int) -> Iterator[Row]:
+    """Return coverage from passes in turn."""
+    for kind in ("normal", "slow", "bimodal"):
+        for rounds in (4, 8):
+            draw = random.Random(f"passes {kind} {rounds}")
+            made = []
+            for k in range(max(tables // 2, 1)):
+                groups = []
+                for _ in range(4):
+                    effects = effects_of(draw, 12)
+                    groups.append((RoundLogs.of_passes(passes(draw, rounds, effects, kind=kind)), effects))
+                made.append(compared(groups, k))
+            yield row(made, kind=kind, rounds=rounds)
+
+
+def power(tables: int) -> Iterator[Row]:
+    """Return how often a true 3 % is found: every other arm of each group is 3 % faster, the others 1.5 times."""
+    for kind in KINDS:
+        for rounds in (4, 6, 12):
+            draw = random.Random(f"power {kind} {rounds}")
+            words: list[tuple[str, str]] = []
+            for k in range(max(tables // 4, 1)):
+                effects = [0.0, *((0.0296, 0.4)[arm % 2] for arm in range(1, 21))]
+                made = compared([(group(draw, kind, rounds, effects), effects) for _ in range(4)], k)
+                told = verdicts({n: truth.ratio for n, truth in enumerate(made)})
+                words += [(told[n].word, judge(truth.ratio, 0.95).word)
+                          for n, truth in enumerate(made) if truth.effect < 0.1]
+            yield {
+                "kind": kind, "rounds": rounds, "cells": len(words),
+                "in_a_table": fmean(word == "faster" for word, _ in words),
+                "alone": fmean(word == "faster" for _, word in words),
+                "wrong": fmean(word == "slower" for _, word in words),
+            }
+
+
+def sets(tables: int) -> Iterator[Row]:
+    """Return how often the set of the best holds the truly best."""
+    for kind in KINDS:
+        for rounds in (4, 6, 12):
+            draw = random.Random(f"best {kind} {rounds}")
+            held, count = [], []
+            for k in range(tables * 4):
+                effects = [0.0, 0.6, 0.59, 0.58, 0.55, 0.5, *(draw.uniform(0, 0.4) for _ in range(6))]
+                logs = group(draw, kind, rounds, effects)
+                noise = pool_noise({0: logs}, seed=k)[0] if k % 8 == 0 else replace(
+                    pool_noise({0: logs}, draws=0)[0], draws=DRAWS // 4, seed=k)
+                found = best(logs, noise, [*logs.levels])
+                held.append(1 in found.members)
+                count.append(len(found.members))
+            yield {"kind": kind, "rounds": rounds, "sets": len(held), "hold_the_best": fmean(held),
+                   "median_size": median(count)}
+
+
+def twins(tables: int) -> Iterator[Row]:
+    """Return how often eight A/A arms widen the intervals: where those are right, and where arms err twice as much."""
+    for kind in KINDS:
+        for times in (1.0, 2.0):
+            draw = random.Random(f"twins {kind} {times}")
+            checks = []
+            for k in range(tables):
+                groups = {g: group(draw, kind, 6, [0.0] * 12) for g in range(4)}
+                noises: dict[int, Noise] = pool_noise(groups, seed=k)
+                ratios = [compare(groups[g], noises[g], one, one + 1) for g in groups for one in (0, 2)]
+                checks.append(check_twins([replace(each, center=each.center * times) for each in ratios]))
+            yield {"kind": kind, "times": times, "checks": len(checks),
+                   "widened": fmean(check.widening > 1 for check in checks),
+                   "by": fmean(check.widening for check in checks)}
+
+
+PARTS: dict[str, Callable[[int], Iterator[Row]]] = {
+    "intervals": intervals, "few cells": few_cells, "stopping": stopping, "passes": in_turn, "power": power,
+    "best": sets, "twins": twins,
+}
+
+
+def main() -> None:
+    """Make the runs and print what came of them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", type=int, default=40, help="synthetic runs of each way (default: 40)")
+    parser.add_argument("--only", default=",".join(PARTS), metavar="PARTS")
+    parser.add_argument("--json", action="store_true", help="one JSON document instead of tables")
+    args = parser.parse_args()
+    found: dict[str, list[Row]] = {}
+    for name in args.only.split(","):
+        found[name] = []
+        for line in PARTS[name](args.tables):
+            found[name].append(line)
+            if not args.json:
+                shown(name, line, first=len(found[name]) == 1)
+    if args.json:
+        json.dump(found, sys.stdout, indent=1)
+        print()
+
+
+def shown(name: str, line: Row, *, first: bool) -> None:
+    """Print one line of a table, and its head before the first."""
+    if first:
+        print(f"\n{name}\n" + " ".join(f"{key:>14}" for key in line))
+    print(" ".join(
+        f"{value:14.3f}" if isinstance(value, float) else f"{value:>14}" for value in line.values()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""One screen: every workload and model at once."""
+
+from dataclasses import replace
+
+from gilscope.toolkit.model import Cell, Phase
+from gilscope.toolkit.report import terminal
+from gilscope.toolkit.report.build import overview_document, run_document
+from gilscope.toolkit.report.document import Table
+from gilscope.toolkit.report.wording import entry_text
+from tests.fakes import RunMaker, make_run
+
+BUILDS = ("3.14", "3.14t")
+MODELS = ("threads", "subinterpreters", "processes-forkserver")
+
+
+def cell(runner="serial", workers=1, build="3.14", workload="w", **changes):
+    return Cell(workload=workload, runner=runner, workers=workers, build=build, **changes)
+
+
+def look(workloads=("w",), *, noise=0.002, counts=(2,), **changes):
+    """Return a maker: threads gain nothing, the others are as fast as they have workers."""
+    maker = RunMaker(noise=noise)
+    for workload in workloads:
+        for build in BUILDS:
+            maker.measure(cell(build=build, workload=workload, **changes), 1.0)
+            for runner in MODELS:
+                for workers in counts:
+                    gain = 1 if runner == "threads" else workers
+                    maker.measure(cell(runner, workers, build, workload, **changes), 1.0 / gain)
+        maker.twin(cell(workload=workload, **changes), 1.0)
+    return maker
+
+
+def table_of(run):
+    found = [each for each in overview_document(run).sections if isinstance(each, Table)]
+    return found[0] if found else None
+
+
+def rows_of(table):
+    return {entry_text(row[0]): [entry_text(entry) for entry in row[1:]] for row in table.rows}
+
+
+def test_models_are_set_against_workloads_with_builds_side_by_side():
+    table = table_of(look(("v", "w")).run(BUILDS))
+    assert table.title == "Speed-up over serial with 2 workers"
+    assert [(each.group, each.title) for each in table.columns[1:]] == [
+        ("v", "3.14"), ("v", "3.14t"), ("w", "3.14"), ("w", "3.14t")]
+    rows = rows_of(table)
+    assert list(rows) == list(MODELS)
+    assert set(rows["threads"]) == {"none"}
+    assert {each[:3] for each in rows["subinterpreters"]} <= {"2.0", "1.9"}
+
+
+def test_what_nothing_is_shown_to_beat_is_marked_as_a_set():
+    made = look()
+    made.measure(cell("asyncio", 2), 1.0 / 1.5)
+    rows = rows_of(table_of(made.run(BUILDS)))
+    assert rows["subinterpreters"][0].endswith("*")
+    assert rows["processes-forkserver"][0].endswith("*")
+    assert rows["asyncio"] == ["1.50x", "-"]
+
+
+def test_nothing_is_marked_where_nothing_is_faster():
+    made = RunMaker(noise=0.002)
+    for runner, workers in (("serial", 1), ("threads", 2), ("processes-fork", 2)):
+        made.measure(cell(runner, workers), 1.0)
+    assert rows_of(table_of(made.run(("3.14",)))) == {"threads": ["none"], "processes-fork": ["none"]}
+    made.noise = 0.2
+    made.measure(cell("asyncio", 2), 1.0)
+    (sign,) = rows_of(table_of(made.run(("3.14",))))["asyncio"]
+    assert sign.endswith("x?")
+
+
+def test_model_stands_at_its_best_number_of_workers_and_says_which():
+    made = look(counts=(2, 4))
+    made.measurements = [each for each in made.measurements
+                         if (each.cell.runner, each.cell.workers) != ("subinterpreters", 4)]
+    made.measure(cell("subinterpreters", 4), 1.0)
+    rows = rows_of(table_of(made.run(BUILDS)))
+    assert rows["subinterpreters"][0].endswith("x N=2")
+    assert rows["processes-forkserver"][0].endswith("x*")
+
+
+def test_starved_failed_and_left_out_cells_have_their_sign():
+    made = look()
+    made.measure(cell("processes-fork", 2), 0.8, starved=8)
+    made.fail(cell("processes-fork", 2, "3.14t"), "crash", "killed by SIGSEGV")
+    made.skip(cell("free-threaded", 2), "the GIL is enabled in this build")
+    made.measure(cell("free-threaded", 2, "3.14t"), 0.5)
+    rows = rows_of(table_of(made.run(BUILDS)))
+    assert rows["processes-fork"] == ["[1.25x]", "failed"]
+    assert rows["free-threaded"][0] == "-"
+
+
+def test_what_failed_is_said_with_its_reason_and_many_reasons_are_counted():
+    made = look()
+    for number in range(5):
+        made.fail(cell("processes-fork", 2 + number), "crash", f"killed by signal {number}")
+        made.fail(cell("processes-fork", 2 + number, "3.14t"), "crash", f"killed by signal {number}")
+    text = terminal.render(overview_document(made.run(BUILDS)))
+    assert "processes-fork of w on 3.14 and processes-fork of w on 3.14t: round 0: crash: killed by signal 0" in text
+    assert "signal 2" in text
+    assert "signal 3" not in text
+    assert "and 2 more" in text
+
+
+def test_model_that_was_measured_nowhere_has_no_row():
+    made = look()
+    for build in BUILDS:
+        made.skip(cell("interpreter-pool", 2, build), "new in 3.14")
+    assert "interpreter-pool" not in rows_of(table_of(made.run(BUILDS)))
+
+
+def test_signs_are_explained_where_they_are_used():
+    text = terminal.render(overview_document(look().run(BUILDS)))
+    assert "*: nothing measured here is shown to be faster; none: no gain beyond 3 %" in text
+    assert "starved" not in text
+    made = look()
+    made.measure(cell("processes-fork", 2), 0.8, starved=8)
+    assert "[ ]: starved" in " ".join(terminal.render(overview_document(made.run(BUILDS))).split())
+
+
+def test_lengths_of_a_task_are_columns():
+    made = look(task_seconds=0.001)
+    made.measurements += look(task_seconds=0.01).measurements
+    assert [each.group for each in table_of(made.run(BUILDS)).columns[1:]] == [
+        "w, 1.00 ms", "w, 1.00 ms", "w, 10.0 ms", "w, 10.0 ms"]
+
+
+def test_start_up_alone_has_words_and_no_table():
+    run = look(phase=Phase.STARTUP).run(BUILDS)
+    assert table_of(run) is None
+    assert "w, startup" in terminal.render(overview_document(run))
+
+
+def test_function_that_can_only_be_awaited_is_set_against_one_task_in_flight():
+    made = RunMaker(noise=0.002)
+    made.measure(cell("asyncio"), 1.0, 0.01)
+    made.measure(cell("asyncio", 8), 0.125, 0.01)
+    made.skip(cell(), "it is a coroutine function: only asyncio awaits it")
+    table = table_of(made.run(("3.14",), baseline="asyncio"))
+    assert table.title == "Speed-up over asyncio with 8 tasks in flight"
+
+
+def test_many_workloads_are_dealt_out_over_the_width():
+    text = terminal.render(overview_document(look(tuple(f"workload_{i}" for i in range(7))).run(BUILDS)), width=80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(f"workload_{i} " in text for i in range(7))
+    assert text.count("model ") > 1
+
+
+def test_four_workloads_fit_a_screen():
+    text = terminal.render(overview_document(look(("primes", "sha256_64k", "http_fetch", "fetch_parse")).run(BUILDS)))
+    assert len(text.splitlines()) <= 35
+    assert "`gilscope report example` has every cell" in text
+
+
+def test_report_begins_with_the_overview():
+    run = make_run()
+    whole, short = run_document(run).sections, overview_document(run).sections
+    assert whole[:len(short) - 1] == short[:-1]
+
+
+def test_run_without_any_number_says_why():
+    made = RunMaker()
+    made.fail(cell(), "crash", "killed by SIGSEGV")
+    run = replace(made.run(("3.14",)), cells=(cell(), cell("threads", 2)))
+    assert table_of(run) is None
+    assert "killed by SIGSEGV" in " ".join(terminal.render(overview_document(run)).split())

@@ -1,0 +1,131 @@
+import random
+from dataclasses import replace
+from math import inf, log1p, sqrt
+from statistics import fmean, median
+
+import pytest
+
+from gilscope.toolkit.stats.distributions import t_quantile
+from gilscope.toolkit.stats.logs import RoundLogs
+from gilscope.toolkit.stats.noise import Noise, pool_noise
+from gilscope.toolkit.stats.noise import _scale_of_differences as scale_of_differences
+from gilscope.toolkit.stats.ratios import compare
+from tests.stats.matrix import group
+
+
+def normal(draw, arms, rounds, scales=None):
+    return RoundLogs(levels={
+        arm: {r: draw.gauss(0, 0.02 * (scales[arm] if scales else 1)) for r in range(rounds)} for arm in range(arms)
+    })
+
+
+def test_spread_is_that_of_one_process():
+    noise = pool_noise({"g": normal(random.Random(1), 40, 6)}, draws=0)["g"]
+    assert noise.spread == pytest.approx(0.02, rel=0.1)
+
+
+def test_like_arms_lend_one_another_all_they_have_and_unlike_ones_little():
+    draw = random.Random(2)
+    alike = pool_noise({g: normal(draw, 20, 6) for g in range(4)}, draws=0)
+    unlike = pool_noise({g: normal(draw, 20, 6, [4 ** draw.gauss(0, 1) for _ in range(20)]) for g in range(4)}, draws=0)
+    assert min(noise.prior for noise in alike.values()) > 25
+    assert max(noise.prior for noise in unlike.values()) < 4
+
+
+def test_two_arms_have_nothing_but_their_own_rounds():
+    noise = pool_noise({"g": normal(random.Random(3), 2, 6)}, draws=0)["g"]
+    assert noise.freedom(6) == 5   # and Student's t of six differences
+
+
+def test_prior_knows_no_more_than_the_other_arms():
+    # 3 arms, 6 rounds: 10 residuals beyond arms and rounds, 5 of them a pair's own
+    noise = pool_noise({"g": normal(random.Random(3), 3, 6)}, draws=0)["g"]
+    assert noise.prior <= 5
+
+
+@pytest.mark.parametrize("logs", [RoundLogs(levels={}), RoundLogs(levels={"a": {0: 1.0}, "b": {0: 1.1}})])
+def test_nothing_is_known_from_too_few_numbers(logs):
+    noise = pool_noise({"g": logs})["g"]
+    assert (noise.spread, noise.prior, noise.floor(1)) == (inf, 0.0, inf)
+    if logs.levels:
+        assert compare(logs, noise, "a", "b").interval() == (0.0, inf)
+
+
+def test_cells_without_any_noise_have_none():
+    logs = RoundLogs(levels={arm: dict.fromkeys(range(4), float(arm)) for arm in range(4)})
+    noise = pool_noise({"g": logs})["g"]
+    assert noise.floor(4) == 0.0
+    assert compare(logs, noise, 1, 0).interval() == pytest.approx((2.718281828, 2.718281828))
+
+
+def test_moderated_error_is_between_the_pairs_own_and_the_groups():
+    noise = Noise(spread=0.02, prior=6.0, residuals=(-0.02, 0.0, 0.02), draws=0)
+    # own: squares 0.01^2 * 2 over 2; the group's: 2 * 0.02^2
+    expected = sqrt((6 * 2 * 0.02**2 + 2 * 0.01**2) / (6 + 2) / 3)
+    assert noise.moderated([0.01, 0.0, -0.01], 0.0) == pytest.approx(expected)
+
+
+def test_drawn_normal_errors_give_students_t():
+    noise = pool_noise({"g": normal(random.Random(4), 40, 6)}, draws=4000)["g"]
+    assert noise.reach(0.95, 6) == pytest.approx(t_quantile(0.95, noise.freedom(6)), rel=0.06)
+
+
+def test_slow_processes_widen_the_far_tail_more_than_the_near_one():
+    noise = pool_noise({"g": group(random.Random(5), "slow", 12, [0.0] * 40)})["g"]
+    near, far = (noise.reach(level, 12) / t_quantile(level, noise.freedom(12)) for level in (0.95, 0.999))
+    assert near < far
+    assert near < 0.9   # they hardly move the estimate, which the error in the denominator does not know
+
+
+def test_draws_are_the_same_for_the_same_seed_alone():
+    noise = pool_noise({"g": group(random.Random(5), "slow", 6, [0.0] * 12)}, draws=500)["g"]
+    assert noise.reach(0.95, 6) == replace(noise).reach(0.95, 6)
+    assert noise.reach(0.95, 6) != replace(noise, seed=1).reach(0.95, 6)
+
+
+def test_floor_is_what_equal_cells_differ_by_and_falls_with_the_rounds():
+    noise = Noise(spread=0.02, prior=1e6, residuals=(-0.02, 0.0, 0.02), draws=0)
+    assert log1p(noise.floor(8)) == pytest.approx(1.96 * 0.02 * sqrt(2 / 8), rel=1e-3)   # 2 %
+    assert noise.floor(16) < noise.floor(8)
+    assert log1p(replace(noise, widening=2.0).floor(8)) == pytest.approx(2 * log1p(noise.floor(8)))
+
+
+def test_scale_of_differences_is_their_standard_deviation_and_ignores_a_slow_fifth():
+    draw = random.Random(6)
+    calm = tuple(sorted(draw.gauss(0, 1) for _ in range(400)))
+    assert scale_of_differences(calm) == pytest.approx(sqrt(2), rel=0.1)
+    slow = tuple(sorted([*calm[:360], *(value + 30 for value in calm[360:])]))
+    assert scale_of_differences(slow) < 2 * sqrt(2)
+
+
+# Six tables of 80 ratios each: 480 intervals alone would scatter by 0.02 (two standard deviations), ratios that share a
+# baseline scatter more.  Half the right width covers 0.7.
+@pytest.mark.parametrize("kind", ["normal", "slow", "bimodal", "sizes"])
+@pytest.mark.parametrize("rounds", [4, 8])
+def test_intervals_cover_and_borrowing_narrows_them(kind, rounds):
+    draw = random.Random(f"{kind} {rounds}")
+    covered, halves, alone = [], [], []
+    for table in range(6):
+        groups = {g: group(draw, kind, rounds, [0.05 * (arm % 2) for arm in range(21)]) for g in range(4)}
+        noises = pool_noise(groups, draws=1000, seed=table)
+        for g, logs in groups.items():
+            for arm in range(1, 21):
+                ratio = compare(logs, noises[g], 0, arm)
+                covered.append(abs(ratio.center - 0.05 * (arm % 2)) <= ratio.half())
+                halves.append(ratio.half())
+                alone.append(students_half([*logs.difference(0, arm).values()]))
+    assert 0.88 <= fmean(covered) <= 0.99
+    assert median(halves) < (0.85 if rounds == 4 else 1.02) * median(alone)
+
+
+def students_half(differences):
+    center = fmean(differences)
+    count = len(differences)
+    return t_quantile(0.95, count - 1) * sqrt(sum((d - center) ** 2 for d in differences) / (count - 1) / count)
+
+
+def test_few_tame_residuals_are_not_taken_at_their_word():
+    tame = (-0.02, -0.01, 0.01, 0.02)   # flat: tamer than normal ones, as those of small groups are after a fit
+    few, many = (Noise(spread=0.0158, prior=1e6, residuals=tuple(sorted(tame * k)), draws=4000) for k in (2, 100))
+    normal = t_quantile(0.9999, 1e6)
+    assert many.reach(0.9999, 3) < few.reach(0.9999, 3) <= normal

@@ -1,0 +1,123 @@
+from math import exp, inf, log, log1p
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gilscope.toolkit.stats.distributions import t_quantile
+from gilscope.toolkit.stats.logs import RoundLogs
+from gilscope.toolkit.stats.noise import Noise
+from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, judge, rounds_to_tell, simultaneous, verdicts
+
+SURE = 1e9   # degrees of freedom: errors are known, quantiles are the normal's
+
+
+def noise(spread=0.01, prior=SURE, widening=1.0):
+    return Noise(spread=spread, prior=prior, residuals=(-spread, 0.0, spread), draws=0, widening=widening)
+
+
+def ratio(center, half, *, rounds=8, floor=0.0):
+    """A ratio whose 95 % interval reaches `half` to either side, in logs."""
+    spread = floor / 1.96 / (2 / rounds) ** 0.5
+    return Ratio(center=center, error=half / 1.959964, rounds=rounds, noise=noise(spread=spread))
+
+
+def test_ratio_above_one_is_faster_than_the_baseline():
+    logs = RoundLogs.of_seconds({"serial": dict.fromkeys(range(5), 3.0), "threads": dict.fromkeys(range(5), 1.5)})
+    found = compare(logs, noise(), "serial", "threads")
+    assert found.ratio == pytest.approx(2.0)
+    assert found.rounds == 5
+
+
+def test_interval_is_student_of_the_moderated_error():
+    logs = RoundLogs(levels={"a": {0: 0.01, 1: 0.0, 2: -0.01}, "b": dict.fromkeys(range(3), 0.0)})
+    few = noise(prior=2.0)
+    found = compare(logs, few, "a", "b")
+    assert found.half(0.9) == pytest.approx(t_quantile(0.9, 4) * few.moderated([0.01, 0.0, -0.01], 0.0))
+    assert found.effective_rounds == 5
+    lo, hi = found.interval(0.9)
+    assert (log(lo), log(hi)) == pytest.approx((-found.half(0.9), found.half(0.9)))
+
+
+def test_widening_widens():
+    plain = Ratio(center=0.0, error=0.01, rounds=5, noise=noise())
+    wide = Ratio(center=0.0, error=0.01, rounds=5, noise=noise(widening=1.7))
+    assert wide.half() == pytest.approx(1.7 * plain.half())
+
+
+def test_one_slow_process_widens_its_pair_and_hardly_moves_it():
+    calm = {r: 0.001 * (r % 3) for r in range(6)}
+    logs = RoundLogs(levels={"base": dict.fromkeys(range(6), 0.0), "calm": calm, "slow": calm | {5: 0.25}})
+    found = compare_pairs(logs, noise(prior=10.0), [("base", "calm"), ("base", "slow")])
+    assert abs(found["base", "slow"].center - found["base", "calm"].center) < 0.01
+    assert found["base", "slow"].half() > 3 * found["base", "calm"].half()
+
+
+def test_arms_without_a_common_round_are_refused_or_left_out():
+    logs = RoundLogs(levels={"a": {0: 1.0}, "b": {1: 1.0}})
+    with pytest.raises(ValueError, match="no round"):
+        compare(logs, noise(), "a", "b")
+    assert compare_pairs(logs, noise(), [("a", "b"), ("a", "a")]).keys() == {("a", "a")}
+
+
+@given(count=st.integers(1, 300))
+def test_simultaneous_intervals_hold_together(count):
+    assert simultaneous(count) ** count == pytest.approx(0.95)
+
+
+@pytest.mark.parametrize(("found", "word"), [
+    (ratio(log(1.9), 0.03), "faster"),
+    (ratio(log(0.8), 0.03), "slower"),
+    (ratio(log(1.01), 0.005), "faster"),              # known to be small, and known to be there
+    (ratio(log(1.01), 0.005, floor=0.02), "no difference"),   # below the floor, and nothing beyond 3 % is possible
+    (ratio(log(1.32), 0.04, floor=0.14), "faster"),   # [1.27, 1.38] above a floor of 15 %
+    (ratio(log(1.10), 0.04, floor=0.14), "cannot tell"),
+    (ratio(log(1.01), 0.015), "no difference"),       # up to 1.0253
+    (ratio(log(1.01), 0.025), "cannot tell"),         # up to 1.0356
+    (ratio(log(1.4), 0.45), "cannot tell"),           # between 0.9 and 2.2
+    (ratio(log(1.9), 0.03, rounds=2), "cannot tell"),  # two rounds agree by chance
+    (ratio(0.0, inf), "cannot tell"),
+])
+def test_words(found, word):
+    assert judge(found, 0.95).word == word
+
+
+def test_verdict_says_what_is_not_excluded():
+    found = judge(ratio(log(1.4), 0.45), 0.95)
+    assert (found.lo, found.hi) == pytest.approx((1.4 * exp(-0.45), 1.4 * exp(0.45)))
+    assert judge(ratio(log(1.01), 0.015), 0.95).beyond == pytest.approx(1.01 * exp(0.015) - 1)
+    assert judge(ratio(log(0.98), 0.015), 0.95).beyond == pytest.approx(exp(0.015) / 0.98 - 1)
+
+
+def test_a_table_of_words_needs_wider_intervals_than_one():
+    found = ratio(0.05, 0.04)
+    assert judge(found, 0.95).word == "faster"
+    assert judge(found, simultaneous(84)).word == "cannot tell"
+
+
+def test_every_cell_of_a_table_counts_also_those_that_have_their_word():
+    # 2.45 standard errors: enough for one of 3 (2.39), not for one of 84 (3.42)
+    near = {"near": ratio(0.05, 0.04)}
+    clear = {k: ratio(log(1.9), 0.03) for k in range(83)}
+    assert verdicts(near | {k: clear[k] for k in range(2)})["near"].word == "faster"
+    told = verdicts(near | clear)
+    assert told["near"].word == "cannot tell"
+    assert told["near"].confidence == pytest.approx(simultaneous(84))
+    assert {told[k].word for k in clear} == {"faster"}
+
+
+@pytest.mark.parametrize(("center", "half", "rounds"), [
+    # 8 rounds: the half width and 0.84 / 1.96 of it have to come down to the ratio: 8 * (1.43 * 0.06 / 0.05) ** 2
+    (0.05, 0.06, 24),
+    # or to what is left of 3 %: 8 * (1.43 * 0.06 / 0.0296) ** 2
+    (0.0, 0.06, 68),
+    (0.5, 0.05, 9),        # clear already: at least one round more than there are
+    (0.015, 0.5, None),    # more than a night
+    (0.0, inf, None),
+])
+def test_rounds_that_would_tell(center, half, rounds):
+    assert rounds_to_tell(ratio(center, half), 0.95) == rounds
+
+
+def test_floor_is_of_the_group_and_of_as_many_rounds():
+    assert log1p(ratio(0.0, 0.01, rounds=8, floor=0.02).floor) == pytest.approx(0.02, rel=1e-4)

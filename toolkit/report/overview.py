@@ -1,0 +1,182 @@
+"""What a newcomer asks, on one screen: every workload and model at once, then the answer in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.advice import AWAITING, advice_lines, counts_text, remedy_lines
+from gilscope.toolkit.report.document import Column, Entry, Gain, Lines, Section, Table
+from gilscope.toolkit.report.table.judgement import gains_nothing, judge
+from gilscope.toolkit.report.wording import SHOWN_SPREAD, between_text, gain_text, list_text, ratio_number
+from gilscope.toolkit.stats.ratios import MARGIN
+from gilscope.toolkit.units import format_seconds
+
+FAILURES = 3   # shown; the tables have all of them
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+
+    from gilscope.toolkit.model import Run
+    from gilscope.toolkit.report.table import CellResult, WorkloadTable
+    from gilscope.toolkit.stats.paired import Comparison
+
+
+def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:
+    """Return the table of all workloads and models, and what it says; without a steady cell only what it says."""
+    sections: list[Section] = []
+    steady = [table for table in tables if table.phase is Phase.STEADY]
+    if any(advice.shown for table in steady for advice in table.advice):
+        table = _table(steady)
+        sections += [table, Lines("", (_legend(table),))]
+    if failed := list(_failures(tables)):
+        more = [f"and {len(failed) - FAILURES} more"] if len(failed) > FAILURES else []
+        sections.append(Lines("Failed", (*failed[:FAILURES], *more)))
+    if tables:
+        sections.append(Lines("In short", (*advice_lines(tables), *closing_lines(tables, run))))
+    return sections
+
+
+def _failures(tables: Iterable[WorkloadTable]) -> Iterator[str]:
+    """Yield what failed beside the baseline and why, each reason once; of the baseline the answer says it."""
+    about: dict[str, dict[str, None]] = {}
+    for table in tables:
+        for result in (result for row in table.rows for result in row.results):
+            absence, cell = result.absence, result.cell
+            if absence is not None and absence.word == "failed" and cell.runner != table.baseline:
+                about.setdefault(absence.reason, {})[f"{cell.runner} of {_title(table)} on {cell.build}"] = None
+    for reason, cells in about.items():
+        yield f"{list_text(cells)}: {reason}"
+
+
+def _table(tables: Sequence[WorkloadTable]) -> Table:
+    usual = max(option.cell.workers for table in tables for advice in table.advice for option in advice.shown)
+    runners = dict.fromkeys(row.runner for table in tables for row in table.rows)
+    columns = [(table, i) for table in tables for i in range(len(table.builds))]
+    rows = [(runner, [_entry(table, i, runner, usual) for table, i in columns]) for runner in runners]
+    noun = counts_text(AWAITING if tables[0].baseline == AWAITING else "", [usual])
+    return Table(
+        title=f"Speed-up over {tables[0].baseline} with {noun}",
+        columns=(Column(title="model", key=True, align="left"), *(
+            Column(title=table.builds[i], group=_title(table), align="left") for table, i in columns)),
+        rows=tuple(
+            (Entry(runner), *entries) for runner, entries in rows
+            if runner != tables[0].baseline and any(entry.value != "-" for entry in entries)
+        ),
+    )
+
+
+def _title(table: WorkloadTable) -> str:
+    length = "" if table.task_seconds is None else f", {format_seconds(table.task_seconds)}"
+    return table.workload + length
+
+
+def _entry(table: WorkloadTable, build: int, runner: str, usual: int) -> Entry:
+    advice = table.advice[build]
+    option = next((each for each in advice.shown if each.cell.runner == runner), None)
+    if option is not None:
+        workers = option.cell.workers
+        return Entry(Gain(
+            option.speedup, best=bool(advice.faster) and option.cell in advice.best,
+            workers=None if workers == usual else workers,
+        ))
+    results = [row.results[build] for row in table.rows if row.runner == runner]
+    return Entry(_absent(results[-1])) if results else Entry("-")
+
+
+def _absent(result: CellResult) -> str:
+    if result.doubtful_speedup is not None:
+        return f"[{ratio_number(result.doubtful_speedup)}x]"
+    word = "" if result.absence is None else result.absence.word
+    return word if word in {"failed", "starved"} else "-"
+
+
+def _legend(table: Table) -> str:
+    """Return what the signs of the table mean, those that are there."""
+    gains = [entry.value for row in table.rows for entry in row if isinstance(entry.value, Gain)]
+    words = {entry.value for row in table.rows for entry in row if isinstance(entry.value, str)}
+    doubts = [judge(gain.comparison) == "cannot tell" and not gains_nothing(gain.comparison) for gain in gains]
+    parts = [
+        ("*: nothing measured here is shown to be faster", any(gain.best for gain in gains)),
+        (f"none: no gain beyond {MARGIN * 100:g} %", any(gains_nothing(gain.comparison) for gain in gains)),
+        ("?: cannot tell", any(doubts)),
+        (f"±: 95 % interval, where wider than {SHOWN_SPREAD * 100:g} %", any("±" in gain_text(gain) for gain in gains)),
+        ("N: workers", any(gain.workers is not None for gain in gains)),
+        ("[ ]: starved", any(word.startswith("[") for word in words)),
+        ("-: not measured", "-" in words),
+    ]
+    return "; ".join(text for text, there in parts if there) + "."
+
+
+def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
+    """Yield what free-threading costs and is worth, and what would tell more."""
+    steady = [table for table in tables if table.phase is Phase.STEADY]
+    costs = _costs(steady, {build.label for build in run.builds if build.free_threaded})
+    twins = [twin for table in steady for twin in table.twins]
+    for (build, gil_build), found in costs.items():
+        said = _cost_text(found, named=_several(tables))
+        yield f"Free-threading costs one thread, in CPU time on {build} against {gil_build}: {said}."
+    yield from _twin_lines(steady, named=_several(tables))
+    seen = [*(each for found in costs.values() for each in found.values()), *(twin.comparison for twin in twins)]
+    yield from remedy_lines(tables, run, [each for each in seen if judge(each) == "cannot tell"])
+
+
+def _costs(tables: Iterable[WorkloadTable], free: Container[str]) -> dict[tuple[str, str], dict[str, Comparison]]:
+    """Return how one thread of each free-threaded build compares with its twin, by builds and workload.
+
+    Of several lengths of a task it is the longest.
+    """
+    pairs: dict[tuple[str, str], dict[str, Comparison]] = {}
+    for table in sorted(tables, key=lambda each: each.task_seconds or 0.0):
+        for each in table.contrasts:
+            gil, cell = each.baseline, each.sample
+            alone = cell.workers == 1 and cell.runner == table.baseline
+            if each.comparison is not None and alone and cell.build in free and gil.build not in free:
+                pairs.setdefault((cell.build, gil.build), {})[table.workload] = each.comparison
+    return pairs
+
+
+def _several(tables: Iterable[WorkloadTable]) -> bool:
+    return len({table.workload for table in tables}) > 1
+
+
+def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
+    """Return "5.1 % (sort) to 14.2 % (primes); none beyond 3 % (sha256_64k); cannot tell for sleep (-1 to +5 %)"."""
+    told: dict[str, list[str]] = {}
+    for name, seen in found.items():
+        told.setdefault(judge(seen), []).append(name)
+    parts = []
+    differ = sorted((1 / found[name].ratio - 1, name) for word in ("slower", "faster") for name in told.get(word, ()))
+    if differ:
+        ends = [f"{share * 100:.1f} %" + f" ({name})" * named for share, name in (differ[0], differ[-1])]
+        parts.append(ends[0] if len(differ) == 1 else " to ".join(ends))
+    if "same" in told:
+        parts.append(f"none beyond {MARGIN * 100:g} %" + f" ({list_text(told['same'])})" * named)
+    if "cannot tell" in told:
+        doubts = [f"for {name} " * named + f"({_limits(found[name])})" for name in told["cannot tell"]]
+        parts.append(f"cannot tell {', '.join(doubts)}")
+    return "; ".join(parts)
+
+
+def _limits(seen: Comparison) -> str:
+    lo, hi = seen.between
+    return "anything" if lo <= 0 else f"{(1 / hi - 1) * 100:+.0f} to {(1 / lo - 1) * 100:+.0f} %"
+
+
+def _twin_lines(tables: Iterable[WorkloadTable], *, named: bool) -> Iterator[str]:
+    """Yield how the best of a free-threaded build compares with the best of its twin, a line for each pair."""
+    pairs: dict[tuple[str, str], dict[str, str]] = {}
+    for table in tables:
+        for twin in table.twins:
+            seen = twin.comparison
+            match judge(seen):
+                case "same":
+                    text = f"no difference beyond {MARGIN * 100:g} %"
+                case "cannot tell":
+                    text = f"cannot tell ({between_text(seen)})"
+                case _:
+                    text = f"{ratio_number(seen.ratio)}x"
+            pairs.setdefault((twin.free.cell.build, twin.gil.cell.build), {})[_title(table)] = text
+    for (build, gil_build), found in pairs.items():
+        several = ", ".join(f"{name} {text}" if named or len(found) > 1 else text for name, text in found.items())
+        yield f"The best of {build} against the best of {gil_build}: {several}."

@@ -1,0 +1,190 @@
+"""How many times faster cells of a run are than others, by noise that is known from all its processes.
+
+`stats` has the statistics; this hands them a run's numbers: a group is one workload, phase and task
+length by one clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import expm1, isfinite, log, nan
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.model import Note
+from gilscope.toolkit.report.table.cells import group_of
+from gilscope.toolkit.report.table.floors import Floors
+from gilscope.toolkit.stats.best import Best, best
+from gilscope.toolkit.stats.floor import Floor, TwinCheck, checked_noise
+from gilscope.toolkit.stats.logs import RoundLogs, process_levels
+from gilscope.toolkit.stats.paired import Comparison
+from gilscope.toolkit.stats.ratios import MIN_ROUNDS, Ratio, compare, compare_pairs, simultaneous
+from gilscope.toolkit.stats.sample import CONFIDENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gilscope.toolkit.model import Cell, Observation
+    from gilscope.toolkit.report.table.cells import Clock, Group, Index
+    from gilscope.toolkit.stats.noise import Noise
+
+FEW = Note(text=f"fewer than {MIN_ROUNDS} rounds: nothing can be called faster or slower")
+UNKNOWN = Note(text="too few processes to know the noise: nothing can be called faster or slower")
+UNCHECKED = Note(text="no cell was measured twice (A/A), so nothing checks the noise that the intervals go by")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Clocked:
+    """One clock's numbers of a whole run."""
+
+    logs: Mapping[Group, RoundLogs[Cell]]
+    noises: Mapping[Group, Noise]
+    check: TwinCheck
+
+
+class Ratios:
+    """Compares cells of one run with each other.
+
+    Args:
+        index: The run.
+        words: How many comparisons are shown together, so that one false word in all of them has a chance of 5 %; None:
+            every cell with one.
+    """
+
+    def __init__(self, index: Index, words: int | None = None) -> None:
+        self.index = index
+        self._words = words
+        self._errors: dict[tuple[Group, Clock, bool], float | None] = {}
+
+    @cached_property
+    def wall(self) -> _Clocked:
+        """The run by the wall clock."""
+        return self._clocked("wall")
+
+    @cached_property
+    def cpu(self) -> _Clocked:
+        """The run by CPU time."""
+        return self._clocked("cpu")
+
+    @cached_property
+    def confidence(self) -> float:
+        """Return the confidence of the interval that each word goes by."""
+        return simultaneous(self._words or len(self.index.cells()))
+
+    def compare(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Comparison | None:
+        """Return how many times faster `sample` is than `baseline`, None when the two share no round."""
+        group, found = group_of(sample), self._by(clock)
+        logs = found.logs.get(group)
+        if logs is None or not logs.difference(baseline, sample):
+            return None
+        ratio = compare(logs, found.noises[group], baseline, sample)
+        workers = max(baseline.workers, sample.workers)
+        return self._shown(ratio, self._error(group, clock, workers) or 0.0, found.check, clock)
+
+    def best(self, cells: Sequence[Cell]) -> Best[Cell] | None:
+        """Return which of `cells`, all of one group, are not told apart from the fastest; None where noise is unknown.
+
+        Args:
+            cells: Each with numbers.
+        """
+        group = group_of(cells[0])
+        logs, noise = self.wall.logs[group], self.wall.noises[group]
+        return best(logs, noise, cells) if isfinite(noise.spread) else None
+
+    def floors(self, group: Group) -> Floors:
+        """Return what a cell that is measured twice over all rounds of the run may differ by from itself."""
+        return Floors(
+            single_wall=self._floor(group, "wall", 1), single_cpu=self._floor(group, "cpu", 1),
+            all_wall=self._floor(group, "wall"), all_cpu=self._floor(group, "cpu"),
+        )
+
+    def _by(self, clock: Clock) -> _Clocked:
+        return self.wall if clock == "wall" else self.cpu
+
+    def _shown(self, ratio: Ratio, error: float, check: TwinCheck, clock: Clock) -> Comparison:
+        lo, hi = ratio.interval()
+        known = isfinite(ratio.floor) and lo > 0
+        notes = [] if check.arms else [UNCHECKED]
+        if ratio.rounds < MIN_ROUNDS:
+            notes.append(FEW)
+        elif not known:
+            notes.append(UNKNOWN)
+        if check.widening > 1:
+            notes.append(Note(text="cells measured twice (A/A) differ by more than the processes' noise explains: "
+                                   f"intervals of {clock} time are {check.widening:.1f} times wider for it"))
+        floor = max(ratio.floor, error)
+        least, most = ratio.interval(self.confidence)
+        # What the floor allows for is not excluded either.
+        words = (min(least, ratio.ratio / (1 + floor)), max(most, ratio.ratio * (1 + floor)))
+        return Comparison(
+            ratio=ratio.ratio, lo=lo, hi=hi, confidence=CONFIDENCE, floor=floor if known else None, rounds=ratio.rounds,
+            words=words, notes=tuple(notes), sure=known,
+        )
+
+    def _floor(self, group: Group, clock: Clock, workers: int | None = None) -> Floor | None:
+        found = self._by(clock)
+        logs, noise = found.logs.get(group), found.noises.get(group)
+        rounds = max((len(each) for each in logs.levels.values()), default=0) if logs else 0
+        if noise is None or rounds < MIN_ROUNDS or not isfinite(bound := noise.floor(rounds)):
+            return None
+        error = self._error(group, clock, workers)
+        return Floor(error=error, bound=max(bound, error or 0.0), rounds=rounds)
+
+    def _error(self, group: Group, clock: Clock, workers: int | None = None) -> float | None:
+        """Return what the A/A arms of the group were off by at most, None where it has none.
+
+        Args:
+            group: Of the arms.
+            clock: Of the comparison.
+            workers: Of its wider side: with one worker, only such arms count, where there are any.
+        """
+        key = (group, clock, workers == 1)
+        if key not in self._errors:
+            arms = [(cell, twin) for cell, twin in self.index.twins() if group_of(cell) == group]
+            single = [arm for arm in arms if arm[0].workers == 1]
+            found = self._by(clock)
+            seen = compare_pairs(found.logs[group], found.noises[group], single if workers == 1 and single else arms)
+            self._errors[key] = max((expm1(abs(each.center)) for each in seen.values()), default=None)
+        return self._errors[key]
+
+    def _clocked(self, clock: Clock) -> _Clocked:
+        groups: dict[Group, dict[Cell, Sequence[Observation]]] = {}
+        for cell, observations in self.index.kept().items():
+            groups.setdefault(group_of(cell), {})[cell] = observations
+        logs = {group: _logs(cells, clock) for group, cells in groups.items()}
+        twins: dict[Group, list[tuple[Cell, Cell]]] = {group: [] for group in logs}
+        for cell, twin in self.index.twins():
+            if cell in groups.get(group_of(cell), {}) and twin in groups[group_of(cell)]:
+                twins[group_of(cell)].append((cell, twin))
+        noises, check = checked_noise(logs, twins, seed=self.index.run.seed)
+        return _Clocked(logs=logs, noises=noises, check=check)
+
+
+def _logs(cells: Mapping[Cell, Sequence[Observation]], clock: Clock) -> RoundLogs[Cell]:
+    """Return one log level for each process; of those that took their values in turn, pass against pass."""
+    rounds: dict[int, dict[Cell, Observation]] = {}
+    for cell, observations in cells.items():
+        for each in observations:
+            rounds.setdefault(each.round, {})[cell] = each
+    levels: dict[Cell, dict[int, float]] = {}
+    for number, arms in rounds.items():
+        for cell, level in _levels(arms, clock).items():
+            levels.setdefault(cell, {})[number] = level
+    return RoundLogs(levels=levels)
+
+
+def _levels(arms: Mapping[Cell, Observation], clock: Clock) -> dict[Cell, float]:
+    if all(each.passes for each in arms.values()):
+        return process_levels({cell: _in_turn(each, clock) for cell, each in arms.items()})
+    values = {cell: each.wall_value if clock == "wall" else each.cpu_value for cell, each in arms.items()}
+    # A sleeping task may use less CPU time than the clock can tell from none: no ratio there.
+    return {cell: log(value) for cell, value in values.items() if value}
+
+
+def _in_turn(observation: Observation, clock: Clock) -> list[float]:
+    """Return the process's values, each at the place of the pass that it was taken in."""
+    values = observation.wall if clock == "wall" else observation.cpu
+    found = [nan] * (max(observation.passes) + 1)
+    for place, value in zip(observation.passes, values, strict=False):
+        found[place] = value or nan
+    return found
