@@ -13,7 +13,7 @@ import pytest
 from gilscope.toolkit import bootstrap
 from gilscope.toolkit.errors import BuildError
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PYTHON39_FILES = ("bootstrap.py", "errors.py", "builds/user_dirs.py", "builds/logged_command.py",
                   "builds/source/compile.py", "builds/source/apt.py")
 
