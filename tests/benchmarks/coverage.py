@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.floor import check_twins
 from gilscope.toolkit.stats.logs import RoundLogs
-from gilscope.toolkit.stats.looks import at_last, open_pairs
 from gilscope.toolkit.stats.noise import DRAWS, Noise, pool_noise
+from gilscope.toolkit.stats.planning.looks import at_last, open_pairs
 from gilscope.toolkit.stats.ratios import Ratio, compare, judge, simultaneous, verdicts
 from tests.stats.matrix import GROUPS, KINDS, group, passes
 

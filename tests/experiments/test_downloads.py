@@ -90,7 +90,7 @@ def test_nothing_is_left_of_a_pass(model, tmp_path):
 def test_wrong_page_is_a_wrong_result(model, tmp_path, monkeypatch):
     needs(model)
     right = server_pages.page
-    monkeypatch.setattr(program.pages, "page", lambda number, words: right(number + (number == 7), words))
+    monkeypatch.setattr(program.server_pages, "page", lambda number, words: right(number + (number == 7), words))
     with pytest.raises(StoppedError, match="not the right ones") as caught:
         program.measure(trial_of(model, tmp_path))
     assert caught.value.answer["kind"] == "wrong-result"
@@ -100,7 +100,7 @@ def test_wrong_page_is_a_wrong_result(model, tmp_path, monkeypatch):
 def test_server_that_refuses_ends_the_trial_and_leaves_nothing(model, tmp_path, monkeypatch):
     needs(model)
     before = set(threading.enumerate())
-    monkeypatch.setattr(program.pages, "path", lambda number, _words: f"/nothing/{number}")
+    monkeypatch.setattr(program.server_pages, "path", lambda number, _words: f"/nothing/{number}")
     with pytest.raises(Exception, match="404"):
         program.measure(trial_of(model, tmp_path))
     assert set(threading.enumerate()) <= before   # one of an earlier test may end meanwhile

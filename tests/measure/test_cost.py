@@ -16,8 +16,8 @@ import pytest
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.measure.cell import child
 from gilscope.toolkit.measure.cell.turns import Alone
-from gilscope.toolkit.measure.machine import noise
-from gilscope.toolkit.measure.machine.noise import Window, core_demand, is_starved, wanted_cores
+from gilscope.toolkit.measure.machine import other_load as noise
+from gilscope.toolkit.measure.machine.other_load import Window, core_demand, is_starved, wanted_cores
 from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory
 from gilscope.toolkit.measure.plan.core_demand import Demands
 from gilscope.toolkit.measure.prepare import trial
@@ -31,7 +31,7 @@ TICK = 0.01   # the clock of /proc counts in 10 ms
 # In the measured process: what its windows saw together.
 TELLING = """
 import json, os
-from gilscope.toolkit.measure.machine import noise
+from gilscope.toolkit.measure.machine import other_load as noise
 usual = noise.Span.evidence
 
 def evidence(self, load):

@@ -285,7 +285,7 @@ def turns_so_far(bench):
 
 STARVED = """
 import dataclasses, os
-from gilscope.toolkit.measure.machine import noise
+from gilscope.toolkit.measure.machine import other_load as noise
 usual, seen = noise.Window.span, []
 
 def span(self):

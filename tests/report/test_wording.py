@@ -68,6 +68,7 @@ def test_inflation_is_short(compared, text):
     (Gain(comparison(1.4, 0.9, 2.2)), "0.9-2.2x?"),
     (Gain(comparison(1.02, 0.96, 1.08), best=True), "0.96-1.08x?*"),
     (Gain(comparison(1.4, 0.0, math.inf, floor=None)), "?"),  # one process tells nothing
+    (Gain(comparison(1.4, 0.01, 1e9, floor=None)), "?"),      # nor do two that differ
     (Gain(comparison(1.3, 1.25, 1.35, floor=None)), "1.25-1.35x?"),
 ])
 def test_gain_is_short_and_claims_what_is_shown(gain, text):
@@ -77,6 +78,7 @@ def test_gain_is_short_and_claims_what_is_shown(gain, text):
 def test_what_cannot_be_told_says_what_is_possible():
     assert between_text(comparison(1.4, 1.0, 1.9, words=(0.9, 2.2))) == "between 0.90x and 2.20x"
     assert between_text(comparison(1.4, 1.3, 1.5, words=(0.0, math.inf))) == "anything"
+    assert between_text(comparison(1.4, 1.3, 1.5, words=(0.001, 1e17))) == "anything"
 
 
 @pytest.mark.parametrize(("ratio", "text"), [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gilscope.toolkit.stats.allocation import Spreads, spreads, values_per_process
+from gilscope.toolkit.stats.planning.allocation import Spreads, spreads, values_per_process
 
 
 def processes(within, between, *, count=200, values=8, slow=0.0):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gilscope.toolkit.stats.looks import at_last, on_the_way, open_pairs
+from gilscope.toolkit.stats.planning.looks import at_last, on_the_way, open_pairs
 from gilscope.toolkit.stats.ratios import judge, verdicts
 from tests.benchmarks.coverage import false_words, stopped, table
 from tests.stats.test_ratios import ratio

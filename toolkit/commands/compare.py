@@ -16,7 +16,7 @@ from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import compare_values
 from gilscope.toolkit.report.comparison import comparison_document, in_short
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
-from gilscope.toolkit.stats.ratios import MARGIN
+from gilscope.toolkit.stats.words import MARGIN
 from gilscope.toolkit.store import find_label, load_run
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from gilscope.toolkit.report.wording import (
     range_text,
     ratio_number,
 )
-from gilscope.toolkit.stats.ratios import MIN_ROUNDS, MOST_ROUNDS
+from gilscope.toolkit.stats.ratios import MOST_ROUNDS
+from gilscope.toolkit.stats.words import MIN_ROUNDS
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.document import Heading, Lines
 from gilscope.toolkit.report.table import build_tables, judge, rounds_to_tell
 from gilscope.toolkit.report.table.cells import Absence, Index
-from gilscope.toolkit.stats.ratios import MARGIN
 from gilscope.toolkit.stats.sample import summarize
+from gilscope.toolkit.stats.words import MARGIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

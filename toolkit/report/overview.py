@@ -9,7 +9,7 @@ from gilscope.toolkit.report.advice import AWAITING, advice_lines, counts_text, 
 from gilscope.toolkit.report.document import Column, Entry, Gain, Lines, Section, Table
 from gilscope.toolkit.report.table.judgement import gains_nothing, judge
 from gilscope.toolkit.report.wording import SHOWN_SPREAD, between_text, gain_text, list_text, ratio_number
-from gilscope.toolkit.stats.ratios import MARGIN
+from gilscope.toolkit.stats.words import MARGIN
 from gilscope.toolkit.units import format_seconds
 
 FAILURES = 3   # shown; the tables have all of them

@@ -22,7 +22,7 @@ from gilscope.toolkit.report.document import (
     Verdict,
 )
 from gilscope.toolkit.report.table.judgement import gains_nothing, judge
-from gilscope.toolkit.stats.ratios import MARGIN
+from gilscope.toolkit.stats.words import MARGIN
 from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 SAME = f"none beyond {MARGIN * 100:g} %"   # no difference
 SHOWN_SPREAD = 0.04   # of a gain: half an interval up to it goes without saying
+ANYTHING = 100.0      # an interval whose ends are this many times apart says nothing
 NARROW = 0.02   # two in the second digit
 SMALL = 0.2     # of the logarithm: from 0.63 to 1.6
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -156,7 +157,7 @@ def gain_text(gain: Gain) -> str:
 
 def _range_text(lo: float, hi: float) -> str:
     """Return "0.96-1.08x", in as few digits as show that it has two ends."""
-    if lo <= 0 or not isfinite(hi):
+    if not _says_something(lo, hi):
         return ""
     digits = 1 if f"{lo:.1f}" != f"{hi:.1f}" and hi > 1.2 * lo else 2
     return f"{lo:.{digits}f}-{hi:.{digits}f}x"
@@ -165,7 +166,12 @@ def _range_text(lo: float, hi: float) -> str:
 def between_text(comparison: Comparison) -> str:
     """Return what is not excluded, by the interval that words go by: "between 0.90x and 2.20x"."""
     lo, hi = comparison.between
-    return f"between {ratio_number(lo)}x and {ratio_number(hi)}x" if lo > 0 and isfinite(hi) else "anything"
+    return f"between {ratio_number(lo)}x and {ratio_number(hi)}x" if _says_something(lo, hi) else "anything"
+
+
+def _says_something(lo: float, hi: float) -> bool:
+    """Return whether an interval leaves anything out that somebody could have expected."""
+    return lo > 0 and hi / lo < ANYTHING
 
 
 def _cost_interval(comparison: Comparison) -> str:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from math import exp, inf
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.stats.ratios import MIN_ROUNDS, compare, simultaneous
+from gilscope.toolkit.stats.ratios import compare, simultaneous
 from gilscope.toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,8 @@ from statistics import NormalDist, median
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.model import Note
-from gilscope.toolkit.stats.ratios import MIN_ROUNDS, word_for
 from gilscope.toolkit.stats.sample import CONFIDENCE, few_notes, needed, order_confidence
+from gilscope.toolkit.stats.words import MIN_ROUNDS, word_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -17,23 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from math import ceil, exp, inf, log, log1p, pow  # noqa: A004 - the built-in one may return a complex number
-from typing import TYPE_CHECKING, Literal
+from math import ceil, exp, inf, log1p, pow  # noqa: A004 - the built-in one may return a complex number
+from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.estimators import huber
 from gilscope.toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.stats.words import MARGIN, MIN_ROUNDS, beyond, word_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from gilscope.toolkit.stats.logs import RoundLogs
     from gilscope.toolkit.stats.noise import Noise
+    from gilscope.toolkit.stats.words import Word
 
-Word = Literal["faster", "slower", "no difference", "cannot tell"]
-
-MIN_ROUNDS = 3       # one or two rounds agree by chance too often for any word
-MARGIN = 0.03        # nobody moves code for less
 POWER = 0.8          # how probably the rounds that are named would tell; the convention (Cohen 1988)
 MOST_ROUNDS = 200    # about what a night measures; beyond, a quieter machine is the better advice
 
@@ -119,20 +117,6 @@ def judge(ratio: Ratio, confidence: float, margin: float = MARGIN) -> Verdict:
     if ratio.rounds >= MIN_ROUNDS:
         word = word_for(ratio.ratio, (lo, hi), ratio.floor, margin)
     return Verdict(word=word, lo=lo, hi=hi, confidence=confidence, beyond=beyond((lo, hi)))
-
-
-def word_for(ratio: float, interval: tuple[float, float], floor: float, margin: float = MARGIN) -> Word:
-    """Return the word for a ratio whose interval and noise floor are known, see `judge`."""
-    lo, hi = interval
-    if not lo <= 1 <= hi and abs(log(ratio)) > log1p(floor):
-        return "faster" if lo > 1 else "slower"
-    return "no difference" if beyond(interval) <= margin else "cannot tell"
-
-
-def beyond(interval: tuple[float, float]) -> float:
-    """Return the largest difference, as a share, that an interval of a ratio does not exclude."""
-    lo, hi = interval
-    return max(hi - 1, 1 / lo - 1) if lo > 0 else inf
 
 
 def verdicts[Pair: Hashable](

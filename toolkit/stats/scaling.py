@@ -18,8 +18,8 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note
-from gilscope.toolkit.stats.ratios import MIN_ROUNDS
 from gilscope.toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

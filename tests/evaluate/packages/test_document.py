@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
 from gilscope.toolkit.evaluate.packages.facts import Seen
-from gilscope.toolkit.evaluate.packages.judge.build import judge
+from gilscope.toolkit.evaluate.packages.judge.distribution import judge
 from gilscope.toolkit.evaluate.packages.judge.interpreters import judge_interpreters
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.shown.doctor import document

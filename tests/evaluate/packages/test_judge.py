@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load, Seen, Step
-from gilscope.toolkit.evaluate.packages.judge.build import judge
+from gilscope.toolkit.evaluate.packages.judge.distribution import judge
 from gilscope.toolkit.evaluate.packages.judge.interpreters import judge_interpreters
 from gilscope.toolkit.evaluate.packages.judge.modules import lost_modules
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status

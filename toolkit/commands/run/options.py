@@ -7,6 +7,7 @@ from typing import Any
 
 from gilscope.toolkit.commands.options.common import counts, duration, names, positive, share, task_lengths
 from gilscope.toolkit.commands.options.files import add_output
+from gilscope.toolkit.commands.run.presets import PRESETS
 from gilscope.toolkit.commands.run.request import PHASES
 from gilscope.toolkit.measure.plan.core_demand import KINDS
 from gilscope.workloads.base import SIZES
@@ -125,20 +126,22 @@ def add_effort(group: Any) -> None:
         const="quick",
         dest="preset",
         help="A first look in about 3 minutes: which model is worth it here, and what free-threading costs one thread. "
-        "Fewer models and workloads, the widest number of workers, 5 rounds.",
+        f"Fewer models and workloads, the widest number of workers, {PRESETS['quick'].rounds} rounds.",
     )
     preset.add_argument(
         "--rigorous",
         action="store_const",
         const="rigorous",
         dest="preset",
-        help="Numbers to publish: 30 rounds of size medium. Takes hours for everything; name workloads.",
+        help=f"Numbers to publish: {PRESETS['rigorous'].rounds} rounds of size {PRESETS['rigorous'].size}. Takes hours "
+        "for everything; name workloads.",
     )
     group.add_argument(
         "--rounds",
         metavar="N",
         type=positive,
-        help="Rounds, each with one fresh process per cell (default: 12). The interval shrinks with its root.",
+        help=f"Rounds, each with one fresh process per cell (default: {PRESETS['default'].rounds}). The interval shrinks "
+        "with its root.",
     )
     group.add_argument(
         "--budget",

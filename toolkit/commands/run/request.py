@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import random
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import FoundBuilds, default_pair, select_builds
 from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.run.presets import PRESETS, QUICK_KINDS, QUICK_MODELS
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.requirements.file import listed
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-# One of each kind: the interpreter pool is another way to have subinterpreters, and processes start in other ways, too.
-QUICK_MODELS = ("serial", "threads", "free-threaded", "subinterpreters", "processes-forkserver", "asyncio")
-QUICK_KINDS = ("cpu", "native", "io", "mixed")
 FIXED_AT_START = {  # attribute of the command line: how a user writes it
     "workload": "WORKLOAD",
     "builds": "--builds",
@@ -54,27 +51,8 @@ FIXED_AT_START = {  # attribute of the command line: how a user writes it
     "dry_run": "--dry-run",
 }
 PHASES = {"steady": (Phase.STEADY,), "startup": (Phase.STARTUP,), "both": (Phase.STEADY, Phase.STARTUP)}
-
-
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """How hard to measure when nothing else is said."""
-
-    size: str
-    rounds: int
-    values: int
-    warmups: int
-    min_seconds: float
-    budget: float | None
-
-
 TIMEOUT_SECONDS = 60.0
 TASKS = 16  # how often --payload is repeated
-PRESETS = {
-    "quick": Preset("small", rounds=5, values=6, warmups=0, min_seconds=0.02, budget=180.0),
-    "default": Preset("small", rounds=12, values=6, warmups=1, min_seconds=0.05, budget=None),
-    "rigorous": Preset("medium", rounds=30, values=6, warmups=1, min_seconds=0.1, budget=None),
-}
 
 
 def make_selection(args: argparse.Namespace) -> Selection:

@@ -17,7 +17,7 @@ from gilscope.toolkit.evaluate.packages.ask.slots import read_extensions
 from gilscope.toolkit.evaluate.packages.facts import Seen
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.packages.install.scratch import Request, chooser, chooses_well, newest_versions, prepare
-from gilscope.toolkit.evaluate.packages.judge.build import judge
+from gilscope.toolkit.evaluate.packages.judge.distribution import judge
 from gilscope.toolkit.evaluate.packages.judge.interpreters import judge_interpreters
 from gilscope.toolkit.evaluate.packages.judge.modules import owns
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status, Verdict

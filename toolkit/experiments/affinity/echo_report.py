@@ -10,7 +10,7 @@ from gilscope.toolkit.report.document import Column, Entry, Table
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Series
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.wording import number_text
-from gilscope.toolkit.stats.ratios import MIN_ROUNDS
+from gilscope.toolkit.stats.words import MIN_ROUNDS
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:

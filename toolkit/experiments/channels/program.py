@@ -191,8 +191,8 @@ class Inbox:
         for _ in range(number):
             received = receive()
             place = received[1]
-            due = turns[place] % worker_roles.TURNS
-            if received[0] != worker_roles.DATA or received[2] != due or len(received) != size:
+            in_turn = received[0] == worker_roles.DATA and received[2] == turns[place] % worker_roles.TURNS
+            if not in_turn or len(received) != size:
                 _received(received)
                 raise WrongMessageError(f"sender {place}: a message is missing, or came out of order")
             turns[place] += 1

@@ -20,7 +20,7 @@ from gilscope.toolkit.cores import allowed_cpus, queued_seconds, usable_cores
 from gilscope.toolkit.measure.abilities.probe_child import ISOLATED
 from gilscope.toolkit.measure.cell.subject import RefusedError, Subject, load
 from gilscope.toolkit.measure.cell.turns import Alone, InTurn, Turns
-from gilscope.toolkit.measure.machine.noise import (
+from gilscope.toolkit.measure.machine.other_load import (
     Span,
     Window,
     core_demand,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from gilscope.runners import catalog
 from gilscope.toolkit.cores import queued_seconds
 from gilscope.toolkit.measure.cell.subject import RefusedError, Subject, load, pickle_reason
-from gilscope.toolkit.measure.machine.noise import core_demand
+from gilscope.toolkit.measure.machine.other_load import core_demand
 from gilscope.toolkit.measure.machine.tree import cpu_seconds
 from gilscope.toolkit.measure.process.frame import (
     StoppedError,

@@ -10,7 +10,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.measure.machine.noise import is_starved
+from gilscope.toolkit.measure.machine.other_load import is_starved
 from gilscope.toolkit.measure.process.frame import answered, gil_enabled, refuse_wrong_gil, take_values
 from gilscope.toolkit.measure.program.trial import Trial, TrialSpec
 

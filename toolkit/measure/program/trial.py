@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from gilscope.toolkit.cores import allowed_cpus, usable_cores
-from gilscope.toolkit.measure.machine.noise import Window
+from gilscope.toolkit.measure.machine.other_load import Window
 from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants
 from gilscope.toolkit.measure.process.frame import StoppedError, report_progress
 from gilscope.toolkit.measure.process.spec import Spec

@@ -7,8 +7,9 @@ from math import log, log1p
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.stats.distributions import NORMAL
-from gilscope.toolkit.stats.ratios import MARGIN, POWER, beyond, rounds_until
+from gilscope.toolkit.stats.ratios import POWER, rounds_until
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
+from gilscope.toolkit.stats.words import MARGIN, beyond
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,8 +18,9 @@ from gilscope.toolkit.stats.best import Best, best
 from gilscope.toolkit.stats.floor import Floor, TwinCheck, checked_noise
 from gilscope.toolkit.stats.logs import RoundLogs, process_levels
 from gilscope.toolkit.stats.paired import Comparison
-from gilscope.toolkit.stats.ratios import MIN_ROUNDS, Ratio, compare, compare_pairs, simultaneous
+from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simultaneous
 from gilscope.toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

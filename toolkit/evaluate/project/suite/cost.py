@@ -22,6 +22,7 @@ from gilscope.toolkit.evaluate.project.suite.running import (
     run_bounded,
 )
 from gilscope.toolkit.evaluate.sections import Forced, Missing, TestRun
+from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.sections import Cost
 
 MOST_ROUNDS = 6       # the fewest that a 95 % interval takes
-LEAST_ROUNDS = 3
+LEAST_ROUNDS = MIN_ROUNDS   # fewer get no word
 LEAST_CPU = 1.0       # seconds, on a build with a GIL: a test runner takes a quarter of one to start
 NO_GAIN = Missing(reason="no --workload was given")   # tests run one after another
 SLACK = 1.5           # times the seconds that the tests took before, for one run among several

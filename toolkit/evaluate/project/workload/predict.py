@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.sections import Interval, Missing
 from gilscope.toolkit.stats.paired import bootstrap_interval
-from gilscope.toolkit.stats.ratios import MIN_ROUNDS
+from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -28,6 +28,7 @@ from gilscope.toolkit.gil.summary import Summary, summarize
 from gilscope.toolkit.measure.prepare.preparation import OUR_NAME, child_environment
 from gilscope.toolkit.measure.process.running import Answer, run_child
 from gilscope.toolkit.measure.program.trial import TrialSpec
+from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "gilscope.toolkit.evaluate.project.workload.programs.workload"
 MOST_ROUNDS = 10
-LEAST_ROUNDS = 3
+LEAST_ROUNDS = MIN_ROUNDS   # fewer get no word
 PASS_SECONDS = 0.5        # that all calls of a function take together
 LONGEST_SECONDS = 4.0     # of a pass: what threads have not done by then is reckoned from what they have
 LEAST_PASS_SECONDS = 0.1  # that tells how long one call takes

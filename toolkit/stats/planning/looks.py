@@ -16,8 +16,9 @@ from dataclasses import replace
 from math import expm1
 from typing import TYPE_CHECKING, Literal
 
-from gilscope.toolkit.stats.ratios import MARGIN, verdicts
+from gilscope.toolkit.stats.ratios import verdicts
 from gilscope.toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.stats.words import MARGIN
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
