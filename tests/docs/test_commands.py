@@ -121,7 +121,7 @@ def test_report_explained_is_that_of_the_run_it_names():
 
 
 @pytest.mark.parametrize(("command", "run"), [
-    ("$ gilscope run primes ", "second-worker"), ("$ gilscope run mywork:", "own-function"),
+    ("$ gilscope run --quick", "first-look"), ("$ gilscope run mywork:", "own-function"),
 ])
 def test_output_in_readme_is_that_of_a_kept_run(command, run):
     (shown,) = [block for block in blocks(README, "console") if block.startswith(command)]

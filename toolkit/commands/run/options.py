@@ -140,8 +140,8 @@ def add_effort(group: Any) -> None:
         "--rounds",
         metavar="N",
         type=positive,
-        help=f"Rounds, each with one fresh process per cell (default: {PRESETS['default'].rounds}). The interval shrinks "
-        "with its root.",
+        help=f"Rounds, each with one fresh process per cell (default: {PRESETS['default'].rounds}). The interval "
+        "shrinks with its root.",
     )
     group.add_argument(
         "--budget",
