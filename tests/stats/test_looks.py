@@ -54,6 +54,7 @@ def test_margin_decides_what_equal_means():
     assert open_pairs(ratios, margin=0.01) == {"equal": "no word"}
 
 
+@pytest.mark.newest
 def test_stopping_early_keeps_the_coverage_and_saves_rounds():
     # 8 tables of 80 cells: see tests/benchmarks/coverage.py for many more
     draw = random.Random(5)

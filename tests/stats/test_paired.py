@@ -114,6 +114,7 @@ def test_true_three_percent_is_found():
     assert "slower" not in found
 
 
+@pytest.mark.newest
 def test_unpaired_interval_covers_without_drift_and_says_what_it_leaves_out():
     draw, covered = random.Random(6), 0
     for number in range(200):

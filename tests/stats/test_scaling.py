@@ -42,6 +42,7 @@ def test_serial_fraction_is_recovered():
     assert fit.serial.lo <= 0.15 <= fit.serial.hi
 
 
+@pytest.mark.newest
 def test_intervals_hold_the_truth_nearly_always():
     held = 0
     for seed in range(20):

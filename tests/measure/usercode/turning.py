@@ -18,7 +18,7 @@ def work(place):
     """Note the arm, the process and the call; then do what is asked for."""
     arm, call = os.environ.get("ARM", ""), next(_calls)
     with Path(place, "log").open("a") as log:
-        log.write(f"{arm} {os.getpid()} {call}\n")
+        log.write(f"{arm} {os.getpid()} {call} {os.getppid()}\n")
     asked = Path(place, f"{arm}.{call}")
     if asked.exists():
         globals()[asked.read_text()]()
