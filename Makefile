@@ -54,7 +54,7 @@ test:
 	@$(call ON_OLDEST,oldest)
 
 test-all: test
-	@builds=$$($(OTHER_BUILDS)) && GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python -m pytest --part rest $(ARGS)
+	@builds=$$($(OTHER_BUILDS)) && GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python $(PYTEST) --part rest $(ARGS)
 	@$(call ON_OLDEST,fast)
 
 bench: pair

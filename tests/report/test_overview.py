@@ -92,6 +92,18 @@ def test_starved_failed_and_left_out_cells_have_their_sign():
     assert rows["free-threaded"][0] == "-"
 
 
+def test_table_is_there_when_all_that_was_to_gain_is_starved():
+    maker = RunMaker(rounds=8, noise=0.002)
+    maker.measure(cell(), 1.0)
+    maker.twin(cell(), 1.0)
+    for runner in ("threads", "processes-fork"):
+        maker.measure(cell(runner, 2), 0.8, starved=8)
+    table = table_of(maker.run(("3.14",)))
+    assert table.title == "Speed-up over serial with 2 workers"
+    assert [[str(entry.value) for entry in row] for row in table.rows] == [
+        ["threads", "[1.25x]"], ["processes-fork", "[1.25x]"]]
+
+
 def test_what_failed_is_said_with_its_reason_and_many_reasons_are_counted():
     made = look()
     for number in range(5):

@@ -14,7 +14,6 @@ from gilscope.toolkit.report.wording import (
     range_text,
     ratio_number,
 )
-from gilscope.toolkit.stats.ratios import MOST_ROUNDS
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 from gilscope.toolkit.units import format_seconds
 
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.table import Advice, Open, Option, WorkloadTable
     from gilscope.toolkit.stats.paired import Comparison
 
+QUIETER = "a quieter machine"
+FEW_WORKERS = 2        # fewer than these are no answer to whether a second one helps
 GOOD_ROUNDS = 20       # twice as narrow an interval as 6 rounds give, and what a run can be asked for without thinking
 MIB = 1024 * 1024
 COMPUTES, WAITS = 0.75, 0.25   # of a core that the baseline keeps busy: from the one on, up to the other
@@ -166,8 +167,9 @@ def _remedies(why: str, unclear: Iterable[Comparison], run: Run) -> Iterator[str
     more = f"`gilscope run --resume {run.label} --rounds {max(told, default=max(GOOD_ROUNDS, 2 * run.rounds_done))}`"
     match why:
         case "starved":
-            yield "a quieter machine"
-            yield "fewer workers, for what is starved"
+            yield QUIETER
+            if any(measurement.cell.workers > FEW_WORKERS for measurement in run.measurements):
+                yield "fewer workers, for what is starved"
         case "failed":
             yield "what failed, made to work"
         case "not measured":
@@ -176,7 +178,7 @@ def _remedies(why: str, unclear: Iterable[Comparison], run: Run) -> Iterator[str
             if told or not needed:
                 yield f"more rounds: {more}"
             if len(told) < len(needed):
-                yield f"a quieter machine, where more than {MOST_ROUNDS} rounds would be needed"
+                yield QUIETER
         case _:
             rounds = max(run.rounds_planned, MIN_ROUNDS + 2)
             yield f"more rounds: `gilscope run --resume {run.label} --rounds {rounds}`"

@@ -8,7 +8,14 @@ from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice import AWAITING, advice_lines, counts_text, remedy_lines
 from gilscope.toolkit.report.document import Column, Entry, Gain, Lines, Section, Table
 from gilscope.toolkit.report.table.judgement import gains_nothing, judge
-from gilscope.toolkit.report.wording import SHOWN_SPREAD, between_text, gain_text, list_text, ratio_number
+from gilscope.toolkit.report.wording import (
+    SHOWN_SPREAD,
+    between_text,
+    cost_interval,
+    gain_text,
+    list_text,
+    ratio_number,
+)
 from gilscope.toolkit.stats.words import MARGIN
 from gilscope.toolkit.units import format_seconds
 
@@ -26,7 +33,7 @@ def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:
     """Return the table of all workloads and models, and what it says; without a steady cell only what it says."""
     sections: list[Section] = []
     steady = [table for table in tables if table.phase is Phase.STEADY]
-    if any(advice.shown for table in steady for advice in table.advice):
+    if any(_measured_workers(table) for table in steady):
         table = _table(steady)
         sections += [table, Lines("", (_legend(table),))]
     if failed := list(_failures(tables)):
@@ -50,7 +57,7 @@ def _failures(tables: Iterable[WorkloadTable]) -> Iterator[str]:
 
 
 def _table(tables: Sequence[WorkloadTable]) -> Table:
-    usual = max(option.cell.workers for table in tables for advice in table.advice for option in advice.shown)
+    usual = max(workers for table in tables for workers in _measured_workers(table))
     runners = dict.fromkeys(row.runner for table in tables for row in table.rows)
     columns = [(table, i) for table in tables for i in range(len(table.builds))]
     rows = [(runner, [_entry(table, i, runner, usual) for table, i in columns]) for runner in runners]
@@ -64,6 +71,13 @@ def _table(tables: Sequence[WorkloadTable]) -> Table:
             if runner != tables[0].baseline and any(entry.value != "-" for entry in entries)
         ),
     )
+
+
+def _measured_workers(table: WorkloadTable) -> list[int]:
+    """Return the numbers of workers of what has a ratio to show, starved cells among them."""
+    doubtful = (result for row in table.rows for result in row.results if result.doubtful_speedup is not None)
+    return [*(option.cell.workers for advice in table.advice for option in advice.shown),
+            *(result.cell.workers for result in doubtful)]
 
 
 def _title(table: WorkloadTable) -> str:
@@ -141,14 +155,15 @@ def _several(tables: Iterable[WorkloadTable]) -> bool:
 
 
 def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
-    """Return "5.1 % (sort) to 14.2 % (primes); none beyond 3 % (sha256_64k); cannot tell for sleep (-1 to +5 %)"."""
+    """Return "5.1 % (a) to 14.2 % (b); none beyond 3 % (c); cannot tell for d (-1 to +5 %)"; alone "5 % [+4, +6]"."""
     told: dict[str, list[str]] = {}
     for name, seen in found.items():
         told.setdefault(judge(seen), []).append(name)
     parts = []
     differ = sorted((1 / found[name].ratio - 1, name) for word in ("slower", "faster") for name in told.get(word, ()))
     if differ:
-        ends = [f"{share * 100:.1f} %" + f" ({name})" * named for share, name in (differ[0], differ[-1])]
+        ends = [f"{share * 100:.1f} %{cost_interval(found[name]) if len(differ) == 1 else ''}" + f" ({name})" * named
+                for share, name in (differ[0], differ[-1])]
         parts.append(ends[0] if len(differ) == 1 else " to ".join(ends))
     if "same" in told:
         parts.append(f"none beyond {MARGIN * 100:g} %" + f" ({list_text(told['same'])})" * named)

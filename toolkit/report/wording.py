@@ -138,7 +138,7 @@ def cost_text(comparison: Comparison) -> str:
     if judge(comparison) == "same":
         return SAME
     doubt = " ?" if judge(comparison) == "cannot tell" else ""
-    return f"{(1 / comparison.ratio - 1) * 100:+.1f} %{_cost_interval(comparison)}{doubt}"
+    return f"{(1 / comparison.ratio - 1) * 100:+.1f} %{cost_interval(comparison)}{doubt}"
 
 
 def gain_text(gain: Gain) -> str:
@@ -174,7 +174,8 @@ def _says_something(lo: float, hi: float) -> bool:
     return lo > 0 and hi / lo < ANYTHING
 
 
-def _cost_interval(comparison: Comparison) -> str:
+def cost_interval(comparison: Comparison) -> str:
+    """Return " [+6.2, +8.7]", the 95 % interval in percent; nothing where it has no end."""
     if not isfinite(comparison.hi):
         return ""
     return f" [{(1 / comparison.hi - 1) * 100:+.1f}, {(1 / comparison.lo - 1) * 100:+.1f}]"
