@@ -104,6 +104,7 @@ def test_exception_in_a_worker_keeps_its_traceback(runner, workers, tmp_path):
     assert source == r'raise ValueError("first line\nsecond line")'
 
 
+@pytest.mark.newest   # which runs it for each build
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("function", ["wait_forever", "spin_forever"])
 def test_hang_is_killed_and_shows_where(function, tmp_path, python):
@@ -114,6 +115,7 @@ def test_hang_is_killed_and_shows_where(function, tmp_path, python):
     assert f"in {function}" in answer.output
 
 
+@pytest.mark.newest   # which runs it for each build
 @pytest.mark.parametrize("doing", ["main", "describe"])
 def test_hang_before_the_first_pass_shows_where(doing, tmp_path):
     user = target("misbehaving:double", payloads="misbehaving:hang_while_making")
@@ -123,6 +125,7 @@ def test_hang_before_the_first_pass_shows_where(doing, tmp_path):
     assert "in hang_while_making" in answer.output
 
 
+@pytest.mark.newest   # which runs it for each build
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("runner", [THREADS, "processes-spawn", "processes-forkserver", "processes-fork"])
 def test_hang_of_a_worker_is_killed(runner, tmp_path):
