@@ -109,8 +109,12 @@ class Experiment(ABC):
     timeout: ClassVar[float] = 60.0         # seconds a measured process may be silent
 
     @abstractmethod
+    def candidates(self, setting: Setting, build: Build) -> Iterable[tuple[Cell, str | None]]:
+        """Return the cells of a build in the order of the tables, each with why it cannot be measured, or None."""
+
     def plan(self, setting: Setting) -> Plan:
         """Return every cell, each to be measured or skipped with its reason, in the order of the tables."""
+        return sorted_out(each for build in setting.builds for each in self.candidates(setting, build))
 
     def environment(self, cell: Cell) -> dict[str, str]:  # noqa: ARG002 - for those that need it
         """Return variables that the measured process of `cell` gets beside the usual ones."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, override
 from gilscope.toolkit.experiments.affinity import countdown_report as counted
 from gilscope.toolkit.experiments.affinity import echo_report as served
 from gilscope.toolkit.experiments.affinity.echo_report import BURNERS, PLACES
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Package, Source, sorted_out
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Package, Source
 from gilscope.toolkit.experiments.libraries import GEVENT, missing
 from gilscope.toolkit.experiments.sources import SKVORTSOV
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.experiments.base import Setting
     from gilscope.toolkit.experiments.results import Results
-    from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.report.figures.figure import Figure
@@ -71,12 +70,9 @@ class Affinity(Experiment):
     timeout = 120.0  # 100,000,000 decrements of 3.13t on a busy core
 
     @override
-    def plan(self, setting: Setting) -> Plan:
-        return sorted_out(
-            candidate
-            for build in setting.builds
-            for candidate in (*self._countdown(setting, build), *self._echo(setting, build))
-        )
+    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
+        yield from self._countdown(setting, build)
+        yield from self._echo(setting, build)
 
     def _countdown(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
         reason = setting.runner_reason(build, counted.threads_of(build))

@@ -14,7 +14,7 @@ from gilscope.toolkit.experiments.aggregator.claims import (
     rows_of,
     warnings_of,
 )
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Source
 from gilscope.toolkit.experiments.libraries import AIOHTTP, CONTROL, GEVENT, REQUESTS, TORNADO, missing
 from gilscope.toolkit.experiments.load.http.answers import BACKENDS
 from gilscope.toolkit.experiments.results import shown_duration
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.experiments.base import Package, Setting
     from gilscope.toolkit.experiments.results import Results
-    from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section, Value
     from gilscope.toolkit.report.figures.figure import Figure
@@ -91,14 +90,12 @@ class Aggregator(Experiment):
     }
 
     @override
-    def plan(self, setting: Setting) -> Plan:
+    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
         loads = LOADS[:1] if setting.effort is Effort.SMOKE else LOADS
-        return sorted_out(
-            (self.cell(build, model, workers, users=load.users, rate=load.rate), _reason(setting, build, model))
-            for build in setting.builds
-            for load in reversed(loads)   # the A/A arm is of the first: one under load
-            for model, workers in _planned(setting, build, load)
-        )
+        for load in reversed(loads):   # the A/A arm is of the first: one under load
+            for model, workers in _planned(setting, build, load):
+                cell = self.cell(build, model, workers, users=load.users, rate=load.rate)
+                yield cell, _reason(setting, build, model)
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:

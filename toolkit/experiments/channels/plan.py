@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Source
 from gilscope.toolkit.experiments.channels import cells
 from gilscope.toolkit.experiments.channels.cells import FAN_IN, LARGEST, PING_PONG, SMALLEST
 from gilscope.toolkit.experiments.channels.report import figures, tables
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.experiments.base import Setting
     from gilscope.toolkit.experiments.results import Results
-    from gilscope.toolkit.measure.plan.cells import Plan
-    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.report.figures.figure import Figure
 
@@ -56,15 +55,11 @@ class Channels(Experiment):
     }
 
     @override
-    def plan(self, setting: Setting) -> Plan:
-        def candidates() -> Iterator[tuple[Cell, str | None]]:
-            for build in setting.builds:
-                for shape, size, way in cells.grid(setting):
-                    if runner := cells.runner_of(build, way):
-                        cell = self.cell(build, runner, shape.workers, **cells.parameters(shape, size, way))
-                        yield cell, cells.reason(setting, build, way)
-
-        return sorted_out(candidates())
+    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
+        for shape, size, way in cells.grid(setting):
+            if runner := cells.runner_of(build, way):
+                cell = self.cell(build, runner, shape.workers, **cells.parameters(shape, size, way))
+                yield cell, cells.reason(setting, build, way)
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, override
 
 from gilscope.toolkit.experiments.arms import Arm
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level
 from gilscope.toolkit.experiments.convoy.cells import (
     ARTICLE,
     doubted,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.experiments.base import Setting
     from gilscope.toolkit.experiments.results import Results
-    from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.report.figures.figure import Figure
@@ -88,10 +87,7 @@ class ConvoyInterval(Experiment):
     timeout = 120.0   # two loops to their bounds, with all their patience, say nothing meanwhile
 
     @override
-    def plan(self, setting: Setting) -> Plan:
-        return sorted_out(each for build in setting.builds for each in self._cells(setting, build))
-
-    def _cells(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
+    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
         for model in setting.threads(build, control=setting.full()):
             grid = (UNCHANGING if model == "free-threaded" else GRID)[setting.effort]
             for interval, counts in grid.items():

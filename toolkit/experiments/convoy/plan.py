@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, override
 
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level
 from gilscope.toolkit.experiments.convoy.cells import (
     ARTICLE,
     doubted,
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.experiments.base import Setting
     from gilscope.toolkit.experiments.results import Results
-    from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.report.figures.figure import Figure
@@ -90,10 +89,7 @@ class Convoy(Experiment):
     timeout = 120.0   # two loops to their bounds, with all their patience, say nothing meanwhile
 
     @override
-    def plan(self, setting: Setting) -> Plan:
-        return sorted_out(each for build in setting.builds for each in self._cells(setting, build))
-
-    def _cells(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
+    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
         beside, elsewhere = COUNTS[setting.effort]
         for model in setting.threads(build):
             # Without CPU work the GIL of a free-threaded build makes little difference.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, override
 
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level
 from gilscope.toolkit.experiments.sources import BEAZLEY, SKVORTSOV
 from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, Series
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.experiments.base import Setting
     from gilscope.toolkit.experiments.results import Results
-    from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section, Value
     from gilscope.toolkit.report.figures.figure import Figure
@@ -50,16 +49,12 @@ class Countdown(Experiment):
     }
 
     @override
-    def plan(self, setting: Setting) -> Plan:
-        def cells() -> Iterator[tuple[Cell, str | None]]:
-            for build in setting.builds:
-                yield self.cell(build, "serial", 1), None
-                for model in setting.threads(build, control=setting.full()):
-                    for count in THREADS:
-                        if count <= setting.scales["most"]:
-                            yield self.cell(build, model, count), setting.runner_reason(build, model)
-
-        return sorted_out(cells())
+    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
+        yield self.cell(build, "serial", 1), None
+        for model in setting.threads(build, control=setting.full()):
+            for count in THREADS:
+                if count <= setting.scales["most"]:
+                    yield self.cell(build, model, count), setting.runner_reason(build, model)
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, override
 
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Source, sorted_out
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Source
 from gilscope.toolkit.experiments.downloads.claims import (
     best_cell,
     find,
@@ -27,11 +27,10 @@ from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.units import parse_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from gilscope.toolkit.experiments.base import Setting
     from gilscope.toolkit.experiments.results import Results
-    from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section, Value
     from gilscope.toolkit.report.figures.figure import Figure
@@ -81,15 +80,11 @@ class Downloads(Experiment):
     }
 
     @override
-    def plan(self, setting: Setting) -> Plan:
-        planned = LATENCIES if setting.full() else LATENCIES[:1]
-        return sorted_out(
-            (self.cell(build, model, workers, latency=latency), _reason(setting, build, model))
-            for build in setting.builds
-            for latency in planned
-            for model in _models(setting, build)
-            for workers in GRID[setting.effort]["pool" if model in POOLS else model]
-        )
+    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
+        for latency in LATENCIES if setting.full() else LATENCIES[:1]:
+            for model in _models(setting, build):
+                for workers in GRID[setting.effort]["pool" if model in POOLS else model]:
+                    yield self.cell(build, model, workers, latency=latency), _reason(setting, build, model)
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:

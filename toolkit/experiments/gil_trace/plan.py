@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level
 from gilscope.toolkit.experiments.gil_trace.lanes import (
     WORKS,
     arm_text,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.experiments.base import Setting
     from gilscope.toolkit.experiments.results import Results
-    from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section, Value
     from gilscope.toolkit.report.figures.figure import Figure
@@ -63,17 +62,11 @@ class GilTrace(Experiment):
     }
 
     @override
-    def plan(self, setting: Setting) -> Plan:
+    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
         missing = preload.unavailable()
-
-        def cells() -> Iterator[tuple[Cell, str | None]]:
-            for build in setting.builds:
-                for model in setting.threads(build, control=setting.full()):
-                    for work in WORKS:
-                        cell = self.cell(build, model, 2, work=work)
-                        yield cell, missing or setting.runner_reason(build, model)
-
-        return sorted_out(cells())
+        for model in setting.threads(build, control=setting.full()):
+            for work in WORKS:
+                yield self.cell(build, model, 2, work=work), missing or setting.runner_reason(build, model)
 
     @override
     def environment(self, cell: Cell) -> dict[str, str]:

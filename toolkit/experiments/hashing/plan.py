@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level
 from gilscope.toolkit.experiments.hashing import cells
 from gilscope.toolkit.experiments.hashing.cells import (
     HUGE,
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.experiments.base import Setting
     from gilscope.toolkit.experiments.results import Results
-    from gilscope.toolkit.measure.plan.cells import Plan
-    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.toolkit.stats.paired import Comparison
@@ -62,19 +61,14 @@ class Hashing(Experiment):
     }
 
     @override
-    def plan(self, setting: Setting) -> Plan:
+    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
         sizes = {Effort.SMOKE: (SMALL, THRESHOLD), Effort.QUICK: QUICK_SIZES}.get(setting.effort, SIZES)
-
-        def candidates() -> Iterator[tuple[Cell, str | None]]:
-            for build in setting.builds:
-                for size in sizes:
-                    yield self.cell(build, "serial", 1, bytes=str(size)), None
-                for model in setting.threads(build, control=setting.full()):
-                    reason = setting.runner_reason(build, model)
-                    for size, how, count in cells.grid(sizes, setting):
-                        yield self.cell(build, model, count, bytes=str(size), object=how), reason
-
-        return sorted_out(candidates())
+        for size in sizes:
+            yield self.cell(build, "serial", 1, bytes=str(size)), None
+        for model in setting.threads(build, control=setting.full()):
+            reason = setting.runner_reason(build, model)
+            for size, how, count in cells.grid(sizes, setting):
+                yield self.cell(build, model, count, bytes=str(size), object=how), reason
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:

@@ -7,7 +7,7 @@ from math import isnan
 from typing import TYPE_CHECKING, override
 
 from gilscope.toolkit.experiments.arms import arms_of
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level
 from gilscope.toolkit.experiments.lost_updates.findings import on_article, on_checker, on_shares
 from gilscope.toolkit.experiments.lost_updates.shares import (
     CHECKED,
@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.base import Setting
     from gilscope.toolkit.experiments.lost_updates.shares import Row
     from gilscope.toolkit.experiments.results import Results
-    from gilscope.toolkit.measure.plan.cells import Plan
-    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section, Value
     from gilscope.toolkit.report.figures.figure import Figure
 
@@ -79,13 +78,10 @@ class LostUpdates(Experiment):
     timeout = 180.0   # the race checker may have to compile its core, once for a build
 
     @override
-    def plan(self, setting: Setting) -> Plan:
-        return sorted_out(
-            (self.cell(build, model, threads, **parameters), setting.runner_reason(build, model))
-            for build in setting.builds
-            for model in setting.threads(build, control=setting.full())
-            for threads, parameters in _grid(setting.effort)
-        )
+    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
+        for model in setting.threads(build, control=setting.full()):
+            for threads, parameters in _grid(setting.effort):
+                yield self.cell(build, model, threads, **parameters), setting.runner_reason(build, model)
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:

@@ -7,7 +7,7 @@ from math import isnan
 from typing import TYPE_CHECKING, override
 
 from gilscope.toolkit.experiments.arms import arms_of
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level
 from gilscope.toolkit.experiments.intervals import SECONDS as SWITCH_INTERVAL
 from gilscope.toolkit.experiments.signals.findings import on_blocked, on_calls, on_missed
 from gilscope.toolkit.experiments.signals.times import (
@@ -37,12 +37,13 @@ from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gilscope.toolkit.experiments.arms import Arm
     from gilscope.toolkit.experiments.base import Setting
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.experiments.signals.times import Times
-    from gilscope.toolkit.measure.plan.cells import Plan
-    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section, Value
     from gilscope.toolkit.report.figures.figure import Figure
 
@@ -74,16 +75,11 @@ class Signals(Experiment):
     }
 
     @override
-    def plan(self, setting: Setting) -> Plan:
-        return sorted_out(
-            (
-                self.cell(build, model, cpu_threads + 1, main=doing, cpu=str(cpu_threads)),
-                setting.runner_reason(build, model),
-            )
-            for build in setting.builds
-            for model in setting.threads(build, control=setting.full())
-            for doing, cpu_threads in _grid(setting.effort)
-        )
+    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
+        for model in setting.threads(build, control=setting.full()):
+            for doing, cpu_threads in _grid(setting.effort):
+                cell = self.cell(build, model, cpu_threads + 1, main=doing, cpu=str(cpu_threads))
+                yield cell, setting.runner_reason(build, model)
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:

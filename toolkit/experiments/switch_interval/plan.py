@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level, sorted_out
+from gilscope.toolkit.experiments.base import Effort, Experiment, Level
 from gilscope.toolkit.experiments.intervals import DEFAULT, FINE, USUAL_SLACK, no_slack
 from gilscope.toolkit.experiments.sources import SKVORTSOV
 from gilscope.toolkit.experiments.switch_interval import shown
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.experiments.base import Setting
     from gilscope.toolkit.experiments.results import Results
-    from gilscope.toolkit.measure.plan.cells import Plan
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.report.figures.figure import Figure
@@ -64,10 +63,7 @@ class SwitchInterval(Experiment):
     timeout = 300.0  # 100,000,000 decrements at 1 µs with a fine timer
 
     @override
-    def plan(self, setting: Setting) -> Plan:
-        return sorted_out(cell for build in setting.builds for cell in self._cells(setting, build))
-
-    def _cells(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
+    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
         yield self.cell(build, "serial", 1), None
         for model in setting.threads(build, control=setting.full()):
             reason = setting.runner_reason(build, model)

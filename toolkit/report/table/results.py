@@ -27,11 +27,6 @@ class CellResult:
     doubtful_speedup: float | None = None   # neither is a result
     notes: tuple[Note, ...] = ()
 
-    @property
-    def is_baseline(self) -> bool:
-        """Return whether the cell is measured but has nothing to be compared with but itself."""
-        return self.time is not None and self.speedup is None
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:

@@ -48,10 +48,15 @@ class PipeBurner(Burner):
     """What shares nothing with us and is reached through two pipes: it runs `ELSEWHERE`."""
 
     def __init__(self, tell: int, hear: int) -> None:
-        """`tell` and `hear` are our ends; it has been started."""
+        """`tell` and `hear` are our ends; it has been started, and is ended when it does not get ready."""
         self._tell = tell
         self._hear = hear
-        self._expect(b"r", "start")
+        try:
+            self._expect(b"r", "start")
+        except BaseException:
+            self.let_go()
+            self.end()
+            raise
 
     @override
     def begin(self) -> None:
@@ -94,12 +99,7 @@ class ProcessBurner(PipeBurner):
         self._process = sibling("-c", f"{ELSEWHERE}\nburn(0, 1)", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        try:
-            super().__init__(self._process.stdin.fileno(), self._process.stdout.fileno())
-        except BaseException:
-            self.let_go()
-            self.end()
-            raise
+        super().__init__(self._process.stdin.fileno(), self._process.stdout.fileno())
 
     @override
     def let_go(self) -> None:
@@ -120,12 +120,7 @@ class SubinterpreterBurner(PipeBurner):
         self._may_close = threading.Event()
         self._thread = threading.Thread(target=self._host, args=(told, said), name="burner", daemon=True)
         self._thread.start()
-        try:
-            super().__init__(tell, hear)
-        except BaseException:
-            self.let_go()
-            self.end()
-            raise
+        super().__init__(tell, hear)
 
     @override
     def let_go(self) -> None:
