@@ -72,6 +72,8 @@ def call(*argv):
     (["run", "mod:f"], ["say what mod:f is called with", "--payloads", "--payload"]),
     (["run", "mod:f", "--payload", "1", "--payloads", "mod:p"], ["--payloads and --payload exclude each other"]),
     (["run", "mod:f", "--payload", "nonsense"], ["'nonsense' is not a Python literal", "\"'text'\""]),
+    (["run", "mod.f", "--payload", "1"], ["'mod.f': a function of yours is named with a colon: mod:f"]),
+    (["run", "countdown", "--rounds", "0"], ["from 1 on; `gilscope run --help` shows the options"]),
     (["run", "mod:f", "--payload", ""], ["is not a Python literal"]),
     (["run", "mod:f:g", "--payload", "1"], ["'mod:f:g' is not of the form package.module:name"]),
     (["run", "mod:", "--payload", "1"], ["'mod:' is not of the form package.module:name"]),
@@ -95,7 +97,7 @@ def call(*argv):
     (["report", "nowhere"], ["no run called 'nowhere'"]),
     (["compare", "nowhere", "elsewhere"], ["nowhere"]),
     (["report", "x", "--format", "pdf"], ["--format"]),
-    ([], ["COMMAND"]),
+    ([], ["usage: gilscope", "measure workloads under every model", "exit codes:"]),
     (["measure"], ["measure"]),
 ])
 def test_mistake_ends_with_2_and_a_hint(argv, words, capsys, folder):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gilscope.toolkit.units import format_bytes, format_seconds, parse_seconds
+from gilscope.toolkit.units import counted, format_bytes, format_seconds, parse_seconds
 
 
 @pytest.mark.parametrize(("seconds", "text"), [
@@ -16,6 +16,11 @@ from gilscope.toolkit.units import format_bytes, format_seconds, parse_seconds
 ])
 def test_seconds_have_three_digits_and_a_unit(seconds, text):
     assert format_seconds(seconds) == text
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 rounds"), (1, "1 round"), (2, "2 rounds")])
+def test_one_is_not_many(number, text):
+    assert counted(number, "round") == text
 
 
 @pytest.mark.parametrize(("count", "text"), [

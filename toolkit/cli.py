@@ -108,7 +108,11 @@ def _parse(words: list[str]) -> argparse.Namespace:
 
         if options := plain_options(words[1:]):
             return options   # type: ignore[return-value]  # the same names; argparse alone would take longer than a start
-    return make_parser((command,) if command in COMMANDS else COMMANDS).parse_args(words)
+    parser = make_parser((command,) if command in COMMANDS else COMMANDS)
+    if not words:
+        parser.print_help(sys.stderr)
+        raise SystemExit(REFUSED)
+    return parser.parse_args(words)
 
 
 def _terminate(_signal: int, _frame: object) -> None:

@@ -26,6 +26,11 @@ def format_minutes(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
 
 
+def counted(number: int, what: str) -> str:
+    """Return "1 round", "2 rounds", "0 rounds"."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def format_bytes(count: float) -> str:
     """Return `count` bytes in binary units, e.g. "1.2 MiB"."""
     for factor, unit in _BYTES:

@@ -92,7 +92,7 @@ def test_mistakes_on_the_command_line(words, capsys):
     with pytest.raises(SystemExit) as ending:
         main(["evaluate", *words])
     assert ending.value.code == 2
-    assert "usage: " in capsys.readouterr().err
+    assert "`gilscope evaluate --help` shows the options" in capsys.readouterr().err
 
 
 def test_folder_that_is_none(capsys, tmp_path):

@@ -17,7 +17,13 @@ from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.measure.cell import child
 from gilscope.toolkit.measure.cell.turns import Alone
 from gilscope.toolkit.measure.machine import other_load as noise
-from gilscope.toolkit.measure.machine.other_load import Window, core_demand, is_starved, wanted_cores
+from gilscope.toolkit.measure.machine.other_load import (
+    Window,
+    core_demand,
+    is_starved,
+    others_now,
+    wanted_cores,
+)
 from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory
 from gilscope.toolkit.measure.plan.core_demand import Demands
 from gilscope.toolkit.measure.prepare import trial
@@ -332,3 +338,13 @@ def test_task_that_waits_is_not_starved_by_whoever_uses_the_cores(tmp_path):
         answer = measure(make_spec(tmp_path, target("waiting:sleep", payload="0.15", tasks=4), runner=THREADS,
                                    workers=4, demand=0.01))
     assert answer.fields["starved"] is False
+
+
+def test_who_computes_beside_us_is_seen_before_anything_is_measured():
+    computing = [sys.executable, "-c", "print(flush=True)\nwhile True: pass"]
+    with subprocess.Popen(computing, stdout=subprocess.PIPE) as busy:
+        busy.stdout.readline()
+        try:
+            assert others_now() > 0.5   # where others compute, too, they are what is left of it
+        finally:
+            busy.kill()

@@ -99,10 +99,10 @@ def select_builds(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
     labels = [label for label in (part.strip() for part in wanted.split(",")) if label]
     if not labels:
         raise UnknownNameError("no build named; name some like 3.14,3.14t")
-    for label in labels:
-        if label not in by_label:
-            lost = [note.text for note in found.problems if note.text.startswith(f"{label}, added as ")]
-            raise UnknownNameError(lost[0] if lost else _unknown_label(label, list(by_label)))
+    if unknown := [label for label in dict.fromkeys(labels) if label not in by_label]:
+        lost = [note.text for label in unknown for note in found.problems
+                if note.text.startswith(f"{label}, added as ")]
+        raise UnknownNameError(lost[0] if lost else _unknown_labels(unknown, list(by_label)))
     return tuple(by_label[label] for label in dict.fromkeys(labels))
 
 
@@ -155,15 +155,17 @@ def _identity(candidate: Candidate, facts: Facts) -> tuple[int, int] | str:
     return _file(facts["base_executable"])
 
 
-def _unknown_label(label: str, known: list[str]) -> str:
-    if "=" in label:
-        return f"--builds takes names; add an interpreter to them with --build {label}, once for each"
+def _unknown_labels(labels: list[str], known: list[str]) -> str:
+    if paths := [label for label in labels if "=" in label]:
+        return f"--builds takes names; add an interpreter to them with --build {paths[0]}, once for each"
     at_hand = f"at hand: {', '.join(known)}" if known else "none is at hand"
-    if re.fullmatch(r"3\.\d+t?", label):  # well spelled, just not there: its neighbour is not what was meant
-        return f"no build {label!r}; {at_hand}. `gilscope builds install {label}` gets it"
-    near = difflib.get_close_matches(label, known, 1)
+    lacking = f"no build {' and no build '.join(map(repr, labels))}"
+    if all(re.fullmatch(r"3\.\d+t?", label) for label in labels):   # well spelled, just not there: a neighbour is not
+        wanted = "it" if len(labels) == 1 else "them"                # what was meant
+        return f"{lacking}; {at_hand}. `gilscope builds install {' '.join(labels)}` gets {wanted}"
+    near = [close for label in labels for close in difflib.get_close_matches(label, known, 1)]
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"no build {label!r}; {hint}{at_hand}. `gilscope builds install 3.14 3.14t` gets more"
+    return f"{lacking}; {hint}{at_hand}. `gilscope builds install 3.14 3.14t` gets more"
 
 
 def _explicit_candidate(text: str, option: str = "--build ") -> Candidate:

@@ -7,7 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Column
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -35,11 +36,12 @@ class ProgressReporter:
         if self._console.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.fields[round]}"),
-                BarColumn(),
-                TextColumn("{task.completed}/{task.total}"),
-                TimeElapsedColumn(),
+                BarColumn(bar_width=12),
+                TextColumn("{task.fields[count]}"),
                 TextColumn("{task.fields[left]}"),
-                TextColumn("{task.fields[cell]}"),
+                # The only one that gives way on a narrow terminal.
+                TextColumn("{task.fields[cell]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+                expand=True,
                 console=self._console,
                 transient=True,
                 # Drawn only between cells: a thread that redraws would take CPU time from what is measured.
@@ -54,7 +56,7 @@ class ProgressReporter:
         """Show the bar."""
         if self._bar is not None:
             self._bar.start()
-            self._task = self._bar.add_task("", total=None, round="", left="", cell="")
+            self._task = self._bar.add_task("", total=None, round="", count="", left="", cell="")
         return self
 
     def __exit__(
@@ -68,7 +70,7 @@ class ProgressReporter:
         """Say that round `index` of `rounds` begins and has `arms` arms."""
         self._round, self._arms, self._done = f"round {index + 1}/{rounds}", arms, 0
         if self._bar is not None:
-            self._bar.update(self._task, total=arms, completed=0, round=self._round, refresh=True)
+            self._bar.update(self._task, total=arms, completed=0, round=self._round, count=f"0/{arms}", refresh=True)
 
     def arm_begins(self, cell: Cell) -> None:
         """Show which cell is being measured."""
@@ -86,7 +88,8 @@ class ProgressReporter:
         self._done += 1
         left = format_left(seconds_left)
         if self._bar is not None:
-            self._bar.update(self._task, completed=self._done, left=left, refresh=True)
+            self._bar.update(
+                self._task, completed=self._done, count=f"{self._done}/{self._arms}", left=left, refresh=True)
         elif time.monotonic() - self._told > LINE_SECONDS:
             self._told = time.monotonic()
             self.note(f"{self._round}, {self._done} of {self._arms} cells, {left}")

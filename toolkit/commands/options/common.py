@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gilscope.toolkit.commands.options.files import with_files
 from gilscope.toolkit.units import TIMES
@@ -24,6 +24,10 @@ class CommandParser(argparse.ArgumentParser):
     """
 
     cut: Callable[[Sequence[str]], tuple[list[str], list[str]]] | None = None
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with what is wrong, without the list of all options, which would push it off the screen."""
+        self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` shows the options\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the command's own words."""

@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import find_builds
@@ -15,6 +15,7 @@ from gilscope.toolkit.commands.output.documents import Output, refuse_beside_dry
 from gilscope.toolkit.commands.output.preview import earlier_processes, preview
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.run import options as run_options
+from gilscope.toolkit.commands.run.presets import PRESETS
 from gilscope.toolkit.commands.run.request import (
     choose_builds,
     make_selection,
@@ -23,9 +24,10 @@ from gilscope.toolkit.commands.run.request import (
     refuse_beside_resume,
     user_packages,
 )
-from gilscope.toolkit.cores import usable_cores
+from gilscope.toolkit.cores import allowed_cpus, usable_cores
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.machine.described import now, this_machine
+from gilscope.toolkit.measure.machine.other_load import is_starved, others_now
 from gilscope.toolkit.measure.plan.cells import Plan, baseline_of, expand
 from gilscope.toolkit.measure.plan.core_demand import Demands
 from gilscope.toolkit.measure.plan.record import Request
@@ -39,8 +41,15 @@ from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.build import overview_document, run_document
 from gilscope.toolkit.report.progress import ProgressReporter
+from gilscope.toolkit.stats.words import MIN_ROUNDS
 from gilscope.toolkit.store import Store, default_label, find_label
+from gilscope.toolkit.units import counted
 from gilscope.workloads import catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.measure.plan.settings import Settings
 
 FAILED_CELLS = 3
 
@@ -83,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _start(args: argparse.Namespace, folder: Path) -> int:
     selection, settings = make_selection(args), make_settings(args)
-    if args.label is not None:
+    if args.label is not None and not args.dry_run:
         Store.refuse_taken(args.label)
     builds = choose_builds(args, find_builds(args.build, project_dir=Path.cwd()))
     mismatches = tuple(note for build in builds[1:] for note in compare_builds(builds[0], build))
@@ -96,6 +105,8 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
         print("\n".join(preview(plan, builds, selection, settings, earlier_processes())))
         return 0
     _refuse_empty(plan)
+    for warning in _warnings(settings, max(selection.workers)):
+        say(warning)
     trials = try_builds(selection, prepared, folder, timeout=settings.timeout, say=say)
     settings = allow_time(settings, trials, asked=args.timeout is not None, say=say)
     warn_of_length(plan.cells, settings, trials, say)
@@ -126,7 +137,8 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     )
     store = Store.create(new.label)
     store.save(new)  # there to go on with, however soon this one ends
-    say(f"{len(plan.cells)} cells, {settings.rounds} rounds, seed {settings.seed}, results in {store.path}")
+    say(f"{counted(len(plan.cells), 'cell')}, {counted(settings.rounds, 'round')}, seed {settings.seed}, "
+        f"results in {store.path}")
     demands = {label: trial.demand for label, trial in trials.items() if trial.demand is not None}
     return _measure(new, request, store, prepared, folder, tried=demands, args=args)
 
@@ -157,7 +169,7 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
     except BaseException:
         store.close()
         raise
-    say(f"going on with {args.resume} after {so_far.rounds_done} of {rounds} rounds, seed {settings.seed}")
+    say(f"going on with {args.resume} after {so_far.rounds_done} of {counted(rounds, 'round')}, seed {settings.seed}")
     so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
     return _measure(so_far, request, store, prepared, folder, tried={}, args=args)
 
@@ -218,6 +230,17 @@ def _refuse_empty(plan: Plan) -> None:
     if not plan.cells:
         reasons = "\n".join(sorted({f"  {skip.cell.build} {skip.cell.runner}: {skip.reason}" for skip in plan.skips}))
         raise ToolkitError(f"nothing of this can be measured:\n{reasons}")
+
+
+def _warnings(settings: Settings, workers: int) -> Iterator[str]:
+    """Yield what is known before the first value to make it worth little."""
+    if settings.rounds < MIN_ROUNDS:
+        yield (f"with {counted(settings.rounds, 'round')} nothing can be called faster or slower: chance alone does as "
+               f"much. {MIN_ROUNDS} are the least, {PRESETS['quick'].rounds} a first look")
+    others = others_now()
+    if others is not None and is_starved(workers, others, usable_cores(), allowed_cpus()):
+        yield (f"other programs use {others:.1f} of {allowed_cpus()} cores now: {workers} workers will not get the "
+               "cores that they need, and intervals will be wide. End them if you can, or measure later")
 
 
 def _machine_notes() -> list[Note]:

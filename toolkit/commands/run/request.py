@@ -102,10 +102,7 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
     named = [name for name in args.workload if ":" in name]
     extra = [option for option in ("payloads", "payload", "check", "async_form", "kind") if getattr(args, option)]
     if not named:
-        if extra:
-            raise ToolkitError(
-                f"--{extra[0].replace('_', '-')} is for a function of yours: name it as package.module:function"
-            )
+        _refuse_half_named(args.workload, extra)
         return None
     if len(args.workload) > 1:
         raise ToolkitError("measure one function of yours at a time, and without workloads of gilscope beside it")
@@ -138,6 +135,16 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
     )
 
 
+def _refuse_half_named(words: Sequence[str], extra: Sequence[str]) -> None:
+    if dotted_names := [name for name in words if "." in name]:
+        module, _, function = dotted_names[0].rpartition(".")
+        raise ToolkitError(f"{dotted_names[0]!r}: a function of yours is named with a colon: {module}:{function}")
+    if extra:
+        raise ToolkitError(
+            f"--{extra[0].replace('_', '-')} is for a function of yours: name it as package.module:function"
+        )
+
+
 def _as_module(name: str) -> str:
     """Return how "src/mypkg/part.py:function" is written: "mypkg.part:function, with --path src"."""
     file, _, attribute = name.partition(":")
@@ -150,9 +157,10 @@ def _as_module(name: str) -> str:
 def _check_literal(text: str) -> None:
     try:
         ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError) as error:
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise ToolkitError(
-            f"--payload {text!r} is not a Python literal ({error}); quote text twice: --payload \"'text'\""
+            f"--payload {text!r} is not a Python literal such as 1000, [1, 2] or {{'key': 'value'}}; quote text twice: "
+            "--payload \"'text'\""
         ) from None
 
 

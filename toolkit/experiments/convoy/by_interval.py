@@ -22,7 +22,7 @@ from gilscope.toolkit.report.document import Column, Entry, Table
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.wording import number_text
-from gilscope.toolkit.units import parse_seconds
+from gilscope.toolkit.units import counted, parse_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -165,7 +165,7 @@ def _then(row: dict[str, str], count: int) -> Entry:
 
 
 def _threads(count: int) -> str:
-    return "no CPU threads" if not count else f"{count} CPU thread{'s' if count > 1 else ''}"
+    return "no CPU threads" if not count else counted(count, "CPU thread")
 
 
 def _latencies(results: Results, arm: Arm) -> Table:

@@ -10,7 +10,7 @@ from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.wording import ratio_number
-from gilscope.toolkit.units import parse_seconds
+from gilscope.toolkit.units import counted, parse_seconds
 
 if TYPE_CHECKING:
     from gilscope.toolkit.experiments.results import Results
@@ -59,8 +59,8 @@ def seconds_table(results: Results, build: Build, model: str) -> Table:
     notes, counts = Footnotes(), counts_of(results, build, model)
     then = sorted({1, *counts})
     columns = [Column(title="switch interval", key=True), Column(title="no threads", group="now")]
-    columns += [Column(title=_threads(count), group="now") for count in counts]
-    columns += [Column(title=_threads(count), group="2021") for count in then]
+    columns += [Column(title=counted(count, "thread"), group="now") for count in counts]
+    columns += [Column(title=counted(count, "thread"), group="2021") for count in then]
     rows = []
     for row in _rows(results, build, model):
         serial = serial_of(results, build) if row == {"interval": DEFAULT} else None
@@ -83,8 +83,8 @@ def ratios_table(results: Results, build: Build, model: str) -> Table:
     notes, counts = Footnotes(), counts_of(results, build, model)
     then = [count for count in counts if count > 1]
     columns = [Column(title="switch interval", key=True)]
-    columns += [Column(title=_threads(count), group="now") for count in counts]
-    columns += [Column(title=_threads(count), group="2021") for count in then]
+    columns += [Column(title=counted(count, "thread"), group="now") for count in counts]
+    columns += [Column(title=counted(count, "thread"), group="2021") for count in then]
 
     def shown(cell: Cell) -> Value | None:
         found = results.compare(serial_of(results, build), cell)
@@ -133,16 +133,14 @@ def _line(results: Results, build: Build, model: str, count: int, *, fine: bool)
 
 
 def _line_name(count: int, *, fine: bool) -> str:
-    return f"{_threads(count)}, fine timer" if fine else _threads(count)
+    return f"{counted(count, 'thread')}, fine timer" if fine else counted(count, "thread")
 
 
-def _threads(count: int) -> str:
-    return f"{count} thread{'s' if count > 1 else ''}"
 
 
 def _then_line(count: int) -> Series:
     points = sorted((parse_seconds(interval), times[count] / times[1]) for interval, times in THEN.items())
-    return Series(f"{_threads(count)}, 2021", tuple(x for x, _ in points), tuple(y for _, y in points),
+    return Series(f"{counted(count, 'thread')}, 2021", tuple(x for x, _ in points), tuple(y for _, y in points),
                   style="history")
 
 

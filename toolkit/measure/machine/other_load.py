@@ -180,6 +180,13 @@ class Window:
         )
 
 
+def others_now(seconds: float = 0.3) -> float | None:
+    """Return the cores' worth of CPU time that others use, watched for so long; None where the system does not tell."""
+    window = Window([os.getpid()])
+    time.sleep(seconds)
+    return window.span().others_cores
+
+
 def _cpu_ticks() -> tuple[int, int, int] | None:
     """Return (busy, stolen, all) clock ticks since boot of the CPUs this process may use, None without procfs.
 

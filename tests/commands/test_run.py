@@ -1,0 +1,35 @@
+"""`gilscope run` before its first value: what is known to make it worth little is said."""
+
+from dataclasses import replace
+
+import pytest
+
+from gilscope.toolkit.commands.run import command
+from gilscope.toolkit.measure.plan.settings import Settings
+
+SETTINGS = Settings(rounds=5, values=2, warmups=0, min_seconds=0.01, timeout=1.0, budget=None, resolution=None, seed=0)
+
+
+def warnings(monkeypatch, *, others, rounds=5, workers=2, cores=2):
+    monkeypatch.setattr(command, "others_now", lambda: others)
+    monkeypatch.setattr(command, "usable_cores", lambda: cores)
+    monkeypatch.setattr(command, "allowed_cpus", lambda: cores)
+    return list(command._warnings(replace(SETTINGS, rounds=rounds), workers))
+
+
+@pytest.mark.parametrize(("rounds", "told"), [(1, "with 1 round nothing"), (2, "with 2 rounds nothing")])
+def test_too_few_rounds_are_said_to_tell_nothing(monkeypatch, rounds, told):
+    (said,) = warnings(monkeypatch, others=0.0, rounds=rounds)
+    assert told in said
+
+
+def test_busy_machine_is_told_before_the_first_value(monkeypatch):
+    (said,) = warnings(monkeypatch, others=1.2)
+    assert "other programs use 1.2 of 2 cores now: 2 workers will not get" in said
+
+
+@pytest.mark.parametrize("seen", [
+    {"others": 0.1}, {"others": None}, {"others": 1.2, "workers": 1}, {"others": 1.2, "cores": 4},
+])
+def test_machine_with_room_is_not_worth_a_word(monkeypatch, seen):
+    assert warnings(monkeypatch, **seen) == []

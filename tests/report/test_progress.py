@@ -1,0 +1,31 @@
+"""The bar of a run on a narrow terminal: how far it is and what is left stay on the screen."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report import progress
+
+CELL = Cell(
+    build="3.14t-from-a-folder", workload="a_workload_with_a_long_name", runner="processes-forkserver", workers=16)
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_bar_fits_and_keeps_its_numbers(monkeypatch, width):
+    screen = StringIO()
+    monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=screen, force_terminal=stderr, width=width))
+    with progress.ProgressReporter() as reporter:
+        reporter.round_begins(0, 5, 44)
+        reporter.arm_begins(CELL)
+        reporter.arm_ends(CELL, 125.0)
+        reporter.arm_begins(CELL)
+        shown = Console(width=width).render_lines(reporter._bar.get_renderable())
+    (line,) = ("".join(segment.text for segment in each) for each in shown)
+    assert len(line) == width
+    assert "round 1/5" in line
+    assert "1/44" in line
+    assert "about 2 min 05 s left" in line
+    assert "3.14t" in line
+    assert "None" not in screen.getvalue()
