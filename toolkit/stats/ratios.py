@@ -44,6 +44,7 @@ class Ratio:
     error: float       # its moderated standard error
     rounds: int        # that both arms have
     noise: Noise       # of their group
+    twins_off: float = 0.0   # what A/A arms like these were off by at most, a share: the floor is not below it
 
     @property
     def ratio(self) -> float:
@@ -58,7 +59,7 @@ class Ratio:
     @property
     def floor(self) -> float:
         """Return what the same cell, measured twice over as many rounds, may differ by, as a share."""
-        return self.noise.floor(self.rounds)
+        return max(self.noise.floor(self.rounds), self.twins_off)
 
     def half(self, confidence: float = CONFIDENCE) -> float:
         """Return half of the interval's width, in logs: 0.03 is about 3 %."""
@@ -69,13 +70,18 @@ class Ratio:
         half = self.half(confidence)
         return (exp(self.center - half), exp(self.center + half)) if half < inf else (0.0, inf)
 
+    def between(self, confidence: float) -> tuple[float, float]:
+        """Return the ratios that a word leaves open: those of the interval, and what the floor allows for."""
+        least, most = self.interval(confidence)
+        return min(least, self.ratio / (1 + self.floor)), max(most, self.ratio * (1 + self.floor))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What may be said of a ratio."""
 
     word: Word
-    lo: float          # the simultaneous interval, as ratios: "cannot tell: between `lo` and `hi`"
+    lo: float          # what is left open: "cannot tell: between `lo` and `hi`"
     hi: float
     confidence: float  # of that interval by itself
     beyond: float      # the largest difference that is not excluded, as a share: "no difference beyond 2.1 %"
@@ -112,7 +118,7 @@ def judge(ratio: Ratio, confidence: float, margin: float = MARGIN) -> Verdict:
         confidence: Of its interval; in a table, see `verdicts`.
         margin: A share, such as 0.03.
     """
-    lo, hi = ratio.interval(confidence)
+    lo, hi = ratio.between(confidence)
     word: Word = "cannot tell"
     if ratio.rounds >= MIN_ROUNDS:
         word = word_for(ratio.ratio, (lo, hi), ratio.floor, margin)
