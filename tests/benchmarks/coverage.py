@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.floor import check_twins
 from gilscope.toolkit.stats.logs import RoundLogs
+from gilscope.toolkit.stats.looks import at_last, look_after, open_pairs
 from gilscope.toolkit.stats.noise import DRAWS, Noise, pool_noise
-from gilscope.toolkit.stats.planning.looks import at_last, look_after, open_pairs
 from gilscope.toolkit.stats.ratios import Ratio, compare, judge, simultaneous, verdicts
-from tests.stats.matrix import GROUPS, KINDS, group, passes
+from tests.stats.matrix import GROUPS, KINDS, group, of_passes, passes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -131,7 +131,7 @@ def stopping(tables: int) -> Iterator[Row]:
             made.append(compared(groups, k))
             for logs, effects in groups:
                 found = best(logs, pool_noise({0: logs}, draws=0)[0], [*logs.levels], at_last(len(LOOKS)))
-                held.append(max(range(len(effects)), key=effects.__getitem__) in found.members)
+                held.append(max(range(len(effects)), key=effects.__getitem__) in found)
         rounds = fmean(truth.ratio.rounds for each in made for truth in each)
         yield row(made, looks=len(LOOKS), kind=kind, rounds=f"{rounds:.1f}") | {"hold_the_best": fmean(held)}
 
@@ -170,7 +170,7 @@ def in_turn(tables: int) -> Iterator[Row]:
                 groups = []
                 for _ in range(4):
                     effects = effects_of(draw, 12)
-                    groups.append((RoundLogs.of_passes(passes(draw, rounds, effects, kind=kind)), effects))
+                    groups.append((of_passes(passes(draw, rounds, effects, kind=kind)), effects))
                 made.append(compared(groups, k))
             yield row(made, kind=kind, rounds=rounds)
 
@@ -207,8 +207,8 @@ def sets(tables: int) -> Iterator[Row]:
                 noise = pool_noise({0: logs}, seed=k)[0] if k % 8 == 0 else replace(
                     pool_noise({0: logs}, draws=0)[0], draws=DRAWS // 4, seed=k)
                 found = best(logs, noise, [*logs.levels])
-                held.append(1 in found.members)
-                count.append(len(found.members))
+                held.append(1 in found)
+                count.append(len(found))
             yield {"kind": kind, "rounds": rounds, "sets": len(held), "hold_the_best": fmean(held),
                    "median_size": median(count)}
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gilscope.toolkit.model import MOST_LOOKS
-from gilscope.toolkit.stats.planning.looks import at_last, look_after, on_the_way, open_pairs
+from gilscope.toolkit.stats.looks import at_last, look_after, on_the_way, open_pairs
 from gilscope.toolkit.stats.ratios import judge, verdicts
 from tests.benchmarks.coverage import LOOKS, compared, false_words, stopped, table
 from tests.stats.test_ratios import ratio

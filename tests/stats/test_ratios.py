@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.logs import RoundLogs
 from gilscope.toolkit.stats.noise import Noise
-from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, judge, rounds_to_tell, simultaneous, verdicts
+from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, judge, rounds_until, simultaneous, verdicts
 
 SURE = 1e9   # degrees of freedom: errors are known, quantiles are the normal's
 
@@ -34,7 +34,6 @@ def test_interval_is_student_of_the_moderated_error():
     few = noise(prior=2.0)
     found = compare(logs, few, "a", "b")
     assert found.half(0.9) == pytest.approx(t_quantile(0.9, 4) * few.moderated([0.01, 0.0, -0.01], 0.0))
-    assert found.effective_rounds == 5
     lo, hi = found.interval(0.9)
     assert (log(lo), log(hi)) == pytest.approx((-found.half(0.9), found.half(0.9)))
 
@@ -108,16 +107,16 @@ def test_every_cell_of_a_table_counts_also_those_that_have_their_word():
 
 
 @pytest.mark.parametrize(("center", "half", "rounds"), [
-    # 8 rounds: the half width and 0.84 / 1.96 of it have to come down to the ratio: 8 * (1.43 * 0.06 / 0.05) ** 2
-    (0.05, 0.06, 24),
-    # or to what is left of 3 %: 8 * (1.43 * 0.06 / 0.0296) ** 2
-    (0.0, 0.06, 68),
+    # 8 rounds: half of the width has to come down to the ratio: 8 * (0.06 / 0.05) ** 2 is 11.5
+    (0.05, 0.06, 12),
+    # or to what is left of 3 %: 8 * (0.06 / 0.0296) ** 2 is 33
+    (0.0, 0.06, 33),
     (0.5, 0.05, 9),        # clear already: at least one round more than there are
     (0.015, 0.5, None),    # more than a night
     (0.0, inf, None),
 ])
 def test_rounds_that_would_tell(center, half, rounds):
-    assert rounds_to_tell(ratio(center, half), 0.95) == rounds
+    assert rounds_until(center, half, 8) == rounds
 
 
 def test_floor_is_of_the_group_and_of_as_many_rounds():

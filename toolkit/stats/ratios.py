@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from math import ceil, exp, inf, log1p, pow  # noqa: A004 - the built-in one may return a complex number
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.estimators import huber
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.words import MARGIN, MIN_ROUNDS, beyond, word_for
@@ -50,11 +49,6 @@ class Ratio:
     def ratio(self) -> float:
         """Return the estimate: 2.0 is twice as fast."""
         return exp(self.center)
-
-    @property
-    def effective_rounds(self) -> float:
-        """Return how many rounds of this pair alone would tell its spread as well as the pooled ones do."""
-        return self.noise.freedom(self.rounds) + 1
 
     @property
     def floor(self) -> float:
@@ -139,29 +133,14 @@ def verdicts[Pair: Hashable](
     return {pair: judge(ratio, each, margin) for pair, ratio in ratios.items()}
 
 
-def rounds_to_tell(ratio: Ratio, confidence: float = CONFIDENCE, margin: float = MARGIN) -> int | None:
-    """Return how many rounds would tell with a probability of 80 %, if ratio and noise stay what they seem.
+def rounds_until(center: float, half: float, rounds: int, margin: float = MARGIN) -> int | None:
+    """Return how many rounds make a log ratio, known to `half` after `rounds`, clear of 1 or of the margin.
 
     Intervals and floors shrink with the root of the rounds.  They have to shrink until either 1 or all that is beyond
-    `margin` is outside, whichever comes first, with 0.84 standard errors to spare.
-
-    Args:
-        ratio: A cell of which nothing can be told yet.
-        confidence: At which it is judged: its verdict's.
-        margin: A share.
+    `margin` is outside, whichever comes first.
 
     Returns:
         Rounds in all, more than there are; None where more than `MOST_ROUNDS` would be needed or nothing is known.
-    """
-    wanted = max(ratio.half(confidence) + NORMAL.inv_cdf(POWER) * ratio.error, log1p(ratio.floor))
-    return rounds_until(ratio.center, wanted, ratio.rounds, margin)
-
-
-def rounds_until(center: float, half: float, rounds: int, margin: float = MARGIN) -> int | None:
-    """Return in how many rounds a log ratio known to `half` after `rounds` is clear of 1 or of the margin.
-
-    Returns:
-        See `rounds_to_tell`.
     """
     seen = abs(center)
     room = max(seen, log1p(margin) - seen)

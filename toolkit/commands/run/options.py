@@ -10,7 +10,7 @@ from gilscope.toolkit.commands.options.files import add_output
 from gilscope.toolkit.commands.run.presets import PRESETS
 from gilscope.toolkit.commands.run.request import PHASES
 from gilscope.toolkit.measure.plan.core_demand import KINDS
-from gilscope.toolkit.stats.planning.looks import FIRST
+from gilscope.toolkit.stats.looks import FIRST
 from gilscope.workloads.base import SIZES
 
 

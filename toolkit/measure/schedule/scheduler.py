@@ -16,7 +16,7 @@ from gilscope.toolkit.measure.process.frame import place_lines
 from gilscope.toolkit.measure.process.inherited import inherited
 from gilscope.toolkit.measure.schedule.ways import OneByOne, Round, Taken
 from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Failure, Note, Observation, Run, Skip
-from gilscope.toolkit.stats.planning.looks import look_after
+from gilscope.toolkit.stats.looks import look_after
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Which cells of a run that is being made need more rounds: those whose answer is open, and what they stand against.
 
 Asked is what the overview answers: how each cell stands to the baseline of its build, what free-threading costs one
-thread, and how the best of two builds compare.  `stats.planning.looks` says which of that is clear.
+thread, and how the best of two builds compare.  `stats.looks` says which of that is clear.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gilscope.toolkit.report.table.advice import advise, compare_twins
 from gilscope.toolkit.report.table.cells import Index, group_of
 from gilscope.toolkit.report.table.matrix import build_pairs, table_rows
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.stats.planning.looks import open_pairs
+from gilscope.toolkit.stats.looks import open_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

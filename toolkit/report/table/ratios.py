@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.table.cells import group_of
 from gilscope.toolkit.report.table.floors import Floors
-from gilscope.toolkit.stats.best import Best, best
+from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.floor import Floor, TwinCheck, checked_noise
 from gilscope.toolkit.stats.logs import RoundLogs, process_levels
+from gilscope.toolkit.stats.looks import at_last
 from gilscope.toolkit.stats.paired import Comparison
-from gilscope.toolkit.stats.planning.looks import at_last
 from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simultaneous
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.words import MIN_ROUNDS
@@ -88,7 +88,7 @@ class Ratios:
         error = self._error(group, clock, max(baseline.workers, sample.workers))
         return replace(compare(logs, found.noises[group], baseline, sample), twins_off=error or 0.0)
 
-    def best(self, cells: Sequence[Cell]) -> Best[Cell] | None:
+    def best(self, cells: Sequence[Cell]) -> tuple[Cell, ...] | None:
         """Return which of `cells`, all of one group, are not told apart from the fastest; None where noise is unknown.
 
         Args:
