@@ -10,6 +10,7 @@ from enum import StrEnum
 from statistics import median
 from typing import Any
 
+MOST_LOOKS = 20   # at a run while it is made: the words at its end have room for no more
 OUT_OF_BUDGET = "the budget ended before its first value"  # the reason of a Skip that more time would undo
 
 
@@ -196,11 +197,14 @@ class Run:
     seed: int
     rounds_planned: int
     rounds_done: int
-    stopped: str               # why it ended: "rounds", "budget", "resolution", "interrupted", "running", "killed"
+    stopped: str               # why it ended: "rounds", "budget", "answered", "resolution", "interrupted", "running",
+                               # "killed"
     baseline: str              # runner name the tables compare with
     measurements: tuple[Measurement, ...]
     cells: tuple[Cell, ...] = ()  # everything that was to be measured, in the order of the tables
     skips: tuple[Skip, ...] = ()
     failures: tuple[Failure, ...] = ()
     notes: tuple[Note, ...] = ()
+    looks: int = 0             # how often it was asked on the way which answers are clear; words allow for each
+    answered: tuple[Cell, ...] = ()  # cells that got no more rounds since the last look, as their answer was clear
     options: dict[str, Any] = field(default_factory=dict)  # what was asked, as plain values; a resumed run goes by it

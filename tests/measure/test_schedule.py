@@ -122,7 +122,7 @@ def bench(tmp_path, laboratory):
     """Make schedulers of one run: the first call begins it, later ones go on with it."""
     stores = []
 
-    def make(*, cells=CELLS, seed=7, **settings):
+    def make(*, cells=CELLS, seed=7, needed=None, **settings):
         results = tmp_path / "results"
         wanted = Settings(**{"rounds": 3, "values": 2, "warmups": 0, "min_seconds": 0.01, "timeout": 60.0,
                              "seed": seed} | settings)
@@ -138,7 +138,7 @@ def bench(tmp_path, laboratory):
             store.save(run)
         stores.append(store)
         way = OneByOne(laboratory.measure)
-        return Scheduler(run, store, make_arms(tmp_path), wanted, make.reporter, way, laboratory.clock)
+        return Scheduler(run, store, make_arms(tmp_path), wanted, make.reporter, way, laboratory.clock, needed=needed)
 
     make.reporter = Silent()
     make.path = tmp_path / "results" / "label"
@@ -341,11 +341,76 @@ def test_time_left_counts_rounds(bench):
     assert bench.reporter.left == pytest.approx([23.0 - done for done in range(24)])
 
 
-@pytest.mark.parametrize(("resolution", "rounds"), [(0.01, 6), (None, 20)])
-def test_resolution_stops_when_every_ratio_is_known(resolution, rounds, bench):
-    done = bench(rounds=20, resolution=resolution).go()   # the made-up values are all equal: known as soon as allowed
-    assert done.rounds_done == rounds
-    assert done.stopped == ("rounds" if resolution is None else "resolution")
+class Asked:
+    """Stands for the statistics: after the rounds that it was told of, the cells that need more of them."""
+
+    def __init__(self, **needed):
+        self.needed = {int(name[1:]): cells for name, cells in needed.items()}
+        self.asked = []
+
+    def __call__(self, run, cells):
+        assert {each.cell: len(each.observations) for each in run.measurements}[CELLS[0]] == run.rounds_done
+        self.asked.append((run.rounds_done, len(cells)))
+        return self.needed[run.rounds_done]
+
+
+def rounds_of(run):
+    return {each.cell: [one.round for one in each.observations] for each in run.measurements}
+
+
+def test_rounds_go_to_cells_that_need_them(bench, laboratory):
+    asked = Asked(r4=CELLS[:3], r6=CELLS[:2], r8=CELLS[:2])
+    done = bench(rounds=10, needed=asked).go()
+    assert asked.asked == [(4, 8), (6, 8), (8, 8)]   # not after the last
+    assert rounds_of(done) == {
+        each: list(range(10 if each in CELLS[:2] else 6 if each == CELLS[2] else 4)) for each in CELLS}
+    assert (done.rounds_done, done.stopped, done.looks) == (10, "rounds", 3)
+    assert set(done.answered) == set(CELLS[2:])
+    kept = load_run(bench.path)
+    assert (kept.looks, kept.answered, rounds_of(kept)) == (done.looks, done.answered, rounds_of(done))
+    assert bench.reporter.notes[0] == "after 4 rounds 3 of 6 cells need no more: their answers are clear"
+
+
+@pytest.mark.parametrize(("resolution", "stopped"), [(None, "answered"), (0.01, "resolution")])
+def test_run_stops_when_no_cell_needs_more(resolution, stopped, bench):
+    done = bench(rounds=20, resolution=resolution, needed=Asked(r4=CELLS, r6=())).go()
+    assert (done.rounds_done, done.stopped, done.looks, set(done.answered)) == (6, stopped, 2, set(CELLS))
+    again = bench(rounds=20, resolution=resolution, needed=Asked()).go()   # goes on
+    assert (again.rounds_done, again.stopped, again.looks) == (6, stopped, 2)
+
+
+def test_without_a_question_every_cell_gets_every_round(bench):
+    done = bench(rounds=20).go()
+    assert {len(rounds) for rounds in rounds_of(done).values()} == {20}
+    assert (done.stopped, done.looks, done.answered) == ("rounds", 0, ())
+
+
+def test_cell_may_come_back(bench):
+    done = bench(rounds=9, needed=Asked(r4=CELLS[:2], r6=CELLS[:3], r8=CELLS[:2])).go()
+    assert rounds_of(done)[CELLS[2]] == [0, 1, 2, 3, 6, 7]
+
+
+def test_run_that_goes_on_leaves_alone_what_was_clear(bench, laboratory):
+    laboratory.answers[CELLS[0], 5] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        bench(rounds=8, needed=Asked(r4=CELLS[:2])).go()
+    del laboratory.answers[CELLS[0], 5]
+    asked = Asked(r6=CELLS[:1])
+    done = bench(rounds=8, needed=asked).go()
+    assert asked.asked == [(6, 8)]
+    assert [len(rounds_of(done)[each]) for each in CELLS[:3]] == [8, 6, 4]
+    assert done.looks == 2
+
+
+def test_budget_has_room_for_more_rounds_of_fewer_cells(bench, laboratory):
+    done = bench(rounds=100, budget=40.0, needed=Asked(r4=CELLS[:2], r6=CELLS[:2], r8=CELLS[:2])).go()
+    assert (done.rounds_done, done.stopped) == (8, "budget")   # four of 8 s and four of 2 s: 40
+    assert laboratory.now - 1000.0 <= 40.0
+
+
+def test_time_left_is_that_of_the_cells_that_are_measured(bench):
+    bench(rounds=6, needed=Asked(r4=CELLS[:2])).go()
+    assert bench.reporter.left[-4:] == pytest.approx([3.0, 2.0, 1.0, 0.0])
 
 
 def test_ctrl_c_keeps_what_was_measured(bench, laboratory):

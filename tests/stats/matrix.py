@@ -6,10 +6,11 @@ from itertools import accumulate
 from math import exp, log1p
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.stats.logs import RoundLogs
+from gilscope.toolkit.stats.logs import RoundLogs, process_levels
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Mapping, Sequence
 
 GROUPS = {8: (2, 4), 24: (4, 6), 84: (4, 21)}   # cells: workloads, arms of each
 
@@ -79,3 +80,12 @@ def passes(
             for arm, effect in enumerate(effects) for own in (process_error(draw, kind),)
         }
     return found
+
+
+def of_passes(rounds: Mapping[int, Mapping[int, Sequence[float]]]) -> RoundLogs[int]:
+    """Return the logs of arms that took their values in turn, from their seconds by round."""
+    levels: dict[int, dict[int, float]] = {}
+    for number, seconds in rounds.items():
+        for arm, level in process_levels(seconds).items():
+            levels.setdefault(arm, {})[number] = level
+    return RoundLogs(levels=levels)

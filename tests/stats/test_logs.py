@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gilscope.toolkit.stats.estimators import hodges_lehmann
 from gilscope.toolkit.stats.logs import RoundLogs, process_levels, residuals
-from tests.stats.matrix import passes
+from tests.stats.matrix import of_passes, passes
 
 SECONDS = st.floats(0.01, 10)
 
@@ -45,12 +45,12 @@ def test_arm_without_any_value_has_no_level():
 
 def test_pairing_by_passes_takes_the_neighbours_out():
     rounds = passes(random.Random(3), 40, [0.0, 0.0], count=8)
-    paired = RoundLogs.of_passes(rounds).difference(0, 1)
+    paired = of_passes(rounds).difference(0, 1)
     apart = RoundLogs.of_seconds({arm: {r: median(both[arm]) for r, both in rounds.items()} for arm in (0, 1)})
     shuffled = random.Random(4)
     for both in rounds.values():   # the same values, no longer taken in turn
         shuffled.shuffle(both[0])
-    unpaired = RoundLogs.of_passes(rounds).difference(0, 1)
+    unpaired = of_passes(rounds).difference(0, 1)
     assert spread(paired) < 0.8 * spread(unpaired)
     assert spread(paired) < spread(apart.difference(0, 1))
 

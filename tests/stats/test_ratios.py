@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.logs import RoundLogs
 from gilscope.toolkit.stats.noise import Noise
-from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, judge, rounds_to_tell, simultaneous, verdicts
+from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, judge, rounds_until, simultaneous, verdicts
 
 SURE = 1e9   # degrees of freedom: errors are known, quantiles are the normal's
 
@@ -34,7 +34,6 @@ def test_interval_is_student_of_the_moderated_error():
     few = noise(prior=2.0)
     found = compare(logs, few, "a", "b")
     assert found.half(0.9) == pytest.approx(t_quantile(0.9, 4) * few.moderated([0.01, 0.0, -0.01], 0.0))
-    assert found.effective_rounds == 5
     lo, hi = found.interval(0.9)
     assert (log(lo), log(hi)) == pytest.approx((-found.half(0.9), found.half(0.9)))
 
@@ -69,7 +68,8 @@ def test_simultaneous_intervals_hold_together(count):
     (ratio(log(1.9), 0.03), "faster"),
     (ratio(log(0.8), 0.03), "slower"),
     (ratio(log(1.01), 0.005), "faster"),              # known to be small, and known to be there
-    (ratio(log(1.01), 0.005, floor=0.02), "no difference"),   # below the floor, and nothing beyond 3 % is possible
+    (ratio(log(1.01), 0.005, floor=0.015), "no difference"),   # below the floor, and nothing beyond 3 % is possible
+    (ratio(log(1.01), 0.005, floor=0.025), "cannot tell"),     # the floor lets 1.035 pass for it
     (ratio(log(1.32), 0.04, floor=0.14), "faster"),   # [1.27, 1.38] above a floor of 15 %
     (ratio(log(1.10), 0.04, floor=0.14), "cannot tell"),
     (ratio(log(1.01), 0.015), "no difference"),       # up to 1.0253
@@ -107,16 +107,16 @@ def test_every_cell_of_a_table_counts_also_those_that_have_their_word():
 
 
 @pytest.mark.parametrize(("center", "half", "rounds"), [
-    # 8 rounds: the half width and 0.84 / 1.96 of it have to come down to the ratio: 8 * (1.43 * 0.06 / 0.05) ** 2
-    (0.05, 0.06, 24),
-    # or to what is left of 3 %: 8 * (1.43 * 0.06 / 0.0296) ** 2
-    (0.0, 0.06, 68),
+    # 8 rounds: half of the width has to come down to the ratio: 8 * (0.06 / 0.05) ** 2 is 11.5
+    (0.05, 0.06, 12),
+    # or to what is left of 3 %: 8 * (0.06 / 0.0296) ** 2 is 33
+    (0.0, 0.06, 33),
     (0.5, 0.05, 9),        # clear already: at least one round more than there are
     (0.015, 0.5, None),    # more than a night
     (0.0, inf, None),
 ])
 def test_rounds_that_would_tell(center, half, rounds):
-    assert rounds_to_tell(ratio(center, half), 0.95) == rounds
+    assert rounds_until(center, half, 8) == rounds
 
 
 def test_floor_is_of_the_group_and_of_as_many_rounds():

@@ -50,7 +50,7 @@ def run_values(run: Run) -> dict[str, Any]:
     """Return the report of a run."""
     tables, index = build_tables(run), Index(run)
     values: dict[str, Any] = finite({
-        **head(RUN, run), "margin": MARGIN,
+        **head(RUN, run), "looks": run.looks, "margin": MARGIN,
         "cells": [
             _result(result, index) for table in tables for row in table.rows for result in row.results
         ],

@@ -30,7 +30,7 @@ from gilscope.toolkit.stats.paired import NO_FLOOR
 from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.model import Build, Run
     from gilscope.toolkit.report.table import CellResult, Contrast, Row, WorkloadTable
@@ -41,6 +41,12 @@ STARVED = (
     "starved: other programs used the cores it needed in more than half of its rounds, so the value in brackets counts "
     "for nothing; a quieter machine, fewer workers (--workers) or more rounds (--rounds) would tell"
 )
+
+
+_CLEAR = {
+    "answered": "stopped: every answer is clear",
+    "resolution": "stopped: every answer is clear, and every ratio is known as well as --resolution asked for",
+}
 
 
 def run_document(run: Run) -> Document:
@@ -68,8 +74,18 @@ def about(run: Run) -> Lines:
     memory = "" if machine.memory_bytes is None else f", {format_bytes(machine.memory_bytes)}"
     return Lines("", (
         f"started {run.started} on {machine.cpu_model} ({machine.cores} cores{memory}), {machine.system}",
-        f"{run.rounds_done} of {run.rounds_planned} rounds, ended by: {run.stopped}; seed {run.seed}",
+        *_rounds_lines(run),
     ))
+
+
+def _rounds_lines(run: Run) -> Iterator[str]:
+    """Yield how many rounds there are and why no more, and how many the cells have where not all have as many."""
+    ended = _CLEAR.get(run.stopped, f"ended by: {run.stopped}")
+    yield f"{run.rounds_done} of {run.rounds_planned} rounds, {ended}; seed {run.seed}"
+    failed = {failure.cell for failure in run.failures}
+    counts = {len(each.observations) for each in run.measurements if each.cell not in failed} if run.looks else set()
+    if len(counts) > 1:
+        yield f"cells with a clear answer got fewer rounds than open ones: {min(counts)} to {max(counts)}"
 
 
 def builds_table(builds: Sequence[Build]) -> Table:

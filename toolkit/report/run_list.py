@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.store import Listed
 
 ROOM = 24   # characters for the workloads
-_FINISHED = frozenset({"rounds", "budget", "resolution"})
+_FINISHED = frozenset({"rounds", "budget", "answered", "resolution"})
 GOES_ON = frozenset({"interrupted", "killed"})   # what --resume goes on with
 
 

@@ -11,8 +11,7 @@ Sources: Hsu (1984), "Constrained Simultaneous Confidence Intervals for Multiple
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from math import exp, inf
+from math import inf
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.ratios import compare, simultaneous
@@ -26,25 +25,16 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.noise import Noise
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Best[Arm: Hashable]:
-    """The arms that may be the fastest, and how each arm stands to the fastest of the others."""
-
-    leader: Arm                                        # the fastest by its estimate
-    members: tuple[Arm, ...]                           # not told apart from the fastest, the leader first
-    standings: dict[Arm, tuple[float, float]]          # from, to: 0.9 is nine tenths as fast as the best other arm
-
-
 def best[Arm: Hashable](
     logs: RoundLogs[Arm], noise: Noise, arms: Sequence[Arm], confidence: float = CONFIDENCE,
-) -> Best[Arm]:
-    """Return the set of the fastest.
+) -> tuple[Arm, ...]:
+    """Return the arms that are not told apart from the fastest, the one with the highest estimate first.
 
     Args:
         logs: Of the arms' group.
         noise: Of the same group.
         arms: Candidates, at least one; each two should share rounds.  Two that share fewer than 3 are not told apart.
-        confidence: That the truly fastest is in the set, and that all standings hold.
+        confidence: That the truly fastest is in the set.
 
     Raises:
         ValueError: `arms` is empty.
@@ -53,20 +43,12 @@ def best[Arm: Hashable](
         raise ValueError("the best of no arms")
     one_sided = simultaneous(len(arms) - 1, confidence)
     two_sided = max(2 * one_sided - 1, 0.0)   # whose upper end alone is passed with the one-sided probability
-    seen = {(one, other): _seen(logs, noise, other, one, two_sided) for one in arms for other in arms if one != other}
-    gains = {one: {other: seen[one, other] for other in arms if other != one} for one in arms}
-    upper = {one: min((center + half for center, half in gains[one].values()), default=inf) for one in arms}
+    gains = {one: [_seen(logs, noise, other, one, two_sided) for other in arms if other != one] for one in arms}
+    upper = {one: min((center + half for center, half in seen), default=inf) for one, seen in gains.items()}
     # Each may be slower than another, in a circle, where pairs have different rounds.
     members = [one for one in arms if upper[one] >= 0] or [max(arms, key=upper.__getitem__)]
-    lower = {
-        one: min((center - half for other, (center, half) in gains[one].items() if other in members), default=0.0)
-        for one in arms
-    }
-    leader = max(members, key=lambda one: min((center for center, _ in gains[one].values()), default=0.0))
-    return Best(
-        leader=leader, members=(leader, *(one for one in members if one != leader)),
-        standings={one: (exp(min(lower[one], 0.0)), exp(max(upper[one], 0.0))) for one in arms},
-    )
+    leader = max(members, key=lambda one: min((center for center, _ in gains[one]), default=0.0))
+    return (leader, *(one for one in members if one != leader))
 
 
 def _seen[Arm: Hashable](

@@ -27,21 +27,6 @@ class RoundLogs[Arm: Hashable]:
         """Return the logs of arms whose processes were measured one after the other: one number each, no passes."""
         return cls(levels={arm: {r: log(value) for r, value in rounds.items()} for arm, rounds in seconds.items()})
 
-    @classmethod
-    def of_passes(cls, rounds: Mapping[int, Mapping[Arm, Sequence[float]]]) -> Self:
-        """Return the logs of arms that took their values in turn.
-
-        Args:
-            rounds: By round and arm, seconds of each pass; NaN where an arm has no value in that pass.  Pass k of all
-                arms was measured at about the same time.  Arms that were not alive together have no pass in common;
-                what they have in common with a third arm, alive all the time, still pairs them.
-        """
-        levels: dict[Arm, dict[int, float]] = {}
-        for number, passes in rounds.items():
-            for arm, level in process_levels(passes).items():
-                levels.setdefault(arm, {})[number] = level
-        return cls(levels=levels)
-
     def difference(self, baseline: Arm, sample: Arm) -> dict[int, float]:
         """Return by round the log of how many times faster `sample` was; rounds that only one of them has are left out.
 

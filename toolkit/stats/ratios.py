@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from math import ceil, exp, inf, log1p, pow  # noqa: A004 - the built-in one may return a complex number
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.estimators import huber
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.words import MARGIN, MIN_ROUNDS, beyond, word_for
@@ -44,6 +43,7 @@ class Ratio:
     error: float       # its moderated standard error
     rounds: int        # that both arms have
     noise: Noise       # of their group
+    twins_off: float = 0.0   # what A/A arms like these were off by at most, a share: the floor is not below it
 
     @property
     def ratio(self) -> float:
@@ -51,14 +51,9 @@ class Ratio:
         return exp(self.center)
 
     @property
-    def effective_rounds(self) -> float:
-        """Return how many rounds of this pair alone would tell its spread as well as the pooled ones do."""
-        return self.noise.freedom(self.rounds) + 1
-
-    @property
     def floor(self) -> float:
         """Return what the same cell, measured twice over as many rounds, may differ by, as a share."""
-        return self.noise.floor(self.rounds)
+        return max(self.noise.floor(self.rounds), self.twins_off)
 
     def half(self, confidence: float = CONFIDENCE) -> float:
         """Return half of the interval's width, in logs: 0.03 is about 3 %."""
@@ -69,13 +64,18 @@ class Ratio:
         half = self.half(confidence)
         return (exp(self.center - half), exp(self.center + half)) if half < inf else (0.0, inf)
 
+    def between(self, confidence: float) -> tuple[float, float]:
+        """Return the ratios that a word leaves open: those of the interval, and what the floor allows for."""
+        least, most = self.interval(confidence)
+        return min(least, self.ratio / (1 + self.floor)), max(most, self.ratio * (1 + self.floor))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What may be said of a ratio."""
 
     word: Word
-    lo: float          # the simultaneous interval, as ratios: "cannot tell: between `lo` and `hi`"
+    lo: float          # what is left open: "cannot tell: between `lo` and `hi`"
     hi: float
     confidence: float  # of that interval by itself
     beyond: float      # the largest difference that is not excluded, as a share: "no difference beyond 2.1 %"
@@ -112,7 +112,7 @@ def judge(ratio: Ratio, confidence: float, margin: float = MARGIN) -> Verdict:
         confidence: Of its interval; in a table, see `verdicts`.
         margin: A share, such as 0.03.
     """
-    lo, hi = ratio.interval(confidence)
+    lo, hi = ratio.between(confidence)
     word: Word = "cannot tell"
     if ratio.rounds >= MIN_ROUNDS:
         word = word_for(ratio.ratio, (lo, hi), ratio.floor, margin)
@@ -133,29 +133,14 @@ def verdicts[Pair: Hashable](
     return {pair: judge(ratio, each, margin) for pair, ratio in ratios.items()}
 
 
-def rounds_to_tell(ratio: Ratio, confidence: float = CONFIDENCE, margin: float = MARGIN) -> int | None:
-    """Return how many rounds would tell with a probability of 80 %, if ratio and noise stay what they seem.
+def rounds_until(center: float, half: float, rounds: int, margin: float = MARGIN) -> int | None:
+    """Return how many rounds make a log ratio, known to `half` after `rounds`, clear of 1 or of the margin.
 
     Intervals and floors shrink with the root of the rounds.  They have to shrink until either 1 or all that is beyond
-    `margin` is outside, whichever comes first, with 0.84 standard errors to spare.
-
-    Args:
-        ratio: A cell of which nothing can be told yet.
-        confidence: At which it is judged: its verdict's.
-        margin: A share.
+    `margin` is outside, whichever comes first.
 
     Returns:
         Rounds in all, more than there are; None where more than `MOST_ROUNDS` would be needed or nothing is known.
-    """
-    wanted = max(ratio.half(confidence) + NORMAL.inv_cdf(POWER) * ratio.error, log1p(ratio.floor))
-    return rounds_until(ratio.center, wanted, ratio.rounds, margin)
-
-
-def rounds_until(center: float, half: float, rounds: int, margin: float = MARGIN) -> int | None:
-    """Return in how many rounds a log ratio known to `half` after `rounds` is clear of 1 or of the margin.
-
-    Returns:
-        See `rounds_to_tell`.
     """
     seen = abs(center)
     room = max(seen, log1p(margin) - seen)

@@ -10,7 +10,7 @@ import os
 from typing import IO, TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError
-from gilscope.toolkit.model import Build, Cell, Failure, Machine, Note, Phase, Run, Skip
+from gilscope.toolkit.model import MOST_LOOKS, Build, Cell, Failure, Machine, Note, Phase, Run, Skip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,6 +151,8 @@ def _parse_header(header: dict[str, Any], path: Path) -> Run:
         for name, kind in _PLAIN.items():
             if not isinstance(fields[name], kind):
                 raise TypeError(f"{name} is {fields[name]!r}")   # noqa: TRY301 - one sentence for all that is wrong
+        if (looks := fields.get("looks", 0)) not in range(MOST_LOOKS + 1):
+            raise ValueError(f"looks is {looks!r}")   # noqa: TRY301 - likewise
         datetime.datetime.fromisoformat(fields["started"])
         return Run(
             **fields
@@ -160,6 +162,7 @@ def _parse_header(header: dict[str, Any], path: Path) -> Run:
                 "skips": tuple(Skip(cell=_cell(each["cell"]), reason=each["reason"]) for each in fields["skips"]),
                 "failures": tuple(Failure(**each | {"cell": _cell(each["cell"])}) for each in fields["failures"]),
                 "cells": tuple(_cell(each) for each in fields["cells"]),
+                "answered": tuple(_cell(each) for each in fields.get("answered", ())),
                 "notes": tuple(Note(**each) for each in fields["notes"]),
                 "measurements": (),
             }

@@ -14,6 +14,7 @@ from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.measure.machine.described import this_machine
 from gilscope.toolkit.measure.plan.estimate import Took, estimate
 from gilscope.toolkit.model import Cell
+from gilscope.toolkit.stats.looks import FIRST
 from gilscope.toolkit.store import find_label, labels, read_json
 from gilscope.toolkit.units import format_minutes, format_seconds
 
@@ -38,9 +39,10 @@ def preview(
 ) -> list[str]:
     """Return the lines that are shown."""
     told = estimate(plan.cells, settings, selection.size, earlier)
-    processes = len(plan.cells) * settings.rounds
+    fewest, most = (f"{len(plan.cells) * rounds}" for rounds in _range(settings))
+    processes = most if fewest == most else f"{fewest} to {most}"
     return [
-        f"{len(plan.cells)} cells x {settings.rounds} rounds = {processes} processes; seed {settings.seed}",
+        f"{len(plan.cells)} cells x {rounds_text(settings)} = {processes} processes; seed {settings.seed}",
         *_asked(selection),
         "",
         *_matrix(plan, builds),
@@ -48,6 +50,16 @@ def preview(
         *skipped(plan),
         *_time(told, settings, selection),
     ]
+
+
+def rounds_text(settings: Settings) -> str:
+    """Return "12 rounds", or "4 to 12 rounds" where cells whose answer is clear get no more."""
+    fewest, most = _range(settings)
+    return f"{most} rounds" if fewest == most else f"{fewest} to {most} rounds"
+
+
+def _range(settings: Settings) -> tuple[int, int]:
+    return min(FIRST, settings.rounds) if settings.where_open else settings.rounds, settings.rounds
 
 
 def _asked(selection: Selection) -> Iterator[str]:
@@ -107,7 +119,8 @@ def _time(told: Estimate, settings: Settings, selection: Selection) -> Iterator[
         source = "a guess from the number of passes: nothing of this was measured here before"
     budget = settings.budget
     cut = f", cut to {format_minutes(budget)} by the budget" if budget and budget < told.seconds else ""
-    yield from _wrapped("time: ", f"about {format_minutes(told.seconds)}{cut} ({source})")
+    most = "at most " if settings.where_open else ""
+    yield from _wrapped("time: ", f"{most}about {format_minutes(told.seconds)}{cut} ({source})")
     if told.seconds < SHORT_SECONDS:
         return
     half = max(1, settings.rounds // 2)

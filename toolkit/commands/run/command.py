@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.output.documents import Output, refuse_beside_dry_run
-from gilscope.toolkit.commands.output.preview import earlier_processes, preview
+from gilscope.toolkit.commands.output.preview import earlier_processes, preview, rounds_text
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.run import options as run_options
 from gilscope.toolkit.commands.run.presets import PRESETS
@@ -41,6 +42,7 @@ from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.build import overview_document, run_document
 from gilscope.toolkit.report.progress import ProgressReporter
+from gilscope.toolkit.report.table.open_cells import open_cells
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 from gilscope.toolkit.store import Store, default_label, find_label
 from gilscope.toolkit.units import counted
@@ -137,8 +139,7 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     )
     store = Store.create(new.label)
     store.save(new)  # there to go on with, however soon this one ends
-    say(f"{counted(len(plan.cells), 'cell')}, {counted(settings.rounds, 'round')}, seed {settings.seed}, "
-        f"results in {store.path}")
+    say(f"{counted(len(plan.cells), 'cell')}, {rounds_text(settings)}, seed {settings.seed}, results in {store.path}")
     demands = {label: trial.demand for label, trial in trials.items() if trial.demand is not None}
     return _measure(new, request, store, prepared, folder, tried=demands, args=args)
 
@@ -149,6 +150,8 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
     try:
         request = Request.from_options(so_far.options)
         rounds = args.rounds or so_far.rounds_planned
+        if args.resolution not in {None, request.settings.resolution}:
+            so_far = dataclasses.replace(so_far, answered=())   # what was clear may not be known to that
         _refuse_to_resume(so_far, rounds)
         # The budget counts from here: what was measured before a pause has been paid for.
         settings = dataclasses.replace(
@@ -156,6 +159,8 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
             rounds=rounds,
             budget=args.budget or request.settings.budget,
             timeout=args.timeout or request.settings.timeout,
+            resolution=args.resolution or request.settings.resolution,
+            where_open=request.settings.where_open or args.resolution is not None,
         )
         request = dataclasses.replace(request, settings=settings)
         prepared = prepare(
@@ -178,6 +183,11 @@ def _refuse_to_resume(so_far: Run, rounds: int) -> None:
     if so_far.rounds_done >= rounds:
         raise ToolkitError(
             f"{so_far.label} has its {so_far.rounds_done} rounds; --rounds with a larger number adds to them"
+        )
+    if so_far.stopped in {"answered", "resolution"} and so_far.answered:
+        raise ToolkitError(
+            f"every answer of {so_far.label} is clear, so none of its cells needs more rounds; "
+            "--resolution 1% goes on until each ratio is known to 1 %"
         )
     for build in so_far.builds:
         if not Path(build.executable).exists():
@@ -211,7 +221,9 @@ def _measure(
                 shared_by=request.shared_by,
                 demands=Demands(observations=store.observations, tried=tried, kind=user.kind if user else None),
             )
-            done = Scheduler(new, store, arms, request.settings, reporter, InTurn()).go()
+            settings = request.settings
+            asked = partial(open_cells, resolution=settings.resolution) if settings.where_open else None
+            done = Scheduler(new, store, arms, settings, reporter, InTurn(), needed=asked).go()
     except KeyboardInterrupt:
         say(f"what was measured is kept: gilscope run --resume {new.label} goes on")
         raise

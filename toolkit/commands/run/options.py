@@ -10,6 +10,7 @@ from gilscope.toolkit.commands.options.files import add_output
 from gilscope.toolkit.commands.run.presets import PRESETS
 from gilscope.toolkit.commands.run.request import PHASES
 from gilscope.toolkit.measure.plan.core_demand import KINDS
+from gilscope.toolkit.stats.looks import FIRST
 from gilscope.workloads.base import SIZES
 
 
@@ -126,7 +127,8 @@ def add_effort(group: Any) -> None:
         const="quick",
         dest="preset",
         help="A first look in about 3 minutes: which model is worth it here, and what free-threading costs one thread. "
-        f"Fewer models and workloads, the widest number of workers, {PRESETS['quick'].rounds} rounds.",
+        f"Fewer models and workloads, the widest number of workers, {FIRST} to {PRESETS['quick'].rounds} rounds: more "
+        "of them where the answer is open.",
     )
     preset.add_argument(
         "--rigorous",
@@ -141,19 +143,21 @@ def add_effort(group: Any) -> None:
         metavar="N",
         type=positive,
         help=f"Rounds, each with one fresh process per cell (default: {PRESETS['default'].rounds}). The interval "
-        "shrinks with its root.",
+        "shrinks with its root. Every cell gets them all, unless --resolution ends it before.",
     )
     group.add_argument(
         "--budget",
         metavar="TIME",
         type=duration,
-        help="Stop before this time is over, e.g. 5m; intervals are then as wide as the rounds allow.",
+        help=f"Stop before this time is over, e.g. 5m. After {FIRST} rounds the time goes to cells whose answer is "
+        "open, unless --rounds says how many each gets.",
     )
     group.add_argument(
         "--resolution",
         metavar="PERCENT",
         type=share,
-        help="Stop when every ratio is known to this, e.g. 2%%. Saves rounds on a quiet machine.",
+        help=f"Measure each cell until its answer is clear and its ratio is known to this, e.g. 2%%: from {FIRST} "
+        "rounds to as many as --rounds says. Saves time on a quiet machine.",
     )
     group.add_argument(
         "--timeout",
@@ -173,7 +177,7 @@ def add_results(group: Any) -> None:
         "--resume",
         metavar="LABEL",
         help="Go on with a run that was interrupted or killed. It is measured as it was asked for; "
-        "only --rounds, --budget, --timeout, --markdown and --json go with it.",
+        "only --rounds, --budget, --resolution, --timeout, --markdown and --json go with it.",
     )
     group.add_argument(
         "--strict",

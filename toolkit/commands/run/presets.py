@@ -14,7 +14,7 @@ class Preset:
     """How hard to measure when nothing else is said."""
 
     size: str
-    rounds: int
+    rounds: int      # at most, where a budget or a resolution has cells stop that are clear
     values: int
     warmups: int
     min_seconds: float
@@ -22,7 +22,7 @@ class Preset:
 
 
 PRESETS = {
-    "quick": Preset("small", rounds=5, values=6, warmups=0, min_seconds=0.02, budget=180.0),
+    "quick": Preset("small", rounds=12, values=6, warmups=0, min_seconds=0.02, budget=180.0),
     "default": Preset("small", rounds=12, values=6, warmups=1, min_seconds=0.05, budget=None),
     "rigorous": Preset("medium", rounds=30, values=6, warmups=1, min_seconds=0.1, budget=None),
 }

@@ -44,7 +44,6 @@ FIXED_AT_START = {  # attribute of the command line: how a user writes it
     "packages": "--with",
     "requirements": "--requirements",
     "preset": "--quick or --rigorous",
-    "resolution": "--resolution",
     "seed": "--seed",
     "label": "--label",
     "strict": "--strict",
@@ -194,6 +193,8 @@ def make_settings(args: argparse.Namespace) -> Settings:
         timeout=args.timeout or TIMEOUT_SECONDS,
         budget=budget,
         resolution=args.resolution,
+        # Rounds that are asked for are taken of everything; where time is short they go to what is open.
+        where_open=args.resolution is not None or (budget is not None and args.rounds is None),
         seed=seed,
     )
 

@@ -18,7 +18,8 @@ class Settings:
     min_seconds: float  # shortest value; shorter passes are looped
     timeout: float  # seconds a process may make no progress
     budget: float | None = None  # seconds for the whole run
-    resolution: float | None = None  # stop when every interval is narrower than this share
+    resolution: float | None = None  # half of the interval that each ratio is to have, as a share
+    where_open: bool = False  # cells whose answer is clear get no more rounds
     retakes: int = 2  # tries to measure a starved cell again, per round
     seed: int = 0
 

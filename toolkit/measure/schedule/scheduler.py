@@ -9,16 +9,17 @@ from __future__ import annotations
 import dataclasses
 import statistics
 import time
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.measure.process.frame import place_lines
 from gilscope.toolkit.measure.process.inherited import inherited
 from gilscope.toolkit.measure.schedule.ways import OneByOne, Round, Taken
 from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Failure, Note, Observation, Run, Skip
-from gilscope.toolkit.stats.paired import compare_paired
+from gilscope.toolkit.stats.looks import look_after
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from gilscope.toolkit.measure.plan.settings import Settings
     from gilscope.toolkit.measure.process.running import Answer
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.store import Store
 
 FUTILE_RETAKES = 4  # starved again in a row, from the first on: enough to know that the machine is busy
-MIN_ROUNDS_TO_STOP = 6  # below that the median has no 95 % interval to be narrow enough
+Needed = Callable[[Run, Sequence[Cell]], Container[Cell]]   # of some cells, those that the next rounds have to measure
 
 
 class Reporter(Protocol):
@@ -61,6 +62,7 @@ class Scheduler:
         reporter: Reporter,
         way: Way | None = None,
         clock: Callable[[], float] = time.monotonic,
+        needed: Needed | None = None,
     ) -> None:
         """Prepare to go on with a run.
 
@@ -72,6 +74,8 @@ class Scheduler:
             reporter: Told how far it is.
             way: How the cells of a round are measured; None: one process after the other.
             clock: Seconds.
+            needed: Asked after some of the rounds, see `looks`: what is not needed gets no more rounds for now, and
+                the run ends when nothing is.  None: every cell gets every round.
         """
         self._run = run
         self._store = store
@@ -83,7 +87,11 @@ class Scheduler:
         self._clock = clock
         self._began = clock()
         self._done = run.rounds_done
-        self._durations: list[float] = []
+        self._needed = needed
+        self._looks = run.looks
+        self._answered = frozenset(run.answered)
+        self._whole = 0   # rounds measured in this session, to their end
+        self._took: dict[Cell, list[float]] = {}   # seconds, of each round
         self._loops: dict[Cell, int] = {}
         self._failures = list(run.failures)
         # A run that goes on has a budget of its own.
@@ -104,18 +112,20 @@ class Scheduler:
             self._add_note(sentence)
         try:
             while self._done < self._settings.rounds:
+                if self._answered and not self._to_measure():
+                    stopped = "answered" if self._settings.resolution is None else "resolution"
+                    break
                 if self._over_budget():
                     stopped = "budget"
                     break
                 complete = self._round(self._done)
                 # Cut short, the first round is better than none; a later one is made again when the run goes on.
                 self._done += complete or self._done == 0
+                if complete:
+                    self._look()
                 self._save(self._done, "running")
                 if not complete:
                     stopped = "budget"
-                    break
-                if self._narrow_enough(self._done):
-                    stopped = "resolution"
                     break
         except KeyboardInterrupt:
             self._save(self._done, "interrupted")
@@ -123,7 +133,12 @@ class Scheduler:
         return self._save(self._done, stopped)
 
     def _save(self, done: int, stopped: str) -> Run:
-        run = dataclasses.replace(
+        run = self._so_far(done, stopped)
+        self._store.save(run)
+        return run
+
+    def _so_far(self, done: int, stopped: str) -> Run:
+        return dataclasses.replace(
             self._run,
             rounds_done=done,
             stopped=stopped,
@@ -131,25 +146,45 @@ class Scheduler:
             failures=tuple(self._failures),
             skips=tuple(self._skips),
             notes=tuple(self._notes),
+            looks=self._looks,
+            answered=tuple(cell for cell in self._run.cells if cell in self._answered),
         )
-        self._store.save(run)
-        return run
+
+    def _look(self) -> None:
+        """Find out which cells need more rounds, where it is time to."""
+        if self._needed is None or self._done >= self._settings.rounds or not look_after(self._done):
+            return
+        active = self._active()
+        needed = self._needed(self._so_far(self._done, "running"), active)
+        self._answered = frozenset(cell for cell in active if cell not in needed)
+        self._looks += 1
+        clear, cells = (sum(not cell.twin for cell in each) for each in (self._answered, active))
+        if 0 < clear < cells:
+            self._reporter.note(
+                f"after {self._done} rounds {clear} of {cells} cells need no more: their answers are clear")
 
     def _over_budget(self) -> bool:
-        if self._settings.budget is None or not self._durations:
+        if self._settings.budget is None or not self._whole:
             return False
-        expected = statistics.median(self._durations)
-        return self._clock() - self._began + expected > self._settings.budget
+        return self._clock() - self._began + self._expected(self._to_measure()) > self._settings.budget
+
+    def _expected(self, cells: Sequence[Cell]) -> float:
+        """Return how long a round of `cells` takes, by what they took in this session."""
+        return sum(statistics.median(self._took[cell]) for cell in cells if cell in self._took)
 
     def _active(self) -> list[Cell]:
         ended = {failure.cell for failure in self._failures} | {skip.cell for skip in self._skips}
         return [cell for cell in self._run.cells if cell not in ended]
 
+    def _to_measure(self) -> list[Cell]:
+        return [cell for cell in self._active() if cell not in self._answered]
+
     def _round(self, index: int) -> bool:
         """Measure every arm once; return False when the budget ended it before its time."""
         began = self._clock()
-        cells = self._active()
+        cells = self._to_measure()
         around = self._around(index)
+        expected = self._expected(cells) if self._whole else None
         self._reporter.round_begins(index, self._settings.rounds, len(cells))
         before = {failure.reason for failure in self._failures}
         known = len(self._failures)
@@ -158,27 +193,34 @@ class Scheduler:
         measured = 0
         for position, group in enumerate(groups):
             # Later rounds are begun only when they fit, so they are not cut.
-            if not self._durations and position and self._spent():
+            if not self._whole and position and self._spent():
                 self._give_up([cell for group in groups[position:] for cell in group])
                 return False
+            group_began = self._clock()
             taken = self._way.measure(group, around)
             measured += len(taken)
             for each in taken:
                 observation = self._keep(each, index)
                 if observation is not None and observation.starved:
                     starved.append((each.cell, observation))
-                self._reporter.arm_ends(each.cell, self._seconds_left(index, measured, len(cells), began))
+                self._reporter.arm_ends(each.cell, self._seconds_left(
+                    index, expected or (self._clock() - began) / measured * len(cells), began))
             if lacking := set(group) - {each.cell for each in taken}:
                 self._give_up([cell for cell in group if cell in lacking])
                 self._give_up([cell for group in groups[position + 1:] for cell in group])
                 return False
+            for cell in group:
+                self._took.setdefault(cell, []).append((self._clock() - group_began) / len(group))
             if len(group) > 1:
                 self._save(self._done, "running")
-        self._retake(starved, index, self._clock() - began)
+        retakes_began = self._clock()
+        self._retake(starved, index, retakes_began - began)
         new = [failure.reason for failure in self._failures[known:]]
         if again := len(new) - len(set(new) - before):
             self._reporter.note(f"{again} more cell{'s' if again > 1 else ''} failed in the same way")
-        self._durations.append(self._clock() - began)
+        self._whole += 1
+        for cell in cells:
+            self._took[cell][-1] += (self._clock() - retakes_began) / len(cells)
         return True
 
     def _around(self, index: int) -> Round:
@@ -195,7 +237,7 @@ class Scheduler:
 
     def _seconds_to_cut(self) -> float | None:
         """Return what is left of the budget for a round that it may cut: the first."""
-        if self._settings.budget is None or self._durations:
+        if self._settings.budget is None or self._whole:
             return None
         return self._settings.budget - (self._clock() - self._began)
 
@@ -258,31 +300,13 @@ class Scheduler:
         if all(note.text != text for note in self._notes):
             self._notes.append(Note(text=text))
 
-    def _seconds_left(self, index: int, measured: int, arms: int, began: float) -> float | None:
-        """Estimate the rest from earlier rounds, or from this one's first arms; cut by the budget."""
+    def _seconds_left(self, index: int, one_round: float, began: float) -> float | None:
+        """Estimate the rest from what a round takes; cut by the budget."""
         elapsed = self._clock() - began
-        one_round = statistics.median(self._durations) if self._durations else elapsed / measured * arms
         left = one_round * (self._settings.rounds - index - 1) + max(0.0, one_round - elapsed)
         if self._settings.budget is not None:
             left = min(left, max(0.0, self._settings.budget - (self._clock() - self._began)))
         return left
-
-    def _narrow_enough(self, done: int) -> bool:
-        if self._settings.resolution is None or done < MIN_ROUNDS_TO_STOP:
-            return False
-        walls = {
-            each.cell: {one.round: one.wall_value for one in each.observations if not one.starved}
-            for each in self._store.measurements()
-        }
-        for cell, values in walls.items():
-            base = dataclasses.replace(cell, runner=self._run.baseline, workers=1, twin=False)
-            baseline = walls.get(base)
-            if _untwinned(cell) == base or not baseline or not values.keys() & baseline.keys():
-                continue
-            ratio = compare_paired(baseline, values)
-            if (ratio.hi - ratio.lo) / 2 > self._settings.resolution * ratio.ratio:
-                return False
-        return True
 
 
 def _untwinned(cell: Cell) -> Cell:

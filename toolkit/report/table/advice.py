@@ -82,13 +82,13 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
     shown = _one_of_each(ratios, compared)
     best = ratios.best([base.cell, *(each.cell for each in shown)])
     faster = [each for each in shown if each.speedup.verdict() == "faster"]
-    unbeaten = [each for each in faster if best is not None and each.cell in best.members]
+    unbeaten = [each for each in faster if each.cell in (best or ())]
     fastest = sorted(faster, key=lambda each: -each.speedup.ratio)[:1]   # beaten by what is not itself shown to gain
     return Advice(
         build=build,
         memory=base.memory,
         shown=tuple(shown),
-        best=() if best is None else best.members,
+        best=best or (),
         options=_preferred(index, unbeaten or fastest),
         faster=tuple(faster),
         closest=max(compared, key=lambda each: each.speedup.ratio, default=None),

@@ -61,13 +61,7 @@ def _table(ratios: Ratios, group: Group) -> WorkloadTable:
     index, run = ratios.index, ratios.index.run
     cells = [cell for cell in index.cells() if group_of(cell) == group]
     builds = tuple(build.label for build in run.builds)
-    rows = tuple(
-        Row(runner=runner, workers=workers, results=tuple(
-            _result(ratios, replace(cells[0], runner=runner, workers=workers, build=build))
-            for build in builds
-        ))
-        for runner, workers in _row_keys(cells, run.baseline)
-    )
+    rows = table_rows(ratios, cells)
     advice = {build: advise(ratios, build, [row.results[i] for row in rows])
               for i, build in enumerate(builds)}
     return WorkloadTable(
@@ -85,6 +79,18 @@ def _table(ratios: Ratios, group: Group) -> WorkloadTable:
             for first, second in build_pairs(run.builds) if second.free_threaded and not first.free_threaded
             if (twin := compare_twins(ratios, advice[first.label], advice[second.label])) is not None
         ),
+    )
+
+
+def table_rows(ratios: Ratios, cells: Sequence[Cell]) -> tuple[Row, ...]:
+    """Return the rows of the table that `cells`, all of one group, belong to."""
+    run = ratios.index.run
+    return tuple(
+        Row(runner=runner, workers=workers, results=tuple(
+            _result(ratios, replace(cells[0], runner=runner, workers=workers, build=build.label))
+            for build in run.builds
+        ))
+        for runner, workers in _row_keys(cells, run.baseline)
     )
 
 

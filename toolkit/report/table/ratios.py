@@ -6,7 +6,7 @@ length by one clock.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import expm1, isfinite, log, nan
 from typing import TYPE_CHECKING
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.table.cells import group_of
 from gilscope.toolkit.report.table.floors import Floors
-from gilscope.toolkit.stats.best import Best, best
+from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.floor import Floor, TwinCheck, checked_noise
 from gilscope.toolkit.stats.logs import RoundLogs, process_levels
+from gilscope.toolkit.stats.looks import at_last
 from gilscope.toolkit.stats.paired import Comparison
 from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simultaneous
 from gilscope.toolkit.stats.sample import CONFIDENCE
@@ -55,6 +56,7 @@ class Ratios:
     def __init__(self, index: Index, words: int | None = None) -> None:
         self.index = index
         self._words = words
+        self._together = at_last(index.run.looks)
         self._errors: dict[tuple[Group, Clock, bool], float | None] = {}
 
     @cached_property
@@ -70,19 +72,23 @@ class Ratios:
     @cached_property
     def confidence(self) -> float:
         """Return the confidence of the interval that each word goes by."""
-        return simultaneous(self._words or len(self.index.cells()))
+        return simultaneous(self._words or len(self.index.cells()), self._together)
 
     def compare(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Comparison | None:
         """Return how many times faster `sample` is than `baseline`, None when the two share no round."""
+        ratio = self.ratio(baseline, sample, clock)
+        return None if ratio is None else self._shown(ratio, ratio.twins_off, self._by(clock).check, clock)
+
+    def ratio(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Ratio | None:
+        """Return the same as what the rounds so far come to, from which intervals and words follow."""
         group, found = group_of(sample), self._by(clock)
         logs = found.logs.get(group)
         if logs is None or not logs.difference(baseline, sample):
             return None
-        ratio = compare(logs, found.noises[group], baseline, sample)
-        workers = max(baseline.workers, sample.workers)
-        return self._shown(ratio, self._error(group, clock, workers) or 0.0, found.check, clock)
+        error = self._error(group, clock, max(baseline.workers, sample.workers))
+        return replace(compare(logs, found.noises[group], baseline, sample), twins_off=error or 0.0)
 
-    def best(self, cells: Sequence[Cell]) -> Best[Cell] | None:
+    def best(self, cells: Sequence[Cell]) -> tuple[Cell, ...] | None:
         """Return which of `cells`, all of one group, are not told apart from the fastest; None where noise is unknown.
 
         Args:
@@ -90,7 +96,7 @@ class Ratios:
         """
         group = group_of(cells[0])
         logs, noise = self.wall.logs[group], self.wall.noises[group]
-        return best(logs, noise, cells) if isfinite(noise.spread) else None
+        return best(logs, noise, cells, self._together) if isfinite(noise.spread) else None
 
     def floors(self, group: Group) -> Floors:
         """Return what a cell that is measured twice over all rounds of the run may differ by from itself."""

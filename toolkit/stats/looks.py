@@ -13,9 +13,10 @@ Jennison & Turnbull (2000), "Group Sequential Methods", section 2.5.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import expm1
+from math import ceil, expm1
 from typing import TYPE_CHECKING, Literal
 
+from gilscope.toolkit.model import MOST_LOOKS
 from gilscope.toolkit.stats.ratios import verdicts
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.words import MARGIN
@@ -27,8 +28,20 @@ if TYPE_CHECKING:
 
 Open = Literal["wide", "no word"]
 
-SHARE = 0.01     # of the error, for each look before the last
-MOST_LOOKS = 20  # before the last; they would take a fifth of its error
+SHARE = 0.01     # of the error, for each look before the last: the most there may be take a fifth of it
+FIRST = 4        # rounds before the first look: with fewer a word has hardly a chance
+APART = 2        # rounds between two looks, at least
+GROWTH = 4 / 3   # times the rounds of one look: the next one; a third more rounds make an interval a seventh narrower
+
+
+def look_after(rounds: int) -> bool:
+    """Return whether there is a look after so many rounds: after 4, 6, 8, 11, 15, 20, 27, ..., at most 20 of them."""
+    at = FIRST
+    for _ in range(MOST_LOOKS):
+        if at >= rounds:
+            return at == rounds
+        at = max(at + APART, ceil(at * GROWTH))
+    return False
 
 
 def on_the_way(confidence: float = CONFIDENCE) -> float:

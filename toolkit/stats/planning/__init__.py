@@ -1,1 +1,0 @@
-"""How many rounds and values to take."""
