@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.measure.process.frame import place_lines
 from gilscope.toolkit.measure.process.inherited import inherited
+from gilscope.toolkit.measure.schedule.failing import given_up
 from gilscope.toolkit.measure.schedule.ways import OneByOne, Round, Taken
-from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Failure, Note, Observation, Run, Skip
+from gilscope.toolkit.model import OUT_OF_BUDGET, WRONG_RESULT, Cell, Failure, Note, Observation, Run, Skip
 from gilscope.toolkit.stats.paired import compare_paired
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
     from gilscope.toolkit.measure.plan.settings import Settings
     from gilscope.toolkit.measure.process.running import Answer
@@ -61,6 +62,7 @@ class Scheduler:
         reporter: Reporter,
         way: Way | None = None,
         clock: Callable[[], float] = time.monotonic,
+        only: Container[Cell] | None = None,
     ) -> None:
         """Prepare to go on with a run.
 
@@ -72,6 +74,7 @@ class Scheduler:
             reporter: Told how far it is.
             way: How the cells of a round are measured; None: one process after the other.
             clock: Seconds.
+            only: The cells to measure; None: all that the run has.
         """
         self._run = run
         self._store = store
@@ -85,7 +88,12 @@ class Scheduler:
         self._done = run.rounds_done
         self._durations: list[float] = []
         self._loops: dict[Cell, int] = {}
+        self._only = run.cells if only is None else only
         self._failures = list(run.failures)
+        self._earlier = len(self._failures)
+        # What failed before the first round was tried already; what failed in an earlier session gets a new chance.
+        self._settled = {each.cell for each in run.failures
+                         if each.kind == WRONG_RESULT or each.round >= run.rounds_done}
         # A run that goes on has a budget of its own.
         self._skips = [skip for skip in run.skips if skip.reason != OUT_OF_BUDGET]
         self._notes = list(run.notes)
@@ -104,6 +112,9 @@ class Scheduler:
             self._add_note(sentence)
         try:
             while self._done < self._settings.rounds:
+                if not self._active():
+                    stopped = "failures"
+                    break
                 if self._over_budget():
                     stopped = "budget"
                     break
@@ -142,8 +153,9 @@ class Scheduler:
         return self._clock() - self._began + expected > self._settings.budget
 
     def _active(self) -> list[Cell]:
-        ended = {failure.cell for failure in self._failures} | {skip.cell for skip in self._skips}
-        return [cell for cell in self._run.cells if cell not in ended]
+        valued = {measurement.cell for measurement in self._store.measurements()}
+        ended = self._settled | given_up(self._failures[self._earlier:], valued) | {skip.cell for skip in self._skips}
+        return [cell for cell in self._run.cells if cell in self._only and cell not in ended]
 
     def _round(self, index: int) -> bool:
         """Measure every arm once; return False when the budget ended it before its time."""
@@ -152,6 +164,7 @@ class Scheduler:
         around = self._around(index)
         self._reporter.round_begins(index, self._settings.rounds, len(cells))
         before = {failure.reason for failure in self._failures}
+        failed = {failure.cell for failure in self._failures}
         known = len(self._failures)
         starved: list[tuple[Cell, Observation]] = []
         groups = self._way.groups(cells, around)
@@ -175,7 +188,7 @@ class Scheduler:
             if len(group) > 1:
                 self._save(self._done, "running")
         self._retake(starved, index, self._clock() - began)
-        new = [failure.reason for failure in self._failures[known:]]
+        new = [failure.reason for failure in self._failures[known:] if failure.cell not in failed]
         if again := len(new) - len(set(new) - before):
             self._reporter.note(f"{again} more cell{'s' if again > 1 else ''} failed in the same way")
         self._durations.append(self._clock() - began)
