@@ -11,6 +11,10 @@ from statistics import median
 from typing import Any
 
 MOST_LOOKS = 20   # at a run while it is made: the words at its end have room for no more
+# Why a run ended; "answered": every answer was clear; "failures": no cell was left that may yet deliver; "killed" is
+# what a reader makes of "running".
+ENDINGS = ("rounds", "budget", "answered", "resolution", "failures", "interrupted", "running", "killed")
+WRONG_RESULT = "wrong-result"  # the kind of a Failure that tells of the work, not of an accident
 OUT_OF_BUDGET = "the budget ended before its first value"  # the reason of a Skip that more time would undo
 
 
@@ -164,7 +168,7 @@ class Skip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A cell whose measured process did not deliver: a result, with its last output."""
+    """A cell whose measured process did not deliver in one round: a result, with its last output."""
 
     cell: Cell
     kind: str      # "crash", "hang", "killed", "exit", "exception", "wrong-result", "gil", "starting"
@@ -197,8 +201,7 @@ class Run:
     seed: int
     rounds_planned: int
     rounds_done: int
-    stopped: str               # why it ended: "rounds", "budget", "answered", "resolution", "interrupted", "running",
-                               # "killed"
+    stopped: str               # why it ended: see ENDINGS
     baseline: str              # runner name the tables compare with
     measurements: tuple[Measurement, ...]
     cells: tuple[Cell, ...] = ()  # everything that was to be measured, in the order of the tables
@@ -208,3 +211,13 @@ class Run:
     looks: int = 0             # how often it was asked on the way which answers are clear; words allow for each
     answered: tuple[Cell, ...] = ()  # cells that got no more rounds since the last look, as their answer was clear
     options: dict[str, Any] = field(default_factory=dict)  # what was asked, as plain values; a resumed run goes by it
+
+    @property
+    def failed(self) -> tuple[Cell, ...]:
+        """The cells that failed: each time they were tried, or once by a wrong result.
+
+        A fast wrong answer is no answer, and an accident in one round takes nothing from what others measured.
+        """
+        valued = {each.cell for each in self.measurements if each.observations}
+        return tuple(dict.fromkeys(
+            each.cell for each in self.failures if each.kind == WRONG_RESULT or each.cell not in valued))

@@ -71,7 +71,7 @@ def test_list_counts_the_cells_that_failed(here, capsys):
     maker = RunMaker(rounds=3)
     maker.fail(Cell(workload="primes", runner="serial", workers=1, build="3.14"), "crash", "killed by SIGSEGV")
     write(maker.run(("3.14",), label="first"), here, "first")
-    assert "finished, 1 failed" in row(shown(capsys)[1], "first")
+    assert "finished, 1 with failures" in row(shown(capsys)[1], "first")
 
 
 WRITER = """

@@ -13,6 +13,7 @@ from gilscope.toolkit.measure.process.lifeline import OPEN_FILES
 from gilscope.toolkit.measure.process.running import Answer
 from gilscope.toolkit.measure.schedule import scheduler as schedule
 from gilscope.toolkit.measure.schedule.arms import Arms
+from gilscope.toolkit.measure.schedule.failing import HANGS, MOST_HANGS, TRIES, still_lacking
 from gilscope.toolkit.measure.schedule.scheduler import FUTILE_RETAKES, Scheduler
 from gilscope.toolkit.measure.schedule.ways import OneByOne
 from gilscope.toolkit.model import Cell, Phase, Run
@@ -122,7 +123,7 @@ def bench(tmp_path, laboratory):
     """Make schedulers of one run: the first call begins it, later ones go on with it."""
     stores = []
 
-    def make(*, cells=CELLS, seed=7, needed=None, **settings):
+    def make(*, cells=CELLS, seed=7, needed=None, only=None, **settings):
         results = tmp_path / "results"
         wanted = Settings(**{"rounds": 3, "values": 2, "warmups": 0, "min_seconds": 0.01, "timeout": 60.0,
                              "seed": seed} | settings)
@@ -138,7 +139,8 @@ def bench(tmp_path, laboratory):
             store.save(run)
         stores.append(store)
         way = OneByOne(laboratory.measure)
-        return Scheduler(run, store, make_arms(tmp_path), wanted, make.reporter, way, laboratory.clock, needed=needed)
+        return Scheduler(
+            run, store, make_arms(tmp_path), wanted, make.reporter, way, laboratory.clock, needed=needed, only=only)
 
     make.reporter = Silent()
     make.path = tmp_path / "results" / "label"
@@ -189,15 +191,58 @@ def test_control_runs_with_the_gil_on_in_a_free_threaded_build_alone(bench, labo
     assert with_gil == {cell("threads", 2, "3.14t")}
 
 
-def test_failure_ends_its_cell_and_not_the_run(bench, laboratory):
+CRASH = Answer(kind="crash", reason="crashed with SIGSEGV", fields={}, output="last words")
+HANG = Answer(kind="hang", reason="hung", fields={}, output="")
+
+
+def times(laboratory, wanted):
+    return sum(each == wanted for each, _ in laboratory.taken)
+
+
+def test_failure_costs_its_cell_one_round(bench, laboratory):
     bad = CELLS[1]
-    laboratory.answers[bad, 1] = Answer(kind="crash", reason="crashed with SIGSEGV", fields={}, output="last words")
+    laboratory.answers[bad, 1] = CRASH
     done = bench(rounds=4).go()
     (failure,) = done.failures
     assert (failure.cell, failure.kind, failure.round, failure.output) == (bad, "crash", 1, "last words")
-    assert sum(each == bad for each, _ in laboratory.taken) == 2
-    assert {each.cell: len(each.observations) for each in done.measurements} == dict.fromkeys(CELLS, 4) | {bad: 1}
+    assert [each.round for each in observations(done, bad)] == [0, 2, 3]
+    assert done.failed == ()
     assert bench.reporter.notes == ["primes, threads with 2 workers on 3.14: crashed with SIGSEGV"]
+
+
+def test_cell_that_fails_each_time_is_given_up(bench, laboratory):
+    laboratory.answers[CELLS[1], None] = CRASH
+    done = bench(rounds=6).go()
+    assert times(laboratory, CELLS[1]) == TRIES
+    assert done.failed == (CELLS[1],)
+    assert done.rounds_done == 6
+    assert len(bench.reporter.notes) == 1   # not once more in each round
+
+
+def test_cell_with_a_value_is_tried_to_the_end(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], nth): CRASH for nth in range(1, 9)}
+    bench(rounds=6).go()
+    assert times(laboratory, CELLS[1]) == 6
+
+
+def test_hangs_are_tried_again_less_often(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], nth): HANG for nth in range(1, 9)}
+    bench(rounds=6).go()
+    assert times(laboratory, CELLS[1]) == 1 + HANGS
+
+
+def test_many_hangs_are_not_tried_again(bench, laboratory):
+    for each in CELLS[:MOST_HANGS]:
+        laboratory.answers[each, None] = HANG
+    bench(rounds=6).go()
+    assert sum(each in CELLS[:MOST_HANGS] for each, _ in laboratory.taken) == MOST_HANGS
+
+
+def test_wrong_result_ends_its_cell(bench, laboratory):
+    laboratory.answers[CELLS[1], 1] = Answer(kind="wrong-result", reason="167 primes", fields={}, output="")
+    done = bench(rounds=4).go()
+    assert times(laboratory, CELLS[1]) == 2
+    assert done.failed == (CELLS[1],)
 
 
 def test_cells_that_fail_alike_are_told_once_and_counted(bench, laboratory):
@@ -224,9 +269,16 @@ def test_all_cells_may_fail(bench, laboratory):
     for each in CELLS:
         laboratory.answers[each, None] = Answer(kind="exit", reason="no", fields={}, output="")
     done = bench().go()
-    assert len(done.failures) == len(CELLS)
-    assert len(laboratory.taken) == len(CELLS)
+    assert (len(done.failed), done.rounds_done) == (len(CELLS), 3)
+    assert len(laboratory.taken) == TRIES * len(CELLS)
     assert load_run(bench.path).failures == done.failures
+
+
+def test_run_ends_when_no_cell_is_left_to_try(bench, laboratory):
+    for each in CELLS:
+        laboratory.answers[each, None] = Answer(kind="exit", reason="no", fields={}, output="")
+    done = bench(rounds=9).go()
+    assert (done.rounds_done, done.stopped) == (TRIES, "failures")
 
 
 def test_note_of_a_process_is_kept_once(bench, laboratory):
@@ -284,12 +336,11 @@ def test_retakes_end_when_the_first_few_are_starved_again(bench, laboratory):
     assert len(laboratory.taken) == len(CELLS) + FUTILE_RETAKES
 
 
-def test_retake_that_fails_ends_the_cell_and_keeps_what_there_was(bench, laboratory):
-    laboratory.answers |= {(CELLS[1], 0): busy(1.0),
-                           (CELLS[1], 1): Answer(kind="hang", reason="hung", fields={}, output="")}
+def test_retake_that_fails_keeps_what_there_was(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], 0): busy(1.0), (CELLS[1], 1): HANG}
     done = bench(rounds=2).go()
     assert [failure.cell for failure in done.failures] == [CELLS[1]]
-    assert len(observations(done, CELLS[1])) == 1
+    assert [each.starved for each in observations(done, CELLS[1])] == [True, False]
 
 
 def test_budget_stops_before_a_round_that_would_not_fit(bench, laboratory):
@@ -446,12 +497,38 @@ def test_run_goes_on_as_it_would_have(bench, laboratory, tmp_path):
     assert [[each for each, _ in after][:8], [each for each, _ in after][8:]] == undisturbed.rounds()[1:]
 
 
-def test_failed_cell_stays_ended_when_the_run_goes_on(bench, laboratory):
-    laboratory.answers[CELLS[1], 0] = Answer(kind="crash", reason="crashed", fields={}, output="")
-    bench(rounds=1).go()
-    done = bench(rounds=2).go()
-    assert len(done.failures) == 1
-    assert sum(each == CELLS[1] for each, _ in laboratory.taken) == 1
+def test_failed_cell_is_tried_again_when_the_run_goes_on(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], nth): CRASH for nth in range(TRIES)}
+    bench(rounds=TRIES + 2).go()
+    done = bench(rounds=TRIES + 3).go()
+    assert [each.round for each in observations(done, CELLS[1])] == [TRIES + 2]
+    assert [failure.round for failure in done.failures] == list(range(TRIES))
+
+
+def test_failure_in_a_round_that_is_made_again_is_forgotten(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], nth): CRASH for nth in (0, 1)}
+    laboratory.answers |= {(each, 1): KeyboardInterrupt() for each in CELLS if each != CELLS[1]}
+    with pytest.raises(KeyboardInterrupt):
+        bench().go()
+    laboratory.answers = {}
+    assert [failure.round for failure in bench().go().failures] == [0]
+
+
+def test_rounds_lost_by_failures_are_made_up_for_with_all_they_are_compared_with(bench, laboratory):
+    other = Cell(workload="sort", runner="serial", workers=1, build="3.14")
+    laboratory.answers |= {(CELLS[1], nth): CRASH for nth in (0, 2)}
+    lacking = bench(cells=(*CELLS, other), rounds=5).go()
+    more, only = still_lacking(lacking, asked=5)
+    assert (more, only) == (2, frozenset(CELLS))
+    whole = bench(rounds=5 + more, only=only).go()
+    assert [each.round for each in observations(whole, CELLS[1])] == [1, 3, 4, 5, 6]
+    assert [len(observations(whole, each)) for each in (CELLS[0], other)] == [7, 5]
+    assert still_lacking(whole, asked=5) == (0, frozenset())
+
+
+def test_nothing_is_lacking_where_nothing_failed_or_the_work_is_wrong(bench, laboratory):
+    laboratory.answers[CELLS[1], 1] = Answer(kind="wrong-result", reason="167 primes", fields={}, output="")
+    assert still_lacking(bench(rounds=4).go(), asked=4) == (0, frozenset())
 
 
 def test_run_is_on_disk_after_each_round(bench, laboratory):

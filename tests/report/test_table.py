@@ -105,7 +105,28 @@ def test_skip_keeps_its_reason():
     assert (absence.word, absence.reason) == ("skipped", "the GIL is enabled in this build")
 
 
-def test_failure_withholds_the_numbers_of_other_rounds():
+def test_accident_leaves_the_numbers_of_other_rounds_with_a_note():
+    maker = two_cells()
+    kept = maker.measurements[1]
+    assert kept.cell == cell("threads", 2)
+    maker.measurements[1] = replace(kept, observations=kept.observations[1:])
+    maker.fail(cell("threads", 2), "killed", "killed by SIGKILL")
+    result = result_of(maker.run(("3.14",)), cell("threads", 2))
+    assert result.time.count == 7
+    assert [note.text for note in result.notes] == [
+        "1 of 8 rounds failed and is left out (killed: killed by SIGKILL)"]
+
+
+def test_cell_that_failed_each_time_says_how_often():
+    maker = two_cells()
+    maker.measurements.pop(1)
+    maker.fail(cell("threads", 2), "crash", "killed by SIGSEGV")
+    maker.failures.append(replace(maker.failures[0], round=1))
+    absence = result_of(maker.run(("3.14",)), cell("threads", 2)).absence
+    assert absence.reason == "round 0: crash: killed by SIGSEGV; it failed in 1 more round"
+
+
+def test_wrong_result_withholds_the_numbers_of_other_rounds():
     maker = two_cells()
     maker.fail(cell("threads", 2), "wrong-result", "expected 168 primes, got 167")
     absence = result_of(maker.run(("3.14",)), cell("threads", 2)).absence

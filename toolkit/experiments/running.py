@@ -22,6 +22,7 @@ from gilscope.toolkit.measure.prepare.preparation import (
 )
 from gilscope.toolkit.measure.program.trial import TrialSpec
 from gilscope.toolkit.measure.schedule.arms import Start, gil_control
+from gilscope.toolkit.measure.schedule.failing import still_lacking
 from gilscope.toolkit.measure.schedule.scheduler import Scheduler
 from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.store import Store
@@ -193,14 +194,23 @@ def measure(
 ) -> Run:
     """Measure the rounds that `run` lacks and return it; it is saved whatever ends it.
 
+    Of a run that has all its rounds they are those in which a cell failed; it is returned as it is where none did.
+
     Raises:
         KeyboardInterrupt: after what was measured was saved.
     """
+    only, rounds = None, asked.rounds
+    if run.rounds_done >= rounds:
+        more, only = still_lacking(run, rounds)
+        if not more:
+            return run
+        rounds = run.rounds_done + more
+        run = dataclasses.replace(run, rounds_planned=rounds)
     settings = Settings(
-        rounds=asked.rounds, values=1, warmups=0, min_seconds=0.0, timeout=asked.timeout, budget=asked.budget,
+        rounds=rounds, values=1, warmups=0, min_seconds=0.0, timeout=asked.timeout, budget=asked.budget,
         retakes=0 if asked.effort is Effort.SMOKE else RETAKES, seed=asked.seed,
     )
     trials = Trials(
         experiment=experiment, prepared=prepared, scales=experiment.levels[asked.effort].scales, folder=folder
     )
-    return Scheduler(run, store, trials, settings, reporter).go()
+    return Scheduler(run, store, trials, settings, reporter, only=only).go()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.store import Listed
 
 ROOM = 24   # characters for the workloads
-_FINISHED = frozenset({"rounds", "budget", "answered", "resolution"})
+_FINISHED = frozenset({"rounds", "budget", "answered", "resolution", "failures"})
 GOES_ON = frozenset({"interrupted", "killed"})   # what --resume goes on with
 
 
@@ -55,9 +55,9 @@ def _what(run: Run) -> str:
 
 
 def status_text(run: Run) -> str:
-    """Return how a run stands: "finished", "interrupted", "killed", "running", with the cells that failed."""
+    """Return how a run stands: "finished", "interrupted", "killed", "running", with the cells that had failures."""
     cells = len({failure.cell for failure in run.failures})
-    return ("finished" if run.stopped in _FINISHED else run.stopped) + (f", {cells} failed" if cells else "")
+    return ("finished" if run.stopped in _FINISHED else run.stopped) + (f", {cells} with failures" if cells else "")
 
 
 def _resumed(label: str, run: Run) -> str:

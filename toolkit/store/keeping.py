@@ -89,7 +89,8 @@ class Store:
         except BaseException:
             store.close()
             raise
-        return store, dataclasses.replace(run, measurements=store.measurements())
+        failures = tuple(failure for failure in run.failures if failure.round < run.rounds_done)
+        return store, dataclasses.replace(run, measurements=store.measurements(), failures=failures)
 
     def _take_back(self, path: Path, build: Build, rounds: int) -> None:
         for cell, pyperf_run, observation in _read_suite(path, build):

@@ -188,7 +188,7 @@ def _go_through(request: Request, prepared: Prepared, target: Path, folder: Path
                 say(f"{asked.experiment}: {error}")
                 failed = True
                 continue
-            failed = failed or bool(done.failures)
+            failed = failed or bool(done.failed)
             _report(done, target / asked.experiment, output, python, keep=True)
             reported.append((done, target / asked.experiment))
     except KeyboardInterrupt:
@@ -199,7 +199,7 @@ def _go_through(request: Request, prepared: Prepared, target: Path, folder: Path
 
 
 def _finished(asked: Asked, prepared: Prepared, target: Path, folder: Path, *, more_time: bool) -> Run:
-    """Return the whole run of one experiment: begun, gone on with, or as it is when it ended already.
+    """Return the whole run of one experiment: begun, gone on with, or as it is when it ended and nothing failed.
 
     With `more_time` one that its budget ended goes on, too.
     """
@@ -207,7 +207,8 @@ def _finished(asked: Asked, prepared: Prepared, target: Path, folder: Path, *, m
     path = target / experiment.name
     if (path / "run.json").is_file():
         store, run = Store.reopen(path)
-        if run.stopped not in ({"running", "interrupted", "budget"} if more_time else {"running", "interrupted"}):
+        goes_on = {"running", "interrupted", "failures", *(["budget"] if more_time else [])}
+        if run.stopped not in goes_on and run.rounds_done < run.rounds_planned:
             store.close()
             return load_run(path)
     else:

@@ -36,6 +36,7 @@ from gilscope.toolkit.measure.prepare.preparation import Prepared, child_environ
 from gilscope.toolkit.measure.prepare.services import services
 from gilscope.toolkit.measure.prepare.trial_outcome import allow_time, failed_cells, try_builds, warn_of_length
 from gilscope.toolkit.measure.schedule.arms import Arms
+from gilscope.toolkit.measure.schedule.failing import still_lacking
 from gilscope.toolkit.measure.schedule.scheduler import Scheduler
 from gilscope.toolkit.measure.schedule.turns import InTurn
 from gilscope.toolkit.model import Note, Run
@@ -49,9 +50,10 @@ from gilscope.toolkit.units import counted
 from gilscope.workloads import catalog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from gilscope.toolkit.measure.plan.settings import Settings
+    from gilscope.toolkit.model import Cell
 
 FAILED_CELLS = 3
 
@@ -152,11 +154,15 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
         rounds = args.rounds or so_far.rounds_planned
         if args.resolution not in {None, request.settings.resolution}:
             so_far = dataclasses.replace(so_far, answered=())   # what was clear may not be known to that
+        only = None
+        if rounds <= so_far.rounds_done and args.rounds is None:
+            more, only = still_lacking(so_far, request.settings.rounds)
+            rounds = so_far.rounds_done + more
         _refuse_to_resume(so_far, rounds)
         # The budget counts from here: what was measured before a pause has been paid for.
         settings = dataclasses.replace(
             request.settings,
-            rounds=rounds,
+            rounds=args.rounds or request.settings.rounds,
             budget=args.budget or request.settings.budget,
             timeout=args.timeout or request.settings.timeout,
             resolution=args.resolution or request.settings.resolution,
@@ -176,7 +182,7 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
         raise
     say(f"going on with {args.resume} after {so_far.rounds_done} of {counted(rounds, 'round')}, seed {settings.seed}")
     so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
-    return _measure(so_far, request, store, prepared, folder, tried={}, args=args)
+    return _measure(so_far, request, store, prepared, folder, tried={}, args=args, only=only)
 
 
 def _refuse_to_resume(so_far: Run, rounds: int) -> None:
@@ -203,7 +209,9 @@ def _measure(
     *,
     tried: dict[str, float],
     args: argparse.Namespace,
+    only: Container[Cell] | None = None,
 ) -> int:
+    settings = dataclasses.replace(request.settings, rounds=new.rounds_planned)
     chosen = [catalog.find(name) for name in request.selection.workloads]
     user = request.selection.user
     needed = dict.fromkeys(workload.service for workload in chosen if workload.service)
@@ -221,9 +229,8 @@ def _measure(
                 shared_by=request.shared_by,
                 demands=Demands(observations=store.observations, tried=tried, kind=user.kind if user else None),
             )
-            settings = request.settings
             asked = partial(open_cells, resolution=settings.resolution) if settings.where_open else None
-            done = Scheduler(new, store, arms, settings, reporter, InTurn(), needed=asked).go()
+            done = Scheduler(new, store, arms, settings, reporter, InTurn(), needed=asked, only=only).go()
     except KeyboardInterrupt:
         say(f"what was measured is kept: gilscope run --resume {new.label} goes on")
         raise
@@ -232,10 +239,19 @@ def _measure(
     output = Output(args)
     output.show(overview_document(done), run_document(done))
     output.finish(lambda: run_values(done))
-    if done.failures:
-        say(f"{len(done.failures)} cells failed; their last output is in {store.path / 'run.json'}")
-        return FAILED_CELLS
-    return 0
+    for line in failure_lines(done, store.path):
+        say(line)
+    return FAILED_CELLS if done.failed else 0
+
+
+def failure_lines(done: Run, path: Path) -> list[str]:
+    """Return what is to be said of cells that failed, and of those that failed in some rounds."""
+    cells, others = len(done.failed), len({each.cell for each in done.failures} - {*done.failed})
+    where = f"their last output is in {path / 'run.json'}"
+    return [
+        f"{count} cell{'s' if count > 1 else ''} {what}; {where}"
+        for count, what in ((cells, "failed"), (others, "failed in some rounds, which are left out")) if count
+    ]
 
 
 def _refuse_empty(plan: Plan) -> None:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.measure.process.frame import place_lines
 from gilscope.toolkit.measure.process.inherited import inherited
+from gilscope.toolkit.measure.schedule.failing import given_up
 from gilscope.toolkit.measure.schedule.ways import OneByOne, Round, Taken
-from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Failure, Note, Observation, Run, Skip
+from gilscope.toolkit.model import OUT_OF_BUDGET, WRONG_RESULT, Cell, Failure, Note, Observation, Run, Skip
 from gilscope.toolkit.stats.looks import look_after
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Scheduler:
         way: Way | None = None,
         clock: Callable[[], float] = time.monotonic,
         needed: Needed | None = None,
+        only: Container[Cell] | None = None,
     ) -> None:
         """Prepare to go on with a run.
 
@@ -76,6 +78,7 @@ class Scheduler:
             clock: Seconds.
             needed: Asked after some of the rounds, see `looks`: what is not needed gets no more rounds for now, and
                 the run ends when nothing is.  None: every cell gets every round.
+            only: The cells to measure; None: all that the run has.
         """
         self._run = run
         self._store = store
@@ -93,7 +96,12 @@ class Scheduler:
         self._whole = 0   # rounds measured in this session, to their end
         self._took: dict[Cell, list[float]] = {}   # seconds, of each round
         self._loops: dict[Cell, int] = {}
+        self._only = run.cells if only is None else only
         self._failures = list(run.failures)
+        self._earlier = len(self._failures)
+        # What failed before the first round was tried already; what failed in an earlier session gets a new chance.
+        self._settled = {each.cell for each in run.failures
+                         if each.kind == WRONG_RESULT or each.round >= run.rounds_done}
         # A run that goes on has a budget of its own.
         self._skips = [skip for skip in run.skips if skip.reason != OUT_OF_BUDGET]
         self._notes = list(run.notes)
@@ -112,6 +120,9 @@ class Scheduler:
             self._add_note(sentence)
         try:
             while self._done < self._settings.rounds:
+                if not self._active():
+                    stopped = "failures"
+                    break
                 if self._answered and not self._to_measure():
                     stopped = "answered" if self._settings.resolution is None else "resolution"
                     break
@@ -173,8 +184,9 @@ class Scheduler:
         return sum(statistics.median(self._took[cell]) for cell in cells if cell in self._took)
 
     def _active(self) -> list[Cell]:
-        ended = {failure.cell for failure in self._failures} | {skip.cell for skip in self._skips}
-        return [cell for cell in self._run.cells if cell not in ended]
+        valued = {measurement.cell for measurement in self._store.measurements()}
+        ended = self._settled | given_up(self._failures[self._earlier:], valued) | {skip.cell for skip in self._skips}
+        return [cell for cell in self._run.cells if cell in self._only and cell not in ended]
 
     def _to_measure(self) -> list[Cell]:
         return [cell for cell in self._active() if cell not in self._answered]
@@ -187,6 +199,7 @@ class Scheduler:
         expected = self._expected(cells) if self._whole else None
         self._reporter.round_begins(index, self._settings.rounds, len(cells))
         before = {failure.reason for failure in self._failures}
+        failed = {failure.cell for failure in self._failures}
         known = len(self._failures)
         starved: list[tuple[Cell, Observation]] = []
         groups = self._way.groups(cells, around)
@@ -215,7 +228,7 @@ class Scheduler:
                 self._save(self._done, "running")
         retakes_began = self._clock()
         self._retake(starved, index, retakes_began - began)
-        new = [failure.reason for failure in self._failures[known:]]
+        new = [failure.reason for failure in self._failures[known:] if failure.cell not in failed]
         if again := len(new) - len(set(new) - before):
             self._reporter.note(f"{again} more cell{'s' if again > 1 else ''} failed in the same way")
         self._whole += 1

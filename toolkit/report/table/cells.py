@@ -8,7 +8,7 @@ from operator import attrgetter
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
-from gilscope.toolkit.model import Cell, Measurement, Note, Phase
+from gilscope.toolkit.model import WRONG_RESULT, Cell, Measurement, Note, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,9 +60,10 @@ class Index:
         self.builds = {build.label: build for build in run.builds}
         self._measurements = {m.cell: m for m in run.measurements}
         self._skips = {skip.cell: skip for skip in run.skips}
-        self._failures: dict[Cell, Failure] = {}
+        self._failed = frozenset(run.failed)
+        self._failures: dict[Cell, list[Failure]] = {}
         for failure in run.failures:
-            self._failures.setdefault(failure.cell, failure)
+            self._failures.setdefault(failure.cell, []).append(failure)
 
     def cells(self) -> list[Cell]:
         """Return every cell that is not an A/A arm, measured or not, in the order of the tables.
@@ -90,17 +91,17 @@ class Index:
     def look_up(self, cell: Cell) -> Series | Absence:
         """Return the cell's numbers, or why it has none.
 
-        One failure is enough to withhold the numbers of the other rounds: a fast wrong answer is no answer.
+        Rounds in which it failed are left out, with a note; see `Run.failed` for when there is no number at all.
         """
-        if failure := self._failures.get(cell):
-            reason = f"round {failure.round}: {failure.kind}: {failure.reason}"
-            return Absence(word="failed", reason=reason)
+        failures = self._failures.get(cell, [])
+        if cell in self._failed:
+            return Absence(word="failed", reason=_reason(failures))
         if skip := self._skips.get(cell):
             return Absence(word="skipped", reason=skip.reason)
         measurement = self._measurements.get(cell)
         if measurement is None or not measurement.observations:
             return Absence(word="not measured", reason=f"the run has no value of it (it ended by: {self.run.stopped})")
-        return _series(measurement, self.builds.get(cell.build))
+        return _series(measurement, self.builds.get(cell.build), failures)
 
     def tasks(self, cell: Cell) -> int | None:
         """Return how many tasks a pass of the cell has, None where the run does not say."""
@@ -124,13 +125,31 @@ def group_of(cell: Cell) -> Group:
     return cell.workload, cell.phase, cell.task_seconds
 
 
-def _series(measurement: Measurement, build: Build | None) -> Series | Absence:
+def _reason(failures: Sequence[Failure]) -> str:
+    """Return what a cell failed of: a wrong result if there was one, or else what came first."""
+    told = min(failures, key=lambda each: each.kind != WRONG_RESULT)
+    rounds = len({each.round for each in failures} - {told.round})
+    more = f"; it failed in {rounds} more round{'s' if rounds > 1 else ''}" if rounds else ""
+    return f"round {told.round}: {told.kind}: {told.reason}{more}"
+
+
+def _failure_notes(failures: Sequence[Failure], valued: Sequence[Observation]) -> list[Note]:
+    """Return what is to be said of a cell with numbers that failed in some rounds."""
+    lost = [each for each in failures if each.round not in {observation.round for observation in valued}]
+    if not lost:   # what failed was an attempt to measure a round better
+        return []
+    rounds = len({each.round for each in lost})
+    return [Note(text=f"{rounds} of {rounds + len(valued)} rounds failed and {'are' if rounds > 1 else 'is'} left out "
+                      f"({lost[0].kind}: {lost[0].reason})")]
+
+
+def _series(measurement: Measurement, build: Build | None, failures: Sequence[Failure]) -> Series | Absence:
     kept = [o for o in measurement.observations if not o.starved]
     starved = len(measurement.observations) - len(kept)
     if 2 * starved > len(measurement.observations):
         reason = "did not get the cores it needed in more than half of its rounds"
         return Absence(word="starved", reason=reason, doubtful=_numbers(measurement.observations, ()))
-    notes = list(measurement.notes)
+    notes = [*measurement.notes, *_failure_notes(failures, measurement.observations)]
     if starved:
         notes.append(Note(text=f"{starved} of {len(measurement.observations)} rounds were starved and are left out"))
     notes += _idle_notes(measurement.cell, kept[-1].tasks if kept else None)
