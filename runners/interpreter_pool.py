@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import os
 import selectors
 import sys
-from concurrent.futures import Executor, Future, wait
 from contextlib import contextmanager
 from functools import partial
 from time import monotonic
@@ -18,6 +16,7 @@ from gilscope.runners.errors import WorkerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from concurrent.futures import Executor, Future
 
     from gilscope.runners.base import Payload, Result, Shared, Task
 
@@ -50,6 +49,8 @@ class InterpreterPoolRunner:
 
     def unavailable(self) -> str | None:
         """Return why there is no such executor here, or None."""
+        import concurrent.futures  # noqa: PLC0415 - see `_executor_class`
+
         if hasattr(concurrent.futures, "InterpreterPoolExecutor"):
             return None
         running = ".".join(map(str, sys.version_info[:2]))
@@ -73,11 +74,15 @@ class InterpreterPoolRunner:
 
 
 def _executor_class() -> Any:
+    import concurrent.futures  # noqa: PLC0415 - 4 ms, which other runners need not pay
+
     # By name, since a checker for 3.12 does not know it.
     return getattr(concurrent.futures, "InterpreterPoolExecutor")  # noqa: B009 - see above
 
 
 def _start_all(executor: Executor, workers: int) -> None:
+    from concurrent.futures import wait  # noqa: PLC0415 - see `_executor_class`
+
     # A thread with its interpreter starts per submission unless one is idle; none is while all wait together.
     arrived, arrive = os.pipe()
     leave, let_leave = os.pipe()

@@ -1,5 +1,6 @@
 """Processes by ProcessPoolExecutor, one runner per start method.
 
+Only a process that uses them imports multiprocessing (12 ms): a measured one imports the catalog, whatever it measures.
 Workers never run the caller's `__main__` again (see `_without_main`): neither its side effects nor its
 imports belong to the model, and a measuring process has many.  So tasks must live in importable modules.
 A script that calls this still wants a main guard, as any script that starts processes.
@@ -7,9 +8,7 @@ A script that calls this still wants a main guard, as any script that starts pro
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from types import ModuleType
@@ -21,6 +20,7 @@ from gilscope.runners.errors import TeardownError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from concurrent.futures import ProcessPoolExecutor
     from multiprocessing.context import BaseContext
     from multiprocessing.process import BaseProcess
 
@@ -78,6 +78,8 @@ class ProcessesRunner:
 
     def unavailable(self) -> str | None:
         """Return why this system cannot start processes that way, or None."""
+        import multiprocessing  # noqa: PLC0415 - see above
+
         if self.method in multiprocessing.get_all_start_methods():
             return None
         return f"this system has no {self.method}"
@@ -94,6 +96,9 @@ class ProcessesRunner:
         """
         if shared is not None and shared not in self.shares:
             raise ValueError(f"{self.name} cannot share a {shared} between workers")
+        import multiprocessing  # noqa: PLC0415 - see above
+        from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - likewise
+
         context: Any = multiprocessing.get_context(self.method)
         if self.method == "forkserver":
             context.set_forkserver_preload([])  # the default is the caller's __main__ and all it imports
@@ -126,6 +131,8 @@ def _without_main() -> Iterator[None]:
 def _close(executor: ProcessPoolExecutor, not_ours: set[BaseProcess], seconds: float) -> None:
     if shut_down(executor, seconds):
         return
+    import multiprocessing  # noqa: PLC0415 - see above
+
     for process in set(multiprocessing.active_children()) - not_ours:
         process.kill()
         process.join(KILLED_SECONDS)

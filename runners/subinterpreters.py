@@ -11,8 +11,10 @@ import os
 import selectors
 import sys
 import threading
+
+# The C half of pickle does all the work; see `_worker`.
+from _pickle import dumps, loads
 from contextlib import ExitStack, contextmanager
-from pickle import dumps, loads
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -159,7 +161,7 @@ class _Batch:
         """Keep what a worker answered."""
         index = self.in_flight.pop(worker)
         try:
-            succeeded, outcome = loads(reply)  # noqa: S301 - from our own process
+            succeeded, outcome = loads(reply)  # from our own process
         except Exception as error:  # noqa: BLE001 - a result's own unpickling may raise anything
             self._failures[index] = error
             return
@@ -234,7 +236,7 @@ def rebuild_exception(kind: str, message: str, trace: str, pickled: bytes | None
     error: BaseException = WorkerError(f"a task raised {kind}, which does not pickle: {message}")
     if pickled is not None:
         try:
-            rebuilt = loads(pickled)  # noqa: S301 - from our own process
+            rebuilt = loads(pickled)  # from our own process
         except Exception as failure:  # noqa: BLE001 - a user's class may refuse in any way
             error.add_note(f"rebuilding it failed: {failure!r}")
         else:

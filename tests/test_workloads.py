@@ -283,7 +283,7 @@ def test_lost_update_of_the_shared_counter_is_refused():
 
 def test_prime_count_of_the_first_million():
     assert cpu.primes((0, 10_000)) == 1229   # pi(10**4), OEIS A006880
-    assert checks._primes_below(10**6) == 78498
+    assert checks._primes_between(2, 10**6) == 78498
 
 
 def test_energy_as_the_benchmarks_game_prints_it():

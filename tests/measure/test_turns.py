@@ -171,6 +171,38 @@ def test_order_of_another_round_is_another(tmp_path):
     assert (first / "log").read_text().split()[::3] != (second / "log").read_text().split()[::3]
 
 
+def test_processes_end_side_by_side(tmp_path):
+    heard = []
+
+    class Told(Child):
+        def tell(self, **fields):
+            heard.append(fields["order"])
+            super().tell(**fields)
+
+        def answer(self):
+            heard.append("gone")
+            return super().answer()
+
+    Bench(tmp_path, "abc", values=1).take(way=InTurn(Told))
+    assert heard == ["take"] * 3 + ["end"] * 3 + ["gone"] * 3
+
+
+def test_process_tells_how_long_each_stage_before_its_first_turn_took(tmp_path):
+    reached = []
+
+    class Heard(Child):
+        def hear(self):
+            said = super().hear()
+            reached.append(said.get("reached"))
+            return said
+
+    began = time.monotonic()
+    Bench(tmp_path, "a", values=1).take(way=InTurn(Heard))
+    assert list(reached[0]) == ["started", "loaded", "opened", "checked", "ready"]
+    moments = [began, *reached[0].values(), time.monotonic()]
+    assert moments == sorted(moments)
+
+
 FAILURES = [("crash", "crash"), ("complain", "exception")]
 
 

@@ -70,8 +70,10 @@ def _measure(spec: ChildSpec, turns: Turns) -> dict[str, Any] | None:
     if runner.name in ISOLATED:
         _import_here_first(subject)
     needs = Needs(spec, runner, subject)
+    turns.reach("loaded")
     if spec.phase == "startup":
         seconds = _checked_pass(spec, subject, lambda: _cycle(runner, spec, subject, task, subject.payloads))
+        turns.reach("checked")
         # One task whatever the number of workers: what is compared is starting and ending them.
         clock = Clock(spec, turns, needs, lambda: _cycle(runner, spec, subject, task, subject.payloads[:1]))
         loops = _values(spec, clock, seconds)
@@ -79,8 +81,10 @@ def _measure(spec: ChildSpec, turns: Turns) -> dict[str, Any] | None:
         deliver(spec, _answer(subject, clock, needs, loops, [gil_start, gil_enabled()]))
         return None
     with runner.pool(spec.workers, subject.shared) as pool:
+        turns.reach("opened")
         report_progress(spec)
         seconds = _checked_pass(spec, subject, lambda: pool.map(task, subject.payloads))
+        turns.reach("checked")
         few = subject.payloads[: spec.workers]
         clock = Clock(spec, turns, needs, lambda: pool.map(task, subject.payloads),
                       warm=lambda loops: len(few) <= SHARE_TO_WARM * len(subject.payloads) * loops

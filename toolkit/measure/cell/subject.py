@@ -1,16 +1,13 @@
 """What is measured: a workload of the catalog, or the user's own function.  Runs inside the measured process.
 
 A user's function is refused here, before anything is measured, when it or its payloads cannot travel to another
-interpreter or process; the message names what is in the way.
+interpreter or process; the message names what is in the way.  What only that needs is imported only then.
 """
 
 from __future__ import annotations
 
-import ast
 import functools
 import importlib
-import inspect
-import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -91,7 +88,9 @@ def _user_subject(target: UserTarget) -> Subject:
     if reason := travel_reason(function, target.function):
         raise RefusedError(reason)
     async_function = _async_function(target.async_function) if target.async_function else None
-    if inspect.iscoroutinefunction(function):
+    from inspect import iscoroutinefunction
+
+    if iscoroutinefunction(function):
         function, async_function = None, function
     payloads = _payloads(target)
     for index, payload in enumerate(payloads):
@@ -104,14 +103,18 @@ def _user_subject(target: UserTarget) -> Subject:
 
 
 def _async_function(name: str) -> Callable[..., Any]:
+    from inspect import iscoroutinefunction
+
     function: Callable[..., Any] = resolve(name)
-    if not inspect.iscoroutinefunction(function):
+    if not iscoroutinefunction(function):
         raise RefusedError(f"{name} is not a coroutine function: asyncio awaits what `async def` makes")
     return function
 
 
 def _payloads(target: UserTarget) -> list[Any]:
     if target.payloads is None:
+        import ast
+
         return [ast.literal_eval(target.payload or "None")] * target.tasks
     maker = resolve(target.payloads)
     payloads = maker() if callable(maker) else maker
@@ -169,6 +172,8 @@ _ADVICE = "put it at the top level of an importable module"
 
 
 def _kind_reason(function: Any, name: str) -> str | None:
+    import inspect
+
     if isinstance(function, functools.partial):
         return f"{name} is a functools.partial: write a function and put its arguments into the payload"
     if inspect.ismethod(function):
@@ -207,6 +212,8 @@ def _found_by_name(function: Any, module: str | None, qualname: str) -> bool:
 
 def pickle_reason(value: Any, where: str, seen: frozenset[int] = frozenset()) -> str | None:
     """Return which part of `value` cannot be pickled and why, or None; `where` names it, `seen` is what it is in."""
+    import pickle
+
     try:
         pickle.dumps(value, protocol=5)
     except RecursionError:

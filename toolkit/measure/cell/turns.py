@@ -6,6 +6,7 @@ Runs in the build being measured: imports little.
 from __future__ import annotations
 
 import faulthandler
+import time
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from gilscope.toolkit.measure.process.frame import StoppedError, set_alarm
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.process.spec import Spec
 
 Order = Literal["take", "again", "end"]  # one more value; the last one once more; the last one was the last
+Stage = Literal["started", "loaded", "opened", "checked", "ready"]  # on the way to the first turn
 
 
 class Turns(Protocol):
@@ -24,6 +26,9 @@ class Turns(Protocol):
 
     others: bool         # whether others take values between two of this process
     ours: Sequence[int]  # processes whose CPU time is nobody else's, beside the measured ones
+
+    def reach(self, stage: Stage, /) -> None:
+        """Note when it got so far."""
 
     def begin(self, **fields: Any) -> int:
         """Say that all is warm; return, when the first value is to be taken, how many there will be."""
@@ -40,6 +45,9 @@ class Alone:
 
     def __init__(self, spec: Any) -> None:
         self._values: int = spec.values
+
+    def reach(self, _stage: Stage, /) -> None:
+        """Nobody asks."""
 
     def begin(self, **_fields: Any) -> int:
         """Return at once how many values there are."""
@@ -59,10 +67,17 @@ class InTurn:
         self._spec = spec
         self._line = Line(fd)
         self.ours: Sequence[int] = ()
+        self._reached: dict[Stage, float] = {}   # seconds of the monotonic clock, which all processes share
+        self.reach("started")
+
+    def reach(self, stage: Stage, /) -> None:
+        """Note when it got so far; what a fresh process costs is read from that (`tests/benchmarks/harness.py`)."""
+        self._reached[stage] = time.monotonic()
 
     def begin(self, **fields: Any) -> int:
         """Say that all is warm; return, when the first value is to be taken, how many there will be."""
-        values: int = self._ask(fields)["values"]
+        self.reach("ready")
+        values: int = self._ask({**fields, "reached": self._reached})["values"]
         return values
 
     def next(self, **fields: Any) -> Order:

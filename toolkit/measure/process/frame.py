@@ -1,7 +1,7 @@
 """What every measured process does around its measuring: says that it lives, answers whatever happens, ends with us.
 
-Runs in the build being measured: imports little.  It drives pyperf's worker, which writes the values, and is with the
-store the only one that knows pyperf.
+Runs in the build being measured: imports little, and what only a failure needs not before one.  It drives pyperf's
+worker, which writes the values, and is with the store the only one that knows pyperf.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import json
 import os
 import re
 import sys
-import sysconfig
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,6 +151,9 @@ def own_frames(error: BaseException) -> list[tuple[str, str]]:
 
     Neither ours nor a library's: [("mine.py:7 in work", "return 1 // number")].
     """
+    import sysconfig
+    import traceback
+
     places = [(each.filename, each.lineno, each.name, each.line or "")
               for each in traceback.extract_tb(error.__traceback__)]
     # Of a worker in another process or interpreter only the text of its traceback came here.
@@ -175,6 +176,8 @@ def place_lines(frames: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _write_traceback(error: BaseException) -> None:
+    import traceback
+
     sys.stderr.write("".join(traceback.format_exception(error)))
 
 

@@ -188,10 +188,16 @@ class _Group:
             self._passes += 1
             to_come = max((arm.left for arm in self.arms), default=0)
             self._around.reporter.pass_ends(self._passes, self._passes + to_come)
-        for arm in [arm for arm in self.arms if not arm.can_take]:
-            began = time.monotonic()
+        self._end([arm for arm in self.arms if not arm.can_take])
+
+    def _end(self, arms: Sequence[Arm]) -> None:
+        """End `arms` side by side: nobody is started or takes a value meanwhile."""
+        began = time.monotonic()
+        for arm in arms:
             arm.child.tell(order="end", ours=[])
+        for arm in arms:
             self._take_answer(arm, began)
+            began = time.monotonic()
 
     def _take_pass(self, arms: list[Arm]) -> None:
         draw = self._around.random(*self._where, "pass", self._passes)
