@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands.options.common import counts, duration, growth, positive, share, task_lengths
+from gilscope.toolkit.commands.stopping import StoppedError
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from tests.conformance.builds import ROOT
 
@@ -157,7 +159,7 @@ def test_no_runs_are_said(capsys):
     (ToolkitError("wrong name"), 2, "gilscope: wrong name\n"),
     (BuildError("no compiler"), 3, "gilscope: no compiler\n"),
     (KeyboardInterrupt(), 130, "gilscope: interrupted\n"),
-    (cli.TerminatedError(), 143, "gilscope: interrupted\n"),
+    (StoppedError(signal.SIGTERM), 143, "gilscope: interrupted\n"),
 ])
 def test_errors_become_exit_codes(error, code, shown, monkeypatch, capsys):
     def fail(_args):
