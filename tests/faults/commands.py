@@ -12,12 +12,14 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from gilscope.toolkit.gil import preload
 from tests.conformance.builds import ROOT
 from tests.measure.children import MARK, still_alive
 
 LIMIT = 600.0      # seconds for what takes about ten, on a machine that may be very busy
 HOST = ("--build", f"host={sys.executable}")
-RACE_FOUND = 66
 
 MINE = """
     def work(number):
@@ -86,10 +88,10 @@ class Disturbed:
                 [sys.executable, "-m", "gilscope", *words], cwd=folder, env=environ, stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True, **options)
 
-    def wait_until_it_handles_signals(self):
+    def wait_until_it_handles_signals(self, last):
         """Wait for our own first act; before it Python itself starts, and says of a Ctrl-C what it likes."""
         deadline = time.monotonic() + LIMIT
-        while self.process.poll() is None and not handled(self.process.pid) >> signal.SIGHUP - 1 & 1:
+        while self.process.poll() is None and not handled(self.process.pid) >> last - 1 & 1:
             assert time.monotonic() < deadline
             time.sleep(0.001)   # polled: the kernel tells nobody else
 
@@ -115,6 +117,12 @@ class Disturbed:
         pid = f"-{self.process.pid}-"
         semaphores = [each.name for each in Path("/dev/shm").glob("sem.gilscope-*") if pid in each.name]
         return [*still_alive(self.mark), *(str(each) for each in self.temporary.iterdir()), *semaphores]
+
+
+def needs_shim(command):
+    """Skip where the library that `gil` needs cannot be had."""
+    if command == "gil" and (reason := preload.unavailable()):
+        pytest.skip(reason)
 
 
 def handled(pid):
