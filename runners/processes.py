@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from gilscope.runners import _worker
+from gilscope.runners._names import name_semaphores
 from gilscope.runners._teardown import closing, shut_down
 from gilscope.runners.errors import TeardownError
 
@@ -102,6 +103,7 @@ class ProcessesRunner:
         context: Any = multiprocessing.get_context(self.method)
         if self.method == "forkserver":
             context.set_forkserver_preload([])  # the default is the caller's __main__ and all it imports
+        name_semaphores()
         not_ours = set(multiprocessing.active_children())
         common = (context.Barrier(workers), ProcessCounter(context) if shared else None)
         executor = ProcessPoolExecutor(workers, context, _worker.join_pool, common)

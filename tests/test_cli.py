@@ -1,15 +1,21 @@
 """The command line: every mistake ends with exit code 2 and a way out, and nothing is begun."""
 
 import argparse
+import errno
 import json
 import os
+import signal
 import subprocess
 import sys
+import textwrap
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from gilscope.toolkit import cli
+from gilscope.toolkit.commands import stopping
 from gilscope.toolkit.commands.options.common import counts, duration, growth, positive, share, task_lengths
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from tests.conformance.builds import ROOT
@@ -157,7 +163,7 @@ def test_no_runs_are_said(capsys):
     (ToolkitError("wrong name"), 2, "gilscope: wrong name\n"),
     (BuildError("no compiler"), 3, "gilscope: no compiler\n"),
     (KeyboardInterrupt(), 130, "gilscope: interrupted\n"),
-    (cli.TerminatedError(), 143, "gilscope: interrupted\n"),
+    (stopping.StoppedError(signal.SIGTERM), 143, "gilscope: interrupted\n"),
 ])
 def test_errors_become_exit_codes(error, code, shown, monkeypatch, capsys):
     def fail(_args):
@@ -166,6 +172,77 @@ def test_errors_become_exit_codes(error, code, shown, monkeypatch, capsys):
     monkeypatch.setattr("gilscope.toolkit.commands.report.run", fail)
     assert call("report") == code
     assert capsys.readouterr().err == shown
+
+
+def commanded(monkeypatch, run):
+    monkeypatch.setattr("gilscope.toolkit.commands.report.run", run)
+    before = [signal.getsignal(number) for number in stopping.NUMBERS]
+    code = call("report")
+    assert [signal.getsignal(number) for number in stopping.NUMBERS] == before
+    return code
+
+
+@pytest.mark.parametrize("number", stopping.NUMBERS)
+def test_later_signals_do_not_cut_the_cleaning_up_short(number, monkeypatch):
+    cleaned = []
+
+    def stopped(_args):
+        try:
+            signal.raise_signal(number)
+        finally:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGTERM)
+            cleaned.append(True)
+
+    assert commanded(monkeypatch, stopped) == 128 + number
+    assert cleaned
+
+
+def test_what_fails_after_a_signal_comes_of_it(monkeypatch, capsys):
+    def stopped(_args):
+        try:
+            signal.raise_signal(signal.SIGHUP)
+        finally:
+            raise OSError(errno.EIO, "the terminal is gone")
+
+    assert commanded(monkeypatch, stopped) == 129
+    assert capsys.readouterr().err == "gilscope: interrupted\n"
+
+
+def test_signal_in_a_finalizer_is_told_again(monkeypatch, capsys):
+    class Late:
+        def __del__(self):
+            signal.raise_signal(signal.SIGTERM)
+
+    def busy(_args):
+        late = Late()
+        del late
+        threading.Event().wait(600)
+
+    assert commanded(monkeypatch, busy) == 143
+    assert capsys.readouterr().err == "gilscope: interrupted\n"
+
+
+def test_third_ctrl_c_waits_for_nothing():
+    program = """
+        import signal, threading
+        from gilscope.toolkit.commands.stopping import Stopping
+        Stopping().begin()
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            print("cleaning", flush=True)
+            threading.Event().wait()
+        """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as started:
+        assert started.stdout.readline() == b"cleaning\n"
+        for _ in range(600):
+            started.send_signal(signal.SIGINT)   # two at once may be one
+            if started.poll() is not None:
+                break
+            time.sleep(0.01)
+        assert started.wait(timeout=300) == 130
 
 
 def test_our_own_mistakes_are_loud(monkeypatch):

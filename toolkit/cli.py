@@ -10,6 +10,7 @@ import os
 import sys
 
 from gilscope import __version__
+from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import ToolkitError
 
 TYPE_CHECKING = False
@@ -28,13 +29,11 @@ _MODULES = {
 COMMANDS = tuple(_MODULES)
 REFUSED = 2      # the request was wrong
 UNFINISHED = 3
-INTERRUPTED = 130  # 128 + SIGINT, as shells say it
-TERMINATED = 143  # 128 + SIGTERM
 
 _EPILOG = """\
 exit codes: 0 clean; 1 something was found (a slower cell with --fail-on); 2 the request was wrong;
-3 a cell failed, or gilscope could not finish; 130 Ctrl-C, 143 SIGTERM: what was measured
-is kept. `gilscope race` passes the program's own code on; 66: it has a data race.
+3 a cell failed, or gilscope could not finish; 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP (the terminal
+was closed): what was measured is kept. `gilscope race` passes the program's own code on; 66: it has a data race.
 """
 
 
@@ -75,29 +74,55 @@ def _add_completion(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class TerminatedError(KeyboardInterrupt):
-    """SIGTERM has come: to be ended by a CI's cancel button is to be interrupted."""
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: the process's) and return the exit code."""
+    from gilscope.toolkit.commands.stopping import SIGNALLED, StoppedError, Stopping
+
+    stopping = Stopping()
+    try:
+        stopping.begin()   # before anything that takes time is imported
+        code = _main(sys.argv[1:] if argv is None else list(argv))
+        stopping.over = True
+        stopped = stopping.came
+    except KeyboardInterrupt as stop:
+        stopped = stop.number if isinstance(stop, StoppedError) else signal.SIGINT
+    except Exception:
+        if not stopping.came:   # else it comes of that: of a terminal that is gone, say
+            raise
+        stopped = stopping.came
+    finally:
+        stopping.over = True
+        stopping.end(process=argv is None)
+    if not stopped:
+        return code
+    from gilscope.toolkit.commands import streams
+
+    streams.complain("gilscope: interrupted")
+    streams.let_go()   # of a terminal that has been closed
+    return SIGNALLED + stopped
+
+
+def _main(words: list[str]) -> int:
     from gilscope.toolkit.commands import streams
 
     streams.prepare()
     try:
-        args = _parse(sys.argv[1:] if argv is None else list(argv))
+        args = _parse(words)
     except SystemExit:
         streams.put("", end="")   # what --help has printed, where a reader that has gone is no surprise
         raise
-    earlier = signal.getsignal(signal.SIGTERM)
-    if earlier != signal.SIG_IGN:   # who ignores it ignores it for the programs, too, that `race` and `gil` run
-        signal.signal(signal.SIGTERM, _terminate)
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited; then nobody would tell how a process ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if words[0] == "race":   # its program does not wait for that
+        try:
+            return _run(args)
+        finally:
+            temporary.sweep()
+    temporary.sweep()
     try:
         return _run(args)
     finally:
-        signal.signal(signal.SIGTERM, earlier)
+        temporary.sweep(own=True)
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
@@ -115,10 +140,6 @@ def _parse(words: list[str]) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def _terminate(_signal: int, _frame: object) -> None:
-    raise TerminatedError
-
-
 def _run(args: argparse.Namespace) -> int:
     from gilscope.toolkit.commands import streams
 
@@ -128,9 +149,6 @@ def _run(args: argparse.Namespace) -> int:
     except ToolkitError as error:
         streams.complain(f"gilscope: {error}")
         return error.exit_code
-    except KeyboardInterrupt as stop:
-        streams.complain("gilscope: interrupted")
-        return TERMINATED if isinstance(stop, TerminatedError) else INTERRUPTED
     except FileNotFoundError:
         if not _folder_is_gone():
             raise

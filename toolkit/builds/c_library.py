@@ -7,14 +7,13 @@ import shlex
 import shutil
 import subprocess
 import sysconfig
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.user_dirs import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 _TIMEOUT = 120.0
 _TOLD = 2000       # characters of a compiler's message that a reason quotes
@@ -59,15 +58,19 @@ def compile_library(
             return
         if on_compile is not None:
             on_compile()
-        handle, name = tempfile.mkstemp(".so", dir=target.parent)
-        os.close(handle)
+        # Under the lock it is nobody else's: what is there was left by one that was killed.  The compiler's own files
+        # lie in it, too.
+        folder = target.with_name("compiling")
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        made = folder / target.name
         try:
-            done = subprocess.run([*command, *sources, "-o", name], capture_output=True, text=True,
-                                  timeout=_TIMEOUT, check=False)
+            done = subprocess.run([*command, *sources, "-o", str(made)], capture_output=True, text=True,
+                                  timeout=_TIMEOUT, check=False, env={**os.environ, "TMPDIR": str(folder)})
             if done.returncode:
                 raise CompileError(f"{command[0]} failed:\n{done.stderr.strip()[:_TOLD]}")
-            Path(name).replace(target)
+            made.replace(target)
         except subprocess.TimeoutExpired as error:
             raise CompileError(f"{command[0]} did not finish within {_TIMEOUT:.0f} s") from error
         finally:
-            Path(name).unlink(missing_ok=True)
+            shutil.rmtree(folder, ignore_errors=True)

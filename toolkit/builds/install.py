@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.builds.pairing import minor_of
@@ -152,7 +153,7 @@ def _from_tarball(source: Source, wanted: Sequence[Wanted], request: Request, re
 
 def _from_distribution(wanted: Sequence[Wanted], request: Request, report: Report) -> Outcome:
     minors = list(dict.fromkeys(each.minor for each in wanted))
-    folder = Path(tempfile.mkdtemp(prefix="gilscope-source-"))
+    folder = Path(tempfile.mkdtemp(prefix=temporary.prefix("source")))
     try:
         with distribution_source(report) as distribution:
             sources = ([_source(distribution, minor, folder, report) for minor in minors]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TERMINATE_SECONDS = 2.0  # what a process group gets to end by itself before it is killed
 TAIL_LINES = 12
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class CommandFailedError(BuildError):
@@ -85,14 +86,14 @@ def last_lines(log: Path, count: int = TAIL_LINES) -> str:
 
 @contextmanager
 def _signals_held() -> Iterator[Callable[[], None]]:
-    """Hold SIGINT and SIGTERM back until the function handed out is called, at the latest until the end.
+    """Hold what stops us back until the function handed out is called, at the latest until the end.
 
     A Ctrl-C while a process is being started would otherwise leave it running with nobody knowing about it.
     """
     held: list[int] = []
     handlers = {}
     if threading.current_thread() is threading.main_thread():  # Python runs handlers nowhere else
-        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        handlers = {number: signal.getsignal(number) for number in STOPS}
         handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
     for number in handlers:
         signal.signal(number, lambda number, _frame: held.append(number))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.evaluate.evaluation import (
     BuildEvaluation,
@@ -93,7 +94,7 @@ class Evaluator:
         reports = self._newest(self._readiness(self._builds, interpreters=False))
         twins = tuple({twin.label: twin for twin in self._twins.values() if twin}.values())
         inside = self._readiness(twins, interpreters=True)
-        with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder:
             benches = self._benches(Path(folder), (*self._builds, *twins))
             workers = {twin.label: self._workers(twin, inside[twin.label], benches[twin.label]) for twin in twins}
             tests = self._tests(benches)

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.records import read_folder
 from gilscope.toolkit.gil.summary import summarize
@@ -54,7 +55,7 @@ def record(
     Raises:
         UnavailableError: the shim cannot be had here.
     """
-    with tempfile.TemporaryDirectory(prefix="gilscope-gil-") as folder:
+    with tempfile.TemporaryDirectory(prefix=temporary.prefix("gil")) as folder:
         variables = preload.environment(folder, all_holds=all_holds)
         before, begin = _children_cpu(), time.perf_counter()
         ended = run({**environ, **variables})

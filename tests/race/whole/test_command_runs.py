@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -259,6 +260,21 @@ def test_program_with_a_package_like_a_folder_of_ours_gets_its_own(python, name,
     done = race(tmp_path, f"import {name}\nassert {name}.mine\n" + textwrap.dedent(RACY), python=python)
     assert (done.stdout, done.returncode) == ("2\n", 66)
     assert "Account.balance" in done.stderr
+
+
+@pytest.mark.parametrize("core", ["c", "python"])
+def test_module_begins_with_its_own_line(core, tmp_path):
+    done = race(tmp_path, RACY, "--core", core, program=("-m", "script"))
+    assert done.returncode == 66
+    assert "in <module>" in done.stderr
+    assert not re.search("runpy|<string>|in _run", done.stderr)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_program_from_an_empty_or_closed_standard_input_is_refused(closed, tmp_path):
+    done = race(tmp_path, "", program=("-",), **{"preexec_fn": lambda: os.close(0)} if closed else {"input": ""})
+    assert done.returncode == 2
+    assert done.stderr == "gilscope: standard input is empty: there is no program in it to check\n"
 
 
 @contextlib.contextmanager

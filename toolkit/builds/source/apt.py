@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.source.compile import Source, Step
 from gilscope.toolkit.errors import BuildError
 
@@ -107,7 +108,7 @@ def distribution_source(report: Report) -> Iterator[DistributionSource]:
     if not (shutil.which("apt-get") and shutil.which("apt-cache") and shutil.which("apt-config")):
         raise BuildError("this system has no apt-get to get CPython's source with; give a tarball with --source")
     report(Step("read the distribution's lists of source packages"))
-    folder = Path(tempfile.mkdtemp(prefix="gilscope-apt-"))
+    folder = Path(tempfile.mkdtemp(prefix=temporary.prefix("apt")))
     try:
         # apt drops its rights for downloads and must still reach its folders.
         folder.chmod(0o711)

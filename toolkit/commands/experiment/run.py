@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.find import default_pair, find_builds, select_builds
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.output.documents import Output, refuse_beside_dry_run
@@ -77,7 +78,7 @@ class Request:
 def run(args: argparse.Namespace) -> int:
     """Measure what the command line asks for; return the exit code."""
     refuse_beside_dry_run(args)
-    with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
+    with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
         return _start(args, Path(folder)) if args.resume is None else _resume(args, Path(folder))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.runners.catalog import RUNNERS
+from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.output.documents import Output, refuse_beside_dry_run
@@ -90,7 +91,7 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Do what the command line asks; return the exit code."""
     refuse_beside_dry_run(args)
-    with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
+    with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
         return _start(args, Path(folder)) if args.resume is None else _resume(args, Path(folder))
 
 

@@ -19,6 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.packages.environment import harness_path
 from gilscope.toolkit.measure.process.running import last_lines
 
@@ -85,7 +86,7 @@ def _ask(
     python: Path, module: str, function: str, job: dict[str, Any], limit: float, options: Sequence[str],
     variables: Mapping[str, str],
 ) -> Told:
-    with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
         place = Path(name)
         (place / "here").mkdir()
         harness = str(harness_path())

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.packages.environment import NO_COMPILERS, installer
 from gilscope.toolkit.builds.packages.installer import run_installer, shortened
 
@@ -23,7 +24,7 @@ def install_project(project: Project, environment: Path, target: Path, *, compil
     """
     if not project.installable:
         return "it has no [build-system] or [project]"
-    with tempfile.TemporaryDirectory(prefix="gilscope-") as name:
+    with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as name:
         copy = Path(name, "project")
         try:
             shutil.copytree(project.root, copy, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_COPIED))

@@ -30,6 +30,7 @@ ENTRY = "from {module} import {function}; {function}()"
 MAX_OUTPUT_BYTES = 64 * 2**20  # a workload that prints in a loop must not fill the disk
 TEARDOWN_SECONDS = 10.0  # to end after the answer; subinterpreters may hold threads that do not
 LAST_LINES = 80  # a worker's traceback stands before the one of the process that waited for it
+MAX_TEMPORARY = 70   # bytes; multiprocessing's sockets have 32 more in their names, which may have 103 on macOS
 _POLL_SECONDS = 0.25
 _CULPRIT = re.compile(rb"\(GIL\) has been enabled to load module '([^']+)'")
 
@@ -84,8 +85,8 @@ class Child:
                 far = [end.fileno()]
             try:
                 self._process = subprocess.Popen(
-                    [*command, *map(str, far)], env=dict(env), cwd=Path.cwd(), stdin=subprocess.PIPE, stdout=output,
-                    stderr=output, start_new_session=True, pass_fds=far,
+                    [*command, *map(str, far)], env={**env, **_temporary(spec.folder)}, cwd=Path.cwd(),
+                    stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True, pass_fds=far,
                 )  # stdin: see lifeline
             except OSError as error:
                 self._problem = f"cannot start {python}: {error.strerror}"
@@ -197,6 +198,14 @@ def end_all(children: Sequence[Child]) -> None:
     for pid in _session_members({child.pid for child in living}):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
+
+
+def _temporary(folder: str) -> dict[str, str]:
+    """Return the variable that has a process and its workers make their temporary files in `folder`.
+
+    What is killed leaves them there: the folder of multiprocessing's sockets, for instance, which goes with ours.
+    """
+    return {"TMPDIR": folder} if len(folder) <= MAX_TEMPORARY else {}
 
 
 def _session_members(sessions: Container[int | None]) -> list[int]:

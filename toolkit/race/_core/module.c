@@ -517,6 +517,8 @@ api_alone(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
         return NULL;
     }
     PyThreadState *state = PyThreadState_Get();
+    int depth = state->py_recursion_limit - state->py_recursion_remaining;     /* of our frames */
+    state->py_recursion_remaining += depth;
 #if PY_VERSION_HEX >= 0x030D0000
     struct _PyInterpreterFrame *below = state->current_frame;
     state->current_frame = NULL;
@@ -525,6 +527,7 @@ api_alone(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
     state->cframe->current_frame = NULL;
 #endif
     PyObject *result = PyObject_Vectorcall(args[0], args + 1, (size_t)(n - 1), NULL);
+    state->py_recursion_remaining -= depth;
 #if PY_VERSION_HEX >= 0x030D0000
     state->current_frame = below;
 #else

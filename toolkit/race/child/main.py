@@ -110,7 +110,10 @@ def _as_script(path: str, names: dict[str, Any], session: Session | Confirmation
 
 def _as_stdin(_name: str, names: dict[str, Any], session: Session | Confirmation) -> None:
     names["__file__"] = "<stdin>"
-    source = b"".join(iter(lambda: os.read(0, 65536), b""))
+    try:
+        source = b"".join(iter(lambda: os.read(0, 65536), b""))
+    except OSError:
+        source = b""   # closed, as by `<&-`
     if not source.strip() and isinstance(session, Session):
         specs.refuse(session.spool, "standard input is empty: there is no program in it to check")
     _execute(session.compile(source, "<stdin>"), names, session)

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 WRITES = frozenset({Kind.WRITE, Kind.ATOMIC, Kind.GROW, Kind.SHRINK, Kind.RESHAPE})
 STEPS = 400           # frames that are looked through for the one that accesses
 OPTIMIZED = 1         # CO_OPTIMIZED: a function's frame
+RUNPY = "<frozen runpy>"
+BEGINS = RUNPY, "_run_module_as_main"     # what lies below it is of the interpreter, or ours
 PLAIN_KEYS = (str, int, float, bytes, bool, type(None))
 
 
@@ -209,15 +211,12 @@ class Recorder:
         place = (site.path, site.line, site.function)
         return {
             "thread": str.__str__(thread), "uid": side.thread, "verb": verb(side), "place": self._frame(place),
-            "stack": [self._frame(frame) for frame in self._callers(access[3])],
-            "started": [self._frame(frame) for frame in started],
+            "stack": [self._frame(frame) for frame in _own(self._core.stack(access[3]))],
+            "started": [self._frame(frame) for frame in _own(started)],
             "locks": [self._locks.describe(uid) for uid in access[4]],
             "text": site.text, "op": site.op, "augmented": bool(site.flags & Flag.AUGMENTED),
             "column": site.column, "partner": self._partner(side),
         }
-
-    def _callers(self, context: int) -> tuple[Place, ...]:
-        return self._core.stack(context)
 
     def _partner(self, side: Side) -> list[Plain] | None:
         """Return where the other half of the span is: the read of a write, the write of a read."""
@@ -236,6 +235,15 @@ class Recorder:
     def _frame(self, place: Place) -> list[Plain]:
         path, line, function = place
         return [self._sources.path(path), line, function, self._sources.line(path, line)]
+
+
+def _own(places: tuple[Place, ...]) -> tuple[Place, ...]:
+    """Return the places, innermost first, without those of runpy below the program: with -m it begins there."""
+    begun = [number for number, (path, _, function) in enumerate(places) if (path, function) == BEGINS]
+    own = begun[-1] if begun else len(places)
+    while own and places[own - 1][0] == RUNPY:
+        own -= 1
+    return places[:own]
 
 
 def _stays(question: Question) -> bool:

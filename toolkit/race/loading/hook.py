@@ -145,7 +145,7 @@ def put_ops(core: Core) -> Callable[[], None]:
     named = {OP_PREFIX + name: op for name, op in core.ops.items()}
     places = _builtins()
     for place in places:
-        place.update(named)
+        place.update(named, __dir__=_listing(places[0]))
 
     def retire() -> None:
         from gilscope.toolkit.race.loading.retired import operations
@@ -155,12 +155,17 @@ def put_ops(core: Core) -> Callable[[], None]:
     def undo() -> None:
         atexit.unregister(retire)
         for place in places:
-            for name in named:
+            for name in (*named, "__dir__"):
                 place.pop(name, None)
 
     if core.name != "C":    # Python's functions lose their modules' globals before the last finalizers run
         atexit.register(retire)
     return undo
+
+
+def _listing(names: dict[str, Any]) -> Callable[[], list[str]]:
+    """Return the function that `dir(builtins)` asks: programs that look there see what they always see."""
+    return lambda: [name for name in names if not name.startswith("gilscope:") and name != "__dir__"]
 
 
 def _builtins() -> list[dict[str, Any]]:

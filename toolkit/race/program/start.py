@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.program.cache_dir import cache_folder
 from gilscope.toolkit.race.program.spec import BEGUN, COMMAND, MODULE, REFUSED, SCRIPT
@@ -36,7 +37,7 @@ FROM_KERNEL = 0x80     # siginfo's SI_KERNEL: the terminal's doing, which the pr
 
 def make_spool() -> str:
     """Make a fresh folder for one run."""
-    path = os.path.join(os.environ.get("TMPDIR") or "/tmp", f"gilscope-race-{os.getpid()}-{os.urandom(4).hex()}")  # noqa: S108  mkdir makes it ours alone
+    path = os.path.join(os.environ.get("TMPDIR") or "/tmp", temporary.prefix("race") + os.urandom(4).hex())  # noqa: S108  mkdir makes it ours alone
     try:
         os.mkdir(path, 0o700)
     except OSError as error:
@@ -145,7 +146,9 @@ def _next_signal(signals: set[signal.Signals]) -> tuple[int, bool]:
     """Return a signal that came, and whether it came to us alone, not to the whole foreground of the terminal."""
     if hasattr(signal, "sigwaitinfo"):
         came = signal.sigwaitinfo(signals)
-        return came.si_signo, came.si_code != FROM_KERNEL
+        # Of a terminal that is gone, the kernel tells the leader of the session alone.
+        leads = came.si_signo == signal.SIGHUP and os.getsid(0) == os.getpid()
+        return came.si_signo, came.si_code != FROM_KERNEL or leads
     number = signal.sigwait(signals)   # macOS does not say where it came from
     return number, number not in {signal.SIGINT, signal.SIGQUIT} or not _in_foreground()
 

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.builds.packages.environment import python_of
 from gilscope.toolkit.builds.packages.stamp import identity
@@ -131,7 +132,7 @@ def newest_versions(names: Sequence[str], builds: Sequence[Build]) -> dict[str, 
     Nothing is installed.  With uv, or where one of them has none, nothing is known.
     """
     build = min(builds, key=_chooses)
-    with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
         pip = None if uv_command() else pip_of(build, Path(name, "env"))
         return {} if pip is None or make(pip, build) else pip.newest(names, Path(name, "report.json"))
 

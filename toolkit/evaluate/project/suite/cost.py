@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.evaluate.project.machine import Calibration
 from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, Measured, cost_of
 from gilscope.toolkit.evaluate.project.suite.running import (
@@ -85,7 +86,7 @@ class SuiteCosts:
                 [run.build for run in runs], f"the tests are too long to be run {LEAST_ROUNDS + 1} times more for it")
             return
         self.found = {run.build: Measured() for run in runs}
-        with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
+        with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
             for number in range(-1, rounds):   # in the first everything is compiled
                 if not self._round(number, Path(name)):
                     return

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.packages.environment import PACKAGE
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown
 from gilscope.toolkit.evaluate.project.suite.running import QUIET_SECONDS, counts, environment, run_bounded
@@ -62,7 +63,7 @@ def check_races(
 def _checked(
     project: Project, bench: Bench, program: Sequence[str], options: Sequence[str], *, limit: float, quiet: float
 ) -> Races | Missing:
-    with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
         place = Path(name)
         told = place / "races.json"
         words = ["race", f"--build={bench.build}={bench.python}", f"--json={told}", "--no-color", *options]

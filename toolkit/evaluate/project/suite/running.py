@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.packages.environment import harness_path
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown, compiled_into, short
 from gilscope.toolkit.evaluate.project.conventions import PYTEST
@@ -62,7 +63,7 @@ def run_tests(project: Project, bench: Bench, *, limit: float, quiet: float = QU
     if limit <= 0:
         return NO_TIME
     command = own_command(project.tests, bench.python)
-    with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
         place = Path(name)
         began = time.monotonic()
         ending = run_bounded(

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.evaluate.children.asking import ask
 from gilscope.toolkit.evaluate.packages.doctor import control_modules
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
@@ -60,7 +61,7 @@ def measure_workers(
     began = time.monotonic()
     told = bare = _ask(python, (), (), limit)
     if _whole(bare) and modules:
-        with tempfile.TemporaryDirectory(prefix="gilscope-", ignore_cleanup_errors=True) as name:
+        with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
             variables = compiled_into(Path(name)) if foreign else {}
             told = _ask(python, modules, path, max(1.0, limit - (time.monotonic() - began)), variables)
     return _workers(told, bare, modules) if _whole(told) else _why_not(python, told, limit)

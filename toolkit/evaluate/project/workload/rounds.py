@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.packages.judge.interpreters import refusal_in
 from gilscope.toolkit.evaluate.project.bench import compiled_into
@@ -113,7 +114,7 @@ class WorkloadMeasurer:
         self.found = {cell: Measured(failure=failure) for cell in cells}
         if failure:   # with the GIL: nothing can be learnt of doing without it
             return
-        with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
+        with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
             for number in range(MOST_ROUNDS):
                 began = time.monotonic()
                 # Another round, and what is watched afterwards: about as many processes.
@@ -151,7 +152,7 @@ class WorkloadMeasurer:
         """Return what the shim saw of one more run of the cell; of one that hangs or crashes, until then."""
         if reason := preload.unavailable():
             return Missing(reason=reason)
-        with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
+        with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
             records = Path(folder, "gil")
             records.mkdir()
             answer = self._ask(cell, folder, preload.environment(str(records)))
@@ -187,7 +188,7 @@ class WorkloadMeasurer:
     def _timed(self, cell: Cell) -> str:
         """Find out how long a call takes; return why that cannot be done."""
         for _ in range(2):   # one call alone is cold, and may be shorter than the clock can tell
-            with tempfile.TemporaryDirectory(prefix="gilscope-") as folder:
+            with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
                 answer = self._ask(cell, folder, {})
             if answer.kind != "measured":
                 return _why(answer, cell)

@@ -1,0 +1,109 @@
+"""Names for what lies in shared places for a while, and the removing of what its owner could not remove any more.
+
+A kill -9 lets nobody clean up.  So the name of each temporary folder, and of each semaphore of measured processes, says
+whose it is: `sweep` removes those whose owner is gone.  Who starts a checked program waits for what is imported here.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OURS = "gilscope"
+_SEMAPHORES, _SEMAPHORE = "/dev/shm", "sem."  # noqa: S108  where Linux shows them, and what their names begin with
+_OWNER_WORDS = 3    # of a name: place, process, its start
+_STARTED = 19       # of a line of /proc/PID/stat, counted from what follows the process's name
+
+
+def prefix(kind: str = "") -> str:
+    """Return what the name of something temporary begins with: whose it is; what makes it unique has no dash."""
+    words = [OURS, kind, *_owner(os.getpid())]
+    return "-".join(filter(None, words)) + "-"
+
+
+def sweep(*, own: bool = False) -> None:
+    """Remove the temporary folders and semaphores whose owner is gone; with `own` this process's semaphores, too.
+
+    An owner in another container or on another machine, whose processes cannot be seen from here, counts as living.
+    Folders of this process are left to their `TemporaryDirectory`.
+    """
+    for entry in _entries(os.environ.get("TMPDIR") or "/tmp"):  # noqa: S108  where tempfile makes them
+        if entry.is_dir(follow_symlinks=False) and _is_left(entry.name):
+            import shutil  # noqa: PLC0415  there rarely is one
+
+            shutil.rmtree(entry.path, ignore_errors=True)
+    us = "-".join(_owner(os.getpid()))
+    for entry in _entries(_SEMAPHORES):
+        name = entry.name.removeprefix(_SEMAPHORE)
+        if name != entry.name and (_is_left(name) or (own and name.startswith(f"{OURS}-{us}-"))):
+            _remove(entry.path)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)  # noqa: PTH108  pathlib is one that a start does without
+    except OSError:
+        return   # somebody else has done it
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    """Yield what this user has there under a name of ours."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.removeprefix(_SEMAPHORE).startswith(f"{OURS}-") and _is_this_users(entry):
+                    yield entry
+    except OSError:
+        return   # none there, or not to be read: nothing to remove
+
+
+def _is_this_users(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.stat(follow_symlinks=False).st_uid == os.getuid()
+    except OSError:
+        return False   # gone meanwhile
+
+
+def _is_left(name: str) -> bool:
+    """Return whether a name tells of an owner, and that one is gone."""
+    words = name.split("-")
+    for at in range(1, len(words) - _OWNER_WORDS):   # before it may stand a kind, after it what makes it unique
+        place, pid, started = words[at:at + _OWNER_WORDS]
+        if pid.isdecimal() and started.isdecimal():
+            return place == _place() and not _lives(int(pid), started)
+    return False
+
+
+def _lives(pid: int, started: str) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True   # another user's by now
+    return _start_of(pid) == started
+
+
+def _owner(pid: int) -> tuple[str, str, str]:
+    return _place(), str(pid), _start_of(pid)
+
+
+def _place() -> str:
+    """Return what stands for the machine and the container: where a process's number means that process."""
+    try:
+        processes = os.readlink("/proc/self/ns/pid")  # noqa: PTH115  as above
+    except OSError:
+        processes = ""
+    return f"{int.from_bytes((os.uname().nodename + processes).encode(), 'big') % 1_000_003:x}"
+
+
+def _start_of(pid: int) -> str:
+    """Return when a process started, in ticks since the machine did; "0" where the system does not say."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  as above
+            return file.read().rpartition(b")")[2].split()[_STARTED].decode()
+    except OSError:
+        return "0"
