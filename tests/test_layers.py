@@ -21,7 +21,8 @@ LAYERS = (
     ("gilscope.toolkit.measure", "gilscope.toolkit.gil", "gilscope.toolkit.race", "gilscope.toolkit.report",
      "gilscope.toolkit.publish"),
     ("gilscope.toolkit.store", "gilscope.toolkit.stats", "gilscope.toolkit.builds"),
-    ("gilscope.toolkit.model", "gilscope.toolkit.units", "gilscope.toolkit.cores", "gilscope.toolkit.errors"),
+    ("gilscope.toolkit.model", "gilscope.toolkit.units", "gilscope.toolkit.cores", "gilscope.toolkit.errors",
+     "gilscope.toolkit.processes"),
     ("gilscope.toolkit",),
     ("gilscope",),   # its version; imports the public names when they are asked for
 )

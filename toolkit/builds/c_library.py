@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.user_dirs import locked
+from gilscope.toolkit.processes.starting import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,8 +63,7 @@ def compile_library(
         handle, name = tempfile.mkstemp(".so", dir=target.parent)
         os.close(handle)
         try:
-            done = subprocess.run([*command, *sources, "-o", name], capture_output=True, text=True,
-                                  timeout=_TIMEOUT, check=False)
+            done = run([*command, *sources, "-o", name], timeout=_TIMEOUT)
             if done.returncode:
                 raise CompileError(f"{command[0]} failed:\n{done.stderr.strip()[:_TOLD]}")
             Path(name).replace(target)

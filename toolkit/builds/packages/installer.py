@@ -13,6 +13,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.processes.starting import run
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -66,9 +68,7 @@ def _run(command: Sequence[str | Path], extra: dict[str, str]) -> subprocess.Com
     inherited = {name: value for name, value in os.environ.items()
                  if name not in {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "CONDA_PREFIX", "__PYVENV_LAUNCHER__"}}
     try:
-        return subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS, stdin=subprocess.DEVNULL,
-            env={**inherited, **extra})
+        return run(command, timeout=INSTALL_SECONDS, env={**inherited, **extra})
     except subprocess.TimeoutExpired:
         return f"{Path(command[0]).name} did not end within {INSTALL_SECONDS:.0f} s"
     except OSError as error:

@@ -57,7 +57,7 @@ class InTurn:
 
     def __init__(self, spec: Spec, fd: int) -> None:
         self._spec = spec
-        self._line = Line(fd)
+        self._line = Line(fd, spec.secret)
         self.ours: Sequence[int] = ()
 
     def begin(self, **fields: Any) -> int:

@@ -98,7 +98,7 @@ class Pip:
             return []
         job = {"runs": runs, "pip": str(self.folder), "at_once": AT_ONCE}
         told = ask(python_of(self.environment), "gilscope.toolkit.evaluate.packages.install.fetch_child", "main", job,
-                   limit=INSTALL_SECONDS)
+                   limit=INSTALL_SECONDS, whose="users")
         silent = {"code": 1, "output": told.ending.reason or "no answer", "files": []}
         answers = {int(record["number"]): record for record in told.records}
         ended = [answers.get(number, silent) for number in range(len(runs))]
