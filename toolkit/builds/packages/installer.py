@@ -22,11 +22,13 @@ INSTALL_SECONDS = 300.0
 
 NO_WHEEL = "no wheel for this build"
 UNKNOWN = "no package index in use knows a package of this name; look at its spelling"
+NO_VERSION = "no package index in use has this version"
 UNREACHED = "the package index cannot be reached"
 SHOWN_VERSIONS = 5
 
 _NONE = re.compile(r"no matching distribution|no wheels|has no usable wheels|no pre-built wheels", re.IGNORECASE)
 _UV_UNKNOWN = re.compile(r"was not found in the (?:package registry|provided package locations)")
+_UV_NO_VERSION = re.compile(r"there is no version of \S+")
 _UV_GAVE_UP = "Failed to fetch|Request failed after"
 # What they say when they have asked often enough; pip goes on as if there were no such package.
 _GAVE_UP = re.compile(rf"Retry\(total=0|{_UV_GAVE_UP}", re.IGNORECASE)
@@ -89,6 +91,8 @@ def shortened(reason: str) -> str:
     words = " ".join(plain.split())
     if _UV_UNKNOWN.search(words):
         return UNKNOWN
+    if _UV_NO_VERSION.search(words):
+        return NO_VERSION
     if _UV_UNREACHED.search(words):
         return f"{UNREACHED}: {_told(plain)}"
     if _PIP_UNREACHED.search(words):

@@ -24,6 +24,7 @@ def at_once[S, T](function: Callable[[S], T], items: Iterable[S], most: int) -> 
             return [future.result() for future in futures]
         except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
-            while not isinstance(error, Exception) and wait(futures, _AGAIN_SECONDS).not_done:
+            begun = [future for future in futures if not future.cancelled()]
+            while not isinstance(error, Exception) and wait(begun, _AGAIN_SECONDS).not_done:
                 end_all()
             raise
