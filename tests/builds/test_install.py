@@ -261,7 +261,7 @@ def test_missing_libraries_are_named_with_their_packages(home):
 
 
 def test_every_way_that_failed_is_told(monkeypatch):
-    monkeypatch.setattr(apt.shutil, "which", lambda _: None)
+    monkeypatch.setattr(apt.shutil, "which", lambda *_, **_options: None)
     with pytest.raises(BuildError, match=r"no apt-get(?s:.*)uv: not installed(?s:.*)--source"):
         install(Request(names=("3.14", "3.14t")), lambda _: None)
 

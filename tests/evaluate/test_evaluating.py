@@ -13,6 +13,7 @@ from gilscope.toolkit.evaluate.packages.doctor import BuildReport
 from gilscope.toolkit.evaluate.packages.install.scratch import Scratch
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.evaluate.shown.screen import exit_code
 from tests.evaluate.made_up import CLEAN, finding, report, suite, workers
 from tests.fakes import make_build
 
@@ -150,7 +151,8 @@ def test_project_itself_is_not_built_offline(steps, folder, monkeypatch):
 def test_installer_that_fails_is_a_reason(steps, folder):
     steps.fails = {"readiness": BuildError("no pip"), "benches": BuildError("no pip")}
     found, _ = evaluate(steps, folder)
-    assert found.builds[0].readiness == Missing(reason="no pip")
+    assert found.builds[0].readiness == Missing(reason="no pip", failed=True)
+    assert exit_code(found) == 3   # nobody knows anything
     assert found.builds[0].tests == Missing(reason="no pip")
     assert found.races == Missing(reason="no pip")
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.measure.process.inherited import Inherited, inherited
-from gilscope.toolkit.measure.process.lifeline import OPEN_FILES
+from gilscope.toolkit.processes.lifeline import OPEN_FILES
 from tests.conformance.builds import ROOT
 from tests.measure.children import USERCODE, make_spec, measure, target
 

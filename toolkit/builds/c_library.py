@@ -10,6 +10,7 @@ import sysconfig
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.user_dirs import locked
+from gilscope.toolkit.processes.starting import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,8 +66,8 @@ def compile_library(
         folder.mkdir()
         made = folder / target.name
         try:
-            done = subprocess.run([*command, *sources, "-o", str(made)], capture_output=True, text=True,
-                                  timeout=_TIMEOUT, check=False, env={**os.environ, "TMPDIR": str(folder)})
+            done = run([*command, *sources, "-o", str(made)], timeout=_TIMEOUT,
+                       env={**os.environ, "TMPDIR": str(folder)})
             if done.returncode:
                 raise CompileError(f"{command[0]} failed:\n{done.stderr.strip()[:_TOLD]}")
             made.replace(target)

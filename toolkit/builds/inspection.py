@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from gilscope.toolkit.builds.logged_command import end_group
 from gilscope.toolkit.builds.user_dirs import cache_dir
+from gilscope.toolkit.processes.starting import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -105,22 +105,15 @@ def _configured(config_args: str, feature: str) -> bool:
 
 def _ask(path: Path) -> Facts | str:
     try:
-        process = subprocess.Popen(
-            [path, "-I", "-S", CHILD], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True, errors="replace", start_new_session=True)
+        done = run([path, "-I", "-S", CHILD], timeout=LIMIT_SECONDS)  # a shim may start more than itself
     except OSError as error:
         return f"cannot be started: {error.strerror}"
-    with process:
-        try:
-            output, complaint = process.communicate(timeout=LIMIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            return f"did not answer within {LIMIT_SECONDS:g} s"
-        finally:
-            end_group(process)  # a shim may have started more than itself
-    if process.returncode:
-        lines = complaint.strip().splitlines()
-        return f"ended with status {process.returncode}: {lines[-1] if lines else 'no output'}"
-    return _parse(output) or "is not a Python: it printed something else than its description"
+    except subprocess.TimeoutExpired:
+        return f"did not answer within {LIMIT_SECONDS:g} s"
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        return f"ended with status {done.returncode}: {lines[-1] if lines else 'no output'}"
+    return _parse(done.stdout) or "is not a Python: it printed something else than its description"
 
 
 def _parse(text: str) -> Facts | None:

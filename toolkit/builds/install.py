@@ -24,6 +24,7 @@ from gilscope.toolkit.builds.source.compile import OPTIONAL_MODULES, Source, Ste
 from gilscope.toolkit.builds.user_dirs import data_dir, uv_command
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.model import Note
+from gilscope.toolkit.processes.starting import run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,8 +130,7 @@ def _try_uv(labels: Sequence[str], report: Report) -> str:
     # One retry: where nothing can be downloaded, the source is waiting.
     environment = {"UV_HTTP_RETRIES": "1", **os.environ}
     try:
-        outcome = subprocess.run([uv, "python", "install", *labels], capture_output=True, text=True, check=False,
-                                 timeout=UV_SECONDS, stdin=subprocess.DEVNULL, env=environment)
+        outcome = run([uv, "python", "install", *labels], timeout=UV_SECONDS, env=environment)
     except subprocess.TimeoutExpired:
         return f"did not end within {UV_SECONDS:.0f} s"
     if outcome.returncode == 0:

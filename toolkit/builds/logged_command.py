@@ -5,22 +5,20 @@ Runs under Python 3.9 (see the package's docstring).
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shlex
 import signal
 import subprocess
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import BuildError
+from gilscope.toolkit.processes.starting import Supervised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-TERMINATE_SECONDS = 2.0  # what a process group gets to end by itself before it is killed
 TAIL_LINES = 12
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -43,10 +41,7 @@ def run_logged(
         sink.write(f"$ {shlex.join(words)}\n".encode())
         sink.flush()
         try:
-            process = subprocess.Popen(
-                words, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, start_new_session=True,
-            )
+            process = Supervised(words, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         except OSError as error:
             raise CommandFailedError(f"cannot start {words[0]}: {error.strerror}") from error
         with process:
@@ -60,22 +55,11 @@ def run_logged(
                         on_line(line)
                 process.wait()
             finally:
-                end_group(process)
+                process.end_politely()
     if process.returncode:
         raise CommandFailedError(
             f"`{shlex.join(words[:4])}` ended with status {process.returncode}; the whole output is in {log}, "
             f"its last lines are:\n{last_lines(log)}")
-
-
-def end_group(process: subprocess.Popen[Any]) -> None:
-    """End `process` and every process of its group that is still there: politely, then for certain."""
-    if process.poll() is None:
-        _signal_group(process, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(TERMINATE_SECONDS)
-    # The leader may be gone while a compiler it started is not.
-    _signal_group(process, signal.SIGKILL)
-    process.wait()
 
 
 def last_lines(log: Path, count: int = TAIL_LINES) -> str:
@@ -108,10 +92,3 @@ def _signals_held() -> Iterator[Callable[[], None]]:
         yield let_through
     finally:
         let_through()
-
-
-def _signal_group(process: subprocess.Popen[Any], number: int) -> None:
-    try:
-        os.killpg(process.pid, number)
-    except (ProcessLookupError, PermissionError):
-        return  # nobody is left, or (macOS) only a zombie is

@@ -8,13 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.commands.options.common import duration
 from gilscope.toolkit.commands.options.files import add_output
+from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.documents import Output
-from gilscope.toolkit.errors import BuildError, ToolkitError, UnknownNameError
+from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.packages.ask.imports import LIMIT
 from gilscope.toolkit.evaluate.packages.current import current_requirements
 from gilscope.toolkit.evaluate.packages.doctor import Options, diagnose, with_newest
@@ -108,7 +107,9 @@ def _locked(args: argparse.Namespace) -> tuple[Locked, ...]:
     if not args.lock:
         return ()
     locked = read_lock(args.lock)
-    wanted = {name_of(_checked(text)): text for text in args.packages}
+    if not locked:
+        raise BadFileError(f"{args.lock} pins no package: there is nothing to look at")
+    wanted = {name_of(checked(text, paths=True)): text for text in args.packages}
     if absent := [text for name, text in wanted.items() if name not in {each.name for each in locked}]:
         raise UnknownNameError(f"{args.lock} does not pin {', '.join(absent)}")
     return tuple(each for each in locked if not wanted or each.name in wanted)
@@ -141,19 +142,8 @@ def _metadata_only(args: argparse.Namespace, builds: Sequence[Build], locked: Se
 
 def _requirements(args: argparse.Namespace) -> tuple[str, ...]:
     if args.packages:
-        return tuple(_checked(text) for text in args.packages)
+        return tuple(checked(text, paths=True) for text in args.packages)
     return current_requirements()
-
-
-def _checked(text: str) -> str:
-    """Return what an installer takes: a requirement, or a path of something to install."""
-    try:
-        Requirement(text)
-    except InvalidRequirement as error:
-        if not Path(text).exists():
-            raise UnknownNameError(f"{text!r} is neither a requirement nor a path: {str(error).splitlines()[0]}"
-                                   ) from error
-    return text
 
 
 def _lock_here() -> Path | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
-from gilscope.toolkit.errors import BuildError, ToolkitError
+from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
 from gilscope.toolkit.evaluate.evaluation import (
     BuildEvaluation,
     Evaluation,
@@ -82,6 +82,9 @@ class Evaluator:
         if asked.workload is not None:
             refuse_misnamed(asked.workload, self.project)
         self._locked: tuple[Locked, ...] = read_lock(self.project.lock) if self.project.lock else ()
+        # A lock of a project without dependencies is none of these.
+        if asked.lock and not self._locked and asked.lock.suffix not in {".toml", ".lock"}:
+            raise BadFileError(f"{asked.lock} names no package: fill it, or leave --lock out")
         self._twins = {build.label: reference_of(build, at_hand) for build in builds}
 
     def go(self) -> Evaluation:
@@ -151,7 +154,7 @@ class Evaluator:
         try:
             found = diagnose(request, builds, self._at_hand, Options(interpreters=interpreters), self._say)
         except BuildError as error:
-            return dict.fromkeys((build.label for build in builds), Missing(reason=str(error)))
+            return dict.fromkeys((build.label for build in builds), Missing(reason=str(error), failed=True))
         return dict.fromkeys((build.label for build in builds), NOTHING_INSTALLED) | {
             each.build.label: each for each in found}
 

@@ -19,6 +19,7 @@ class Missing:
     """Why a section is not there."""
 
     reason: str
+    failed: bool = False   # it was tried and could not be done, for want of an index or a disk, say
 
 
 NO_TIME = Missing(reason="no time was left in the budget")

@@ -105,8 +105,15 @@ class Store:
             cell: What was measured.
             values: The file pyperf's worker wrote: one benchmark with one run.
             details: The fields of `Observation` that pyperf does not keep, and `metadata` for the record.
+
+        Raises:
+            BadFileError: the file cannot be read; what was measured may have replaced what writes it.
         """
-        (run,) = pyperf.Benchmark.load(str(values)).get_runs()
+        try:
+            (run,) = pyperf.Benchmark.load(str(values)).get_runs()
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+            raise BadFileError(f"its values cannot be read ({type(error).__name__}): what it ran may have "
+                               "written over them, or replaced what writes them") from error
         metadata = dict(run.get_metadata())
         observation = _observation(run.values, details)
         metadata |= dict(details.get("metadata", {})) | _to_metadata(observation)

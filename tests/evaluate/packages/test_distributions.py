@@ -1,10 +1,12 @@
 """Which modules a wheel's files are, for which build; files written by hand, no compiler."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from gilscope.toolkit.evaluate.packages.distributions import installed
+from gilscope.toolkit.evaluate.packages.libraries import damage
 from tests.evaluate.places import at_hand
 
 
@@ -17,7 +19,8 @@ def thing(tmp_path):
             path, _, hook = text.partition(":")
             target = tmp_path / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(b"\x7fELF \0" + hook.encode() + b"\0 rest")
+            header = b"\x7fELF\2\1".ljust(64, b"\0")   # of a library without anything in it
+            target.write_bytes(header + hook.encode() + b"\0 rest")
         info = tmp_path / "Thing_One-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: Thing.One\nVersion: 1.0\n"
@@ -64,6 +67,36 @@ def test_only_files_with_an_init_function_of_their_name_are_extension_modules(th
 def test_an_extension_module_is_of_one_build(thing, suffix, version, free_threaded, loads):
     found = thing(f"thing/_c.{suffix}:PyInit__c", version=version, free_threaded=free_threaded)
     assert names(found) == ["thing._c"] * loads
+
+
+@pytest.mark.parametrize("content", [
+    b"", b"not a library", b"GROUP ( libm.so.6 )", b"\x7fELF\2\1", b"\x7fELF\7\1".ljust(64, b"\0"),
+    b"\x7fELF\2\1".ljust(40, b"\0") + (2**20).to_bytes(8, "little") + bytes(10) + b"\x40\0\1\0" + bytes(2),   # cut off
+])
+def test_a_file_that_cannot_be_read_is_taken_for_an_extension_module(thing, tmp_path, content):
+    found = thing("thing/__init__.py", "thing/_c.so:other")
+    assert names(found) == []
+    (tmp_path / "thing" / "_c.so").write_bytes(content)
+    (found,) = installed([tmp_path], at_hand()[0])
+    assert names(found) == ["thing._c"]
+
+
+def test_every_library_of_this_python_is_whole_until_it_is_cut(tmp_path):
+    library = Path(_ctypes_file())
+    content = library.read_bytes()
+    assert damage(library) == ""
+    cut = tmp_path / "cut.so"
+    for size in (*range(70), *range(70, len(content), len(content) // 50), len(content) - 1):
+        cut.write_bytes(content[:size])
+        assert damage(cut), size
+
+
+def _ctypes_file():
+    import _ctypes
+
+    if not getattr(_ctypes, "__file__", None):
+        pytest.skip("no extension module of the standard library is a file here")
+    return _ctypes.__file__
 
 
 def test_a_compiled_package_is_called_as_the_package(thing):

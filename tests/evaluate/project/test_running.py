@@ -219,7 +219,7 @@ def test_pytest_is_needed_where_it_is_the_command():
         ("pytest",), ("pytest",), (), ()]
 
 
-@pytest.mark.parametrize(("status", "ending"), [(0, "0"), (5, "5"), (256 - 11, "crash: SIGSEGV")])
+@pytest.mark.parametrize(("status", "ending"), [(0, "0"), (5, "5"), (-11, "crash: SIGSEGV")])
 def test_statuses(status, ending):
     assert ending_of(status) == ending
 

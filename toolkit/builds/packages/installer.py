@@ -13,6 +13,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.processes.starting import run
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -20,11 +22,13 @@ INSTALL_SECONDS = 300.0
 
 NO_WHEEL = "no wheel for this build"
 UNKNOWN = "no package index in use knows a package of this name; look at its spelling"
+NO_VERSION = "no package index in use has this version"
 UNREACHED = "the package index cannot be reached"
 SHOWN_VERSIONS = 5
 
 _NONE = re.compile(r"no matching distribution|no wheels|has no usable wheels|no pre-built wheels", re.IGNORECASE)
 _UV_UNKNOWN = re.compile(r"was not found in the (?:package registry|provided package locations)")
+_UV_NO_VERSION = re.compile(r"there is no version of \S+")
 _UV_GAVE_UP = "Failed to fetch|Request failed after"
 # What they say when they have asked often enough; pip goes on as if there were no such package.
 _GAVE_UP = re.compile(rf"Retry\(total=0|{_UV_GAVE_UP}", re.IGNORECASE)
@@ -66,9 +70,7 @@ def _run(command: Sequence[str | Path], extra: dict[str, str]) -> subprocess.Com
     inherited = {name: value for name, value in os.environ.items()
                  if name not in {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "CONDA_PREFIX", "__PYVENV_LAUNCHER__"}}
     try:
-        return subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS, stdin=subprocess.DEVNULL,
-            env={**inherited, **extra})
+        return run(command, timeout=INSTALL_SECONDS, env={**inherited, **extra})
     except subprocess.TimeoutExpired:
         return f"{Path(command[0]).name} did not end within {INSTALL_SECONDS:.0f} s"
     except OSError as error:
@@ -89,6 +91,8 @@ def shortened(reason: str) -> str:
     words = " ".join(plain.split())
     if _UV_UNKNOWN.search(words):
         return UNKNOWN
+    if _UV_NO_VERSION.search(words):
+        return NO_VERSION
     if _UV_UNREACHED.search(words):
         return f"{UNREACHED}: {_told(plain)}"
     if _PIP_UNREACHED.search(words):

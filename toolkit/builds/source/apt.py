@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.source.compile import Source, Step
 from gilscope.toolkit.errors import BuildError
+from gilscope.toolkit.processes.starting import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -91,9 +92,7 @@ class DistributionSource:
 
     def _run(self, command: list[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         try:
-            return subprocess.run(
-                command, cwd=cwd, env=self._env, capture_output=True, text=True, check=False,
-                stdin=subprocess.DEVNULL, timeout=COMMAND_SECONDS)
+            return run(command, cwd=cwd, env=self._env, timeout=COMMAND_SECONDS)
         except subprocess.TimeoutExpired as error:
             raise BuildError(f"`{' '.join(command[:2])}` did not end within {COMMAND_SECONDS} s") from error
 
@@ -168,8 +167,7 @@ def _configure(folder: Path, mirrors: Sequence[Mirror], release: Mapping[str, st
 
 
 def _kept_options() -> str:
-    dump = subprocess.run(
-        ["apt-config", "dump", "--format", '%F "%v";%n'], capture_output=True, text=True, check=False)
+    dump = run(["apt-config", "dump", "--format", '%F "%v";%n'])
     return "".join(f"{line}\n" for line in dump.stdout.splitlines() if OPTIONS_KEPT.fullmatch(line))
 
 

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import tarfile
 import tempfile
 import time
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.logged_command import run_logged
 from gilscope.toolkit.builds.user_dirs import data_dir, locked, pythons_dir
 from gilscope.toolkit.errors import BuildError
+from gilscope.toolkit.processes.starting import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -204,9 +204,9 @@ def _build_one(
 
 
 def _make(wanted: Wanted, objects: Path, log: Path, jobs: int, report: Report) -> None:
-    planned = subprocess.run(["make", "-n"], cwd=objects, capture_output=True, check=False)
+    planned = run(["make", "-n"], cwd=objects)
     # PGO compiles everything twice and runs the training in between: no count tells how far it is.
-    expected = 0 if wanted.optimize else planned.stdout.count(COMPILES)
+    expected = 0 if wanted.optimize else planned.stdout.count(COMPILES.decode())
     done = 0
 
     def count(line: bytes) -> None:
@@ -237,8 +237,7 @@ def _extract(tarball: Path, into: Path) -> Path:
 
 def _extract_with_tar(tarball: Path, into: Path) -> None:
     # A Python built without lzma or bz2 cannot read what tar may well be able to.
-    outcome = subprocess.run(
-        ["tar", "-xf", str(tarball), "-C", str(into)], capture_output=True, text=True, check=False)
+    outcome = run(["tar", "-xf", tarball, "-C", into])
     if outcome.returncode:
         raise BuildError(f"cannot unpack {tarball.name}: {outcome.stderr.strip() or 'tar failed'}")
 
@@ -256,8 +255,7 @@ def _missing_modules(objects: Path) -> tuple[str, ...]:
     if python is None:
         raise BuildError("make ended without an error but made no interpreter")
     script = "import sys\nfor name in sys.argv[1:]:\n try: __import__(name)\n except ImportError: print(name)"
-    outcome = subprocess.run(
-        [python, "-E", "-c", script, *OPTIONAL_MODULES], cwd=objects, capture_output=True, text=True, check=False)
+    outcome = run([python, "-E", "-c", script, *OPTIONAL_MODULES], cwd=objects)
     if outcome.returncode:
         raise BuildError(f"the interpreter just built does not run: {outcome.stderr.strip()[-500:]}")
     return tuple(outcome.stdout.split())

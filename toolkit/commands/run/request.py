@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import FoundBuilds, default_pair, select_builds
+from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.run.presets import PRESETS, QUICK_KINDS, QUICK_MODELS
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
-from gilscope.toolkit.evaluate.requirements.file import listed
+from gilscope.toolkit.evaluate.requirements.file import Listed, listed
 from gilscope.toolkit.measure.plan.cells import Selection, choose_runners
 from gilscope.toolkit.measure.plan.settings import Settings
 from gilscope.toolkit.measure.prepare.find_module import dotted
@@ -203,12 +204,15 @@ def user_packages(args: argparse.Namespace) -> tuple[str, ...]:
     """Return what --with and --requirements name.
 
     Raises:
-        ToolkitError: the file asks for what cannot be installed into the environment of every build.
+        ToolkitError: the file asks for nothing, or for what cannot be installed into the environment of every build.
+        UnknownNameError: one is no requirement.
         BadFileError: it cannot be read.
     """
-    found = list(args.packages)
+    found = [checked(text) for text in args.packages]
     for file in args.requirements:
         told = listed(file)
+        if told == Listed(requirements=(), left_out=()):
+            raise ToolkitError(f"{file} names no package: fill it, or leave --requirements out")
         if told.left_out:
             raise ToolkitError(
                 f"{file} names {told.left_out[0]!r}: folders and addresses are not installed, since what is built for "
@@ -222,7 +226,7 @@ def user_packages(args: argparse.Namespace) -> tuple[str, ...]:
             )
         if told.options:
             say(f"{file}: versions are kept, hashes are not checked")
-        found += told.requirements
+        found += map(checked, told.requirements)
     return tuple(dict.fromkeys(found))
 
 

@@ -1,7 +1,7 @@
 """Start a process of a build that asks or imports something, wait for it, and read what it wrote down.
 
 A crash, a hang and an early exit are answers.  Nothing of the process is left when this module is done, and the kernel
-ends it when we are killed (see `measure.process.lifeline`).
+ends it when we are killed (see `processes.starting`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import signal
 import subprocess
 import tempfile
@@ -21,7 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.packages.environment import harness_path
+from gilscope.toolkit.evaluate.children.surroundings import end_strays, own_variables, users_variables
 from gilscope.toolkit.measure.process.running import last_lines
+from gilscope.toolkit.processes.sealed import Seal, new_secret
+from gilscope.toolkit.processes.starting import Supervised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,9 +34,10 @@ LAST_WORDS_SECONDS = 2.0   # for a hanging process to say where it stands
 # What no program does to itself: a Ctrl-C of ours, of somebody else, a machine short of memory.
 FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
-_RUNNING: set[subprocess.Popen[bytes]] = set()   # whatever thread waits for them
+MOST_ANSWERS = 2**28   # bytes; a long journal has some hundred thousand
 
 Kind = Literal["done", "crash", "hang", "exit", "starting"]
+Whose = Literal["own", "users"]   # home and variables: of the process alone; the user's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +60,7 @@ class Told:
 
 def ask(
     python: Path, module: str, function: str, job: dict[str, Any], *, limit: float, options: Sequence[str] = (),
-    variables: Mapping[str, str] | None = None, memo: Path | None = None,
+    variables: Mapping[str, str] | None = None, memo: Path | None = None, whose: Whose = "own",
 ) -> Told:
     """Run `function` of our `module` in `python` and return what it wrote.
 
@@ -68,15 +71,16 @@ def ask(
         job: Plain values; `answers` and `harness` are added.
         limit: Seconds, after which the process is ended.
         options: Of the interpreter, like `-X gil=0`.
-        variables: Of the environment, beside the user's that do not begin with PYTHON.
+        variables: Of the environment, beside those that `whose` stands for.
         memo: A folder that keeps answers, as long as it and the interpreter's packages last; a hang is asked again,
             since the machine may have been busy, and so is what was ended from outside.
+        whose: "users": it has the user's home and variables, for what the user would run, or an installer.
     """
     question = str(python), function, job, limit, tuple(options), dict(variables or {})
     kept = memo / f"{_digest(module, *question)}.json" if memo else None
     if kept and (told := _remembered(kept)):
         return told
-    told = _ask(python, module, function, job, limit, options, variables or {})
+    told = _ask(python, module, function, job, limit, options, variables or {}, whose)
     if kept and told.ending.lasting:
         _remember(kept, told)
     return told
@@ -84,18 +88,22 @@ def ask(
 
 def _ask(
     python: Path, module: str, function: str, job: dict[str, Any], limit: float, options: Sequence[str],
-    variables: Mapping[str, str],
+    variables: Mapping[str, str], whose: Whose,
 ) -> Told:
     with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
         place = Path(name)
         (place / "here").mkdir()
-        harness = str(harness_path())
-        whole = {"path": [], **job, "answers": str(place / "answers"), "harness": harness}
+        harness, secret = str(harness_path()), new_secret()
+        whole = {"path": [], **job, "answers": str(place / "answers"), "secret": secret, "harness": harness}
         (place / "job.json").write_text(json.dumps(whole), encoding="utf-8")
         code = ENTRY.format(harness=harness, module=module, function=function)
         command = [str(python), "-P", "-s", *options, "-c", code, str(place / "job.json")]
-        ending = _run(command, place, limit, variables)
-        return Told(records=_records(place / "answers"), ending=ending)
+        env = {**(users_variables() if whose == "users" else own_variables(place)), **variables}
+        try:
+            ending = _run(command, place, limit, env)
+        finally:
+            end_strays(name)
+        return Told(records=_records(place / "answers", secret), ending=ending)
 
 
 def _digest(module: str, *question: object) -> str:
@@ -127,44 +135,25 @@ def _remember(kept: Path, told: Told) -> None:
     Path(fresh.name).replace(kept)
 
 
-def _run(command: Sequence[str], place: Path, limit: float, variables: Mapping[str, str]) -> Ending:
-    # Names like PYTHON_GIL and PYTHONPATH would change what is found.
-    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | dict(variables)
+def _run(command: Sequence[str], place: Path, limit: float, env: Mapping[str, str]) -> Ending:
+    hung = False
     with (place / "output").open("wb") as output:
         try:
-            process = subprocess.Popen(
-                command, cwd=place / "here", env=env, stdin=subprocess.PIPE, stdout=output, stderr=output,
-                start_new_session=True)
+            process = Supervised(command, cwd=place / "here", env=env, stdout=output, stderr=output)
         except OSError as error:
             return Ending(kind="starting", reason=f"cannot start {command[0]}: {error.strerror}", output="",
                           lasting=False)
-    hung = False
-    _RUNNING.add(process)
-    try:
-        process.wait(limit)
-    except subprocess.TimeoutExpired:
-        hung = True
-        process.send_signal(signal.SIGABRT)   # faulthandler's cue
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(LAST_WORDS_SECONDS)
-    finally:
-        _RUNNING.discard(process)
-        _kill(process)
-        process.wait()
-        assert process.stdin is not None
-        process.stdin.close()
+        with process:
+            try:
+                process.wait(limit)
+            except subprocess.TimeoutExpired:
+                hung = True
+                process.signal_group(signal.SIGABRT)   # faulthandler's cue
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(LAST_WORDS_SECONDS)
+    if process.stopped:
+        raise KeyboardInterrupt
     return _ending(process.returncode, last_lines(place / "output"), limit, hung=hung)
-
-
-def end_all() -> None:
-    """End every process that is being waited for: the user wants to stop, and threads hear of no Ctrl-C."""
-    for process in tuple(_RUNNING):
-        _kill(process)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _ending(code: int, output: str, limit: float, *, hung: bool) -> Ending:
@@ -178,10 +167,13 @@ def _ending(code: int, output: str, limit: float, *, hung: bool) -> Ending:
     return Ending(kind="done", reason="", output=output)
 
 
-def _records(path: Path) -> tuple[dict[str, Any], ...]:
-    """Return the whole lines of a journal; the last one may be cut."""
+def _records(path: Path, secret: str) -> tuple[dict[str, Any], ...]:
+    """Return what was written with the secret; the last line may be cut, and others may be noise."""
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]
-    except FileNotFoundError:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            lines = file.read(min(size, MOST_ANSWERS)).split(b"\n")[:-1]
+    except OSError:
         return ()
-    return tuple(json.loads(line) for line in lines)
+    seal = Seal(secret)
+    return tuple(fields for line in lines if (fields := seal.opened(line)) is not None)

@@ -7,7 +7,7 @@ import json
 import sys
 
 from gilscope.toolkit.evaluate.children.file_limits import bound_files
-from gilscope.toolkit.measure.process import lifeline
+from gilscope.toolkit.processes import lifeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def begin() -> dict[str, Any]:
     """Return the job that the standard arguments name, after what every one of these processes does first."""
-    lifeline.hold()
+    lifeline.settle()   # who started it holds the line: it can close what it has
     faulthandler.enable()   # a crash, and the signal that ends a hang, leave the Python stack in the output
     bound_files()
     with open(sys.argv[1], encoding="utf-8") as source:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import os
+
+from gilscope.toolkit.processes.sealed import Seal, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_open, _close = os.open, os.close   # bound before other people's code runs
+
 
 class Journal:
-    """Lines of JSON that are in the file when the next thing kills the process."""
+    """Sealed lines that are in the file when the next thing kills the process."""
 
-    def __init__(self, path: str, turn: int) -> None:
-        """Append to the file `path`; `turn` is the number of the interpreter that writes."""
-        self._handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    def __init__(self, job: dict[str, Any], turn: int) -> None:
+        """Append to the file of answers of `job`; `turn` is the number of the interpreter that writes."""
+        self._path: str = job["answers"]
+        self._seal = Seal(job["secret"])
         self._turn = turn
 
     def write(self, event: str, **fields: Any) -> None:
-        """Append one event."""
-        os.write(self._handle, json.dumps({"event": event, "turn": self._turn, **fields}).encode() + b"\n")
+        """Append one event.
 
-    def close(self) -> None:
-        """Close the file: an interpreter that ends must not leave handles."""
-        os.close(self._handle)
+        The file is open only now: some packages write to every descriptor that is open, or close them all.
+        """
+        handle = _open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        write_all(handle, self._seal.line({"event": event, "turn": self._turn, **fields}))
+        _close(handle)

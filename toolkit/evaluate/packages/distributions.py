@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.packages.lacking import normalized
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.evaluate.packages.facts import Distribution
+from gilscope.toolkit.evaluate.packages.libraries import damage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -79,7 +80,8 @@ def _extensions(files: Iterable[str], root: Path, build: Build) -> Iterable[tupl
         if (match["t"] and not has_abi3t) or (match["t"] == "" and has_abi3t and build.free_threaded):
             continue
         parts = folders if match["name"] == "__init__" else [*folders, match["name"]]
-        if parts and has_hook(root / file, parts[-1]):
+        # What cannot be read is taken for one: nobody could say that it stands in nobody's way.
+        if parts and (has_hook(root / file, parts[-1]) or damage(root / file)):
             yield ".".join(parts), str(root / file)
 
 

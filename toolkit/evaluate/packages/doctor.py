@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.packages.installer import UNKNOWN
+from gilscope.toolkit.builds.packages.installer import NO_VERSION, UNKNOWN
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.evaluate.packages.ask.every_import import Import, all_at_once, import_each
 from gilscope.toolkit.evaluate.packages.ask.imports import LIMIT, Wanted, import_run, interpreter_runs
@@ -232,8 +232,8 @@ def _report(place: _Place) -> BuildReport:
 def _missing(place: _Place, name: str) -> str:
     reason = place.scratch.missing.get(name, "it was not installed")
     twin_lacks = place.twin and place.there and place.there.missing.get(name)
-    if twin_lacks == UNKNOWN:
-        return UNKNOWN
+    if twin_lacks and twin_lacks.startswith((UNKNOWN, NO_VERSION)):
+        return twin_lacks
     if twin_lacks and place.twin and place.twin != place.build:
         why, between, more = reason.partition("; ")
         # So it is not about the GIL, and may be a slip of the pen.

@@ -35,6 +35,7 @@ class Extension:
     interpreters: Interpreters | None = None
     creates: bool = False                   # makes its module object itself
     problem: str = ""                       # why nothing is known
+    damaged: bool = False                   # its file is no whole shared library: no build loads it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -172,7 +172,7 @@ def _newer(report: BuildReport, finding: Finding) -> str:
 
 
 def _clause(status: Status) -> str:
-    return f"has {status.value}" if status is Status.NO_WHEEL else status.value
+    return {Status.NO_WHEEL: "has no wheel", Status.NOT_FOUND: "was not found"}.get(status, status.value)
 
 
 def _why(report: BuildReport, finding: Finding) -> str:

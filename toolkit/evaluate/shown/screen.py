@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.document import Section
 
 UNEVEN = 1.6       # times an even share of the CPU time, from which on it is worth a word
+COULD_NOT = 3      # the exit code of what could not be finished
 MOST_NAMED = 4     # of anything in one line; --explain and --json have all
 
 
@@ -251,7 +252,9 @@ def _unexercised(conclusions: Sequence[Conclusion]) -> Iterator[str]:
 
 
 def exit_code(found: Evaluation) -> int:
-    """Return 1 when anything stands in the way on every build without a GIL, 0 otherwise."""
+    """Return 1 when something stands in the way on every build without a GIL, 3 when nothing was installed, else 0."""
+    if found.builds and all(isinstance(each.readiness, Missing) and each.readiness.failed for each in found.builds):
+        return COULD_NOT
     labels = {each.build.label for each in found.builds}
     words = [each.word for each in found.conclusions if each.target in labels]
     return int(bool(words) and all(word is Word.BLOCKED for word in words))

@@ -71,7 +71,7 @@ def _absent(missing: Missing, notes: Footnotes) -> Entry:
 
 
 def _installed(report: BuildReport) -> str:
-    missing = sum(each.verdict.status is Status.NO_WHEEL for each in report.findings)
+    missing = sum(each.verdict.status in {Status.NO_WHEEL, Status.NOT_FOUND} for each in report.findings)
     total = len(report.findings) + report.others
     return f"{total - missing}/{total}"
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ADVICE = {
     Status.GIL: "look for a newer version of {name} that declares itself safe without the GIL, or do without it",
     Status.NO_WHEEL: "{name} has no wheel: build it from source (--build-sdists), or replace it",
+    Status.NOT_FOUND: "{name} was not found: look at its spelling and version, and at the index in use",
     Status.LOST: "{name} runs without its C code: measure what that costs you, or pin a build that has a wheel",
     Status.CRASH: "report the crash of {name} to its owners; --explain {name} has its stack",
     Status.HANG: "report the hang of {name} to its owners; --explain {name} shows where it stood",

@@ -12,7 +12,7 @@ import json
 import sys
 from typing import Any
 
-from gilscope.toolkit.measure.process.lifeline import settle
+from gilscope.toolkit.processes.lifeline import settle
 
 ISOLATED = frozenset({"subinterpreters", "interpreter-pool"})  # runners whose workers are own-GIL interpreters
 ANSWER = "gilscope answers: "  # what is imported may print too, before and after

@@ -29,7 +29,6 @@ from gilscope.toolkit.measure.machine.other_load import (
     wanted_cores,
 )
 from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory, peak_resident
-from gilscope.toolkit.measure.process import lifeline
 from gilscope.toolkit.measure.process.frame import (
     StoppedError,
     answered,
@@ -44,6 +43,7 @@ from gilscope.toolkit.measure.process.frame import (
     take_values,
 )
 from gilscope.toolkit.measure.process.spec import ChildSpec
+from gilscope.toolkit.processes import lifeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

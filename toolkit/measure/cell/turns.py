@@ -65,7 +65,7 @@ class InTurn:
 
     def __init__(self, spec: Spec, fd: int) -> None:
         self._spec = spec
-        self._line = Line(fd)
+        self._line = Line(fd, spec.secret)
         self.ours: Sequence[int] = ()
         self._reached: dict[Stage, float] = {}   # seconds of the monotonic clock, which all processes share
         self.reach("started")

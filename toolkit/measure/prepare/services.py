@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _ENTRY = (
-    "from gilscope.toolkit.measure.process.lifeline import settle; settle(); "
+    "from gilscope.toolkit.processes.lifeline import settle; settle(); "
     "from gilscope.workloads.servers import main; main()"
 )
 READY_SECONDS = 120.0  # a loaded machine starts slowly; a server that never says its address must not hang the run

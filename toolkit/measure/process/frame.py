@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import json
 import os
 import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.measure.process import lifeline
+from gilscope.toolkit.processes import lifeline
+from gilscope.toolkit.processes.sealed import Seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -190,7 +190,7 @@ def shown(error: BaseException) -> str:
 def deliver(spec: Spec, answer: dict[str, Any]) -> None:
     """Leave the answer in one step: it is complete or not there."""
     part = spec.answer_path.with_suffix(".part")
-    part.write_text(json.dumps(answer))
+    part.write_bytes(Seal(spec.secret).line(answer))
     part.rename(spec.answer_path)
 
 

@@ -10,7 +10,7 @@ import os
 import resource
 from dataclasses import dataclass
 
-from gilscope.toolkit.measure.process.lifeline import OPEN_FILES, open_files
+from gilscope.toolkit.processes.lifeline import OPEN_FILES, open_files
 
 _DEFAULT_STACK = 8 << 20  # bytes; new threads get that much, too
 _POLICIES = {"SCHED_BATCH": "batch", "SCHED_IDLE": "idle", "SCHED_FIFO": "real-time", "SCHED_RR": "real-time"}

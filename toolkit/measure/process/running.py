@@ -7,7 +7,6 @@ own, and nothing of that session is left when this module is done.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import select
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.measure.process.line import Line
+from gilscope.toolkit.processes.sealed import Seal
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -31,6 +31,7 @@ MAX_OUTPUT_BYTES = 64 * 2**20  # a workload that prints in a loop must not fill 
 TEARDOWN_SECONDS = 10.0  # to end after the answer; subinterpreters may hold threads that do not
 LAST_LINES = 80  # a worker's traceback stands before the one of the process that waited for it
 MAX_TEMPORARY = 70   # bytes; multiprocessing's sockets have 32 more in their names, which may have 103 on macOS
+UNREADABLE = "its answer cannot be read: what it ran may have written over it, or replaced what writes it"
 _POLL_SECONDS = 0.25
 _CULPRIT = re.compile(rb"\(GIL\) has been enabled to load module '([^']+)'")
 
@@ -81,7 +82,7 @@ class Child:
             if talks:
                 near, end = socket.socketpair()
                 theirs.callback(end.close)
-                self._line = Line(near.detach())
+                self._line = Line(near.detach(), spec.secret)
                 far = [end.fileno()]
             try:
                 self._process = subprocess.Popen(
@@ -221,9 +222,8 @@ def _session_members(sessions: Container[int | None]) -> list[int]:
 
 def _read_answer(returncode: int, ended: str, spec: Spec, *, oom_killed: bool) -> Answer:
     output = last_lines(spec.output_path)
-    fields: dict[str, Any] = {}
-    with contextlib.suppress(FileNotFoundError):
-        fields = json.loads(spec.answer_path.read_text())
+    told = _told(spec)
+    fields = told or {}
     if culprit := _culprit(spec.output_path):
         fields["gil_culprit"] = culprit
     kind = fields.get("kind", "")
@@ -235,7 +235,20 @@ def _read_answer(returncode: int, ended: str, spec: Spec, *, oom_killed: bool) -
             reason += " (the kernel's out-of-memory killer ended a process meanwhile)"
         return Answer(kind=kind, reason=reason, fields=fields, output=output, note=_afterwards(returncode, ended))
     kind, reason = _cause(returncode, ended, spec, oom_killed=oom_killed)
+    if told is None and returncode == 0 and not ended:
+        kind, reason = "exit", UNREADABLE
     return Answer(kind=kind, reason=reason, fields=fields, output=output)
+
+
+def _told(spec: Spec) -> dict[str, Any] | None:
+    """Return what it wrote, empty when it wrote nothing; None when that cannot be read."""
+    try:
+        written = spec.answer_path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError:
+        return None  # a folder of that name, say
+    return Seal(spec.secret).opened(written)
 
 
 def _cause(returncode: int, ended: str, spec: Spec, *, oom_killed: bool) -> tuple[str, str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
+
+from gilscope.toolkit.processes.sealed import new_secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +19,7 @@ class Spec:
     name: str  # the pyperf benchmark's name
     progress_timeout: float  # seconds without progress after which stacks are dumped and the process is killed
     folder: str  # where the answer goes
+    secret: str = field(default_factory=new_secret, compare=False)  # in front of what it answers: see processes.sealed
 
     def to_json(self) -> str:
         """Return the form that travels on the command line."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.measure.process.frame import place_lines
 from gilscope.toolkit.measure.process.inherited import inherited
 from gilscope.toolkit.measure.schedule.failing import given_up
@@ -294,7 +295,11 @@ class Scheduler:
         details = {**answer.fields, **taken.details, "round": index, "retakes": retakes}
         if better_than is not None and not _less_disturbed(details, better_than):
             return better_than
-        observation = self._store.add(cell, taken.start.spec.result_path, details)
+        try:
+            observation = self._store.add(cell, taken.start.spec.result_path, details)
+        except BadFileError as error:
+            self._fail(cell, dataclasses.replace(answer, kind="exit", reason=str(error)), index)
+            return None
         self._store.keep_files(cell, answer.fields.get("files", {}))
         self._keep_loops(cell, observation.loops)
         return observation

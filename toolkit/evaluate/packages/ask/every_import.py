@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.cores import usable_cores
-from gilscope.toolkit.evaluate.children.asking import end_all
+from gilscope.toolkit.evaluate.children.at_once import at_once
 from gilscope.toolkit.evaluate.packages.ask.imports import Wanted, import_run
 
 if TYPE_CHECKING:
@@ -69,10 +68,4 @@ def _levels(found: Distribution) -> tuple[Wanted, ...]:
 
 def all_at_once[T](function: Callable[[str], T], names: Sequence[str]) -> dict[str, T]:
     """Return what `function` returns for each name, as many at once as there are cores; Ctrl-C ends what it started."""
-    with ThreadPoolExecutor(usable_cores()) as pool:
-        try:
-            return dict(zip(names, pool.map(function, names), strict=True))
-        except BaseException:   # Ctrl-C, mostly: the pool would wait for what runs, a minute or more
-            pool.shutdown(wait=False, cancel_futures=True)
-            end_all()
-            raise
+    return dict(zip(names, at_once(function, names, usable_cores()), strict=True))

@@ -31,7 +31,7 @@ def interpreters_main() -> None:
     """Do it in an interpreter with its own GIL, and end that; as often as the job says."""
     job = begin()
     forget_toolkit()
-    journal = Journal(job["answers"], -1)
+    journal = Journal(job, -1)
     interpreters = interpreters_module()
     if interpreters is None:
         journal.write("unavailable")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.children.asking import ask
 from gilscope.toolkit.evaluate.packages.facts import Extension
+from gilscope.toolkit.evaluate.packages.libraries import damage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 LIMIT = 20.0    # seconds for one file; a hook takes milliseconds, a single-phase one may import half a library
 
@@ -29,12 +30,18 @@ def read_extensions(
     """
     if not files:
         return ()
+    damaged = {file: why for _, file in files if (why := damage(Path(file)))}
     job = {"files": list(files), "limit": limit, "path": list(path)}
     child = "gilscope.toolkit.evaluate.packages.ask.slots_child"
     told = ask(python, child, "main", job, limit=30 + limit * len(files), memo=memo)
     answers = {int(record["number"]): record for record in told.records}
     silent = {"problem": f"the process that reads it {told.ending.reason or 'gave no answer'}"}
-    return tuple(_extension(name, file, answers.get(number, silent)) for number, (name, file) in enumerate(files))
+    return tuple(_damaged(name, file, damaged[file]) if file in damaged
+                 else _extension(name, file, answers.get(number, silent)) for number, (name, file) in enumerate(files))
+
+
+def _damaged(name: str, file: str, why: str) -> Extension:
+    return Extension(name=name, file=file, problem=why, damaged=True)
 
 
 def _extension(name: str, file: str, fields: dict[str, object]) -> Extension:

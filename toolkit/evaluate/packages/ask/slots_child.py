@@ -16,7 +16,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 POINTER = 8
@@ -36,9 +36,10 @@ INTERPRETER_WORDS = {0: "none", 1: "shared-gil", 2: "own-gil"}
 def main() -> None:
     """Answer for every file of the job that standard arguments name: one JSON object a line, in order."""
     from gilscope.toolkit.evaluate.children.file_limits import bound_files
-    from gilscope.toolkit.measure.process import lifeline
+    from gilscope.toolkit.processes import lifeline
+    from gilscope.toolkit.processes.sealed import Seal
 
-    lifeline.hold()
+    lifeline.settle()
     with open(sys.argv[1], encoding="utf-8") as source:
         job = json.load(source)
     sys.path.extend(job["path"])
@@ -47,10 +48,11 @@ def main() -> None:
 
     ctypes.PyDLL(None)
     for number, (name, path) in enumerate(job["files"]):
-        _answer(job["answers"], number, name, path, job["limit"])
+        _answer(lambda record, number=number: _write(job["answers"], Seal(job["secret"]).line(  # type: ignore[misc]
+            {"number": number, **record})), name, path, job["limit"])
 
 
-def _answer(answers: str, number: int, name: str, path: str, limit: float) -> None:
+def _answer(write: Callable[[dict[str, Any]], None], name: str, path: str, limit: float) -> None:
     pid = os.fork()
     if not pid:
         # Whatever a foreign hook raises, up to SystemExit, is this file's answer.
@@ -60,11 +62,11 @@ def _answer(answers: str, number: int, name: str, path: str, limit: float) -> No
             found = read(name, path)
         except BaseException as error:  # noqa: BLE001  see above
             found = {"problem": f"{type(error).__name__}: {error}"}
-        _write(answers, {"number": number, **found})
+        write(found)
         os._exit(ANSWERED)
     _, status = os.waitpid(pid, 0)
     if problem := _ending(os.waitstatus_to_exitcode(status), limit):
-        _write(answers, {"number": number, "problem": problem})
+        write({"problem": problem})
 
 
 def _ending(code: int, limit: float) -> str:
@@ -75,8 +77,7 @@ def _ending(code: int, limit: float) -> str:
     return f"its init function ended the process with exit code {code}" if code != ANSWERED else ""
 
 
-def _write(answers: str, record: dict[str, Any]) -> None:
-    line = json.dumps(record).encode() + b"\n"
+def _write(answers: str, line: bytes) -> None:
     handle = os.open(answers, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.write(handle, line)
     os.close(handle)

@@ -28,7 +28,7 @@ def import_all(job: dict[str, Any], turn: int | None = None) -> None:
     the package's modules that may ask for them; then what is left of `extensions`.
     `turn` is the number of the interpreter when it is not the main one.
     """
-    journal = Journal(job["answers"], turn or 0)
+    journal = Journal(job, turn or 0)
     read_gil = _gil_reader() if turn is None else _no_gil_flag
     forget_toolkit()
     asked: set[str] = set()
@@ -43,7 +43,6 @@ def import_all(job: dict[str, Any], turn: int | None = None) -> None:
     # mypyc makes several modules when one is loaded, and nobody is asked for the others.
     present = [name for name in job["extensions"] if name in sys.modules]
     journal.write("end", gil=_gil_is_on(), stdlib=sorted(stdlib_modules()), present=present)
-    journal.close()
 
 
 def _import_one(journal: Journal, name: str, part: str) -> None:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
+
+from gilscope.toolkit.evaluate.children.at_once import at_once
+from gilscope.toolkit.processes.starting import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,9 +39,8 @@ def went_back(python: Path, requirements: Sequence[str], found: Iterable[Distrib
     """
     free = dict(_free(requirements))
     asked = [each for each in found if each.pure and each.name in free]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        told = pool.map(lambda each: _newer(python, each, free[each.name]), asked)
-        return {each.name: newest for each, newest in zip(asked, told, strict=True) if newest}
+    told = at_once(lambda each: _newer(python, each, free[each.name]), asked, AT_ONCE)
+    return {each.name: newest for each, newest in zip(asked, told, strict=True) if newest}
 
 
 def _newer(python: Path, found: Distribution, allowed: SpecifierSet) -> str:
@@ -81,7 +82,6 @@ def _answer(python: Path, name: str, *options: str) -> str:
     command = [str(python), "-I", "-m", "pip", "index", "versions", "--disable-pip-version-check", "--no-input", name,
                *options]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS,
-                              stdin=subprocess.DEVNULL).stdout
+        return run(command, timeout=SECONDS).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""   # the installer has answered, so the index is there: this is a doubt less, no failure

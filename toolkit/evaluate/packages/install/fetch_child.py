@@ -17,7 +17,7 @@ from pathlib import Path
 
 from gilscope.toolkit.builds.packages.installer import gave_up
 from gilscope.toolkit.evaluate.children.journal import Journal
-from gilscope.toolkit.measure.process import lifeline
+from gilscope.toolkit.processes import lifeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ _FILE = re.compile(r"/([^/#?\s]+\.(?:whl|tar\.gz|zip))(?=[#?\s]|$)", re.MULTILIN
 
 def main() -> None:
     """Run pip with each list of words of the job, some at once, and write down how each ended."""
-    lifeline.hold()
+    lifeline.settle()
     job: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     sys.path.insert(0, job["pip"])
     tempfile.tempdir = str(Path.cwd())   # which goes with this process, however that ends
     for name in USUAL:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    journal = Journal(job["answers"], 0)
+    journal = Journal(job, 0)
     waiting = list(enumerate(job["runs"]))[::-1]
     running: dict[int, int] = {}
     while waiting or running:

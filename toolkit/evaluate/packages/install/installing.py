@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from gilscope.toolkit.builds.packages.environment import create, installer
-from gilscope.toolkit.builds.packages.installer import NO_WHEEL, UNKNOWN, gave_up, run_installer, shortened
+from gilscope.toolkit.builds.packages.installer import NO_VERSION, NO_WHEEL, UNKNOWN, gave_up, run_installer, shortened
 from gilscope.toolkit.builds.packages.lacking import normalized
 from gilscope.toolkit.builds.user_dirs import uv_command
 from gilscope.toolkit.errors import BuildError
@@ -162,7 +162,9 @@ def _why(pin: str, told: Fetched, build: Build, made_by: dict[str, str]) -> str:
     if reason != NO_WHEEL:
         return reason
     if not told.files:
-        return reason if "==" in pin else UNKNOWN  # of any version there would be files
+        if not told.newest:
+            return reason if "==" in pin else UNKNOWN  # of any version there would be files
+        return f"{NO_VERSION}; the newest is {told.newest}" if _is_pin(pin) else reason
     wheels = [file for file in told.files if file.endswith(".whl")]
     if len(wheels) == len(told.files):
         return f"{why_no_wheel(wheels, build)}, and no source either"

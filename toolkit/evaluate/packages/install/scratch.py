@@ -13,7 +13,6 @@ import re
 import shutil
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +23,7 @@ from gilscope.toolkit.builds.packages.environment import python_of
 from gilscope.toolkit.builds.packages.stamp import identity
 from gilscope.toolkit.builds.user_dirs import cache_dir, locked, uv_command
 from gilscope.toolkit.errors import BuildError
+from gilscope.toolkit.evaluate.children.at_once import at_once
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
 from gilscope.toolkit.evaluate.packages.install.fallbacks import went_back
 from gilscope.toolkit.evaluate.packages.install.installing import Chosen, chosen_in, fill
@@ -106,12 +106,11 @@ def prepare(
     others = sorted((build for build in builds if build != first), key=_chooses)
     there = _scratch(request, first, None, say)
     chosen = chosen_in(there.folder) if there else Chosen()
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        rest = pool.map(lambda build: _scratch(request, build, chosen, say), others)
-        made = zip([first, *others], [there, *rest], strict=True)
-        # All have the versions that the first one chose.
-        newer = there.newer if there else {}
-        return {build.label: replace(scratch, newer=newer) for build, scratch in made if scratch}
+    rest = at_once(lambda build: _scratch(request, build, chosen, say), others, AT_ONCE)
+    made = zip([first, *others], [there, *rest], strict=True)
+    # All have the versions that the first one chose.
+    newer = there.newer if there else {}
+    return {build.label: replace(scratch, newer=newer) for build, scratch in made if scratch}
 
 
 def chooser(request: Request, builds: Sequence[Build], at_hand: Sequence[Build]) -> Build:

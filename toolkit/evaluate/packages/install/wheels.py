@@ -49,6 +49,7 @@ class Fetched:
 
     problem: str                # what pip said; "" when its wheel is there
     files: tuple[str, ...]      # that the index has of this version, when it was asked about them
+    newest: str = ""            # the newest version of which it has any, likewise; "": it does not know the name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,9 @@ class Pip:
         asked = self._each([["download", "-vvv", "--disable-pip-version-check", "--no-input", *WHEELS_ONLY, "--no-deps",
                              "--dest", str(into), pin] for pin in failed])
         for number, pin in enumerate(failed):
-            found[pin] = replace(found[pin], files=tuple(of_version(asked[number][1], pin)))
+            files = asked[number][1]
+            found[pin] = replace(found[pin], files=tuple(of_version(files, pin)),
+                                 newest=str(max(by_version(files, pin), default="")))
         return found
 
     def _each(self, runs: Sequence[Sequence[str]]) -> list[tuple[str, list[str]]]:
@@ -98,7 +101,7 @@ class Pip:
             return []
         job = {"runs": runs, "pip": str(self.folder), "at_once": AT_ONCE}
         told = ask(python_of(self.environment), "gilscope.toolkit.evaluate.packages.install.fetch_child", "main", job,
-                   limit=INSTALL_SECONDS)
+                   limit=INSTALL_SECONDS, whose="users")
         silent = {"code": 1, "output": told.ending.reason or "no answer", "files": []}
         answers = {int(record["number"]): record for record in told.records}
         ended = [answers.get(number, silent) for number in range(len(runs))]
@@ -194,18 +197,24 @@ class Store:
                     file.unlink()
 
 
-def of_version(files: Iterable[str], requirement: str) -> list[str]:
-    """Return those of an index's files that are of the version in "name==version", without one of the newest."""
-    name, _, wanted = requirement.partition(";")[0].partition("==")
-    named = canonicalize_name(re.split(r"[^\w.-]", name.strip())[0])
+def by_version(files: Iterable[str], requirement: str) -> dict[Version, list[str]]:
+    """Return those of an index's files that are of the distribution which a requirement names, by their versions."""
+    named = canonicalize_name(re.split(r"[^\w.-]", requirement.partition(";")[0].partition("==")[0].strip())[0])
     found: dict[Version, list[str]] = {}
     for file in files:
         with contextlib.suppress(InvalidWheelFilename, InvalidSdistFilename):
             told = parse_wheel_filename(file)[:2] if file.endswith(".whl") else parse_sdist_filename(file)
             if told[0] == named:
                 found.setdefault(told[1], []).append(file)
+    return found
+
+
+def of_version(files: Iterable[str], requirement: str) -> list[str]:
+    """Return those of an index's files that are of the version in "name==version", without one of the newest."""
+    found = by_version(files, requirement)
+    wanted = requirement.partition(";")[0].partition("==")[2].strip()
     try:
-        return found.get(Version(wanted.strip()) if wanted else max(found, default=Version("0")), [])
+        return found.get(Version(wanted) if wanted else max(found, default=Version("0")), [])
     except InvalidVersion:
         return []   # older than the rules for versions
 

@@ -9,6 +9,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.builds.packages.installer import NO_VERSION, UNKNOWN
 from gilscope.toolkit.evaluate.packages.judge.modules import (
     comparable,
     gil_users,
@@ -27,7 +28,8 @@ _NEWER = {"_zstd"}   # what the standard library of 3.14 has beyond that of the 
 def judge(seen: Seen) -> Verdict:
     """Return what the distribution is on its build."""
     if seen.distribution is None:
-        return Verdict(status=Status.NO_WHEEL, reasons=(seen.missing,))
+        unknown = seen.missing.startswith((UNKNOWN, NO_VERSION))
+        return Verdict(status=Status.NOT_FOUND if unknown else Status.NO_WHEEL, reasons=(seen.missing,))
     if seen.newer:
         return Verdict(status=Status.NO_WHEEL, reasons=(
             f"{seen.newer} has none; the installer went back to {seen.distribution.version}, which is pure Python",))

@@ -47,12 +47,14 @@ def only_by_name(run: ImportRun) -> set[str]:
 def loadable_nowhere(seen: Seen) -> tuple[str, ...]:
     """Return extension modules that nothing is known of, as they fail here and with the GIL: a library is missing.
 
-    No program on this machine can load them, so they do not keep the distribution from being ready here.
+    No program on this machine can load them, so they do not keep the distribution from being ready here.  A damaged
+    file is none of them: what it was to be is not known.
     """
     if not seen.run or not seen.reference:
         return ()
     failed = {name for name, _ in seen.run.failed} & {name for name, _ in seen.reference.failed}
-    return tuple(extension.name for extension in unread(seen) if extension.name in failed)
+    return tuple(extension.name for extension in unread(seen)
+                 if extension.name in failed and not extension.damaged)
 
 
 def unread(seen: Seen) -> list[Extension]:

@@ -14,6 +14,7 @@ class Status(StrEnum):
     GIL = "turns the GIL on"
     LOST = "loses its C code"
     NO_WHEEL = "no wheel"
+    NOT_FOUND = "not found"      # no index in use has such a package, or such a version of it
     CRASH = "crashes"
     HANG = "hangs"
     FAILS = "cannot be imported"
@@ -23,7 +24,8 @@ class Status(StrEnum):
     @property
     def blocks(self) -> bool:
         """Whether a program that needs the distribution is held up by it."""
-        return self in {Status.GIL, Status.LOST, Status.NO_WHEEL, Status.CRASH, Status.HANG, Status.FAILS}
+        return self in {Status.GIL, Status.LOST, Status.NO_WHEEL, Status.NOT_FOUND, Status.CRASH, Status.HANG,
+                        Status.FAILS}
 
     @property
     def mends(self) -> bool:

@@ -38,12 +38,17 @@ LEAST_CPU = 1.0       # seconds, on a build with a GIL: a test runner takes a qu
 NO_GAIN = Missing(reason="no --workload was given")   # tests run one after another
 SLACK = 1.5           # times the seconds that the tests took before, for one run among several
 # Writes down the CPU seconds and the most resident KiB of the command, and ends as it does.
-METER = """import resource, subprocess, sys
+METER = """import os, resource, signal, subprocess, sys
 code = subprocess.call(sys.argv[2:])
 usage = resource.getrusage(resource.RUSAGE_CHILDREN)
 with open(sys.argv[1], "w") as file:
     file.write(f"{usage.ru_utime + usage.ru_stime} {usage.ru_maxrss}")
-sys.exit(code % 256)"""
+if code >= 0:
+    sys.exit(code)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+if -code != signal.SIGKILL:
+    signal.signal(-code, signal.SIG_DFL)
+os.kill(os.getpid(), -code)"""
 
 
 class SuiteCosts:

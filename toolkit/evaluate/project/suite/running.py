@@ -12,7 +12,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import textwrap
 import time
@@ -21,11 +20,11 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from gilscope.toolkit import temporary
-from gilscope.toolkit.builds.packages.environment import harness_path
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown, compiled_into, short
 from gilscope.toolkit.evaluate.project.conventions import PYTEST
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Place, TestRun
 from gilscope.toolkit.measure.process.running import last_lines
+from gilscope.toolkit.processes.starting import Supervised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,12 +32,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.project.conventions import Project
 
 WITNESS = Path(__file__).parent / "witness"
-# Ends with us however we end, with all that it started: see measure.process.lifeline.
-SUPERVISOR = """import subprocess, sys
-from gilscope.toolkit.measure.process.lifeline import hold
-hold()
-sys.exit(subprocess.call(sys.argv[1:]) % 256)"""
-SIGNALLED = 256 - signal.NSIG   # a status from there on is a signal's: subprocess says it as a negative number
+NOT_FOUND = 127   # the status of what cannot be started, as shells say it
 UNFINISHED = "unfinished"
 QUIET_SECONDS = 120.0           # without a word: pytest says something for each file
 MOST_OUTPUT_BYTES = 64 * 2**20
@@ -129,27 +123,20 @@ def run_bounded(
     Returns:
         Its exit code, or "crash: SIGNAL", or "hang: WHY", or "unfinished: WHY" when only its time was short.
     """
-    code = f"import sys; sys.path.insert(0, {str(harness_path())!r})\n{SUPERVISOR}"
     with path.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-c", code, *command], cwd=folder, env=dict(env), stdin=subprocess.PIPE,
-            stdout=output, stderr=output, start_new_session=True)
-    try:
-        reason = _wait(process, path, limit=limit, quiet=quiet)
-    finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        assert process.stdin is not None
-        process.stdin.close()
+        try:
+            process = Supervised(command, cwd=folder, env=env, stdout=output, stderr=output)
+        except OSError as error:
+            output.write(f"{type(error).__name__}: {error}\n".encode())
+            return str(NOT_FOUND)
+        with process:
+            reason = _wait(process, path, limit=limit, quiet=quiet)
     return reason or ending_of(process.returncode)
 
 
 def ending_of(status: int) -> str:
-    """Return what the supervisor's exit status says of the command."""
-    if status >= SIGNALLED:
-        return f"crash: {signal.Signals(256 - status).name}"
-    return str(status)
+    """Return what a command's status says: its exit code, or the signal that ended it."""
+    return f"crash: {signal.Signals(-status).name}" if status < 0 else str(status)
 
 
 def _wait(process: subprocess.Popen[bytes], output: Path, *, limit: float, quiet: float) -> str:

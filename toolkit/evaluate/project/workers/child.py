@@ -48,7 +48,7 @@ def main() -> None:
     """Make workers of each kind for the job that the standard arguments name, and write down what each took."""
     job = begin()
     forget_toolkit()
-    journal = Journal(job["answers"], 0)
+    journal = Journal(job, 0)
     interpreters = interpreters_module()
     if interpreters is None:
         journal.write("unavailable")

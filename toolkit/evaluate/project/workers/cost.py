@@ -71,7 +71,7 @@ def _ask(
     python: Path, modules: Sequence[str], path: Sequence[str], limit: float, variables: Mapping[str, str] | None = None,
 ) -> Told:
     job = {"modules": list(modules), "path": list(path), "seconds": min(SECONDS, limit / 4)}
-    return ask(python, CHILD, "main", job, limit=limit, variables=variables)
+    return ask(python, CHILD, "main", job, limit=limit, variables=variables, whose="users")
 
 
 def _whole(told: Told) -> bool:

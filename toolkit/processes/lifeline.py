@@ -1,8 +1,9 @@
-"""What every measured process begins with: the signals it should have, and its end, which comes with the scheduler's.
+"""What every process of ours begins with: the signals it should have, and its end, which comes with ours.
 
-A kill -9 lets nobody clean up, and a measured process that hangs would stay for ever.  Its standard input is a pipe
-that nobody writes to.  When the far end goes, the kernel signals the session's process group: no thread waits,
-nothing polls.
+A kill -9 lets nobody clean up, and a process that hangs would stay for ever.  Its standard input is a pipe that nobody
+writes to.  When the far end goes, the kernel signals the session's process group: no thread waits, nothing polls.
+
+Run as a program, this file does that for a command that knows nothing of it: see `starting`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,17 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 OPEN_FILES = 1024  # what systems allow by default; the workers of some cells need more than a hundred
 # The first two cannot be ignored; the others Python ignores everywhere.
+CANNOT_START = 126  # as shells say it
+# What asks a program to end or to tell where it stands is for the command, not for who waits for it.
+_HANDED_DOWN = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGABRT)
 _LEFT_ALONE = frozenset({signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGXFSZ})
 
 
@@ -60,3 +69,33 @@ def hold() -> None:
     except BlockingIOError:
         return  # the scheduler lives
     os.killpg(0, signal.SIGKILL)  # it ended while this process began: no signal will come any more
+
+
+def supervise(command: list[str]) -> NoReturn:
+    """Run `command` in this process's group and end as it does; when the far end of standard input closes, both end.
+
+    The command has an empty standard input.  The line is not its own: it can close all that it has and not get away.
+    """
+    hold()
+    for number in _HANDED_DOWN:
+        signal.signal(number, lambda *_: None)  # not ignored, which the command would inherit
+    try:
+        process = os.posix_spawnp(command[0], command, os.environ, setsigdef=(signal.SIGPIPE, signal.SIGXFSZ))
+    except OSError as error:
+        os.write(2, f"cannot start {command[0]}: {error.strerror}\n".encode())
+        os._exit(CANNOT_START)
+    _, status = os.waitpid(process, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        os._exit(code)
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the command's own core file is the one to look at
+    if -code not in {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+    os._exit(128 - code)  # a signal that ends nobody here
+
+
+if __name__ == "__main__":
+    supervise(sys.argv[1:])
