@@ -96,7 +96,7 @@ def _explained[Arm: Hashable](
 
 def _rest[Arm: Hashable](
     levels: Mapping[Arm, Mapping[int, float]], known: Mapping[Arm, Mapping[int, float]], arms: list[Arm], without: int,
-) -> dict[Arm, dict[int, float]]:
+) -> Mapping[Arm, Mapping[int, float]]:
     return residuals(RoundLogs(levels={
         arm: {r: level for r, level in levels[arm].items() if r != without and r in known[arm]} for arm in arms
     }))
