@@ -11,16 +11,14 @@ from functools import cached_property
 from math import expm1, isfinite, log, nan
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.table.cells import group_of
 from gilscope.toolkit.report.table.floors import Floors
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.floor import Floor, TwinCheck, checked_noise
 from gilscope.toolkit.stats.logs import RoundLogs, process_levels
 from gilscope.toolkit.stats.looks import at_last
-from gilscope.toolkit.stats.paired import Comparison
 from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simultaneous
-from gilscope.toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.stats.together import conclude
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
@@ -29,14 +27,11 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell, Observation
     from gilscope.toolkit.report.table.cells import Clock, Group, Index
     from gilscope.toolkit.stats.noise import Noise
-
-FEW = Note(text=f"fewer than {MIN_ROUNDS} rounds: nothing can be called faster or slower")
-UNKNOWN = Note(text="too few processes to know the noise: nothing can be called faster or slower")
-UNCHECKED = Note(text="no cell was measured twice (A/A), so nothing checks the noise that the intervals go by")
+    from gilscope.toolkit.stats.words import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Clocked:
+class Clocked:
     """One clock's numbers of a whole run."""
 
     logs: Mapping[Group, RoundLogs[Cell]]
@@ -60,12 +55,12 @@ class Ratios:
         self._errors: dict[tuple[Group, Clock, bool], float | None] = {}
 
     @cached_property
-    def wall(self) -> _Clocked:
+    def wall(self) -> Clocked:
         """The run by the wall clock."""
         return self._clocked("wall")
 
     @cached_property
-    def cpu(self) -> _Clocked:
+    def cpu(self) -> Clocked:
         """The run by CPU time."""
         return self._clocked("cpu")
 
@@ -77,15 +72,15 @@ class Ratios:
     def compare(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Comparison | None:
         """Return how many times faster `sample` is than `baseline`, None when the two share no round."""
         ratio = self.ratio(baseline, sample, clock)
-        return None if ratio is None else self._shown(ratio, ratio.twins_off, self._by(clock).check, clock)
+        return None if ratio is None else conclude(ratio, self.by(clock).check, self.confidence, clock=clock)
 
     def ratio(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Ratio | None:
         """Return the same as what the rounds so far come to, from which intervals and words follow."""
-        group, found = group_of(sample), self._by(clock)
+        group, found = group_of(sample), self.by(clock)
         logs = found.logs.get(group)
         if logs is None or not logs.difference(baseline, sample):
             return None
-        error = self._error(group, clock, max(baseline.workers, sample.workers))
+        error = self.error(group, clock, max(baseline.workers, sample.workers))
         return replace(compare(logs, found.noises[group], baseline, sample), twins_off=error or 0.0)
 
     def best(self, cells: Sequence[Cell]) -> tuple[Cell, ...] | None:
@@ -105,39 +100,20 @@ class Ratios:
             all_wall=self._floor(group, "wall"), all_cpu=self._floor(group, "cpu"),
         )
 
-    def _by(self, clock: Clock) -> _Clocked:
+    def by(self, clock: Clock) -> Clocked:
+        """Return the run by one clock."""
         return self.wall if clock == "wall" else self.cpu
 
-    def _shown(self, ratio: Ratio, error: float, check: TwinCheck, clock: Clock) -> Comparison:
-        lo, hi = ratio.interval()
-        known = isfinite(ratio.floor) and lo > 0
-        notes = [] if check.arms else [UNCHECKED]
-        if ratio.rounds < MIN_ROUNDS:
-            notes.append(FEW)
-        elif not known:
-            notes.append(UNKNOWN)
-        if check.widening > 1:
-            notes.append(Note(text="cells measured twice (A/A) differ by more than the processes' noise explains: "
-                                   f"intervals of {clock} time are {check.widening:.1f} times wider for it"))
-        floor = max(ratio.floor, error)
-        least, most = ratio.interval(self.confidence)
-        # What the floor allows for is not excluded either.
-        words = (min(least, ratio.ratio / (1 + floor)), max(most, ratio.ratio * (1 + floor)))
-        return Comparison(
-            ratio=ratio.ratio, lo=lo, hi=hi, confidence=CONFIDENCE, floor=floor if known else None, rounds=ratio.rounds,
-            words=words, notes=tuple(notes), sure=known,
-        )
-
     def _floor(self, group: Group, clock: Clock, workers: int | None = None) -> Floor | None:
-        found = self._by(clock)
+        found = self.by(clock)
         logs, noise = found.logs.get(group), found.noises.get(group)
         rounds = max((len(each) for each in logs.levels.values()), default=0) if logs else 0
         if noise is None or rounds < MIN_ROUNDS or not isfinite(bound := noise.floor(rounds)):
             return None
-        error = self._error(group, clock, workers)
+        error = self.error(group, clock, workers)
         return Floor(error=error, bound=max(bound, error or 0.0), rounds=rounds)
 
-    def _error(self, group: Group, clock: Clock, workers: int | None = None) -> float | None:
+    def error(self, group: Group, clock: Clock, workers: int | None = None) -> float | None:
         """Return what the A/A arms of the group were off by at most, None where it has none.
 
         Args:
@@ -149,12 +125,12 @@ class Ratios:
         if key not in self._errors:
             arms = [(cell, twin) for cell, twin in self.index.twins() if group_of(cell) == group]
             single = [arm for arm in arms if arm[0].workers == 1]
-            found = self._by(clock)
+            found = self.by(clock)
             seen = compare_pairs(found.logs[group], found.noises[group], single if workers == 1 and single else arms)
             self._errors[key] = max((expm1(abs(each.center)) for each in seen.values()), default=None)
         return self._errors[key]
 
-    def _clocked(self, clock: Clock) -> _Clocked:
+    def _clocked(self, clock: Clock) -> Clocked:
         groups: dict[Group, dict[Cell, Sequence[Observation]]] = {}
         for cell, observations in self.index.kept().items():
             groups.setdefault(group_of(cell), {})[cell] = observations
@@ -164,7 +140,7 @@ class Ratios:
             if cell in groups.get(group_of(cell), {}) and twin in groups[group_of(cell)]:
                 twins[group_of(cell)].append((cell, twin))
         noises, check = checked_noise(logs, twins, seed=self.index.run.seed)
-        return _Clocked(logs=logs, noises=noises, check=check)
+        return Clocked(logs=logs, noises=noises, check=check)
 
 
 def _logs(cells: Mapping[Cell, Sequence[Observation]], clock: Clock) -> RoundLogs[Cell]:
