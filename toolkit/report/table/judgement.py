@@ -53,7 +53,7 @@ def judgeable(comparison: Comparison) -> bool:
 def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None:
     """Return how many rounds would tell with a probability of 80 %, None where rounds alone would not: see `stats`."""
     ends = (*comparison.between, comparison.lo, comparison.hi)
-    if comparison.floor is None or min(ends) <= 0:   # nothing is known of the noise, or not enough for all cells at once
+    if comparison.floor is None or min(ends) <= 0:   # nothing is known, or not enough of all cells at once
         return None
     widest, own = (max(abs(log(end / comparison.ratio)) for end in pair) for pair in (ends[:2], ends[2:]))
     error = own / NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
