@@ -42,9 +42,9 @@ def make_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     import argparse
     import importlib
 
-    from gilscope.toolkit.commands.options.common import CommandParser
+    from gilscope.toolkit.commands.options.common import CommandParser, Parser
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="gilscope",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -23,6 +23,7 @@ from gilscope.toolkit.builds.source.apt import distribution_source
 from gilscope.toolkit.builds.source.compile import OPTIONAL_MODULES, Source, Step, Wanted
 from gilscope.toolkit.builds.user_dirs import data_dir, uv_command
 from gilscope.toolkit.errors import BuildError, UnknownNameError
+from gilscope.toolkit.foreign import uncoloured
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.processes.starting import run
 
@@ -135,7 +136,7 @@ def _try_uv(labels: Sequence[str], report: Report) -> str:
         return f"did not end within {UV_SECONDS:.0f} s"
     if outcome.returncode == 0:
         return ""
-    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", outcome.stderr).splitlines() if line.strip()]
+    lines = [line.strip() for line in uncoloured(outcome.stderr).splitlines() if line.strip()]
     return lines[-1].removeprefix("cause: ") if lines else "failed without a reason"
 
 

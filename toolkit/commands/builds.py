@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -22,9 +21,11 @@ from gilscope.toolkit.builds.install import Request, install
 from gilscope.toolkit.builds.packages.lacking import lacking_in
 from gilscope.toolkit.builds.pairing import best_pair
 from gilscope.toolkit.commands.options.common import positive
-from gilscope.toolkit.commands.output.printing import printed
+from gilscope.toolkit.commands.output.printing import printed, say
+from gilscope.toolkit.commands.streams import inform, put
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
+from gilscope.toolkit.foreign import in_json, visible, visible_all
 from gilscope.toolkit.measure.prepare.preparation import needed_packages
 
 if TYPE_CHECKING:
@@ -96,8 +97,9 @@ def run(args: argparse.Namespace) -> int:
     found = find_builds(args.build, project_dir=Path.cwd())
     pair = best_pair(found.builds)
     if args.json:
-        print(json.dumps(_plain(found, pair), indent=1))
+        put(in_json(json.dumps(_plain(found, pair), indent=1)))
         return 0
+    found, pair = visible_all((found, pair))
     with printed() as console:
         if found.builds:
             console.print(_table(found))
@@ -106,9 +108,9 @@ def run(args: argparse.Namespace) -> int:
         else:
             console.print("No CPython 3.12 or newer found. `gilscope builds install` gets a pair.")
         for note in found.problems:
-            console.print(f"not usable: {note.text}", soft_wrap=True, markup=False)
+            console.print(f"not usable: {note.text}", soft_wrap=True)
         for line in _fairness(found, pair):
-            console.print(line, markup=False)
+            console.print(line)
     return 0
 
 
@@ -119,9 +121,9 @@ def run_install(args: argparse.Namespace) -> int:
     with Steps() as steps:
         outcome = install(request, steps.show)
     for line in outcome.lines:
-        print(line)
+        inform(line)
     for note in outcome.notes:
-        print(f"note: {note.text}", file=sys.stderr)
+        say(f"note: {note.text}")
     return 0
 
 
@@ -135,11 +137,11 @@ def run_add(args: argparse.Namespace) -> int:
         raise ToolkitError(f"there is a build {label!r} already, {there[label].executable}; choose another label")
     remember(label, path)
     gil = "without the GIL" if build.free_threaded else "with the GIL"
-    print(f"{label} is CPython {build.version} {gil}, {path}")
+    inform(f"{label} is CPython {build.version} {gil}, {path}")
     if keeps_environment(replace(build, source="added")):
-        print("It is an environment: it is measured with the packages it has, and nothing is installed into it.")
+        inform("It is an environment: it is measured with the packages it has, and nothing is installed into it.")
         for text, reason in lacking_in(build, needed_packages(build)).items():
-            print(f"Measuring needs {text}: {reason}")
+            inform(f"Measuring needs {text}: {reason}")
     return 0
 
 
@@ -148,7 +150,7 @@ def run_remove(args: argparse.Namespace) -> int:
     if not forget(args.label):
         known = ", ".join(added_builds()) or "none"
         raise UnknownNameError(f"no build was added as {args.label!r}; added: {known}")
-    print(f"{args.label} is forgotten; the interpreter stays where it is")
+    inform(f"{args.label} is forgotten; the interpreter stays where it is")
     return 0
 
 
@@ -186,7 +188,7 @@ class Steps:
             if self._task >= 0:
                 bar.update(self._task, total=1, completed=1)
                 bar.stop_task(self._task)
-            self._task = bar.add_task(step.what, total=step.expected or None)
+            self._task = bar.add_task(visible(step.what), total=step.expected or None)
         elif step.expected:
             bar.update(self._task, completed=min(step.done, step.expected), total=step.expected)
 
@@ -196,7 +198,7 @@ class Steps:
             return
         self._spoken = now
         share = f", {min(100, 100 * step.done // step.expected)}%" if step.expected and not is_new else ""
-        print(f"[{now - self._began:4.0f} s] {step.what}{share}", file=sys.stderr, flush=True)
+        say(f"[{now - self._began:4.0f} s] {step.what}{share}")
 
 
 def _table(found: FoundBuilds) -> Table:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,8 @@ from gilscope.toolkit.commands.options.common import duration
 from gilscope.toolkit.commands.options.files import add_output
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.documents import Output
+from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.packages.ask.imports import LIMIT
 from gilscope.toolkit.evaluate.packages.current import current_requirements
@@ -81,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     """Look at the packages; return 1 when any of them stands in the way."""
     if args.clear_cache:
         count, size = clear()
-        print(f"{count} environment{'s' * (count != 1)} removed, about {format_bytes(size)}")
+        put(f"{count} environment{'s' * (count != 1)} removed, about {format_bytes(size)}")
         return 0
     found = find_builds(args.build, project_dir=Path.cwd())
     builds = _targets(found, args.builds)
@@ -90,11 +91,11 @@ def run(args: argparse.Namespace) -> int:
     request = Request(requirements=requirements, sdists=args.build_sdists, offline=args.offline,
                       asked=asked_for({each.name: each.needs for each in locked}))
     options = Options(limit=args.timeout, interpreters=args.interpreters)
-    reports = diagnose(request, builds, found.builds, options, _say)
+    reports = diagnose(request, builds, found.builds, options, say)
     if len(reports) < len(builds) and args.offline:
         return _metadata_only(args, builds, locked)
     if not args.offline and any("==" in text for text in request.requirements):
-        reports = with_newest(reports, found.builds, options, _say)
+        reports = with_newest(reports, found.builds, options, say)
     blocked = any(report.blocked for report in reports)
     output = Output(args)
     output.show(_explained(args.explain, reports, locked, builds) if args.explain else documents.document(reports))
@@ -160,7 +161,3 @@ def _targets(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
     if not builds:
         raise BuildError("no free-threaded build found; `gilscope builds install 3.14 3.14t` gets a pair")
     return builds
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -13,6 +13,8 @@ from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.packages.environment import build_environment
 from gilscope.toolkit.commands.output.printing import printed
+from gilscope.toolkit.commands.streams import put
+from gilscope.toolkit.foreign import in_json, visible_all
 from gilscope.toolkit.measure.abilities.probe import Abilities, ask_build
 from gilscope.toolkit.measure.prepare.preparation import child_environment, needed_packages, workload_packages
 from gilscope.workloads import catalog
@@ -59,11 +61,11 @@ def run(args: argparse.Namespace) -> int:
         wanted = args.builds or ",".join(each.partition("=")[0] for each in args.build)
         abilities = _ask(found.builds if wanted == "all" else select_builds(found, wanted))
     if args.json:
-        print(json.dumps(_plain(abilities), indent=1))
+        put(in_json(json.dumps(_plain(abilities), indent=1)))
         return 0
     with printed() as console:
         if abilities:
-            _show_abilities(console, abilities)
+            _show_abilities(console, visible_all(abilities))
         else:
             console.print(_workload_table(), _model_table())
     return 0
@@ -115,7 +117,7 @@ def _workload_table() -> Table:
     )
     table.columns[0].no_wrap = True
     for kind in dict.fromkeys(each.kind for each in catalog.WORKLOADS):
-        table.add_row(f"[bold]{kind}[/bold]")
+        table.add_row(Text(kind, style="bold"))
         for each in catalog.WORKLOADS:
             if each.kind == kind:
                 forms = ("a" if each.async_task else " ") + ("t" if each.units else " ")

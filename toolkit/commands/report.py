@@ -10,6 +10,7 @@ from gilscope.toolkit.commands.options.files import STDOUT, add_output
 from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.experiments.report import beside, document, experiment_of
@@ -94,7 +95,7 @@ def _list_all(args: argparse.Namespace) -> int:
     if found or args.json is not None or args.markdown is not None:
         output.show(runs_document(found))
     else:
-        print(f"no runs under {RESULTS.resolve()} yet: `gilscope run --quick` makes one")
+        inform(f"no runs under {RESULTS.resolve()} yet: `gilscope run --quick` makes one")
     output.finish(lambda: listed_values(found))
     return 0
 
@@ -124,7 +125,7 @@ def _publish(path: Path, target: Path) -> None:
     report = _document(published, target, pictures)
     for name, render in (("report.md", markdown.render), ("report.txt", terminal.render)):
         (target / name).write_text(render(report) + "\n", encoding="utf-8")
-    print(f"published in {target}")
+    inform(f"published in {target}")
 
 
 def _document(run: Run, path: Path, pictures: Sequence[Picture] = ()) -> Document:

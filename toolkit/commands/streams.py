@@ -31,7 +31,7 @@ def prepare() -> None:
 
 
 def put(text: str, end: str = "\n") -> None:
-    """Print `text` on standard output at once.
+    """Print on standard output at once what a renderer made, or text of ours alone.
 
     A reader that has gone (head, less) is no error, and what was asked for beside goes on: a file is still written, and
     the exit code still says what was found.
@@ -48,8 +48,26 @@ def put(text: str, end: str = "\n") -> None:
         raise OutputError(f"cannot write to standard output: {error.strerror}") from error
 
 
+def inform(text: str) -> None:
+    """Print a message on standard output, whatever it holds.
+
+    Raises:
+        OutputError: it cannot be written: the disk is full.
+    """
+    from gilscope.toolkit.foreign import message
+
+    put(message(text))
+
+
 def complain(text: str) -> None:
-    """Print a line on standard error, where somebody reads it."""
+    """Print a message on standard error, whatever it holds, where somebody reads it."""
+    from gilscope.toolkit.foreign import message
+
+    put_beside(message(text))
+
+
+def put_beside(text: str) -> None:
+    """Print on standard error, where somebody reads it, what a renderer made."""
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:

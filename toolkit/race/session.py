@@ -182,4 +182,5 @@ def _say_that_it_compiles() -> None:
 
 def _say(words: str) -> None:
     # Not through sys.stderr: the program's is not ours to look at.
-    os.write(2, f"gilscope: {words}\n".encode(errors="replace"))
+    from gilscope.toolkit.foreign import message
+    os.write(2, f"gilscope: {message(words)}\n".encode(errors="replace"))

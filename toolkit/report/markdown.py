@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from gilscope.toolkit.foreign import in_markdown, in_markdown_image, in_url, visible_all, without_commands
 from gilscope.toolkit.report.document import Banner, Heading, Lines, Picture, Table
 from gilscope.toolkit.report.wording import entry_text, mark_text
 
@@ -18,20 +19,20 @@ HEAD = 2   # lines above a table's first row
 
 def render(document: Document) -> str:
     """Return the document as Markdown, without a newline at its end."""
-    return "\n\n".join(_section(section) for section in document.sections)
+    return without_commands("\n\n".join(_section(section) for section in visible_all(document).sections))
 
 
 def _section(section: Section) -> str:
     match section:
         case Heading():
-            return f"{'#' * section.level} {_escape(section.text)}"
+            return f"{'#' * section.level} {in_markdown(section.text)}"
         case Banner():
-            return f"> **Warning:** {_escape(section.text)}"
+            return f"> **Warning:** {in_markdown(section.text)}"
         case Lines():
-            title = [f"**{_escape(section.title)}**", ""] if section.title else []
-            return "\n".join([*title, *(f"- {_escape(item)}" for item in section.items)])
+            title = [f"**{in_markdown(section.title)}**", ""] if section.title else []
+            return "\n".join([*title, *(f"- {in_markdown(item)}" for item in section.items)])
         case Picture():
-            return f"![{_escape(section.title)}]({section.path})"
+            return f"![{in_markdown_image(section.title)}]({in_url(section.path)})"
         case Table():
             return _table(section)
         case _:
@@ -39,13 +40,13 @@ def _section(section: Section) -> str:
 
 
 def _table(table: Table) -> str:
-    blocks = [f"**{_escape(table.title)}**"] if table.title else []
+    blocks = [f"**{in_markdown(table.title)}**"] if table.title else []
     parts = _parts(table)
     grids = [_grid(table, part) for part in parts]
     # Details of which no row has any are no table.
     blocks += ["\n".join(grid) for grid in grids if len(grid) > HEAD or len(parts) == 1]
     # The hard break keeps each footnote on a line of its own.
-    notes = [f"{mark_text(number)} {_escape(text)}  " for number, text in enumerate(table.footnotes, 1)]
+    notes = [f"{mark_text(number)} {in_markdown(text)}  " for number, text in enumerate(table.footnotes, 1)]
     # A table is only a table after an empty line.
     return "\n\n".join([*blocks, *(["\n".join(notes)] if notes else [])])
 
@@ -64,7 +65,7 @@ def _parts(table: Table) -> list[list[int]]:
 def _grid(table: Table, part: Sequence[int]) -> list[str]:
     columns = [table.columns[i] for i in part]
     rules = ["---:" if column.align == "right" else ":---" for column in columns]
-    rows = [[_escape(entry_text(row[i])) for i in part] for row in table.rows]
+    rows = [[in_markdown(entry_text(row[i])) for i in part] for row in table.rows]
     numbers = sum(not column.key for column in columns)
     shown = [row for row in rows if any(row[-numbers:])]   # in a table of details, not a model that has none
     return ["| " + " | ".join(cells) + " |" for cells in (map(_title, columns), rules, *shown)]
@@ -72,15 +73,4 @@ def _grid(table: Table, part: Sequence[int]) -> list[str]:
 
 def _title(column: Column) -> str:
     """Return a column's heading; the group's name stands in front of each, as Markdown cannot join columns."""
-    return f"**{_escape(column.group)}** {_escape(column.title)}" if column.group else _escape(column.title)
-
-
-def _escape(text: str) -> str:
-    r"""Return `text` so that Markdown shows it as it is: `|` would end a cell, `_x_` and `*` are emphasis, `<` a tag.
-
-    The tilde of "~ (floor 1.3 %)" needs it too: two of them strike out what is between.
-    """
-    one_line = " ".join(text.split())
-    for char in "\\`*_<>|~":
-        one_line = one_line.replace(char, "\\" + char)
-    return one_line
+    return f"**{in_markdown(column.group)}** {in_markdown(column.title)}" if column.group else in_markdown(column.title)

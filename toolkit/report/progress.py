@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
+from gilscope.toolkit.foreign import message
+
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
@@ -40,7 +42,8 @@ class ProgressReporter:
                 TextColumn("{task.fields[count]}"),
                 TextColumn("{task.fields[left]}"),
                 # The only one that gives way on a narrow terminal.
-                TextColumn("{task.fields[cell]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+                TextColumn("{task.fields[cell]}", markup=False,
+                           table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
                 expand=True,
                 console=self._console,
                 transient=True,
@@ -76,7 +79,7 @@ class ProgressReporter:
         """Show which cell is being measured."""
         if self._bar is not None:
             words = f"{cell.build} {cell.workload} {cell.runner} x{cell.workers}"
-            self._bar.update(self._task, cell=words, refresh=True)
+            self._bar.update(self._task, cell=message(words), refresh=True)
 
     def pass_ends(self, done: int, passes: int) -> None:
         """Show that every arm of the workload has taken the value `done` of `passes`."""
@@ -95,8 +98,8 @@ class ProgressReporter:
             self.note(f"{self._round}, {self._done} of {self._arms} cells, {left}")
 
     def note(self, text: str) -> None:
-        """Print a line."""
+        """Print a message, whatever it holds."""
         if self._bar is not None:
-            self._console.print(text, markup=False, highlight=False)
+            self._console.print(message(text), markup=False, emoji=False, highlight=False, soft_wrap=True)
         else:
-            print(text, file=sys.stderr, flush=True)
+            print(message(text), file=sys.stderr, flush=True)

@@ -13,6 +13,7 @@ from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from gilscope.toolkit.foreign import visible_all, without_commands
 from gilscope.toolkit.report.document import Banner, Cost, Gain, Heading, Lines, Picture, Ratio, Table, Verdict
 from gilscope.toolkit.report.layout import split_columns
 from gilscope.toolkit.report.table.judgement import judge
@@ -54,9 +55,9 @@ def _plain_console(width: int) -> Console:
 
 def _text(document: Document, console: Console, spell: Callable[[str], str]) -> str:
     with console.capture() as captured:
-        _print(document, console, spell)
+        _print(visible_all(document), console, spell)
     # rich fills lines up to the width.
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+    return without_commands("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def _print(document: Document, console: Console, spell: Callable[[str], str]) -> None:

@@ -110,7 +110,7 @@ def test_github_escapes_what_would_end_a_command():
     odd = make_race(variable="d['a,b:c%\n']", second=make_access(path="/home/ann/bank/a,b.py"))
     report = make_report(races=(odd,), unused_suppressions=(), unexplained_suppressions=())
     [line] = github.render(report).split("\n")
-    assert line.startswith("::error file=a%2Cb.py,line=14,title=lost update on d['a%2Cb%3Ac%25%0A']::")
+    assert line.startswith("::error file=a%2Cb.py,line=14,title=lost update on d['a%2Cb%3Ac%25\\n']::")
 
 
 def test_github_has_nothing_to_say_of_a_clean_run():

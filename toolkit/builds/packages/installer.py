@@ -13,6 +13,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.foreign import uncoloured
 from gilscope.toolkit.processes.starting import run
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def gave_up(said: str) -> str:
 
 def shortened(reason: str) -> str:
     """Return an installer's complaint in one line of at most 300 characters."""
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", reason)
+    plain = uncoloured(reason)
     words = " ".join(plain.split())
     if _UV_UNKNOWN.search(words):
         return UNKNOWN

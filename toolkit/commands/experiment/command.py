@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.commands.experiment import run as experiment_run
 from gilscope.toolkit.commands.options.common import duration, positive
 from gilscope.toolkit.commands.options.files import add_output
+from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.report import RENDERERS
@@ -106,7 +107,7 @@ def show_list(args: argparse.Namespace) -> int:
     """Print what experiments there are."""
     found = [catalog.find(name) for name in catalog.EXPERIMENTS]
     if args.json:
-        print(json.dumps([_described(each) for each in found], indent=1))
+        put(json.dumps([_described(each) for each in found], indent=1))
         return 0
     columns = (Column(title="experiment", key=True, align="left"), Column(title="--quick"), Column(title="in full"),
                Column(title="what", align="left"))
@@ -118,7 +119,7 @@ def show_list(args: argparse.Namespace) -> int:
         f"{each.name}: {source.cited()}: {source.headline}"
         for each in found for source in each.sources
     ]
-    print(RENDERERS["terminal"](Document((
+    put(RENDERERS["terminal"](Document((
         Table(title="", columns=columns, rows=tuple(rows)), Lines("Sources, and what they measured", tuple(sources)),
     ))))
     return 0

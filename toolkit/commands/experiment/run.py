@@ -18,6 +18,7 @@ from gilscope.toolkit.commands.output.documents import Output, refuse_beside_dry
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.output.preview import skipped
 from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.errors import BadFileError, BuildError, LabelTakenError, ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.as_json import experiments_values
@@ -139,10 +140,10 @@ def _show_plans(request: Request, prepared: Prepared) -> int:
         seconds = level.seconds * asked.rounds / level.rounds * len(request.builds) / 2  # a level's are for two builds
         counts = Counter(cell.build for cell in planned.cells)
         cells = ", ".join(f"{number} on {build}" for build, number in counts.items()) or "none"
-        print(f"{asked.experiment}: cells: {cells}; {asked.rounds} rounds, one process each; "
-              f"about {format_minutes(min(seconds, asked.budget or seconds))}")
+        inform(f"{asked.experiment}: cells: {cells}; {asked.rounds} rounds, one process each; "
+               f"about {format_minutes(min(seconds, asked.budget or seconds))}")
         for line in filter(None, skipped(planned)):
-            print(f"  {line}")
+            inform(f"  {line}")
     return 0
 
 

@@ -14,7 +14,9 @@ from gilscope.toolkit.commands.gil.report import document
 from gilscope.toolkit.commands.options.common import positive
 from gilscope.toolkit.commands.options.programs import interpreter_flags, output_file, save, say
 from gilscope.toolkit.commands.race.command import SIGNALLED, build_python, warn_of_late_options
+from gilscope.toolkit.commands.streams import put_beside
 from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.foreign import in_json
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.chrome import trace
 from gilscope.toolkit.gil.recorder import Recording, inflation, record
@@ -94,13 +96,13 @@ def run(args: Namespace) -> int:
         return code or UNMEASURED
     grown = _inflation(args, command, first)
     if args.trace:
-        save(args.trace, json.dumps(trace(first.processes), separators=(",", ":")))
+        save(args.trace, in_json(json.dumps(trace(first.processes), separators=(",", ":"))))
     summary = summarize(first.processes)
     if args.json:
-        save(args.json, json.dumps(_as_json(args.program, first, summary, grown), indent=1) + "\n")
+        save(args.json, in_json(json.dumps(_as_json(args.program, first, summary, grown), indent=1)) + "\n")
     else:
-        say(render(document(first, summary, grown, places=args.places), width=_width(),
-                   ascii_only=not _takes_unicode()))
+        put_beside(render(document(first, summary, grown, places=args.places), width=_width(),
+                          ascii_only=not _takes_unicode()))
     warn_of_late_options("gil", WITH_VALUE | FLAGS, first.ended, args.program[1:])
     return code
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from gilscope.toolkit import foreign
 from gilscope.toolkit.commands.options.files import with_files
 from gilscope.toolkit.units import TIMES
 
@@ -16,7 +17,15 @@ if TYPE_CHECKING:
 PERCENT = {"%": 0.01}
 
 
-class CommandParser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """A parser that says what is wrong with words without repeating what does not show in them."""
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Leave, after a message."""
+        super().exit(status, message and foreign.message(message))
+
+
+class CommandParser(Parser):
     """The parser of one command, which may leave words to the program that it runs: they become `program`.
 
     Attributes:

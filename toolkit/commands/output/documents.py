@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.commands.options.files import STDOUT
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.foreign import in_json
 from gilscope.toolkit.report import markdown, terminal
 from gilscope.toolkit.report.wording import spelling
 
@@ -66,7 +67,7 @@ class Output:
             ToolkitError: a file cannot be written.
         """
         if self._json is not None:
-            text = json.dumps(values(), indent=1, allow_nan=False)
+            text = in_json(json.dumps(values(), indent=1, allow_nan=False))
             if self._json == STDOUT:
                 put(text)
             else:

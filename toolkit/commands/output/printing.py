@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from gilscope.toolkit.commands.streams import put
+from gilscope.toolkit.commands.streams import complain, put
+from gilscope.toolkit.foreign import without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 
 @contextmanager
 def printed() -> Iterator[Console]:
-    """Give a console; what it shows is printed at the end, by us: rich makes a reader that has gone an error."""
-    console = Console(highlight=False)
+    """Give a console; what it shows is printed at the end, by us: rich makes a reader that has gone an error.
+
+    What it is given has to be `visible_all`; it reads neither markup nor emoji in it.
+    """
+    console = Console(highlight=False, markup=False, emoji=False)
     with console.capture() as shown:
         yield console
-    put(shown.get(), end="")
+    put(without_commands(shown.get()), end="")
 
 
 def say(text: str) -> None:
     """Print a line about what is being done, on standard error at once."""
-    print(text, file=sys.stderr, flush=True)
+    complain(text)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.commands.options.programs import STDERR, save, say
+from gilscope.toolkit.commands.streams import put_beside
 from gilscope.toolkit.race.confirm.again import confirm, limit_after
 from gilscope.toolkit.race.program.start import INTERRUPTED, core_of, was_begun
 from gilscope.toolkit.race.pytest_.frames import without_pytest
@@ -35,16 +36,16 @@ def tell(args: Namespace, suppressions: Sequence[Suppression], first: FirstRun) 
     if first.ended < 0 and first.ended != INTERRUPTED:
         say(f"gilscope: the program was ended by {signal.Signals(-first.ended).name}")
     if args.json == STDERR:
-        say(json_.render(report))
+        put_beside(json_.render(report))
     elif _is_worth_saying(args, report):
         color = not args.no_color and text.wants_colour(sys.stderr)
-        say(text.render(without_pytest(report), color=color, notes=args.notes))
+        put_beside(text.render(without_pytest(report), color=color, notes=args.notes))
     if args.json not in {None, STDERR}:
         save(args.json, json_.render(report))
     if args.sarif:
         save(args.sarif, sarif.render(report))
     if args.github and (commands := github.render(report, notes=args.notes)):
-        say(commands)
+        put_beside(commands)
     return bool(report.races)
 
 

@@ -26,6 +26,7 @@ from gilscope.toolkit.commands.run.request import (
     refuse_beside_resume,
     user_packages,
 )
+from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.cores import allowed_cpus, usable_cores
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.machine.described import now, this_machine
@@ -107,7 +108,7 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     prepared = prepare(selection, builds, paths=paths, packages=packages, folder=folder, say=say)
     plan = expand(selection, prepared.subjects, builds, RUNNERS, prepared.abilities)
     if args.dry_run:
-        print("\n".join(preview(plan, builds, selection, settings, earlier_processes())))
+        inform("\n".join(preview(plan, builds, selection, settings, earlier_processes())))
         return 0
     _refuse_empty(plan)
     for warning in _warnings(settings, max(selection.workers)):

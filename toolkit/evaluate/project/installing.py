@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.packages.environment import NO_COMPILERS, installer
 from gilscope.toolkit.builds.packages.installer import run_installer, shortened
+from gilscope.toolkit.foreign import cut
 
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.project.conventions import Project
@@ -29,7 +30,7 @@ def install_project(project: Project, environment: Path, target: Path, *, compil
         try:
             shutil.copytree(project.root, copy, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_COPIED))
         except (OSError, shutil.Error) as error:
-            return f"cannot copy it: {str(error)[:200]}"
+            return f"cannot copy it: {cut(str(error), 200)}"
         reason = run_installer(
             [*installer(environment), "--no-deps", "--target", target, copy], {} if compilers else NO_COMPILERS
         )

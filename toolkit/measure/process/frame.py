@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.foreign import cut
 from gilscope.toolkit.processes import lifeline
 from gilscope.toolkit.processes.sealed import Seal
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.measure.process.spec import Spec
 
+LONGEST = 500   # characters of an exception's text
 FRAMES = 5   # of the user's code, those next to the error
 _FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)\n *(.*)')
 _OURS = tuple(str(Path(__file__).resolve().parents[3] / name) + os.sep for name in ("toolkit", "runners", "workloads"))
@@ -140,7 +142,7 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     """Return the answer that an exception is, and print its traceback."""
     _write_traceback(error)
     if isinstance(error, SystemExit):
-        return {"kind": "exit", "reason": f"the task called sys.exit({error.code!r})"}
+        return {"kind": "exit", "reason": f"the task called sys.exit({cut(repr(error.code), LONGEST)})"}
     if isinstance(error, MemoryError):
         return {"kind": "exception", "reason": "out of memory (MemoryError)"}
     return {"kind": "exception", "reason": shown(error), "frames": own_frames(error)}
@@ -178,13 +180,14 @@ def place_lines(frames: Sequence[Sequence[str]]) -> list[str]:
 def _write_traceback(error: BaseException) -> None:
     import traceback
 
-    sys.stderr.write("".join(traceback.format_exception(error)))
+    for part in traceback.format_exception(error):
+        sys.stderr.write(cut(part, 2 * LONGEST))
 
 
 def shown(error: BaseException) -> str:
-    """Return an exception as one line."""
+    """Return an exception as one line, cut where that is long: nothing keeps the rest."""
     message = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {message[0]}" if message else type(error).__name__
+    return f"{type(error).__name__}: {cut(message[0], LONGEST)}" if message else type(error).__name__
 
 
 def deliver(spec: Spec, answer: dict[str, Any]) -> None:

@@ -64,7 +64,8 @@ class Spec:
 
 def refuse(folder: str, words: str, code: int = 2) -> NoReturn:
     """Leave the child before the program begins, with a message and without a traceback."""
-    sys.stderr.write(f"gilscope: {words}\n")
+    from gilscope.toolkit.foreign import message
+    sys.stderr.write(f"gilscope: {message(words)}\n")
     with open(folder + "/" + REFUSED, "w", encoding="ascii"):
         pass
     raise SystemExit(code)

@@ -9,6 +9,7 @@ import pytest
 from _pytest.reports import CollectErrorRepr
 
 from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.foreign import message
 from gilscope.toolkit.race.program.start import make_spool, remove_spool
 from gilscope.toolkit.race.pytest_.frames import without_pytest
 from gilscope.toolkit.race.pytest_.installed import unwatched
@@ -67,7 +68,7 @@ class Told:
         notes = [render_race(note, found.root) for note in found.notes] if wants_notes else []
         if lines or notes:
             terminalreporter.section("race checker")
-            terminalreporter.write_line("\n\n".join([*notes, *lines]))
+            terminalreporter.write_line("\n\n".join([*notes, *map(message, lines)]))
 
 
 class Controller(Told):

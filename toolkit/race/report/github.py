@@ -1,14 +1,12 @@
-"""A report as workflow commands, which GitHub shows beside the lines.
-
-Source: GitHub Docs, "Workflow commands for GitHub Actions", and its escaping in actions/toolkit.
-"""
+"""A report as workflow commands, which GitHub shows beside the lines."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.foreign import in_command, in_command_property, visible_all
 from gilscope.toolkit.race.report.settings import relative
-from gilscope.toolkit.race.report.text import at
+from gilscope.toolkit.race.report.text import at, shown
 
 if TYPE_CHECKING:
     from gilscope.toolkit.race.report.races import Access, Race, RaceReport
@@ -18,9 +16,10 @@ LEVELS = {"race": "error", "atomicity violation": "error", "note": "notice"}
 
 def render(report: RaceReport, *, notes: bool = False) -> str:
     """Return one command per line, without a newline at the end; "" when there is nothing to show."""
-    shown = [*report.races, *(report.notes if notes else ())]
-    lines = [_command(race, report.root) for race in shown]
-    lines += [f"::warning title=gilscope race::{_message(text)}"
+    report = visible_all(report, shown)
+    told = [*report.races, *(report.notes if notes else ())]
+    lines = [_command(race, report.root) for race in told]
+    lines += [f"::warning title=gilscope race::{in_command(text)}"
               for text in (*report.unexplained_suppressions, *report.unused_suppressions)]
     return "\n".join(lines)
 
@@ -29,24 +28,16 @@ def _command(race: Race, root: str) -> str:
     place = race.second.place
     properties = {"file": relative(place.path, root), "line": str(place.line),
                   "title": f"{race.kind} on {race.variable}"}
-    shown = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    written = ",".join(f"{name}={in_command_property(value)}" for name, value in properties.items())
     parts = [*(_side(side, root) for side in (race.second, race.first)), race.pattern]
     if race.severity != "note":
         parts += [race.missing, f"Repair: {race.repair}"]
     if race.confirmation:
         parts.append(race.confirmation)
-    return f"::{LEVELS[race.severity]} {shown}::{_message(chr(10).join(parts))}"
+    return f"::{LEVELS[race.severity]} {written}::{in_command(chr(10).join(parts))}"
 
 
 def _side(side: Access, root: str) -> str:
     held = ", ".join(lock.name for lock in side.locks) or "nothing"
     way = " <- ".join(at(frame, root) for frame in (side.place, *side.stack))
     return f"{side.verb} by {side.thread}, holding {held}: {way}"
-
-
-def _message(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")

@@ -20,6 +20,7 @@ from dataclasses import asdict
 from typing import Any
 
 from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.foreign import in_json
 from gilscope.toolkit.race.report.races import Access, Frame, Held, Race, RaceReport, Spot
 
 SCHEMA = 1
@@ -27,7 +28,8 @@ SCHEMA = 1
 
 def render(report: RaceReport) -> str:
     """Return the report as indented JSON."""
-    return json.dumps({"schema": SCHEMA, "tool": "gilscope race", **asdict(report)}, indent=2, ensure_ascii=False)
+    values = {"schema": SCHEMA, "tool": "gilscope race", **asdict(report)}
+    return in_json(json.dumps(values, indent=2, ensure_ascii=False))
 
 
 def parse(text: str) -> RaceReport:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import os
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from gilscope import __version__
+from gilscope.toolkit.foreign import in_json, in_sarif_message, in_url, visible_all
 from gilscope.toolkit.race.report.settings import relative
+from gilscope.toolkit.race.report.text import shown
 from gilscope.toolkit.race.verdicts import CHECK, ITERATION, LOST, PLAIN, TORN
 
 if TYPE_CHECKING:
@@ -32,19 +33,21 @@ LEVELS = {"race": "error", "atomicity violation": "warning", "note": "note"}
 
 def render(report: RaceReport, *, notes: bool = False) -> str:
     """Return the report as a SARIF log with one run; suppressed races are in it as suppressed results."""
-    shown = [*report.races, *(report.notes if notes else ()), *report.suppressed]
+    told = [*report.races, *(report.notes if notes else ()), *report.suppressed]
     run: Json = {
         "tool": {"driver": {
             "name": "gilscope race", "semanticVersion": __version__, "rules": [_rule(kind) for kind in RULES],
         }},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {BASE: {"description": {"text": "The folder that the program was started in."}}},
-        "results": [_result(race, report.root) for race in shown],
+        "results": [_result(race, report.root) for race in told],
     }
     if report.unrewritten:
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [
             _notification(path, reason, report.root) for path, reason in report.unrewritten]}]
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
+    # The places are URLs by now, so they still lead to the files.
+    log = visible_all({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, shown)
+    return in_json(json.dumps(log, indent=2, ensure_ascii=False))
 
 
 def _rule(kind: str) -> Json:
@@ -63,10 +66,10 @@ def _result(race: Race, root: str) -> Json:
     sides = (race.second, race.first)
     result: Json = {
         "ruleId": ident, "ruleIndex": list(RULES).index(race.kind), "level": LEVELS[race.severity],
-        "message": {"text": text},
+        "message": _message(text),
         "locations": [_location(race.second.place, root, _said(race.second))],
         "relatedLocations": [{"id": 1, **_location(race.first.place, root, _said(race.first))}],
-        "codeFlows": [{"message": {"text": side.thread}, "threadFlows": [_flow(side, root)]} for side in sides],
+        "codeFlows": [{"message": _message(side.thread), "threadFlows": [_flow(side, root)]} for side in sides],
         "occurrenceCount": race.count,
         "partialFingerprints": {"gilscopeRace/v1": race.ident},
     }
@@ -95,17 +98,21 @@ def _location(frame: Frame, root: str, text: str) -> Json:
     return {
         "physicalLocation": {"artifactLocation": _artifact(frame.path, root), "region": region},
         "logicalLocations": [{"fullyQualifiedName": frame.function, "kind": "function"}],
-        "message": {"text": text},
+        "message": _message(text),
     }
 
 
 def _artifact(path: str, root: str) -> Json:
-    shown = relative(path, root)
-    if os.path.isabs(shown):
-        return {"uri": "file://" + quote(shown)}
-    return {"uri": quote(shown), "uriBaseId": BASE}
+    place = relative(path, root)
+    if os.path.isabs(place):
+        return {"uri": "file://" + in_url(place)}
+    return {"uri": in_url(place), "uriBaseId": BASE}
+
+
+def _message(text: str) -> Json:
+    return {"text": in_sarif_message(text)}
 
 
 def _notification(path: str, reason: str, root: str) -> Json:
-    return {"level": "warning", "message": {"text": f"not watched: {reason}"},
+    return {"level": "warning", "message": _message(f"not watched: {reason}"),
             "locations": [{"physicalLocation": {"artifactLocation": _artifact(path, root)}}]}

@@ -9,6 +9,7 @@ import os
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
+from gilscope.toolkit.foreign import visible, visible_all, without_commands
 from gilscope.toolkit.race.report.settings import relative
 
 if TYPE_CHECKING:
@@ -30,18 +31,25 @@ def wants_colour(stream: IO[str]) -> bool:
 
 def render(report: RaceReport, *, color: bool = False, notes: bool = False) -> str:
     """Return the report as text without a newline at the end; notes are left out unless asked for."""
+    report = visible_all(report, shown)
     paint = _painted if color else _plain
-    shown = [*report.races, *(report.notes if notes else ())]
-    blocks = ["\n".join(_race(race, report.root, paint)) for race in shown]
+    told = [*report.races, *(report.notes if notes else ())]
+    blocks = ["\n".join(_race(race, report.root, paint)) for race in told]
     if remarks := list(_remarks(report)):
         blocks.append("\n".join(remarks))
     blocks.append(_summary(report, notes=notes, paint=paint))
-    return "\n\n".join(blocks)
+    return without_commands("\n\n".join(blocks))
+
+
+def shown(text: str) -> str:
+    """Return what the program named, in one line."""
+    return visible(text, whole="--json has all of them")
 
 
 def render_race(race: Race, root: str, *, color: bool = False) -> str:
     """Return one race as text."""
-    return "\n".join(_race(race, root, _painted if color else _plain))
+    race, root = visible_all((race, root), shown)
+    return without_commands("\n".join(_race(race, root, _painted if color else _plain)))
 
 
 def _plain(text: str, _: str) -> str:

@@ -10,6 +10,7 @@ import json
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
+from gilscope.toolkit.foreign import visible_all, visible_lines
 from gilscope.toolkit.report.figures.figure import Figure
 
 if TYPE_CHECKING:
@@ -19,8 +20,9 @@ KINDS: dict[str, type] = {kind.__name__: kind for kind in get_args(Figure)}
 
 
 def dump(figures: Sequence[Figure]) -> str:
-    """Return the figures as JSON."""
-    return json.dumps([{"kind": type(figure).__name__, **dataclasses.asdict(figure)} for figure in figures])
+    """Return the figures as JSON, with texts in which every character shows: what draws them obeys what it is given."""
+    return json.dumps([{"kind": type(figure).__name__, **dataclasses.asdict(visible_all(figure, visible_lines))}
+                       for figure in figures])
 
 
 def load(text: str) -> list[Figure]:

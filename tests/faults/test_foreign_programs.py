@@ -1,0 +1,111 @@
+"""Real programs whose names and exceptions want to be more than text, through the commands as users call them."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from gilscope.toolkit.gil import preload
+from tests.conformance.builds import ROOT
+from tests.faults.hostile import UNSEEN, is_safe
+
+NASTY = "x\n::error file=x.py,line=1::injected\x1b[31m\x9b1m\x07\u202e|<b>[bold]##[error]\u2028"
+RACY = f"""
+    import threading
+
+    def work():
+        for _ in range(300):
+            box.n += 1
+            table[{NASTY!r}] = table.get({NASTY!r}, 0) + 1
+
+    box, table = type("C" + {NASTY!r}, (), {{"n": 0}})(), {{}}
+    work.__name__ = work.__qualname__ = {NASTY!r}
+    threads = [threading.Thread(target=work, name="w" + {NASTY!r}) for _ in range(2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+"""
+FAILS = f"""
+    import multiprocessing, threading
+
+    def work(number):
+        if threading.current_thread() is not threading.main_thread():
+            raise ValueError({NASTY!r})
+        if multiprocessing.parent_process() is not None:
+            raise ValueError("x" * 5_000_000)
+        return sum(range(20_000))
+
+    def always(number):
+        raise ValueError("x" * 5_000_000 + {NASTY!r})
+
+    def payloads():
+        return [1, 2]
+"""
+LIMIT = 300.0   # seconds for a command that takes some, on a machine that may be very busy
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a folder with the programs; the first is called so, too."""
+    (tmp_path / f"::warning::{NASTY.replace('/', '')}.py").write_text(textwrap.dedent(RACY))
+    (tmp_path / "fails.py").write_text(textwrap.dedent(FAILS))
+    return tmp_path
+
+
+def call(folder, *words):
+    done = subprocess.run([sys.executable, "-m", "gilscope", *words], cwd=folder, capture_output=True, check=False,
+                          timeout=LIMIT, env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"})
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def program(folder):
+    return next(each.name for each in folder.iterdir() if "warning" in each.name)
+
+
+def test_race(folder):
+    code, out, err = call(folder, "race", "--github", "--sarif", "r.sarif", "--json=r.json", program(folder))
+    assert (code, out) == (66, "")
+    commands = [line for line in err.split("\n") if line.startswith("::")]
+    assert len(commands) == 2   # of the two races
+    assert not is_safe(err, commands=["::error file="])
+    assert "w" + NASTY in {race["first"]["thread"] for race in json.loads((folder / "r.json").read_text())["races"]}
+    for name in ("r.sarif", "r.json"):
+        assert not is_safe((folder / name).read_text())
+
+
+@pytest.mark.skipif(preload.unavailable() is not None, reason=str(preload.unavailable()))
+def test_gil(folder):
+    code, out, err = call(folder, "gil", "--trace", "t.json", program(folder))
+    assert (code, out) == (0, "")
+    assert "Where each thread's time went" in err
+    assert not is_safe(err)
+    assert not is_safe((folder / "t.json").read_text())
+
+
+@pytest.mark.slow
+def test_run_and_its_reports(folder):
+    build = f"host={sys.executable}"
+    code, out, err = call(folder, "run", "fails:always", "--payloads", "fails:payloads", "--build", build, "--quick")
+    assert code == 2
+    assert not is_safe(out + err)
+    assert re.search(r"5,000,0\d\d characters", err)
+    assert len(err) < 5000
+    code, out, err = call(folder, "run", "fails:work", "--payloads", "fails:payloads", "--build", build, "--label", "x",
+                          "--rounds", "1", "--workers", "2", "--models", "threads,processes-spawn")
+    assert code == 3
+    assert r"::error file=x.py,line=1::injected" not in out   # the first line of an exception is told
+    said = [out, err, *(call(folder, *words)[1] for words in (
+        ["report"], ["report", "x"], ["report", "x", "--markdown"], ["report", "x", "--json"],
+        ["report", "x", "--publish", "p"]))]
+    assert all(each.strip() for each in said)
+    said += [each.read_text() for each in (folder / "p").iterdir()]
+    assert len(said) > 10
+    for each in said:
+        assert not is_safe(each)
+        assert len(each) < 100_000
+    assert not {*(folder / "results" / "x" / "run.json").read_text()} & {*UNSEEN}
