@@ -24,7 +24,7 @@ from gilscope.toolkit.report.document import Document, Verdict
 from gilscope.toolkit.report.figures import plots
 from gilscope.toolkit.report.figures.as_json import dump, load
 from gilscope.toolkit.report.progress import ProgressReporter
-from tests.faults.hostile import TEXTS, UNSEEN, filled, is_safe
+from tests.faults.hostile_texts import TEXTS, UNSEEN, filled, is_safe
 from tests.report.figures import FIGURES
 
 pytestmark = [pytest.mark.newest, pytest.mark.sample(12)]

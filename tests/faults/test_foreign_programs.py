@@ -11,7 +11,7 @@ import pytest
 
 from gilscope.toolkit.gil import preload
 from tests.conformance.builds import ROOT
-from tests.faults.hostile import UNSEEN, is_safe
+from tests.faults.hostile_texts import UNSEEN, is_safe
 
 NASTY = "x\n::error file=x.py,line=1::injected\x1b[31m\x9b1m\x07\u202e|<b>[bold]##[error]\u2028"
 RACY = f"""

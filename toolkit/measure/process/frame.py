@@ -44,7 +44,7 @@ def answered(spec: Spec, measure: Callable[[], dict[str, Any] | None]) -> None:
     """
     lifeline.hold()
     set_alarm(spec)
-    _volunteer_for_the_oom_killer()
+    lifeline.volunteer()
     try:
         answer = measure()
     except StoppedError as stopped:
@@ -195,9 +195,3 @@ def deliver(spec: Spec, answer: dict[str, Any]) -> None:
     part = spec.answer_path.with_suffix(".part")
     part.write_bytes(Seal(spec.secret).line(answer))
     part.rename(spec.answer_path)
-
-
-def _volunteer_for_the_oom_killer() -> None:
-    # If memory runs out, the measured process must go, not the scheduler with everybody's values.
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("500")
