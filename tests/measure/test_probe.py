@@ -18,8 +18,8 @@ def free_threaded(python):
     return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout == "1\n"
 
 
-def ask(python, *modules, free=False):
-    return probe.ask_build(python, child_environment([USERCODE]), free_threaded=free, modules=modules)
+def ask(python, *modules, free=False, **options):
+    return probe.ask_build(python, child_environment([USERCODE]), free_threaded=free, modules=modules, **options)
 
 
 @pytest.mark.parametrize("label", BUILDS)
@@ -43,6 +43,12 @@ def test_module_that_is_not_there_or_breaks_has_its_reason():
         "nowhere": "ModuleNotFoundError: No module named 'nowhere'",
     }
     assert found.isolated == found.modules
+
+
+def test_interpreters_are_asked_only_for_what_they_will_import():
+    found = ask(sys.executable, "json", "broken", isolated={"json"})
+    assert found.modules == {"json": None, "broken": "ZeroDivisionError: while importing"}
+    assert found.isolated == {"json": None}
 
 
 @pytest.mark.parametrize(("code", "reason"), [

@@ -225,6 +225,15 @@ def test_arm_that_hangs_in_its_turn_loses_its_own_cell_alone(tmp_path):
     assert "in hang_here" in answers["b"][0].output
 
 
+def test_arm_that_hangs_at_its_end_loses_its_own_cell_alone(tmp_path):
+    bench = Bench(tmp_path, "abc", timeout=3.0)
+    user = replace(bench.arms.user, check="turning:hang_in_the_last_check")
+    bench.arms = replace(bench.arms, user=user)
+    answers = bench.take()
+    assert {arm: answer.kind for arm, (answer, _) in answers.items()} == {"a": "measured", "b": "hang", "c": "measured"}
+    assert "in hang_in_the_last_check" in answers["b"][0].output
+
+
 @pytest.mark.parametrize("runner", [("serial", 1), ("processes-fork", 2)])
 def test_arm_that_is_killed_while_it_waits_loses_its_own_cell_alone(runner, tmp_path):
     bench = Bench(tmp_path, "abc", values=4, runner=runner[0], workers=runner[1])

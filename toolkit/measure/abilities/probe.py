@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.measure.abilities.probe_child import ANSWER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
 LIMIT_SECONDS = 60.0  # some take a second; a busy machine must not make a model missing
 _ENTRY = "from gilscope.toolkit.measure.abilities.probe_child import main; main()"
@@ -22,12 +22,18 @@ class Abilities:
 
     runners: dict[str, str | None]
     modules: dict[str, str | None]  # imported in the main interpreter
-    isolated: dict[str, str | None]  # imported in an own-GIL interpreter
+    isolated: dict[str, str | None]  # imported in an own-GIL interpreter; only those that were asked for
     versions: dict[str, str] = field(default_factory=dict)  # of the modules that are distributions
 
 
-def ask_build(python: str, env: Mapping[str, str], *, free_threaded: bool, modules: Iterable[str]) -> Abilities:
-    """Return what the build behind `python` can do with its runners and with `modules`."""
+def ask_build(
+    python: str, env: Mapping[str, str], *, free_threaded: bool, modules: Iterable[str],
+    isolated: Container[str] | None = None,
+) -> Abilities:
+    """Return what the build behind `python` can do with its runners and with `modules`.
+
+    `isolated` are those of them that own-GIL interpreters are to import, too; None: all.
+    """
     found = _ask(python, env, "runners", "-")
     if not isinstance(found, dict):
         found = dict.fromkeys(_runner_names(), str(found))
@@ -35,14 +41,15 @@ def ask_build(python: str, env: Mapping[str, str], *, free_threaded: bool, modul
         # The control, threads with the GIL on, runs in a process that was started with it.
         with_gil = _ask(python, {**env, "PYTHON_GIL": "1"}, "runners", "-")
         found["threads"] = with_gil["threads"] if isinstance(with_gil, dict) else str(with_gil)
-    here, isolated = {}, {}
+    here, inside = {}, {}
     for module in sorted(set(modules)):
         here[module] = _ask(python, env, "import", module)
-        usable = here[module] is None and found["subinterpreters"] is None
-        isolated[module] = _ask(python, env, "isolated", module) if usable else here[module]
+        if isolated is None or module in isolated:
+            usable = here[module] is None and found["subinterpreters"] is None
+            inside[module] = _ask(python, env, "isolated", module) if usable else here[module]
     versions = _ask(python, env, "versions", ",".join(here)) if here else {}
     return Abilities(
-        runners=found, modules=here, isolated=isolated, versions=versions if isinstance(versions, dict) else {}
+        runners=found, modules=here, isolated=inside, versions=versions if isinstance(versions, dict) else {}
     )
 
 

@@ -89,6 +89,9 @@ def prepare(
     subjects = [Subject.of(each) for each in chosen]
     if selection.user is not None:
         subjects = [_look_anywhere(selection.user, pythons, environments, folder, paths)]
+    modules = [module for subject in subjects for module in (*subject.requires, *subject.async_requires)]
+    # An event loop has no interpreters, so what only its tasks import is not asked of them: that takes a second.
+    isolated = {module for subject in subjects for module in subject.requires}
     abilities = {}
     for build in builds:
         say(f"asking {build.label} what it can run")
@@ -96,7 +99,8 @@ def prepare(
             pythons[build.label],
             environments[build.label],
             free_threaded=build.free_threaded,
-            modules=[module for subject in subjects for module in (*subject.requires, *subject.async_requires)],
+            modules=modules,
+            isolated=isolated,
         )
         abilities[build.label] = with_installer_reasons(found, missing[build.label])
     notes = tuple(Note(text=sentence) for sentence in version_mismatches(abilities))
