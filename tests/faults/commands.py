@@ -54,13 +54,14 @@ class Command:
     words: tuple[str, ...]
     seconds: float            # about as long as it takes: moments are drawn from these
     codes: frozenset[int] = frozenset({0})   # of one that ended before the signal came
+    runs: bool = False        # whether it runs a program of the user's
 
 
 COMMANDS = {
     "run": Command(("run", "mine:work", "--payload", "20000", "--tasks", "2", "--models",
                     "threads,subinterpreters,processes-spawn,processes-forkserver", "--label", "one", *LITTLE), 12.0),
-    "race": Command(("race", "program.py"), 2.0),
-    "gil": Command(("gil", "program.py"), 2.0, frozenset({0, 3})),
+    "race": Command(("race", "program.py"), 2.0, runs=True),
+    "gil": Command(("gil", "program.py"), 2.0, frozenset({0, 3}), runs=True),
     "experiment": Command(("experiment", "run", "countdown", "--smoke", "--no-figures", "--rounds", "3", *HOST), 6.0),
     "evaluate": Command(("evaluate", ".", "--offline", "--budget", "20s", "--workload", "mine:call", *HOST), 10.0,
                         frozenset({0, 1, 2, 3})),

@@ -12,6 +12,11 @@ def _import_main():  # type: ignore[no-untyped-def]  # noqa: ANN202  a module
             (sys.executable, sys.implementation.name, *sys.version_info[:2])))
         open(sys.argv[-3] + "/refused", "w").close()   # so that nobody takes the exit code for the program's
         raise SystemExit(2)
+    # Who presses Ctrl-C before the program begins is to see nothing of ours.
+    signal = __import__("_signal")
+    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if interruptible:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     importlib, external = sys.modules["_frozen_importlib"], sys.modules["_frozen_importlib_external"]
     file, _, entry, cache = sys.argv[-4:]
     if not sys.flags.safe_path:
@@ -25,7 +30,7 @@ def _import_main():  # type: ignore[no-untyped-def]  # noqa: ANN202  a module
     package = sys.modules["gilscope"] = importlib.module_from_spec(spec)
     spec.loader.exec_module(package)
     main = __import__("gilscope.toolkit.race.child.main", fromlist=["main"])
-    main.caching = kept  # type: ignore[attr-defined]  # of `main`
+    main.caching, main.interruptible = kept, interruptible  # type: ignore[attr-defined]  # of `main`
     return main
 
 

@@ -18,18 +18,22 @@ from gilscope.toolkit.race.session import Session, warn_of_slow_core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable
     from types import CodeType, FrameType, TracebackType
     from typing import Any
 
     from gilscope.toolkit.race.confirm.child import Confirmation
     from gilscope.toolkit.race.program.spec import Spec
+else:
+    import _signal as signal  # without its enums: they take 5 ms, which the program would wait for
 
 OURS = "gilscope."   # import hooks of ours hide their file names
 BOOT = os.path.join(os.path.dirname(__file__), "boot.py")
 GIVEN = frozenset({"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__annotations__", "__builtins__",
                    "__file__", "__cached__"})   # what the interpreter puts into `__main__`
 caching: tuple[bool, str | None] = (False, None)   # what `boot` found, and changed for our modules
+interruptible = False   # whether `boot` took Python's own handler of SIGINT away
 LIFELINE_NUMBER = 200   # of the lifeline's descriptor at least: the program's own files get the numbers they always get
 
 
@@ -138,6 +142,8 @@ def _execute(code: CodeType, names: dict[str, Any], session: Session | Confirmat
 
 def _call(session: Session | Confirmation, function: Callable[..., Any], *arguments: Any) -> None:
     """Call what runs the program; with the C core it then finds no frame of ours below its own."""
+    if interruptible:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     alone = getattr(session.core, "alone", None)
     if alone is None:
         function(*arguments)
@@ -202,7 +208,6 @@ def _hold(lifeline: int) -> None:
     Source: fcntl(2), F_SETOWN and F_SETSIG; pipe(7), O_ASYNC.
     """
     import fcntl
-    import signal
 
     try:
         line = fcntl.fcntl(lifeline, fcntl.F_DUPFD_CLOEXEC, LIFELINE_NUMBER)
