@@ -53,6 +53,15 @@ def test_counts_and_grouped_reasons():
     assert any("subinterpreters, processes-fork on 3.14: it cannot share a queue" in line for line in lines)
 
 
+def test_rounds_that_depend_on_what_is_found_are_told_as_a_range():
+    settings = dataclasses.replace(SETTINGS, where_open=True)
+    lines = preview(Plan((cell("serial"), cell())), [make_build("3.14")], selection(("primes",)), settings, [])
+    assert lines[0] == "2 cells x 4 to 12 rounds = 8 to 24 processes; seed 0"
+    assert any(line.startswith("time: at most about") for line in lines)
+    few = preview(Plan((cell(),)), [], selection(("primes",)), dataclasses.replace(settings, rounds=3), [])
+    assert few[0] == "1 cells x 3 rounds = 3 processes; seed 0"
+
+
 def test_estimate_is_of_the_same_cell_else_of_its_workload_else_arithmetic():
     known = [Took(cell=cell("threads"), size="small", passes=3, seconds=3.0),
              Took(cell=cell("threads"), size="medium", passes=1, seconds=99.0)]
