@@ -201,7 +201,7 @@ DAMAGES = {
     "skips none": (damage_header(lambda header: header.update(skips=[None])), "run.json lacks what a gilscope run has"),
     "unknown field": (damage_header(lambda header: header.update(colour="red")),
                       "run.json lacks what a gilscope run has"),
-    "looks a word": (damage_header(lambda header: header.update(looks="many")), "run.json lacks what a gilscope run has"),
+    "looks a word": (damage_header(lambda header: header.update(looks="many")), "looks is 'many'"),
     "looks without end": (damage_header(lambda header: header.update(looks=21)), "looks is 21"),
     "answered none": (damage_header(lambda header: header.update(answered=[None])), "run.json lacks what"),
     "unknown phase": (damage_header(lambda header: header["cells"][0].update(phase="later")), "run.json lacks what"),

@@ -95,6 +95,14 @@ def test_ways_to_shorten_are_told_of_what_is_long(seconds, said):
     assert ("shorter: --rounds 6 (about" in " ".join(lines)) == said
 
 
+@pytest.mark.parametrize(("budget", "said"), [(None, True), (100.0, True), (50.0, False)])
+def test_half_of_the_rounds_is_no_way_to_shorten_what_the_budget_cuts_below_them(budget, said):
+    known = [Took(cell=cell("threads"), size="small", passes=1, seconds=3.0)]   # 180 s, half of the rounds 90 s
+    settings = dataclasses.replace(SETTINGS, budget=budget, where_open=budget is not None)
+    lines = preview(Plan((cell("threads"),)), [make_build("3.14")], selection(("primes",)), settings, known)
+    assert ("shorter: --rounds 6 (about" in " ".join(lines)) == said
+
+
 @pytest.fixture
 def stored(tmp_path, monkeypatch):
     """Write a run of two processes, 2 s apart, and then one after a pause."""
