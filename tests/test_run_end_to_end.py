@@ -243,6 +243,24 @@ def test_killed_run_goes_on_where_it_was(folder):
 
 
 @pytest.mark.newest
+def test_run_whose_answers_are_clear_goes_on_when_more_is_asked(folder):
+    folder.measure("noop", "--models", "serial", label="clear")
+    header = folder.path / "results" / "clear" / "run.json"
+    fields = json.loads(header.read_text())
+    header.write_text(json.dumps(fields | {
+        "stopped": "answered", "answered": fields["cells"], "looks": 1, "rounds_planned": 9}))
+    code, _, err = folder.call("run", "--resume", "clear")
+    assert code == 2
+    assert "every answer of clear is clear" in err
+    code, out, err = folder.call("run", "--resume", "clear", "--resolution", "1%", "--rounds", "3")
+    assert code == 0, err
+    assert "3 of 3 rounds" in out
+    run = folder.run("clear")
+    assert (run.looks, run.answered, run.options["settings"]["resolution"]) == (1, (), 0.01)
+    assert rounds_of(run) == {cell: [0, 1, 2] for cell in run.cells}
+
+
+@pytest.mark.newest
 def test_run_killed_in_its_first_round_can_go_on(folder):
     with gated(folder, "wait_at_once") as command:
         wait_for(folder.path / "waiting", command)

@@ -201,6 +201,9 @@ DAMAGES = {
     "skips none": (damage_header(lambda header: header.update(skips=[None])), "run.json lacks what a gilscope run has"),
     "unknown field": (damage_header(lambda header: header.update(colour="red")),
                       "run.json lacks what a gilscope run has"),
+    "looks a word": (damage_header(lambda header: header.update(looks="many")), "looks is 'many'"),
+    "looks without end": (damage_header(lambda header: header.update(looks=21)), "looks is 21"),
+    "answered none": (damage_header(lambda header: header.update(answered=[None])), "run.json lacks what"),
     "unknown phase": (damage_header(lambda header: header["cells"][0].update(phase="later")), "run.json lacks what"),
     "failure without cell": (damage_header(lambda header: header["failures"][0].pop("cell")), "run.json lacks what"),
     "suite cut off": (cut("3.14.json"), "3.14.json is cut off or not a pyperf suite"),
@@ -231,6 +234,12 @@ def test_damaged_file_is_refused_by_name(damage, path):
         with pytest.raises(BadFileError, match=words) as refused:
             read(path)
         assert str(path) in str(refused.value)
+
+
+def test_run_from_before_there_were_looks_has_none(path):
+    damage_header(lambda header: (header.pop("looks"), header.pop("answered")))(path)
+    run = load_run(path)
+    assert (run.looks, run.answered) == (0, ())
 
 
 def test_damaged_run_can_be_opened_once_it_is_mended(path):

@@ -151,7 +151,7 @@ def stopped(groups: Groups) -> Groups:
                 taken[key].add(number)
         if number + 1 in LOOKS:
             seen = [cut(logs, {arm: taken[k, arm] for arm in logs.levels}) for k, (logs, _) in enumerate(groups)]
-            noises = pool_noise(dict(enumerate(seen)), draws=0)   # a real run draws, too: here it would take hours
+            noises = pool_noise(dict(enumerate(seen)))
             open_ = {*open_pairs({(k, arm): compare(seen[k], noises[k], 0, arm) for k, arm in arms if arm})}
     return [(cut(logs, {arm: taken[k, arm] for arm in logs.levels}), effects)
             for k, (logs, effects) in enumerate(groups)]

@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands.run import request
-from gilscope.toolkit.commands.run.request import make_selection, user_packages
+from gilscope.toolkit.commands.run.request import make_selection, make_settings, user_packages
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 
 
@@ -66,3 +66,18 @@ def test_first_look_at_a_function_of_the_users_is_as_lean():
     found = selection("--quick", "mine:work", "--payload", "1")
     assert found.workers == selection("--quick", "primes").workers
     assert not found.controls
+
+
+@pytest.mark.parametrize(("words", "rounds", "where_open"), [
+    ((), 12, False),
+    (("--rounds", "5"), 5, False),
+    (("--quick",), 12, True),
+    (("--quick", "--rounds", "5"), 5, False),                      # who asks for rounds gets them
+    (("--budget", "5m"), 12, True),
+    (("--budget", "5m", "--rounds", "5"), 5, False),
+    (("--resolution", "2%"), 12, True),
+    (("--resolution", "2%", "--rounds", "50"), 50, True),          # at most
+])
+def test_rounds_go_to_what_is_open_where_time_is_short_or_enough_is_named(words, rounds, where_open):
+    found = make_settings(cli.make_parser(("run",)).parse_args(["run", "primes", *words]))
+    assert (found.rounds, found.where_open) == (rounds, where_open)

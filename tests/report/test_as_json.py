@@ -48,7 +48,10 @@ def check(values):
 @pytest.mark.parametrize("run", [
     make_run(), make_run(rounds=1), make_run(twins=False, rounds=3), load_run(EXAMPLE),
     dataclasses.replace(make_run(), stopped="killed", rounds_done=0, measurements=()),
-], ids=["whole", "one round", "no floor", "example", "nothing measured"])
+    dataclasses.replace(make_run(), stopped="answered", looks=2, measurements=tuple(
+        dataclasses.replace(each, observations=each.observations[:4 + k % 5])   # some cells have fewer rounds
+        for k, each in enumerate(make_run().measurements))),
+], ids=["whole", "one round", "no floor", "example", "nothing measured", "cells with fewer rounds"])
 def test_run_fits_its_schema(run):
     check(as_json.run_values(run))
 

@@ -37,6 +37,13 @@ def test_speedup_is_by_wall_and_efficiency_per_worker():
     assert result.efficiency == pytest.approx(result.speedup.ratio / 2)
 
 
+def test_words_of_a_run_that_was_looked_at_ask_for_more():
+    run = two_cells().run(("3.14",))
+    plain, looked = (result_of(replace(run, looks=looks), cell("threads", 2)).speedup for looks in (0, 20))
+    assert (looked.lo, looked.hi) == (plain.lo, plain.hi)      # of the cell alone
+    assert looked.between[0] < plain.between[0] < plain.between[1] < looked.between[1]
+
+
 def test_inflation_is_cpu_of_the_cell_over_the_baselines():
     assert result_of(two_cells().run(("3.14",)), cell("threads", 2)).inflation.ratio == pytest.approx(1.2, rel=0.01)
 

@@ -78,17 +78,6 @@ def test_merging_is_counting_both(left, right):
     assert merged == LogHistogram(left + right)
 
 
-@given(st.lists(SECONDS, min_size=1, max_size=200), st.sampled_from([0.0, 0.1, 0.5, 0.9, 0.99, 1.0]))
-def test_a_quantile_is_within_half_a_bucket_of_the_value_of_its_rank(values, share):
-    exact = sorted(values)[max(1, math.ceil(share * len(values))) - 1]
-    assert LogHistogram(values).quantile(share) == pytest.approx(exact, rel=10 ** (0.5 / 20) - 1 + 1e-6)
-
-
-def test_a_quantile_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="at least one"):
-        LogHistogram().quantile(0.5)
-
-
 def test_a_histogram_is_no_key():
     with pytest.raises(TypeError):
         hash(LogHistogram())

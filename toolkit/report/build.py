@@ -44,7 +44,7 @@ STARVED = (
 
 _CLEAR = {
     "answered": "stopped: every answer is clear",
-    "resolution": "stopped: every answer is clear, and every ratio is known as well as --resolution asked for",
+    "resolution": "stopped: every answer is clear, and known as well as --resolution asks",
 }
 
 

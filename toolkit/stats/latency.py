@@ -92,19 +92,6 @@ class LogHistogram:
         """Add the values of `other`."""
         self.counts = [own + theirs for own, theirs in zip(self.counts, other.counts, strict=True)]
 
-    def quantile(self, share: float) -> float:
-        """Return the middle of the bucket in which the value of that rank lies; within 6 % of it.
-
-        Args:
-            share: 0..1.
-
-        Raises:
-            ValueError: the histogram is empty.
-        """
-        if not (total := self.count):
-            raise ValueError("a quantile needs at least one value")
-        return center(_reached(self.counts, max(1, ceil(share * total))))
-
     def encode(self) -> str:
         """Return the counts as a short text: "34:5 35:12", bucket and count of those that are not empty."""
         return " ".join(f"{index}:{count}" for index, count in enumerate(self.counts) if count)

@@ -124,11 +124,13 @@ def _time(told: Estimate, settings: Settings, selection: Selection) -> Iterator[
     if told.seconds < SHORT_SECONDS:
         return
     half = max(1, settings.rounds // 2)
-    ways = [f"--rounds {half} (about {format_minutes(told.seconds * half / settings.rounds)}, wider intervals)"]
+    seconds = told.seconds * half / settings.rounds
+    fewer = settings.rounds > 1 and (not budget or seconds < budget)
+    ways = [f"--rounds {half} (about {format_minutes(seconds)}, wider intervals)"] * fewer
     ways += [] if budget else ["--budget 5m (stops in time)"]
     ways += ["fewer workloads, --models, --workers or --builds"]
     ways += ["--quick (a first look in about 3 minutes)"] if selection.controls else []
-    yield from _wrapped("shorter: ", "; ".join(ways[settings.rounds == 1:]))
+    yield from _wrapped("shorter: ", "; ".join(ways))
 
 
 def _wrapped(title: str, text: str, *, lines: int | None = None) -> list[str]:

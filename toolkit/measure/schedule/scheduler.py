@@ -1,7 +1,7 @@
 """Interleaved rounds over all arms, one fresh process per arm and round; saved after each workload of a round.
 
 Measuring one arm to its end and then the next compares minutes of the machine, not arms.  So every round measures every
-arm once, and statistics pair the values of one round, and of one pass where arms take their values in turn.
+arm once that needs it, and statistics pair the values of one round, and of one pass where arms take them in turn.
 """
 
 from __future__ import annotations
@@ -166,12 +166,12 @@ class Scheduler:
         """Find out which cells need more rounds, where it is time to."""
         if self._needed is None or self._done >= self._settings.rounds or not look_after(self._done):
             return
-        active = self._active()
+        active, before = self._active(), self._answered
         needed = self._needed(self._so_far(self._done, "running"), active)
         self._answered = frozenset(cell for cell in active if cell not in needed)
         self._looks += 1
         clear, cells = (sum(not cell.twin for cell in each) for each in (self._answered, active))
-        if 0 < clear < cells:
+        if self._answered != before and clear < cells:
             self._reporter.note(
                 f"after {self._done} rounds {clear} of {cells} cells need no more: their answers are clear")
 
