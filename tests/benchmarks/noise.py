@@ -27,8 +27,8 @@ from gilscope.toolkit.measure.schedule.scheduler import Scheduler
 from gilscope.toolkit.measure.schedule.turns import InTurn
 from gilscope.toolkit.model import Cell, Run
 from gilscope.toolkit.report.progress import ProgressReporter
-from gilscope.toolkit.stats.floor import noise_floor
-from gilscope.toolkit.stats.paired import compare_paired
+from gilscope.toolkit.report.table.cells import Clock, Index, group_of
+from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.store import Store
 from tests.benchmarks.common import build_of, prepared
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 UNITS_SECONDS = 0.04  # one pass of the work
 TRUE_DIFFERENCE = 0.03
+CLOCKS: tuple[Clock, ...] = ("cpu", "wall")
 WORKLOAD = "countdown"
 LENGTHS = {"base": 1.0, "null": 2.0, "more": 3.0}
 
@@ -131,38 +132,34 @@ def measure(build: str, rounds: int, folder: Path) -> Run:
         return Scheduler(run, store, ByName(arms), settings, reporter, InTurn()).go()
 
 
+def cut(run: Run, first: int, window: int) -> Run:
+    """Return a window of the rounds as a run of its own."""
+    return replace(run, measurements=tuple(
+        replace(each, observations=tuple(one for one in each.observations if first <= one.round < first + window))
+        for each in run.measurements
+    ))
+
+
 def report(run: Run, window: int) -> None:
     """Print the errors and verdicts of the runs."""
-    observed = {each.cell: each.observations for each in run.measurements}
     runs = run.rounds_done // window
-    for clock in ("cpu", "wall"):
+    base = arm("base")
+    for clock in CLOCKS:
         errors, false, found = [], 0, 0
         for index in range(runs):
-
-            def series(cell: Cell, first: int = index * window, clock: str = clock) -> dict[int, float]:
-                return {
-                    one.round: getattr(one, f"{clock}_value")
-                    for one in observed[cell]
-                    if first <= one.round < first + window
-                }
-
-            base = series(arm("base"))
-            floor = noise_floor([(base, series(arm("base", twin=True)))])
-            errors.append(floor.error)
-            false += compare_paired(base, series(arm("null")), floor=floor.bound).verdict() in {"faster", "slower"}
-            found += compare_paired(base, series(arm("more")), floor=floor.bound).verdict() == "slower"
-        whole = compare_paired(
-            *(
-                {one.round: getattr(one, f"{clock}_value") for one in observed[cell]}
-                for cell in (arm("base"), arm("more"))
-            )
-        )
+            ratios = Ratios(Index(cut(run, index * window, window)), words=1)
+            floors = ratios.floors(group_of(base))
+            errors.append((floors.single_cpu if clock == "cpu" else floors.single_wall).error)
+            null, more = (ratios.compare(base, arm(name), clock).verdict() for name in ("null", "more"))
+            false += null in {"faster", "slower"}
+            found += more == "slower"
+        whole = Ratios(Index(run), words=1).compare(base, arm("more"), clock)
         print(
             f"{clock:4}: {runs} runs of {window} rounds: A/A error median {statistics.median(errors):.2%}, "
             f"largest {max(errors):.2%}; false faster/slower {false}; a true {TRUE_DIFFERENCE:.0%} found in {found}; "
             f"over all rounds {1 / whole.ratio - 1:+.2%}"
         )
-    others = [one.evidence.others_cores or 0.0 for each in observed.values() for one in each]
+    others = [one.evidence.others_cores or 0.0 for each in run.measurements for one in each.observations]
     print(f"others used {statistics.median(others):.2f} of {run.machine.cores} cores (median)")
 
 

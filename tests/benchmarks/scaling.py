@@ -17,7 +17,8 @@ from pathlib import Path
 
 from gilscope.toolkit.cli import main as gilscope
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.stats.paired import compare_paired
+from gilscope.toolkit.report.table.cells import Index
+from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.store import load_run
 
 MODELS = "subinterpreters,processes-forkserver,processes-spawn,free-threaded"
@@ -61,14 +62,16 @@ def main() -> None:
         for each in run.measurements
     }
     starved = {each.cell: sum(one.starved for one in each.observations) for each in run.measurements}
+    ratios = Ratios(Index(run))
     for cell, values in walls.items():
         if cell.runner == "serial" or cell.twin:
             continue
-        baseline = walls[Cell(workload=cell.workload, runner="serial", workers=1, build=cell.build)]
+        baseline = Cell(workload=cell.workload, runner="serial", workers=1, build=cell.build)
         if len(values) < 3:
             print(f"{cell.build:8} {cell.runner:22} starved in {starved[cell]} of {run.rounds_done} rounds")
             continue
-        ratio = compare_paired(baseline, values)
+        if (ratio := ratios.compare(baseline, cell)) is None:
+            continue
         print(
             f"{cell.build:8} {cell.runner:22} {ratio.ratio:.2f}x [{ratio.lo:.2f}, {ratio.hi:.2f}] over {ratio.rounds} "
             f"rounds, {starved[cell]} starved"

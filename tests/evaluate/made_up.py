@@ -33,7 +33,7 @@ from gilscope.toolkit.evaluate.sections import (
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
 from gilscope.toolkit.evaluate.verdict.words import conclude
-from gilscope.toolkit.stats.paired import Comparison
+from gilscope.toolkit.stats.words import Comparison
 from tests.fakes import make_build
 
 NOT_DONE = Missing(reason="not asked for")

@@ -207,7 +207,7 @@ def test_sentence_on_large_messages_follows_the_numbers(gain, words):
 def test_gil_build_names_what_keeps_the_gil():
     gains = {(64 * KIB, "shared"): 1.9, (2047, "shared"): 0.95}
     _, sentence = Hashing().findings(made_up(gains=gains))
-    assert sentence.startswith("With messages of 2047 B, for which hashlib keeps the GIL, it is 0.95x [")
+    assert sentence.startswith("With messages of 2047 B, for which hashlib keeps the GIL, it is 0.951x [")
 
 
 def test_build_without_the_gil_keeps_none():

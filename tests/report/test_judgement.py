@@ -7,8 +7,8 @@ import pytest
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.comparison import in_short
 from gilscope.toolkit.report.table import Contrast, gate, judge, rounds_to_tell
-from gilscope.toolkit.stats.paired import Comparison
 from gilscope.toolkit.stats.sample import summarize
+from gilscope.toolkit.stats.words import Comparison
 
 CELL = Cell(workload="w", runner="threads", workers=2, build="3.14")
 TIME = summarize([1.0] * 8)

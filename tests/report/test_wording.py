@@ -17,8 +17,8 @@ from gilscope.toolkit.report.wording import (
     ratio_text,
     spelling,
 )
-from gilscope.toolkit.stats.paired import Comparison
 from gilscope.toolkit.stats.scaling import Estimate
+from gilscope.toolkit.stats.words import Comparison
 
 
 def comparison(ratio, lo, hi, floor=0.013, words=None):

@@ -4,9 +4,10 @@ from statistics import median
 
 import pytest
 
-from gilscope.toolkit.stats.paired import Comparison, bootstrap_interval, compare_paired, compare_unpaired
 from gilscope.toolkit.stats.paired import _even_medians as even_medians
 from gilscope.toolkit.stats.paired import _odd_medians as odd_medians
+from gilscope.toolkit.stats.paired import bootstrap_interval, compare_paired, compare_unpaired
+from gilscope.toolkit.stats.words import Comparison
 from tests.stats.synthetic import pairs
 
 

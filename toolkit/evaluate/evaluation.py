@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Workers,
     )
     from gilscope.toolkit.model import Build
-    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.words import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

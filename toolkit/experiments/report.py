@@ -14,7 +14,7 @@ from gilscope.toolkit.report.build import about, builds_table
 from gilscope.toolkit.report.document import Banner, Document, Heading, Lines, Picture
 from gilscope.toolkit.report.figures.drawing import draw_figures
 from gilscope.toolkit.report.figures.figure import shows_something
-from gilscope.toolkit.report.sentences import floor_line
+from gilscope.toolkit.report.sentences import noise_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Se
     findings = () if run.options.get("effort") == Effort.SMOKE else experiment.findings(results)
     if findings:
         sections.append(Lines("Now", findings))
-    sections.append(Lines("", (floor_line(results.floors()),)))
+    sections.append(Lines("", (noise_line(results.floors()),)))
     return Document((*sections, *pictures))
 
 

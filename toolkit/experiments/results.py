@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from math import nan
 from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.document import Duration, Entry, Quantity
 from gilscope.toolkit.report.table.cells import Absence, Index, group_of
-from gilscope.toolkit.report.table.floors import find_floors
-from gilscope.toolkit.stats.paired import Comparison, compare_paired
+from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.stats.sample import Summary, summarize
 from gilscope.toolkit.store import file_path
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.document import Value
     from gilscope.toolkit.report.footnotes import Footnotes
     from gilscope.toolkit.report.table.floors import Floors
+    from gilscope.toolkit.stats.words import Comparison
 
 
 class Results:
@@ -31,6 +32,7 @@ class Results:
         self.builds: tuple[Build, ...] = run.builds
         self._folder = folder
         self._index = Index(run)
+        self._ratios = Ratios(self._index)
         self._cells = self._index.cells()
         self._kept = {each.cell: tuple(o for o in each.observations if not o.starved) for each in run.measurements}
 
@@ -84,14 +86,11 @@ class Results:
 
     def compare(self, baseline: Cell | None, cell: Cell | None) -> Comparison | None:
         """Return how many times faster `cell` is than `baseline`, paired by round; None when they share none."""
-        before, after = self.values(baseline), self.values(cell)
-        if cell is None or not before.keys() & after.keys():
-            return None
-        return compare_paired(before, after, floor=self.floors().bound("wall", cell.workers))
+        return None if baseline is None or cell is None else self._ratios.compare(baseline, cell)
 
     def floors(self) -> Floors:
-        """Return what the A/A arms show."""
-        return find_floors(self._index, group_of(self._cells[0]))
+        """Return what a cell that is measured twice may differ by from itself, and what A/A arms did."""
+        return self._ratios.floors(group_of(self._cells[0]))
 
     def absence(self, cell: Cell | None) -> Absence | None:
         """Return why the cell has no number; None when it has one."""
@@ -151,6 +150,19 @@ def shown_quantity(summary: Summary | None, unit: str) -> Quantity | None:
 
 def _spread(summary: Summary) -> float | None:
     return summary.spread if summary.count > 1 else None
+
+
+def relative_speed(comparison: Comparison | None) -> tuple[float, float, float]:
+    """Return for a figure how many times faster it is and the ends of the interval, NaN for what is not known."""
+    if comparison is None:
+        return nan, nan, nan
+    return (comparison.ratio, comparison.lo, comparison.hi) if comparison.sure else (comparison.ratio, nan, nan)
+
+
+def relative_time(comparison: Comparison | None) -> tuple[float, float, float]:
+    """Return for a figure the time against the baseline's, likewise."""
+    ratio, lo, hi = relative_speed(comparison)
+    return 1 / ratio, 1 / hi, 1 / lo
 
 
 def middle(values: dict[int, float]) -> float | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.table import Advice, Open, Option, WorkloadTable
-    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.words import Comparison
 
 QUIETER = "a quieter machine"
 FEW_WORKERS = 2        # fewer than these are no answer to whether a second one helps

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
         WorkloadTable,
     )
     from gilscope.toolkit.stats.floor import Floor
-    from gilscope.toolkit.stats.paired import Comparison
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.scaling import Estimate
+    from gilscope.toolkit.stats.words import Comparison
     from gilscope.toolkit.store import Listed
 
 RUN = "gilscope/run/1"

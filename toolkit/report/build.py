@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Build, Run
     from gilscope.toolkit.report.table import CellResult, Contrast, Row, WorkloadTable
-    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.words import Comparison
 
 
 STARVED = (

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Cell, Note
     from gilscope.toolkit.report.table import Contrast
-    from gilscope.toolkit.stats.paired import Comparison
     from gilscope.toolkit.stats.sample import Summary
+    from gilscope.toolkit.stats.words import Comparison
 
 LONGEST = 16   # characters of a name that heads a column; a longer one is called A or B
 QUIETER = "less noise"

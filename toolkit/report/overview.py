@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.table import CellResult, WorkloadTable
-    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.words import Comparison
 
 
 def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.table import Floors, ScalingFit, WorkloadTable
-    from gilscope.toolkit.stats.floor import Floor
     from gilscope.toolkit.stats.scaling import Scaling
 
 
@@ -25,26 +24,6 @@ def noise_line(floors: Floors) -> str:
     errors = [f"{percent_text(floor.error)} ({name})" for name, floor in known if floor.error is not None]
     seen = f"; cells measured twice (A/A) were off by {list_text(errors)}" if errors else ""
     return f"Noise floor, from the spread of all processes: {bounds}{seen}."
-
-
-def floor_line(floors: Floors) -> str:
-    """Return the noise floors that the verdicts used, and what the A/A arms were off by."""
-    if floors.all_wall is None and floors.all_cpu is None:
-        return "Noise floor: unknown, as no cell was measured twice (A/A); nothing is called faster or slower (?)."
-    parts = []
-    if floors.single_wall or floors.single_cpu:
-        parts.append(f"one worker: {_clocks(floors.single_wall, floors.single_cpu)}")
-    if (floors.all_wall, floors.all_cpu) != (floors.single_wall, floors.single_cpu):
-        parts.append(f"more workers: {_clocks(floors.all_wall, floors.all_cpu)}")
-    return f"Noise floor (A/A, the same cell twice): {'; '.join(parts)}."
-
-
-def _clocks(wall: Floor | None, cpu: Floor | None) -> str:
-    named = (("wall", wall), ("CPU", cpu))
-    return ", ".join(
-        f"{name} {percent_text(floor.bound)} (off by {percent_text(floor.error or 0.0)})"
-        for name, floor in named if floor
-    )
 
 
 def fit_lines(fits: Sequence[ScalingFit]) -> tuple[str, ...]:

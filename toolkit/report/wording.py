@@ -28,8 +28,8 @@ from gilscope.toolkit.units import format_bytes, format_seconds
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from gilscope.toolkit.stats.paired import Comparison
     from gilscope.toolkit.stats.scaling import Estimate
+    from gilscope.toolkit.stats.words import Comparison
 
 SAME = f"none beyond {MARGIN * 100:g} %"   # no difference
 SHOWN_SPREAD = 0.04   # of a gain: half an interval up to it goes without saying

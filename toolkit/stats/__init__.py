@@ -2,5 +2,5 @@
 
 The way of a comparison: `logs` (one number for each process, without what the machine did meanwhile), `noise` (how far
 processes differ, from all cells), `ratios` (estimate, intervals, the word), and then `best` (a set), `looks` (who needs
-more rounds), `floor` (the A/A arms check it all).
+more rounds), `floor` (the A/A arms check it all), `together` (the whole way, for arms with one number each).
 """

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from math import expm1, inf, log, sqrt
+from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.distributions import NORMAL, chi_square_above, t_outside, t_quantile
 from gilscope.toolkit.stats.noise import DRAWS, Noise, pool_noise
-from gilscope.toolkit.stats.paired import compare_paired
 from gilscope.toolkit.stats.ratios import compare_pairs
 from gilscope.toolkit.stats.sample import CONFIDENCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gilscope.toolkit.model import Note
     from gilscope.toolkit.stats.logs import RoundLogs
     from gilscope.toolkit.stats.ratios import Ratio
 
@@ -26,39 +24,11 @@ FARTHEST = 8.0     # of a normal score: no single arm widens a whole run more
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
-    """What the worst A/A arm of a session shows."""
+    """What a cell of a group may differ by from itself."""
 
-    error: float | None       # |median ratio - 1|: what the session got wrong; None: no A/A arm shows it
-    bound: float              # what it may have got wrong; verdicts use this one
-    rounds: int               # of the arm that gave the bound
-    notes: tuple[Note, ...] = ()
-
-
-def noise_floor(
-    pairs: Sequence[tuple[Mapping[int, float], Mapping[int, float]]], *, confidence: float = CONFIDENCE,
-) -> Floor:
-    """Return the floor that arms measured twice show.
-
-    Args:
-        pairs: Per A/A arm, seconds by round of the cell and of its twin.
-        confidence: Of the intervals whose farther end from 1 is the bound.
-
-    Returns:
-        The worst error and the worst bound.  The bound holds in either direction: an interval that reaches
-        down to 0.9 bounds a difference of 1 / 0.9 - 1 = 11.1 %.
-
-    Raises:
-        ValueError: There is no pair, or a pair shares no round.
-    """
-    if not pairs:
-        raise ValueError("a noise floor needs at least one A/A arm")
-    arms = [compare_paired(cell, twin, confidence=confidence) for cell, twin in pairs]
-    bounds = [expm1(max(abs(log(arm.lo)), abs(log(arm.hi)))) for arm in arms]
-    worst = max(range(len(arms)), key=bounds.__getitem__)
-    return Floor(
-        error=max(abs(arm.ratio - 1) for arm in arms), bound=bounds[worst], rounds=arms[worst].rounds,
-        notes=arms[worst].notes,
-    )
+    error: float | None       # what the worst A/A arm was off by, a share; None: no A/A arm shows it
+    bound: float              # what it may differ by, by the spread of all processes; the error or more
+    rounds: int               # of the cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from gilscope.toolkit.evaluate.packages.doctor import BuildReport
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.evaluate.shown import doctor as doctor_document
 from gilscope.toolkit.model import Build
-from gilscope.toolkit.stats.paired import Comparison
+from gilscope.toolkit.stats.words import Comparison
 
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.evaluation import Evaluation

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation, ProcessesEvaluation
     from gilscope.toolkit.evaluate.packages.doctor import Finding
     from gilscope.toolkit.evaluate.sections import MachineFacts
-    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.words import Comparison
 
 
 def conclude_interpreters(found: InterpretersEvaluation, machine: MachineFacts | Missing) -> Conclusion:

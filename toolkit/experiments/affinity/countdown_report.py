@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from math import nan
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.experiments.results import relative_time
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
 from gilscope.toolkit.report.figures.figure import Axis, CategoryFigure, CategoryPanel, Rule, Series
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.document import Value
-    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.words import Comparison
 
 PROCESSES = "processes-spawn"
 # How the work is done: the words of the tables, and the seconds of 2012.
@@ -127,15 +127,10 @@ def _bars(results: Results, build: Build, ways: list[str]) -> tuple[Series, ...]
 
 
 def _series(model: str, known: list[tuple[int, Comparison | None]]) -> Series:
-    shown = [(nan, nan, nan) if found is None else _inverted(found) for _, found in known]
+    shown = [relative_time(found) for _, found in known]
     return Series(
         family(model), tuple(float(place) for place, _ in known), tuple(each[0] for each in shown),
         lo=tuple(each[1] for each in shown), hi=tuple(each[2] for each in shown), model=model)
-
-
-def _inverted(comparison: Comparison) -> tuple[float, float, float]:
-    """Return the time relative to the baseline's, and the ends of its interval."""
-    return 1 / comparison.ratio, 1 / comparison.hi, 1 / comparison.lo
 
 
 def findings(results: Results, build: Build) -> Iterator[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, override
 
 from gilscope.toolkit.experiments.base import Effort, Experiment, Level
+from gilscope.toolkit.experiments.results import relative_time
 from gilscope.toolkit.experiments.sources import BEAZLEY, SKVORTSOV
 from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, Series
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.wording import ratio_number
+from gilscope.toolkit.report.wording import interval_text, ratio_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,7 +142,7 @@ def _findings(results: Results, build: Build) -> Iterator[str]:
     two = results.compare(serial, _find(results, build, model, 2))
     if two is None or two.verdict() == "unknown":
         return
-    number = f"{ratio_number(two.ratio)}x [{ratio_number(two.lo)}, {ratio_number(two.hi)}]"
+    number = interval_text(two)
     if build.free_threaded and two.verdict() == "faster":
         yield (
             f"{build.label}: two threads do the work {number} as fast as one after the other: without the GIL they "
@@ -165,15 +166,15 @@ def _panel(results: Results, build: Build) -> LinePanel:
     series = []
     for model in dict.fromkeys(model for model, _count in _rows(results, build) if model != "serial"):
         found = [(count, results.compare(serial, _find(results, build, model, count))) for count in THREADS]
-        known = [(count, each) for count, each in found if each is not None]
+        known = {count: relative_time(each) for count, each in found if each is not None}
         if known:
             series.append(
                 Series(
                     model,
-                    tuple(float(count) for count, _ in known),
-                    tuple(1 / each.ratio for _, each in known),
-                    lo=tuple(1 / each.hi for _, each in known),
-                    hi=tuple(1 / each.lo for _, each in known),
+                    tuple(map(float, known)),
+                    tuple(time for time, _, _ in known.values()),
+                    lo=tuple(lo for _, lo, _ in known.values()),
+                    hi=tuple(hi for _, _, hi in known.values()),
                     model=model,
                 )
             )

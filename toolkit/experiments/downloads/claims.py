@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.experiments.libraries import SLOW_PARSER
 from gilscope.toolkit.report.figures.plots.ticks import seconds_text
-from gilscope.toolkit.report.wording import ratio_number
+from gilscope.toolkit.report.wording import interval_text
 from gilscope.toolkit.units import format_seconds, parse_seconds
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.model import Build, Cell
-    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.words import Comparison
 
 NEAR_BEST = 1.1   # a pool that takes at most this times its best has nothing to gain from more workers
 LATE_SHARE = 0.5  # of the latency: what the server may add by being late, at its 99th percentile
@@ -134,8 +134,8 @@ def _pool_sentence(build: Build, latency: str, times: dict[int, float], stop: in
 
 
 def _asyncio_sentence(build: Build, latency: str, over: Comparison) -> str:
-    number = f"{ratio_number(over.ratio)}x [{ratio_number(over.lo)}, {ratio_number(over.hi)}]"
-    start = f"{build.label}, pages of {spoken(latency)}: asyncio at its best is {number} as fast as threads at theirs"
+    start = (f"{build.label}, pages of {spoken(latency)}: asyncio at its best is {interval_text(over)} as fast as "
+             "threads at theirs")
     if over.verdict() != "faster":
         return f"{start}; that it is faster is not seen here."
     held = "less than the source's 2x" if over.hi < CLAIMED else "as the source says"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.base import Setting
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.model import Cell
-    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.words import Comparison
 
 THREADS = (1, 2, 4, 8)
 SMALL, KEPT, THRESHOLD, LARGE, HUGE = 64, 2047, 2048, 64 << 10, 128 << 20

@@ -21,7 +21,7 @@ from gilscope.toolkit.experiments.hashing.cells import (
 from gilscope.toolkit.experiments.hashing.report import over_sizes, over_threads, seconds_table, speedup_table
 from gilscope.toolkit.experiments.sources import SKVORTSOV
 from gilscope.toolkit.report.document import Banner
-from gilscope.toolkit.report.wording import ratio_number
+from gilscope.toolkit.report.wording import interval_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.report.figures.figure import Figure
-    from gilscope.toolkit.stats.paired import Comparison
 
 SOURCE = replace(
     SKVORTSOV,
@@ -120,7 +119,7 @@ def _large(results: Results) -> Iterator[str]:
         gain = cells.compare(results, arm, size, "shared", 2)
         if gain is not None and gain.verdict() != "unknown":
             holds = "the claim of 2021 holds" if gain.verdict() == "faster" else "the gain of 2021 was not seen here"
-            found.setdefault(holds, []).append(f"{_shown(gain)} ({arm.title})")
+            found.setdefault(holds, []).append(f"{interval_text(gain)} ({arm.title})")
     for holds, gains in found.items():
         yield f"Two threads hash messages of {cells.size_text(size)} {', '.join(gains)} as fast as none: {holds}."
 
@@ -129,7 +128,7 @@ def _kept(results: Results) -> Iterator[str]:
     """Say what they gain where a thread that hashes keeps the GIL."""
     known = [(arm, cells.compare(results, arm, KEPT, "shared", 2)) for arm in cells.arms(results)
              if not arm.free_threaded]
-    gains = [f"{_shown(gain)} ({arm.title})" for arm, gain in known
+    gains = [f"{interval_text(gain)} ({arm.title})" for arm, gain in known
              if gain is not None and gain.verdict() != "unknown"]
     if gains:
         yield f"With messages of {KEPT} B, for which hashlib keeps the GIL, it is {', '.join(gains)}."
@@ -144,11 +143,7 @@ def _small(results: Results) -> Iterator[str]:
         if arm.free_threaded and one is not None and own is not None and gain is not None \
                 and gain.verdict() != "unknown":
             why = SHARED if gain.verdict() == "faster" else "a copy was not shown to be faster"
-            found.setdefault(why, []).append(f"{_shown(one)} and {_shown(own)} ({arm.title})")
+            found.setdefault(why, []).append(f"{interval_text(one)} and {interval_text(own)} ({arm.title})")
     for why, gains in found.items():
         yield (f"Without the GIL, two threads hash messages of {SMALL} B, all one bytes object and then a copy for "
                f"each thread, {', '.join(gains)} as fast as none: {why}.")
-
-
-def _shown(found: Comparison) -> str:
-    return f"{ratio_number(found.ratio)}x [{ratio_number(found.lo)}, {ratio_number(found.hi)}]"

@@ -13,6 +13,7 @@ from gilscope.toolkit.experiments.hashing.cells import (
     THEN_LABEL,
     THREADS,
 )
+from gilscope.toolkit.experiments.results import relative_speed
 from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, Series
 from gilscope.toolkit.report.footnotes import Footnotes
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.document import Value
-    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.words import Comparison
 
 
 
@@ -170,9 +171,5 @@ def over_threads(results: Results) -> LineFigure:
 
 
 def _line(name: str, places: list[float], found: list[Comparison | None]) -> Series:
-    missing = float("nan")
-    return Series(
-        name, tuple(places), tuple(missing if each is None else each.ratio for each in found),
-        lo=tuple(missing if each is None else each.lo for each in found),
-        hi=tuple(missing if each is None else each.hi for each in found),
-    )
+    ratios, lo, hi = zip(*map(relative_speed, found), strict=True)
+    return Series(name, tuple(places), ratios, lo=lo, hi=hi)

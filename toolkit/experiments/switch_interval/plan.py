@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.report.figures.figure import Figure
-    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.words import Comparison
 
 SHORTEST = "1us"  # the finest that CPython keeps
 HOLDS = 2  # a slow-down within this factor of the one of 2021 is called the same
@@ -115,7 +115,8 @@ def _findings(results: Results, build: Build) -> Iterator[str]:
         yield _free_threaded(build, most, usual, short)
         return
     yield _with_gil(build, most, usual, short)
-    if (fine := against_none(interval=SHORTEST, slack=FINE)) is not None:
+    fine = against_none(interval=SHORTEST, slack=FINE)
+    if fine is not None and fine.verdict() != "unknown":
         yield _with_fine_timer(build, most, short, fine)
 
 

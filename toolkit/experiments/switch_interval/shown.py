@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from math import isnan, nan
+from math import isnan
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.experiments.intervals import DEFAULT, USUAL_SLACK, row_name
+from gilscope.toolkit.experiments.results import relative_time
 from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
 from gilscope.toolkit.report.footnotes import Footnotes
@@ -124,8 +125,7 @@ def _line(results: Results, build: Build, model: str, count: int, *, fine: bool)
     for cell in results.cells(build=build.label, runner=model, workers=count):
         if ("slack" in dict(cell.parameters)) is fine:
             found = results.compare(serial_of(results, build), cell)
-            times = (nan, nan, nan) if found is None else (1 / found.ratio, 1 / found.hi, 1 / found.lo)
-            points.append((parse_seconds(dict(cell.parameters)["interval"]), *times))
+            points.append((parse_seconds(dict(cell.parameters)["interval"]), *relative_time(found)))
     if not points:
         return None
     x, y, lo, hi = zip(*sorted(points), strict=True)

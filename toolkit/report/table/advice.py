@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.table.cells import Index, Memory
     from gilscope.toolkit.report.table.ratios import Ratios
     from gilscope.toolkit.report.table.results import CellResult
-    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.words import Comparison
 
 Doubt = Literal["starved", "failed", "not measured", "rounds", "floor", "noise"]
 

@@ -9,13 +9,14 @@ from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.table.cells import Absence, Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.stats.paired import Comparison, compare_unpaired
+from gilscope.toolkit.stats.paired import compare_unpaired
 from gilscope.toolkit.stats.sample import Summary, summarize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Run
+    from gilscope.toolkit.stats.words import Comparison
 
 Choice = Literal["wall", "cpu", "auto"]
 

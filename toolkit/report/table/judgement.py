@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.report.table.contrast import Contrast
-    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.words import Comparison
 
 Judgement = Literal["faster", "slower", "same", "cannot tell"]
 Missing = Literal["A has none", "B has none", "neither has any", "not comparable"]

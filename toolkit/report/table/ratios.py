@@ -11,16 +11,14 @@ from functools import cached_property
 from math import expm1, isfinite, log, nan
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.table.cells import group_of
 from gilscope.toolkit.report.table.floors import Floors
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.floor import Floor, TwinCheck, checked_noise
 from gilscope.toolkit.stats.logs import RoundLogs, process_levels
 from gilscope.toolkit.stats.looks import at_last
-from gilscope.toolkit.stats.paired import Comparison
 from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simultaneous
-from gilscope.toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.stats.together import conclude
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
@@ -29,10 +27,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell, Observation
     from gilscope.toolkit.report.table.cells import Clock, Group, Index
     from gilscope.toolkit.stats.noise import Noise
-
-FEW = Note(text=f"fewer than {MIN_ROUNDS} rounds: nothing can be called faster or slower")
-UNKNOWN = Note(text="too few processes to know the noise: nothing can be called faster or slower")
-UNCHECKED = Note(text="no cell was measured twice (A/A), so nothing checks the noise that the intervals go by")
+    from gilscope.toolkit.stats.words import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +72,7 @@ class Ratios:
     def compare(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Comparison | None:
         """Return how many times faster `sample` is than `baseline`, None when the two share no round."""
         ratio = self.ratio(baseline, sample, clock)
-        return None if ratio is None else self._shown(ratio, ratio.twins_off, self._by(clock).check, clock)
+        return None if ratio is None else conclude(ratio, self._by(clock).check, self.confidence, clock=clock)
 
     def ratio(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Ratio | None:
         """Return the same as what the rounds so far come to, from which intervals and words follow."""
@@ -107,26 +102,6 @@ class Ratios:
 
     def _by(self, clock: Clock) -> _Clocked:
         return self.wall if clock == "wall" else self.cpu
-
-    def _shown(self, ratio: Ratio, error: float, check: TwinCheck, clock: Clock) -> Comparison:
-        lo, hi = ratio.interval()
-        known = isfinite(ratio.floor) and lo > 0
-        notes = [] if check.arms else [UNCHECKED]
-        if ratio.rounds < MIN_ROUNDS:
-            notes.append(FEW)
-        elif not known:
-            notes.append(UNKNOWN)
-        if check.widening > 1:
-            notes.append(Note(text="cells measured twice (A/A) differ by more than the processes' noise explains: "
-                                   f"intervals of {clock} time are {check.widening:.1f} times wider for it"))
-        floor = max(ratio.floor, error)
-        least, most = ratio.interval(self.confidence)
-        # What the floor allows for is not excluded either.
-        words = (min(least, ratio.ratio / (1 + floor)), max(most, ratio.ratio * (1 + floor)))
-        return Comparison(
-            ratio=ratio.ratio, lo=lo, hi=hi, confidence=CONFIDENCE, floor=floor if known else None, rounds=ratio.rounds,
-            words=words, notes=tuple(notes), sure=known,
-        )
 
     def _floor(self, group: Group, clock: Clock, workers: int | None = None) -> Floor | None:
         found = self._by(clock)

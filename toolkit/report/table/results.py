@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell, Note
     from gilscope.toolkit.report.table.cells import Absence, Memory
-    from gilscope.toolkit.stats.paired import Comparison
     from gilscope.toolkit.stats.sample import Summary
+    from gilscope.toolkit.stats.words import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

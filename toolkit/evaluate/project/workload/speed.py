@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.project.workload.rounds import WorkloadMeasurer
     from gilscope.toolkit.evaluate.sections import MachineFacts, Measure
     from gilscope.toolkit.gil.summary import Summary
-    from gilscope.toolkit.stats.paired import Comparison
+    from gilscope.toolkit.stats.words import Comparison
 
 MOST_PLACES = 10
 WATCHED = 3     # runs, while there is time
