@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, log, log1p
 from typing import TYPE_CHECKING, Literal
 
@@ -41,6 +41,12 @@ class Comparison:
         """Return the ratios that are not excluded: "cannot tell: between 0.9x and 2.2x"."""
         return self.words or (self.lo, self.hi)
 
+    def inverted(self) -> Comparison:
+        """Return how many times the time of the baseline the sample takes, in the same shape."""
+        lo, hi = self.between
+        return replace(
+            self, ratio=1 / self.ratio, lo=_inverse(self.hi), hi=_inverse(self.lo), words=(_inverse(hi), _inverse(lo)))
+
     def verdict(self) -> Verdict:
         """Return what may be said; "same" means that no difference was shown, "unknown" that none can be."""
         if self.floor is None or self.rounds < MIN_ROUNDS:
@@ -50,6 +56,10 @@ class Comparison:
         claim = self.ratio if self.sure or lo <= 1 <= hi else min(lo, hi, key=lambda end: abs(log(end)))
         word = word_for(claim, (lo, hi), self.floor)
         return word if word in {"faster", "slower"} else "same"
+
+
+def _inverse(end: float) -> float:
+    return 1 / end if end > 0 else inf
 
 
 def word_for(ratio: float, interval: tuple[float, float], floor: float, margin: float = MARGIN) -> Word:

@@ -1,7 +1,8 @@
 """Real small workloads in rounds on a build without a GIL and its twin, and what their numbers come to."""
 
-
+import random
 from dataclasses import replace
+from math import exp
 from pathlib import Path
 
 import pytest
@@ -74,9 +75,9 @@ def measurer(project, pair, monkeypatch, tmp_path_factory):
     monkeypatch.setattr(workload, "usable_cores", lambda: 2)
     compiled = tmp_path_factory.mktemp("compiled")
 
-    def measure(name, *, models=(), left=lambda: 0.01):
+    def measure(name, *, models=(), left=lambda: 0.01, rounds=1):
         monkeypatch.setattr(workload, "OTHER_MODELS", models)
-        monkeypatch.setattr(workload, "LEAST_ROUNDS", 1)
+        monkeypatch.setattr(workload, "LEAST_ROUNDS", rounds)
         benches = {each.label: Bench(build=each.label, python=Path(each.executable), folders=project.sources,
                                      compiled=compiled / each.label) for each in pair}
         said = []
@@ -110,7 +111,7 @@ def test_workload_that_is_none_has_a_reason(project, text, reason):
 def test_function_is_measured_in_threads_interpreters_and_processes(measurer, pair):
     build, twin = pair
     models = ("subinterpreters", "processes")
-    made = measurer("app:busy", models=models)
+    made = measurer("app:busy", models=models, rounds=3)
     assert set(made.found) == {*(Cell(each.label, count) for each in pair for count in (1, 2)),
                                *(Cell(twin.label, 2, model) for model in models)}
     # Before 3.14 interpreters need a package that is not there.
@@ -127,7 +128,7 @@ def test_function_is_measured_in_threads_interpreters_and_processes(measurer, pa
 
 def test_script_is_measured_as_it_is(measurer, pair):
     build, twin = pair
-    made = measurer("script.py 3", models=("processes",))
+    made = measurer("script.py 3", models=("processes",), rounds=3)
     assert set(made.found) == {Cell(each.label, 0) for each in pair}
     speed = Speed(made, QUIET)
     sections = speed.sections(build.label, twin.label)
@@ -395,8 +396,26 @@ def test_numbers_are_of_the_rounds_in_which_all_was_measured():
     assert (cost.cpu.ratio, cost.rss, cost.more_bytes) == (pytest.approx(2 / 3), 1.25, 1e6)
     assert (cost.import_seconds, cost.import_there) == (2.0, 1.0)
     assert found.gain.measured[2].ratio == pytest.approx(2.4 / 2.5)
-    there.cpu = {0: 1.0}
-    assert "no round in which both builds were measured" in Speed(made, QUIET).sections("3.14t", "3.14").cost.reason
+    there.cpu = {2: 1.0, 3: 1.0}
+    few = Speed(made, QUIET).sections("3.14t", "3.14").cost
+    assert few.reason == "fewer than 3 rounds were measured on both builds"
+
+
+def test_ratios_go_by_the_noise_of_all_cells():
+    draw = random.Random(2)
+    calm, wild = ([exp(draw.gauss(0, spread)) for _ in range(10)] for spread in (0.01, 0.1))
+    halves = []
+    for other in (calm, wild):
+        made = filled(t_1=(ONE, ONE), t_2=(ONE, [each / 2 for each in calm]), g_1=(ONE, other), g_2=(ONE, ONE))
+        seen = Speed(made, QUIET).sections("3.14t", "3.14").gain.measured[2]
+        assert (seen.verdict(), seen.ratio) == ("faster", pytest.approx(2.0, rel=0.05))
+        halves.append(seen.hi - seen.ratio)
+    assert halves[1] > 2 * halves[0]
+
+
+def test_two_rounds_are_no_ratio():
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, [*ONE[:2], *STARVED[2:]]), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    assert "fewer than 3 rounds" in Speed(made, QUIET).sections("3.14t", "3.14").gain.measured.reason
 
 
 def test_places_that_cost_little_are_left_out():

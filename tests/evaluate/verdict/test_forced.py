@@ -54,11 +54,11 @@ BUSY = replace(QUIET, doubts=("something else is running",))
 def compare(pair, libraries, tmp_path, monkeypatch):
     """Give a function that compares a project, whose extension module turns the GIL on, on both builds."""
     monkeypatch.setattr(workload, "PASS_SECONDS", 0.01)
-    monkeypatch.setattr(workload, "MOST_ROUNDS", 1)
+    monkeypatch.setattr(workload, "MOST_ROUNDS", 3)
     monkeypatch.setattr(workload, "OTHER_MODELS", ())
     monkeypatch.setattr(workload, "usable_cores", lambda: 2)
     monkeypatch.setattr(Speed, "_watched", lambda *_: Missing(reason="not watched"))
-    for name, value in (("LEAST_CPU", 0.0), ("LEAST_ROUNDS", 1), ("MOST_ROUNDS", 1)):
+    for name, value in (("LEAST_CPU", 0.0), ("LEAST_ROUNDS", 3), ("MOST_ROUNDS", 3)):
         monkeypatch.setattr(suite_cost, name, value)
     for module in (workload, suite_cost):
         monkeypatch.setattr(module, "Calibration", lambda: Calibration(lambda _: SPIN))
@@ -87,7 +87,7 @@ def test_workload_that_turns_the_gil_on_is_measured_with_it_forced_off(compare, 
     assert "single_plain turned it on" in sections.failure
     forced = sections.forced
     assert (forced.against, forced.by, forced.failure) == (pair[1].label, "workload", "")
-    assert forced.cost.cpu.rounds == 1
+    assert forced.cost.cpu.rounds == 3
     assert isinstance(sections.cost, Missing)   # the verdict's own stay what they are
 
 
@@ -103,7 +103,7 @@ def test_tests_alone_are_run_with_the_gil_forced_off(compare):
     assert "the GIL was on at the end of the tests" in sections.cost.reason
     forced = sections.forced
     assert (forced.by, forced.failure, forced.measured.reason) == ("tests", "", "no --workload was given")
-    assert forced.cost.cpu.rounds == 1
+    assert forced.cost.cpu.rounds == 3
     assert said(replace(forced, cost=NOT_DONE)).startswith("the tests pass; cost not measured: not asked for")
 
 

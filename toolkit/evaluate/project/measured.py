@@ -6,13 +6,16 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.sections import Cost
-from gilscope.toolkit.stats.paired import compare_paired
+from gilscope.toolkit.evaluate.sections import Cost, Missing
+from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.sections import Measure
+    from gilscope.toolkit.stats.words import Comparison
 
 FORCED_OFF = {"PYTHON_GIL": "0"}   # for a build without a GIL, whatever is imported; one with a GIL refuses to start
+
+FEW = Missing(reason=f"fewer than {MIN_ROUNDS} rounds were measured on both builds")
 
 
 @dataclass(slots=True)
@@ -30,10 +33,20 @@ class Measured:
     unavailable: bool = False    # the failure is the model's: this build does not have it
 
 
-def cost_of(here: Measured, there: Measured, against: str, by: Measure) -> Cost:
-    """Return what two builds have measured in the same rounds, at least one."""
+def cost_of(here: Measured, there: Measured, cpu: Comparison | None, against: str, by: Measure) -> Cost | Missing:
+    """Return what a build takes against another.
+
+    Args:
+        here: What was measured on it.
+        there: And on the other, in the same rounds.
+        cpu: The two by CPU time, by the noise of all that was measured in these rounds; None: too few rounds.
+        against: Name of the other.
+        by: What was measured.
+    """
+    if cpu is None:
+        return FEW
     resident = [median(each.rss) for each in (here, there)]
     return Cost(
-        against=against, cpu=compare_paired(there.cpu, here.cpu), rss=resident[0] / resident[1],
+        against=against, cpu=cpu, rss=resident[0] / resident[1],
         more_bytes=resident[0] - resident[1], by=by, import_seconds=median(here.imports) if here.imports else None,
         import_there=median(there.imports) if there.imports else None)

@@ -56,5 +56,6 @@ def _parts(forced: Forced) -> Iterator[str]:
 
 
 def _cost(cost: Cost) -> str:
-    times, lo, hi = (ratio_number(1 / each) for each in (cost.cpu.ratio, cost.cpu.hi, cost.cpu.lo))
+    more = cost.cpu.inverted()
+    times, lo, hi = map(ratio_number, (more.ratio, more.lo, more.hi))
     return f"{WHO[cost.by]} {times} [{lo}, {hi}] times the CPU time of {cost.against}"

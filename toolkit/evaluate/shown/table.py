@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
@@ -97,8 +96,7 @@ def _one_thread(cost: Cost | Missing, machine: MachineFacts | Missing, notes: Fo
         return _absent(cost, notes)
     if not may_tell_speed(machine):
         return _absent(Missing(reason=NOT_QUIET), notes)
-    times = replace(cost.cpu, ratio=1 / cost.cpu.ratio, lo=1 / cost.cpu.hi, hi=1 / cost.cpu.lo)
-    return Entry(Inflation(times), notes.marks(IN_PLACE[cost.by]))
+    return Entry(Inflation(cost.cpu.inverted()), notes.marks(IN_PLACE[cost.by]))
 
 
 def _some(names: Sequence[str]) -> str:

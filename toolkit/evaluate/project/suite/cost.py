@@ -22,6 +22,7 @@ from gilscope.toolkit.evaluate.project.suite.running import (
     run_bounded,
 )
 from gilscope.toolkit.evaluate.sections import Forced, Missing, TestRun
+from gilscope.toolkit.stats.together import Together
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ class SuiteCosts:
         unmeasured = [f"the tests were not run on {each}" for each in (label, against) if each not in self.found]
         if failure := next(filter(None, [*failures, *unmeasured]), ""):
             return Missing(reason=f"no workload was measured, and {failure}")
-        return cost_of(self.found[label], self.found[against], against, "tests")
+        cpu = Together({each: measured.cpu for each, measured in self.found.items()}, clock="CPU")
+        return cost_of(self.found[label], self.found[against], cpu.compare(against, label), against, "tests")
 
     def forced(self, label: str, against: str) -> Forced | Missing:
         """Return what the tests do with the GIL forced off on the build `label`."""

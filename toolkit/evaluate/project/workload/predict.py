@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp, hypot, log
-from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.sections import Interval, Missing
-from gilscope.toolkit.stats.paired import bootstrap_interval
+from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
@@ -73,10 +72,9 @@ def predict(rounds: Sequence[Round], threads: int, machine: MachineFacts | Missi
     if len(rounds) < MIN_ROUNDS:
         return Missing(reason=f"threads got the cores that they needed in {len(rounds)} rounds only")
     speedups = [each.wall / seconds(each, threads) for each in rounds]
-    middle = median(speedups)
-    lo, hi = bootstrap_interval(speedups)
-    below, above = (exp(hypot(log(middle / end), log(1 + FORMULA_ERROR))) for end in (lo, hi))
-    return Interval(value=middle, lo=middle / below, hi=middle * above)
+    seen = summarize(speedups)
+    below, above = (exp(hypot(log(seen.center / end), log(1 + FORMULA_ERROR))) for end in (seen.lo, seen.hi))
+    return Interval(value=seen.center, lo=seen.center / below, hi=seen.center * above)
 
 
 def seconds(measured: Round, threads: int) -> float:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.project.bench import Shown, short
-from gilscope.toolkit.evaluate.project.measured import cost_of
+from gilscope.toolkit.evaluate.project.measured import FEW, cost_of
 from gilscope.toolkit.evaluate.project.workload.predict import Round, ceiling, predict
 from gilscope.toolkit.evaluate.project.workload.rounds import Cell
 from gilscope.toolkit.evaluate.project.workload.waits import (
@@ -34,7 +35,7 @@ from gilscope.toolkit.evaluate.sections import (
     Sections,
 )
 from gilscope.toolkit.gil.recorder import BUSY
-from gilscope.toolkit.stats.paired import compare_paired
+from gilscope.toolkit.stats.together import Together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,14 +70,14 @@ class Speed:
         pair = self._pair(label, against)
         if isinstance(pair, Missing):
             return Sections.missing(pair)
-        here, there = pair
+        here, _ = pair
         if flipped := self.flipped(label):
             lacking = Missing(reason=flipped)
             return replace(Sections.missing(lacking), gain=self._gain(label, against, lacking), failure=flipped)
         failure = self._failure(label)
         lacking = Missing(reason=f"{WORKLOAD_FAILED} {label}: {failure}")
         return Sections(
-            cost=lacking if here.failure else _cost(here, there, against, self._by),
+            cost=lacking if here.failure else self._cost(label, against),
             failure=f"the workload fails, and does not with the GIL: {failure}" if failure else "",
             gain=self._gain(label, against, lacking if failure else None),
             contention=lacking if here.failure else self._contention(label))
@@ -90,7 +91,7 @@ class Speed:
         pair = self._pair(label, against)
         if isinstance(pair, Missing):
             return pair
-        here, there = pair
+        here, _ = pair
         if not (here.cpu or self._failure(label)):
             return NO_TIME
         failure = self._failure(label)
@@ -98,7 +99,7 @@ class Speed:
         counts = [count for count in self._counts if count != 1]
         return Forced(
             against=against, by=self._by, failure=failure, machine=self._machine,
-            cost=lacking if here.failure else _cost(here, there, against, self._by),
+            cost=lacking if here.failure else self._cost(label, against),
             measured=lacking if failure else self._ratios(label, against, counts) if counts else ONE_CORE)
 
     def _pair(self, label: str, against: str) -> tuple[Measured, Measured] | Missing:
@@ -112,6 +113,10 @@ class Speed:
         if broken := self._failure(against):
             return Missing(reason=f"{WORKLOAD_FAILED} {against}: {broken}")
         return here, there
+
+    def _cost(self, label: str, against: str) -> Cost | Missing:
+        here, there = (Cell(each, min(self._counts)) for each in (label, against))
+        return cost_of(self._found[here], self._found[there], self._cpus.compare(there, here), against, self._by)
 
     @property
     def _by(self) -> Measure:
@@ -139,7 +144,7 @@ class Speed:
             return Missing(reason=f"{model} on {label}: {here.failure}")
         if here.failure or there.failure:
             return Missing(reason=f"the workload failed: {here.failure or there.failure}")
-        return compare_paired(there.wall, here.wall) if here.wall.keys() & there.wall.keys() else STARVED
+        return self._compared(Cell(label, most), Cell(label, most, model))
 
     def failure(self, label: str, model: str) -> str:
         """Return why the workload fails in a model where it does not in threads; "" where it does in both or none."""
@@ -178,12 +183,23 @@ class Speed:
         return self._waiting[cell]
 
     def _ratios(self, label: str, against: str, counts: Sequence[int]) -> dict[int, Comparison] | Missing:
-        found = {}
-        for count in counts:
-            here, there = self._found[Cell(label, count)].wall, self._found[Cell(against, count)].wall
-            if here.keys() & there.keys():
-                found[count] = compare_paired(there, here)
-        return found or STARVED
+        seen = {count: self._compared(Cell(against, count), Cell(label, count)) for count in counts}
+        found = {count: each for count, each in seen.items() if not isinstance(each, Missing)}
+        return found or next(each for each in seen.values() if isinstance(each, Missing))
+
+    def _compared(self, baseline: Cell, sample: Cell) -> Comparison | Missing:
+        """Return how many times faster one cell is than another, by the noise of all cells of the workload."""
+        if not self._found[baseline].wall.keys() & self._found[sample].wall.keys():
+            return STARVED
+        return self._walls.compare(baseline, sample) or FEW
+
+    @cached_property
+    def _walls(self) -> Together[Cell]:
+        return Together({cell: measured.wall for cell, measured in self._found.items()})
+
+    @cached_property
+    def _cpus(self) -> Together[Cell]:
+        return Together({cell: measured.cpu for cell, measured in self._found.items()}, clock="CPU")
 
     def _predicted(self, label: str, against: str, count: int) -> Interval | Missing:
         if count == 0:
@@ -232,9 +248,3 @@ class Speed:
         least = LEAST_SHARE * sum(each.seconds - each.idle for each in working(watched))
         return tuple(replace(each, file=shown.path(each.file) or short(each.file))
                      for each in by_line(contended(watched.places))[:MOST_PLACES] if each.seconds >= least)
-
-
-def _cost(here: Measured, there: Measured, against: str, by: Measure) -> Cost | Missing:
-    if not here.cpu.keys() & there.cpu.keys():
-        return Missing(reason="the workload has no round in which both builds were measured")
-    return cost_of(here, there, against, by)
