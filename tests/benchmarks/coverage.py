@@ -9,6 +9,8 @@ Every run wanders (5 % a round, shared by all arms); processes err in nine ways 
 - passes: the same from values in turn, with bursts and neighbours that change from pass to pass
 - power: how often a true 3 % gets its word in a table of 84 cells, and by its own 95 % interval
 - best: how often the set holds the truly fastest, and how large it is
+- two runs: how often intervals of runs made at different times hold, on machines whose rounds differ by 0 and 2 %, and
+  how wide they are against those of one run with both
 - twins: how often A/A arms widen what is right, and what is too narrow
 
     python -m tests.benchmarks.coverage [--tables 40] [--only intervals,power] [--json]
@@ -21,16 +23,18 @@ import json
 import random
 import sys
 from dataclasses import dataclass, replace
+from math import exp, nan
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.stats.apart import Apart, level
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.floor import check_twins
 from gilscope.toolkit.stats.logs import RoundLogs
 from gilscope.toolkit.stats.looks import at_last, look_after, open_pairs
 from gilscope.toolkit.stats.noise import DRAWS, Noise, pool_noise
 from gilscope.toolkit.stats.ratios import Ratio, compare, judge, simultaneous, verdicts
-from tests.stats.matrix import GROUPS, KINDS, group, of_passes, passes
+from tests.stats.matrix import GROUPS, KINDS, group, of_passes, passes, two_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -213,6 +217,29 @@ def sets(tables: int) -> Iterator[Row]:
                    "median_size": median(count)}
 
 
+def two(tables: int) -> Iterator[Row]:
+    """Return coverage of two runs, of one, two and twelve arms."""
+    for arms in (1, 2, 12):
+        for step in (0.0, 0.02):
+            for kind in KINDS:
+                for rounds in (4, 6, 12):
+                    draw = random.Random(f"two {arms} {step} {kind} {rounds}")
+                    held, halves, together = [], [], []
+                    for _ in range(max(tables * 10 // arms, 1)):
+                        effects = effects_of(draw, arms)
+                        runs = two_runs(draw, kind, rounds, effects, step)
+                        noises = [pool_noise({0: logs}, draws=0)[0] for logs in runs]
+                        for arm, effect in enumerate(effects):
+                            before, after = (level(logs, noise, arm) for logs, noise in zip(runs, noises, strict=True))
+                            seen = Apart(before=before, after=after)
+                            lo, hi = seen.interval()
+                            held.append(lo <= exp(effect) <= hi)
+                            halves.append(seen.half)
+                            together.append(seen.half_together or nan)
+                    yield {"arms": arms, "rounds_differ": step, "kind": kind, "rounds": rounds, "intervals": len(held),
+                           "coverage": fmean(held), "half": median(halves), "together": median(together)}
+
+
 def twins(tables: int) -> Iterator[Row]:
     """Return how often eight A/A arms widen the intervals: where those are right, and where arms err twice as much."""
     for kind in KINDS:
@@ -231,7 +258,7 @@ def twins(tables: int) -> Iterator[Row]:
 
 PARTS: dict[str, Callable[[int], Iterator[Row]]] = {
     "intervals": intervals, "few cells": few_cells, "stopping": stopping, "passes": in_turn, "power": power,
-    "best": sets, "twins": twins,
+    "best": sets, "two runs": two, "twins": twins,
 }
 
 

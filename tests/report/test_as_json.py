@@ -130,7 +130,7 @@ def test_comparison_fits_its_schema(limit):
 
 
 def test_comparison_of_what_cannot_be_told_does_not_say_same():
-    contrasts = compare_runs(make_run(twins=False, rounds=3), make_run(twins=False, rounds=3, seed=2))
+    contrasts = compare_runs(make_run(twins=False, rounds=2), make_run(twins=False, rounds=2, seed=2))
     values = check(as_json.compare_values(contrasts, baseline="A", sample="B", notes=()))
     assert {each["ratio"]["verdict"] for each in values["cells"] if each["ratio"]} == {"cannot tell"}
 

@@ -64,6 +64,19 @@ def group(draw: random.Random, kind: str, rounds: int, effects: list[float]) -> 
     })
 
 
+def two_runs(draw: random.Random, kind: str, rounds: int, effects: list[float], step: float) -> list[RoundLogs[int]]:
+    """One workload in two runs; in the second, arm k is `effects[k]` faster.  Rounds differ by `step` of their own."""
+    scales = sizes(draw, kind, len(effects))
+    runs = []
+    for faster in ([0.0] * len(effects), effects):
+        machine = [draw.gauss(0, step) for _ in range(rounds)]
+        runs.append(RoundLogs(levels={
+            arm: {r: shared + scale * process_error(draw, kind) - effect for r, shared in enumerate(machine)}
+            for arm, (effect, scale) in enumerate(zip(faster, scales, strict=True))
+        }))
+    return runs
+
+
 def passes(
     draw: random.Random, rounds: int, effects: list[float], *, count: int = 8, kind: str = "normal",
 ) -> dict[int, dict[int, list[float]]]:

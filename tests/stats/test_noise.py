@@ -7,8 +7,7 @@ import pytest
 
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.logs import RoundLogs
-from gilscope.toolkit.stats.noise import Noise, pool_noise
-from gilscope.toolkit.stats.noise import _scale_of_differences as scale_of_differences
+from gilscope.toolkit.stats.noise import Noise, pool_noise, scale_of_differences
 from gilscope.toolkit.stats.ratios import compare
 from tests.stats.matrix import group
 

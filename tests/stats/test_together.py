@@ -1,10 +1,9 @@
 import random
-from math import exp, inf
+from math import exp
 
 import pytest
 
 from gilscope.toolkit.stats.together import FEW, UNCHECKED, Together
-from gilscope.toolkit.stats.words import Comparison
 from tests.stats.matrix import KINDS, group
 from tests.stats.synthetic import pairs
 
@@ -72,9 +71,3 @@ def test_twin_that_is_off_is_the_floor():
     assert unchecked.compare("base", "other").verdict() == "faster"
     assert UNCHECKED in unchecked.compare("base", "other").notes
     assert FEW not in unchecked.compare("base", "other").notes
-
-
-def test_the_other_way_round_every_end_is_inverted():
-    seen = Comparison(ratio=0.5, lo=0.4, hi=0.8, confidence=0.95, floor=0.01, rounds=6, words=(0.25, 0.0))
-    turned = seen.inverted()
-    assert (turned.ratio, turned.lo, turned.hi, turned.words) == (2.0, 1.25, 2.5, (inf, 4.0))

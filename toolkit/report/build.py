@@ -26,7 +26,6 @@ from gilscope.toolkit.report.overview import overview
 from gilscope.toolkit.report.sentences import fit_lines, noise_line, title_text
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.wording import ratio_number
-from gilscope.toolkit.stats.paired import NO_FLOOR
 from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -106,8 +105,7 @@ def _build_row(build: Build) -> tuple[str, ...]:
 
 def _workload(table: WorkloadTable) -> list[Section]:
     sections: list[Section] = [Heading(title_text(table)), _matrix(table)]
-    # The floor's own line says already that there is none.
-    notes = (f"Note: {note.text}." for note in table.notes if note != NO_FLOOR)
+    notes = (f"Note: {note.text}." for note in table.notes)
     sections.append(Lines("", (noise_line(table.floors), *notes)))
     if fits := fit_lines(table.fits):
         sections.append(Lines("Scaling over workers", fits))

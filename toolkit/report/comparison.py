@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import isfinite
+from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
@@ -59,6 +61,8 @@ def comparison_document(
     if compared:
         sections.append(Lines("", tuple(_legend(compared, baseline, sample, margin))))
         sections += _tables(compared, _titles(baseline, sample), margin)
+    if apart := apart_text(contrasts, baseline, sample):
+        seen |= {apart: None}
     if seen:
         sections.append(Lines("Notes", tuple(seen)))
     if missing:
@@ -178,6 +182,23 @@ def in_short(contrasts: Sequence[Contrast], margin: float = MARGIN) -> str:
         parts.append(f"of {counts['cannot tell']} it cannot be told")
     cells = "1 cell" if counts.total() == 1 else f"{counts.total()} cells"
     return f"{cells} compared: {', '.join(parts)}." + (f" {missing} not compared." if missing else "")
+
+
+def apart_text(contrasts: Iterable[Contrast], baseline: str, sample: str) -> str:
+    """Return what it costs that two runs were not measured together; "" where they were, or nothing was compared."""
+    halves = [each.half for each in contrasts if each.half is not None and isfinite(each.half)]
+    together = [each.half_together for each in contrasts
+                if each.half_together is not None and isfinite(each.half_together)]
+    if not halves:
+        return ""
+    instead = f", where one run with both would have {_half_text(together)}" if together else ""
+    return (f"not measured together: intervals of {_half_text(halves)}{instead}; `gilscope compare {baseline} {sample} "
+            "--again` measures both sides anew, in turn")
+
+
+def _half_text(halves: Iterable[float]) -> str:
+    """Return the middle of some halves of intervals: "±6.0 %"."""
+    return f"±{percent_text(median(halves))}"
 
 
 def not_compared(contrasts: Iterable[Contrast]) -> tuple[str, ...]:

@@ -67,7 +67,16 @@ def process_levels[Arm: Hashable](passes: Mapping[Arm, Sequence[float]]) -> dict
     return levels
 
 
-def residuals[Arm: Hashable](logs: RoundLogs[Arm]) -> dict[Arm, dict[int, float]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit[Arm: Hashable]:
+    """A group's levels, each as that of its arm, what its round has in common, and a rest."""
+
+    centers: Mapping[Arm, float]                    # log seconds
+    shared: Mapping[int, float]                     # by round, 0 on the whole
+    residuals: Mapping[Arm, Mapping[int, float]]    # see `residuals`
+
+
+def residuals[Arm: Hashable](logs: RoundLogs[Arm]) -> Mapping[Arm, Mapping[int, float]]:
     """Return what is left of each level without its arm and its round, scaled up to an error's own size.
 
     Fitting an arm and a round takes some of the error away; residuals times root (n / (n - arms - rounds + 1)) have the
@@ -76,9 +85,15 @@ def residuals[Arm: Hashable](logs: RoundLogs[Arm]) -> dict[Arm, dict[int, float]
     Returns:
         Log residuals by arm and round; empty when there are not more numbers than arms and rounds.
     """
+    found = fit(logs)
+    return {} if found is None else found.residuals
+
+
+def fit[Arm: Hashable](logs: RoundLogs[Arm]) -> Fit[Arm] | None:
+    """Return what arms and rounds explain of the levels, None when there are not more numbers than both."""
     levels = _connected(logs.levels)
     if not levels:
-        return {}
+        return None
     centers = _start(levels)
     shared: dict[int, float] = {}
     for _ in range(SWEEPS):
@@ -89,12 +104,12 @@ def residuals[Arm: Hashable](logs: RoundLogs[Arm]) -> dict[Arm, dict[int, float]
     count = sum(map(len, levels.values()))
     free = count - len(levels) - len(shared) + 1
     if free <= 0:
-        return {}
+        return None
     scale = (count / free) ** 0.5
-    return {
+    return Fit(centers=centers, shared=shared, residuals={
         arm: {r: (value - shared[r] - centers[arm]) * scale for r, value in rounds.items()}
         for arm, rounds in levels.items()
-    }
+    })
 
 
 def _start[Arm: Hashable](logs: Mapping[Arm, Mapping[int, float]]) -> dict[Arm, float]:

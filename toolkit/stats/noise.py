@@ -51,7 +51,7 @@ class Noise:
     @property
     def cutoff(self) -> float:
         """Return how far a round's log ratio may pull its pair's estimate."""
-        return HUBER * _scale_of_differences(self.residuals)
+        return HUBER * scale_of_differences(self.residuals)
 
     def freedom(self, rounds: int) -> float:
         """Return the degrees of freedom of a pair's moderated spread."""
@@ -132,7 +132,7 @@ def _log_variances[Arm: Hashable](found: Mapping[Arm, Mapping[int, float]]) -> l
     share = (count - len(found) - len(rounds) + 1) / count
     # A slow process is the errors' shape, not its arm's size: unclipped, it would leave nothing to be borrowed.
     pooled = sorted(value for rounds in found.values() for value in rounds.values())
-    most = CLIPPED / sqrt(2) * _scale_of_differences(tuple(pooled))
+    most = CLIPPED / sqrt(2) * scale_of_differences(tuple(pooled))
     variances = {arm: fmean(min(abs(value), most) ** 2 for value in each.values()) for arm, each in found.items()}
     least = LEAST_SHARE * median(variances.values())
     if least <= 0:
@@ -162,7 +162,7 @@ def _scatter(groups: Sequence[Sequence[tuple[float, float]]]) -> float:
 
 
 @lru_cache(maxsize=256)
-def _scale_of_differences(values: tuple[float, ...]) -> float:
+def scale_of_differences(values: tuple[float, ...]) -> float:
     """Return the standard deviation of the difference of two errors, from the nearest three quarters of all of them.
 
     Three quarters and not half: where processes come in two levels, half of the differences may be nearly nothing.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 from math import expm1, isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.stats.floor import checked_noise
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.stats.floor import TwinCheck
-    from gilscope.toolkit.stats.ratios import Ratio
 
 FEW = Note(text=f"fewer than {MIN_ROUNDS} rounds: nothing can be called faster or slower")
 UNKNOWN = Note(text="too few processes to know the noise: nothing can be called faster or slower")
@@ -57,8 +56,30 @@ class Together[Arm: Hashable]:
         return conclude(ratio, self._check, self._confidence, clock=self._clock)
 
 
+class Estimated(Protocol):
+    """How many times faster something is, with an interval at any confidence: of one run or of two."""
+
+    @property
+    def ratio(self) -> float:
+        """The estimate: 2.0 is twice as fast."""
+
+    @property
+    def rounds(self) -> int:
+        """From how many."""
+
+    @property
+    def floor(self) -> float:
+        """What it may be off by where both sides are the same, as a share; infinite: not known."""
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """Return the ratios between which the truth lies; 0 and infinity where nothing is known."""
+
+    def between(self, confidence: float) -> tuple[float, float]:
+        """Return the ratios that a word leaves open: those of the interval, and what the floor allows for."""
+
+
 def conclude(
-    ratio: Ratio, check: TwinCheck, confidence: float, *, clock: str = "wall", notes: Sequence[Note] = (),
+    ratio: Estimated, check: TwinCheck, confidence: float, *, clock: str = "wall", notes: Sequence[Note] = (),
 ) -> Comparison:
     """Return what a ratio with the noise of its group comes to.
 

@@ -6,11 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.errors import UnknownNameError
-from gilscope.toolkit.model import Phase
+from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.report.table.cells import Absence, Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.stats.paired import compare_unpaired
+from gilscope.toolkit.stats.apart import Apart, level
+from gilscope.toolkit.stats.looks import at_last
+from gilscope.toolkit.stats.ratios import simultaneous
 from gilscope.toolkit.stats.sample import Summary, summarize
+from gilscope.toolkit.stats.together import conclude
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.stats.words import Comparison
 
+DRIFT = Note(text="the two runs were made at different times: how the machine changed between them "
+                  "is not in the intervals")
 Choice = Literal["wall", "cpu", "auto"]
 
 
@@ -32,6 +37,8 @@ class Contrast:
     reason: str | None = None   # why there is no comparison
     baseline_time: Summary | None = None   # seconds on `clock`; None where that side has no number
     sample_time: Summary | None = None
+    half: float | None = None              # of the interval, a share, of two runs: they were not measured together
+    half_together: float | None = None     # that one run with both would have; None: not known
 
 
 def pick_clock(choice: Choice, workers: int) -> Clock:
@@ -97,23 +104,37 @@ def compare_models(run: Run, first: str, second: str, clock: Choice = "auto") ->
 def compare_runs(first: Run, second: Run, clock: Choice = "auto") -> tuple[Contrast, ...]:
     """Set run `second` against run `first`, cell by cell.  They were made at different times: nothing is paired."""
     left, right = Index(first), Index(second)
-    sides = [Ratios(index) for index in (left, right)]
+    before, after = (Ratios(index) for index in (left, right))
+    shared = {*left.cells()} & {*right.cells()}
+    confidence = simultaneous(len(shared), at_last(max(first.looks, second.looks)))
     contrasts = []
     for cell in dict.fromkeys([*left.cells(), *right.cells()]):
         chosen = pick_clock(clock, cell.workers)
-        bounds = [each.floors(group_of(cell)).bound(chosen, cell.workers) for each in sides]
-        floor = None if None in bounds else max(bound for bound in bounds if bound is not None)
         a, b = left.by(cell, chosen), right.by(cell, chosen)
         result = Contrast(
             baseline=cell, sample=cell, clock=chosen, baseline_time=_time(a), sample_time=_time(b))
         if unlike := unlike_work(left, right, cell):
             contrasts.append(replace(result, reason=unlike))
         elif a and b:
-            seen = compare_unpaired(list(a.values()), list(b.values()), floor=floor, seed=second.seed)
-            contrasts.append(replace(result, comparison=seen))
+            contrasts.append(_apart(result, before, after, confidence))
         else:
             contrasts.append(replace(result, reason=_why_apart(left, right, cell)))
     return tuple(contrasts)
+
+
+def _apart(contrast: Contrast, first: Ratios, second: Ratios, confidence: float) -> Contrast:
+    """Return a contrast of two runs with its comparison; both have numbers."""
+    cell, clock = contrast.sample, contrast.clock
+    group, sides = group_of(cell), (first.by(clock), second.by(clock))
+    before, after = (level(each.logs[group], each.noises[group], cell) for each in sides)
+    twins_off = max(each.error(group, clock, cell.workers) or 0.0 for each in (first, second))
+    seen = Apart(before=before, after=after, twins_off=twins_off)
+    # Both sides are checked, or it is not; what is too narrow on one is too narrow.
+    check = max((each.check for each in sides), key=lambda check: (not check.arms, check.widening))
+    return replace(
+        contrast, half=seen.half, half_together=seen.half_together,
+        comparison=conclude(seen, check, confidence, clock=clock, notes=(DRIFT,)),
+    )
 
 
 def _why_apart(left: Index, right: Index, cell: Cell) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Clocked:
+class Clocked:
     """One clock's numbers of a whole run."""
 
     logs: Mapping[Group, RoundLogs[Cell]]
@@ -55,12 +55,12 @@ class Ratios:
         self._errors: dict[tuple[Group, Clock, bool], float | None] = {}
 
     @cached_property
-    def wall(self) -> _Clocked:
+    def wall(self) -> Clocked:
         """The run by the wall clock."""
         return self._clocked("wall")
 
     @cached_property
-    def cpu(self) -> _Clocked:
+    def cpu(self) -> Clocked:
         """The run by CPU time."""
         return self._clocked("cpu")
 
@@ -72,15 +72,15 @@ class Ratios:
     def compare(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Comparison | None:
         """Return how many times faster `sample` is than `baseline`, None when the two share no round."""
         ratio = self.ratio(baseline, sample, clock)
-        return None if ratio is None else conclude(ratio, self._by(clock).check, self.confidence, clock=clock)
+        return None if ratio is None else conclude(ratio, self.by(clock).check, self.confidence, clock=clock)
 
     def ratio(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Ratio | None:
         """Return the same as what the rounds so far come to, from which intervals and words follow."""
-        group, found = group_of(sample), self._by(clock)
+        group, found = group_of(sample), self.by(clock)
         logs = found.logs.get(group)
         if logs is None or not logs.difference(baseline, sample):
             return None
-        error = self._error(group, clock, max(baseline.workers, sample.workers))
+        error = self.error(group, clock, max(baseline.workers, sample.workers))
         return replace(compare(logs, found.noises[group], baseline, sample), twins_off=error or 0.0)
 
     def best(self, cells: Sequence[Cell]) -> tuple[Cell, ...] | None:
@@ -100,19 +100,20 @@ class Ratios:
             all_wall=self._floor(group, "wall"), all_cpu=self._floor(group, "cpu"),
         )
 
-    def _by(self, clock: Clock) -> _Clocked:
+    def by(self, clock: Clock) -> Clocked:
+        """Return the run by one clock."""
         return self.wall if clock == "wall" else self.cpu
 
     def _floor(self, group: Group, clock: Clock, workers: int | None = None) -> Floor | None:
-        found = self._by(clock)
+        found = self.by(clock)
         logs, noise = found.logs.get(group), found.noises.get(group)
         rounds = max((len(each) for each in logs.levels.values()), default=0) if logs else 0
         if noise is None or rounds < MIN_ROUNDS or not isfinite(bound := noise.floor(rounds)):
             return None
-        error = self._error(group, clock, workers)
+        error = self.error(group, clock, workers)
         return Floor(error=error, bound=max(bound, error or 0.0), rounds=rounds)
 
-    def _error(self, group: Group, clock: Clock, workers: int | None = None) -> float | None:
+    def error(self, group: Group, clock: Clock, workers: int | None = None) -> float | None:
         """Return what the A/A arms of the group were off by at most, None where it has none.
 
         Args:
@@ -124,12 +125,12 @@ class Ratios:
         if key not in self._errors:
             arms = [(cell, twin) for cell, twin in self.index.twins() if group_of(cell) == group]
             single = [arm for arm in arms if arm[0].workers == 1]
-            found = self._by(clock)
+            found = self.by(clock)
             seen = compare_pairs(found.logs[group], found.noises[group], single if workers == 1 and single else arms)
             self._errors[key] = max((expm1(abs(each.center)) for each in seen.values()), default=None)
         return self._errors[key]
 
-    def _clocked(self, clock: Clock) -> _Clocked:
+    def _clocked(self, clock: Clock) -> Clocked:
         groups: dict[Group, dict[Cell, Sequence[Observation]]] = {}
         for cell, observations in self.index.kept().items():
             groups.setdefault(group_of(cell), {})[cell] = observations
@@ -139,7 +140,7 @@ class Ratios:
             if cell in groups.get(group_of(cell), {}) and twin in groups[group_of(cell)]:
                 twins[group_of(cell)].append((cell, twin))
         noises, check = checked_noise(logs, twins, seed=self.index.run.seed)
-        return _Clocked(logs=logs, noises=noises, check=check)
+        return Clocked(logs=logs, noises=noises, check=check)
 
 
 def _logs(cells: Mapping[Cell, Sequence[Observation]], clock: Clock) -> RoundLogs[Cell]:
