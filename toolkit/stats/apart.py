@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.logs import RoundLogs
     from gilscope.toolkit.stats.noise import Noise
 
-MOST_LOG = 13.0   # of half an interval: beyond a factor of 400,000 nothing is known
+MOST_LOG = 300.0   # of half an interval; what is beyond is no number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +67,7 @@ class Apart:
 
     before: Level
     after: Level
+    twins_off: float = 0.0   # what A/A arms of either run were off by at most, a share: the floor is not below it
 
     @property
     def ratio(self) -> float:
@@ -82,12 +83,17 @@ class Apart:
     def floor(self) -> float:
         """Return what the same arm may differ by between two such runs, as a share."""
         half = _half([*self.before.parts(self.before.usual), *self.after.parts(self.after.usual)], CONFIDENCE)
-        return exp(half) - 1 if half < MOST_LOG else inf
+        return max(exp(half) - 1, self.twins_off) if half < MOST_LOG else inf
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the ratios between which the truth lies with `confidence`; 0 and infinity where nothing is known."""
         half = _half([*self.before.parts(self.before.own), *self.after.parts(self.after.own)], confidence)
         return (self.ratio * exp(-half), self.ratio * exp(half)) if half < MOST_LOG else (0.0, inf)
+
+    def between(self, confidence: float) -> tuple[float, float]:
+        """Return the ratios that a word leaves open: those of the interval, and what the floor allows for."""
+        least, most = self.interval(confidence)
+        return min(least, self.ratio / (1 + self.floor)), max(most, self.ratio * (1 + self.floor))
 
     @property
     def half(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from math import expm1, isfinite
 from typing import TYPE_CHECKING, Protocol
 
@@ -43,7 +44,7 @@ class Together[Arm: Hashable]:
         noises, self._check = checked_noise({None: self._logs}, {None: twins})
         self._noise = noises[None]
         seen = compare_pairs(self._logs, self._noise, twins).values()
-        self._error = max((expm1(abs(each.center)) for each in seen), default=0.0)
+        self._twins_off = max((expm1(abs(each.center)) for each in seen), default=0.0)
         # Each but the twins has one baseline, or is one.
         self._confidence = simultaneous(len(seconds) - len(twins) - 1)
 
@@ -51,8 +52,8 @@ class Together[Arm: Hashable]:
         """Return how many times faster `sample` is than `baseline`, None when the two share too few rounds for it."""
         if len(self._logs.difference(baseline, sample)) < MIN_ROUNDS:
             return None
-        ratio = compare(self._logs, self._noise, baseline, sample)
-        return conclude(ratio, self._check, self._confidence, error=self._error, clock=self._clock)
+        ratio = replace(compare(self._logs, self._noise, baseline, sample), twins_off=self._twins_off)
+        return conclude(ratio, self._check, self._confidence, clock=self._clock)
 
 
 class Estimated(Protocol):
@@ -73,10 +74,12 @@ class Estimated(Protocol):
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the ratios between which the truth lies; 0 and infinity where nothing is known."""
 
+    def between(self, confidence: float) -> tuple[float, float]:
+        """Return the ratios that a word leaves open: those of the interval, and what the floor allows for."""
+
 
 def conclude(
-    ratio: Estimated, check: TwinCheck, confidence: float, *, error: float = 0.0, clock: str = "wall",
-    notes: Sequence[Note] = (),
+    ratio: Estimated, check: TwinCheck, confidence: float, *, clock: str = "wall", notes: Sequence[Note] = (),
 ) -> Comparison:
     """Return what a ratio with the noise of its group comes to.
 
@@ -84,7 +87,6 @@ def conclude(
         ratio: The sample against its baseline.
         check: What the A/A arms say of the noise that the ratio goes by.
         confidence: Of the interval that words go by; in a table `ratios.simultaneous`.
-        error: What the A/A arms were off by at most, a share: the floor is not below it.
         clock: What the noise is of, in a word.
         notes: What else a reader must know; they come first.
     """
@@ -98,11 +100,7 @@ def conclude(
     if check.widening > 1:
         said.append(Note(text="cells measured twice (A/A) differ by more than the processes' noise explains: "
                               f"intervals of {clock} time are {check.widening:.1f} times wider for it"))
-    floor = max(ratio.floor, error)
-    least, most = ratio.interval(confidence)
-    # What the floor allows for is not excluded either.
-    words = (min(least, ratio.ratio / (1 + floor)), max(most, ratio.ratio * (1 + floor)))
     return Comparison(
-        ratio=ratio.ratio, lo=lo, hi=hi, confidence=CONFIDENCE, floor=floor if known else None, rounds=ratio.rounds,
-        words=words, notes=tuple(said), sure=known,
+        ratio=ratio.ratio, lo=lo, hi=hi, confidence=CONFIDENCE, floor=ratio.floor if known else None,
+        rounds=ratio.rounds, words=ratio.between(confidence), notes=tuple(said), sure=known,
     )

@@ -10,6 +10,7 @@ from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.report.table.cells import Absence, Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.stats.apart import Apart, level
+from gilscope.toolkit.stats.looks import at_last
 from gilscope.toolkit.stats.ratios import simultaneous
 from gilscope.toolkit.stats.sample import Summary, summarize
 from gilscope.toolkit.stats.together import conclude
@@ -104,7 +105,8 @@ def compare_runs(first: Run, second: Run, clock: Choice = "auto") -> tuple[Contr
     """Set run `second` against run `first`, cell by cell.  They were made at different times: nothing is paired."""
     left, right = Index(first), Index(second)
     before, after = (Ratios(index) for index in (left, right))
-    confidence = simultaneous(len({*left.cells()} & {*right.cells()}))
+    shared = {*left.cells()} & {*right.cells()}
+    confidence = simultaneous(len(shared), at_last(max(first.looks, second.looks)))
     contrasts = []
     for cell in dict.fromkeys([*left.cells(), *right.cells()]):
         chosen = pick_clock(clock, cell.workers)
@@ -125,13 +127,13 @@ def _apart(contrast: Contrast, first: Ratios, second: Ratios, confidence: float)
     cell, clock = contrast.sample, contrast.clock
     group, sides = group_of(cell), (first.by(clock), second.by(clock))
     before, after = (level(each.logs[group], each.noises[group], cell) for each in sides)
-    seen = Apart(before=before, after=after)
+    twins_off = max(each.error(group, clock, cell.workers) or 0.0 for each in (first, second))
+    seen = Apart(before=before, after=after, twins_off=twins_off)
     # Both sides are checked, or it is not; what is too narrow on one is too narrow.
     check = max((each.check for each in sides), key=lambda check: (not check.arms, check.widening))
-    error = max(each.error(group, clock, cell.workers) or 0.0 for each in (first, second))
     return replace(
         contrast, half=seen.half, half_together=seen.half_together,
-        comparison=conclude(seen, check, confidence, error=error, clock=clock, notes=(DRIFT,)),
+        comparison=conclude(seen, check, confidence, clock=clock, notes=(DRIFT,)),
     )
 
 
