@@ -12,8 +12,8 @@ from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport
 from gilscope.toolkit.evaluate.packages.install.scratch import Scratch
 from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.report.screen import exit_code
 from gilscope.toolkit.evaluate.sections import Missing
-from gilscope.toolkit.evaluate.shown.screen import exit_code
 from tests.evaluate.made_up import CLEAN, finding, report, suite, workers
 from tests.fakes import make_build
 

@@ -22,11 +22,11 @@ from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.packages.install.room import USUAL_GIB, VARIABLE, clear
 from gilscope.toolkit.evaluate.packages.install.scratch import Request
 from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.report import doctor as documents
+from gilscope.toolkit.evaluate.report.explain_package import Beside, explain
 from gilscope.toolkit.evaluate.requirements.chains import asked_for
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.evaluate.requirements.tags import offered
-from gilscope.toolkit.evaluate.shown import doctor as documents
-from gilscope.toolkit.evaluate.shown.explain import Beside, explain
 from gilscope.toolkit.units import format_bytes
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
+from gilscope.toolkit.evaluate.report import forced as forced_text
+from gilscope.toolkit.evaluate.report import screen
+from gilscope.toolkit.evaluate.report.explain_package import Beside, explain
+from gilscope.toolkit.evaluate.report.json_ import plain
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.evaluate.sections import Missing
-from gilscope.toolkit.evaluate.shown import forced as forced_text
-from gilscope.toolkit.evaluate.shown import screen
-from gilscope.toolkit.evaluate.shown.explain import Beside, explain
-from gilscope.toolkit.evaluate.shown.json_ import plain
 
 if TYPE_CHECKING:
     from gilscope.toolkit.builds.find import FoundBuilds

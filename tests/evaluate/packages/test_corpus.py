@@ -14,8 +14,8 @@ from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
 from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
 from gilscope.toolkit.evaluate.project.suite.racing import check_races
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
+from gilscope.toolkit.evaluate.report.screen import document, exit_code
 from gilscope.toolkit.evaluate.sections import Missing
-from gilscope.toolkit.evaluate.shown.screen import document, exit_code
 from gilscope.toolkit.evaluate.verdict.words import may_tell_speed
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT

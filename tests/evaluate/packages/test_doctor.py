@@ -10,8 +10,8 @@ from gilscope.toolkit.evaluate.packages.ask.imports import Wanted, import_run
 from gilscope.toolkit.evaluate.packages.doctor import Options, diagnose, reference_of
 from gilscope.toolkit.evaluate.packages.install.scratch import Request
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
-from gilscope.toolkit.evaluate.shown.doctor import document, plain
-from gilscope.toolkit.evaluate.shown.explain import explain
+from gilscope.toolkit.evaluate.report.doctor import document, plain
+from gilscope.toolkit.evaluate.report.explain_package import explain
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.places import Site, at_hand, build_called, one_of_each
 

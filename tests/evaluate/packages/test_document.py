@@ -9,7 +9,7 @@ from gilscope.toolkit.evaluate.packages.facts import Seen
 from gilscope.toolkit.evaluate.packages.judge.distribution import judge
 from gilscope.toolkit.evaluate.packages.judge.interpreters import judge_interpreters
 from gilscope.toolkit.evaluate.packages.judge.status import Status
-from gilscope.toolkit.evaluate.shown.doctor import document
+from gilscope.toolkit.evaluate.report.doctor import document
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.packages.test_judge import CRASH, THING, extension, load, run
 from tests.evaluate.places import at_hand

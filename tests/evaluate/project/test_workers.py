@@ -12,8 +12,8 @@ from gilscope.toolkit.evaluate.packages.judge.interpreters import refusal_in
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.project.workers import cost as measuring
 from gilscope.toolkit.evaluate.project.workers.cost import measure_workers, modules_inside
+from gilscope.toolkit.evaluate.report.worker_cost import growth, lines
 from gilscope.toolkit.evaluate.sections import Broken, Missing, Spread, Worker
-from gilscope.toolkit.evaluate.shown.workers import growth, lines
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters
 from gilscope.toolkit.evaluate.verdict.worker_price import takes
 from tests.evaluate.made_up import PROJECT, finding, imports, inside, report, spread, workers

@@ -6,9 +6,9 @@ import pytest
 
 from gilscope.toolkit.evaluate.packages.facts import Distribution
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.report.explain_package import Beside, explain
 from gilscope.toolkit.evaluate.requirements.locks import Locked
 from gilscope.toolkit.evaluate.sections import Place
-from gilscope.toolkit.evaluate.shown.explain import Beside, explain
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.made_up import ETREE, evaluation, finding, lxml, report
 from tests.fakes import make_build

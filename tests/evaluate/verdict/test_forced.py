@@ -15,10 +15,10 @@ from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
 from gilscope.toolkit.evaluate.project.workload.rounds import Workload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
+from gilscope.toolkit.evaluate.report.explain_package import Beside, explain
+from gilscope.toolkit.evaluate.report.forced import RULE, said
+from gilscope.toolkit.evaluate.report.screen import document
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cost, Forced, Missing, Sections
-from gilscope.toolkit.evaluate.shown.explain import Beside, explain
-from gilscope.toolkit.evaluate.shown.forced import RULE, said
-from gilscope.toolkit.evaluate.shown.screen import document
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
 from gilscope.toolkit.evaluate.verdict.words import conclude
 from gilscope.toolkit.report.terminal import render

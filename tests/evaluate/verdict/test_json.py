@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
-from gilscope.toolkit.evaluate.shown.json_ import SCHEMA, plain
+from gilscope.toolkit.evaluate.report.json_ import SCHEMA, plain
 from tests.evaluate.made_up import evaluation
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.report.screen import document, exit_code
+from gilscope.toolkit.evaluate.report.table import table
 from gilscope.toolkit.evaluate.requirements.tags import Offered
 from gilscope.toolkit.evaluate.sections import Contention, Missing
-from gilscope.toolkit.evaluate.shown.screen import document, exit_code
-from gilscope.toolkit.evaluate.shown.table import table
 from gilscope.toolkit.report import markdown, terminal
 from tests.evaluate.made_up import (
     CACHE,

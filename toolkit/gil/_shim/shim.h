@@ -183,7 +183,7 @@ extern int all_holds;           /* $GILSCOPE_GIL_ALL: holds are timed also when 
 void forget_holders(void);
 void hold_from_now(void);
 
-/* mapping.c */
+/* record_file.c */
 extern int recording;
 extern uint32_t generation;
 extern struct mapping *map;

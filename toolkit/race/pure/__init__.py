@@ -6,10 +6,10 @@ program does into verbs on locations (`detect`, `spans`); `monitor` applies them
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure.locking import locks, wrapping
+from gilscope.toolkit.race.pure.locking import locks, patching
 from gilscope.toolkit.race.pure.locking.holding import Holding
 from gilscope.toolkit.race.pure.monitor import Monitor
-from gilscope.toolkit.race.pure.ops import calls, items, looks, methods, names
+from gilscope.toolkit.race.pure.ops import calls, items, methods, variables, whole_containers
 from gilscope.toolkit.race.pure.sites import Site
 from gilscope.toolkit.race.pure.state.clocks import Clock
 
@@ -32,7 +32,7 @@ class PureCore:
         self._holding = Holding(monitor)
         self._fork_known = False
         self.ops: dict[str, Callable[..., Any]] = {
-            **names.ops(monitor), **items.ops(monitor), **methods.ops(monitor), **looks.ops(monitor),
+            **variables.ops(monitor), **items.ops(monitor), **methods.ops(monitor), **whole_containers.ops(monitor),
             **calls.ops(monitor)}
 
     def site(self, info: SiteInfo, number: int) -> object:
@@ -92,11 +92,11 @@ class PureCore:
         `failed(state, error, *args)` when it raised.  A muted one inside a muted one is the original alone; a
         `before` that returns NotImplemented leaves the locks as they are.
         """
-        return wrapping.Wrapped(self._monitor.threads, original, (before, after, failed), muted=muted)
+        return patching.Wrapped(self._monitor.threads, original, (before, after, failed), muted=muted)
 
     def patch(self, owner: Any, name: str, replacement: object) -> Callable[[], None] | None:
         """Set an attribute; return what undoes it, or None where it cannot be set (immutable types)."""
-        return wrapping.patch(owner, name, replacement)
+        return patching.patch(owner, name, replacement)
 
     def track_locks(self) -> Callable[[], None]:
         """Replace the lock classes of `_thread` and `threading`; locks made before stay untracked."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.pure.detection import detect
 from gilscope.toolkit.race.pure.detection.touch import Touch
-from gilscope.toolkit.race.pure.locking.wrapping import complain, guarded
+from gilscope.toolkit.race.pure.locking.patching import complain, guarded
 from gilscope.toolkit.race.pure.state import keys, shadow
 from gilscope.toolkit.race.pure.state.call_stacks import OURS, Contexts
 from gilscope.toolkit.race.pure.state.clocks import Clock

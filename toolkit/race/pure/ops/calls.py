@@ -6,7 +6,7 @@ from sys import _getframe
 
 from gilscope.toolkit.race.pure.detection import detect
 from gilscope.toolkit.race.pure.ops import getter_setter
-from gilscope.toolkit.race.pure.ops.names import note_attribute
+from gilscope.toolkit.race.pure.ops.variables import note_attribute
 from gilscope.toolkit.race.site import OP_PREFIX
 
 TYPE_CHECKING = False

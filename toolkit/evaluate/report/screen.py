@@ -9,11 +9,11 @@ from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
+from gilscope.toolkit.evaluate.report import forced as forced_text
+from gilscope.toolkit.evaluate.report import worker_cost
+from gilscope.toolkit.evaluate.report.doctor import way_to
+from gilscope.toolkit.evaluate.report.table import NOT_QUIET, table
 from gilscope.toolkit.evaluate.sections import Missing
-from gilscope.toolkit.evaluate.shown import forced as forced_text
-from gilscope.toolkit.evaluate.shown import workers as workers_text
-from gilscope.toolkit.evaluate.shown.doctor import way_to
-from gilscope.toolkit.evaluate.shown.table import NOT_QUIET, table
 from gilscope.toolkit.evaluate.verdict.next_steps import crowds
 from gilscope.toolkit.evaluate.verdict.words import may_tell_speed
 from gilscope.toolkit.report.document import Document, Heading, Lines
@@ -48,7 +48,7 @@ def document(found: Evaluation) -> Document:
         *_titled(forced_text.TITLE, forced_text.lines(found.builds)),
         *_titled("Where threads wait for each other",
                  (line for each in found.builds for line in _contention(each, found.machine))),
-        *_titled("What one more worker takes", workers_text.lines(found.interpreters)),
+        *_titled("What one more worker takes", worker_cost.lines(found.interpreters)),
         *_titled("Races", _races(found)),
         *_titled("Machine", _machine(found.machine)),
         *_titled("Not looked at", _unexercised(found.conclusions)),

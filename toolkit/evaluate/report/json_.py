@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport
+from gilscope.toolkit.evaluate.report import doctor as doctor_document
 from gilscope.toolkit.evaluate.sections import Missing
-from gilscope.toolkit.evaluate.shown import doctor as doctor_document
 from gilscope.toolkit.model import Build
 from gilscope.toolkit.stats.words import Comparison
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.report.worker_cost import growth
 from gilscope.toolkit.evaluate.sections import Missing, Workers
-from gilscope.toolkit.evaluate.shown.workers import growth
 from gilscope.toolkit.evaluate.verdict.words import may_tell_speed
 from gilscope.toolkit.report.document import Column, Entry, Inflation, Table
 from gilscope.toolkit.report.footnotes import Footnotes

@@ -10,8 +10,8 @@ from gilscope.toolkit.builds.packages.lacking import normalized
 from gilscope.toolkit.evaluate.packages.doctor import version_of
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users, lost_modules
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.report import forced as forced_text
 from gilscope.toolkit.evaluate.requirements.tags import libc_floor, offered, platforms_of
-from gilscope.toolkit.evaluate.shown import forced as forced_text
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 
 if TYPE_CHECKING:
