@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tempfile
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.foreign import uncoloured
 from gilscope.toolkit.processes.starting import run
 
@@ -71,7 +73,9 @@ def _run(command: Sequence[str | Path], extra: dict[str, str]) -> subprocess.Com
     inherited = {name: value for name, value in os.environ.items()
                  if name not in {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "CONDA_PREFIX", "__PYVENV_LAUNCHER__"}}
     try:
-        return run(command, timeout=INSTALL_SECONDS, env={**inherited, **extra})
+        # Its build folders, too, go when it is ended; those of a killed gilscope are swept by the next one.
+        with tempfile.TemporaryDirectory(prefix=temporary.prefix("install"), ignore_cleanup_errors=True) as folder:
+            return run(command, timeout=INSTALL_SECONDS, env={**inherited, "TMPDIR": folder, **extra})
     except subprocess.TimeoutExpired:
         return f"{Path(command[0]).name} did not end within {INSTALL_SECONDS:.0f} s"
     except OSError as error:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.measure.abilities.probe_child import ANSWER
+from gilscope.toolkit.processes.sealed import Seal, new_secret
+from gilscope.toolkit.processes.starting import run
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
@@ -71,25 +71,17 @@ def _runner_names() -> list[str]:
 
 
 def _ask(python: str, env: Mapping[str, str], question: str, name: str) -> Any:
+    secret = new_secret()
     try:
-        done = subprocess.run(
-            [python, "-P", "-c", _ENTRY, question, name],
-            env=dict(env),
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            errors="replace",
-        )
+        done = run([python, "-P", "-c", _ENTRY, question, name, secret], env=env, timeout=LIMIT_SECONDS)
     except subprocess.TimeoutExpired:
         asked = "which models work" if question == "runners" else f"whether {name} works"
         return f"the question {asked} did not end within {LIMIT_SECONDS:g} s"
     except OSError as error:
         return f"cannot start {python}: {error.strerror}"
-    answers = [line.removeprefix(ANSWER) for line in done.stdout.splitlines() if line.startswith(ANSWER)]
+    answers = [fields for line in done.stdout.encode().split(b"\n") if (fields := Seal(secret).opened(line))]
     if done.returncode == 0 and answers:
-        return json.loads(answers[-1])
+        return answers[-1]["answer"]
     if done.returncode < 0:
         from signal import Signals
 

@@ -1,29 +1,30 @@
 """Answers what `probe` asks a build before anything is planned; each question is a process of its own in that build.
 
-Started as `python -c "from gilscope.toolkit.measure.abilities.probe_child import main; main()" QUESTION NAME`; prints
-one line: ANSWER, then JSON.
+Started as `python -c "from gilscope.toolkit.measure.abilities.probe_child import main; main()" QUESTION NAME SECRET`;
+prints one sealed line.  What is imported may print too, before and after.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import json
 import sys
 from typing import Any
 
 from gilscope.toolkit.processes.lifeline import settle
+from gilscope.toolkit.processes.sealed import Seal, write_all
 
 ISOLATED = frozenset({"subinterpreters", "interpreter-pool"})  # runners whose workers are own-GIL interpreters
-ANSWER = "gilscope answers: "  # what is imported may print too, before and after
 
 
 def main() -> None:
     """Answer the question in `sys.argv`."""
     settle()
-    question, name = sys.argv[1:]
+    question, name, secret = sys.argv[1:]
+    seal = Seal(secret)
     answers = {"runners": runners, "import": import_here, "isolated": import_isolated, "versions": versions}
-    print(f"\n{ANSWER}{json.dumps(answers[question](name))}", flush=True)  # noqa: T201 - the answer's way out
+    line = seal.line({"answer": answers[question](name)})
+    write_all(1, b"\n" + line)
 
 
 def runners(_name: str) -> dict[str, str | None]:
