@@ -97,3 +97,12 @@ def test_whether_the_best_of_two_builds_differ_is_asked(free, open_):
     run = made(times, ("3.14", "3.14t"))
     found = names(open_cells(run, run.cells))
     assert (("threads", "3.14", False) in found) == (("free-threaded", "3.14t", False) in found) == open_
+
+
+def test_the_best_of_two_builds_wait_until_all_else_is_clear():
+    alike = PAIR | {cell("threads", 2): 0.6, cell("free-threaded", 2, "3.14t"): 0.6}
+    assert ("threads", "3.14", False) in names(open_cells(made(alike, ("3.14", "3.14t")), [*alike]))
+    more = alike | {cell("processes-fork", 2): 0.96}
+    found = names(open_cells(made(more, ("3.14", "3.14t")), [*more]))
+    assert ("processes-fork", "3.14", False) in found
+    assert ("threads", "3.14", False) not in found

@@ -27,6 +27,7 @@ from gilscope.toolkit.stats.estimators import HUBER, huber
 from gilscope.toolkit.stats.logs import fit
 from gilscope.toolkit.stats.noise import scale_of_differences
 from gilscope.toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.stats.words import left_open
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -91,9 +92,8 @@ class Apart:
         return (self.ratio * exp(-half), self.ratio * exp(half)) if half < MOST_LOG else (0.0, inf)
 
     def between(self, confidence: float) -> tuple[float, float]:
-        """Return the ratios that a word leaves open: those of the interval, and what the floor allows for."""
-        least, most = self.interval(confidence)
-        return min(least, self.ratio / (1 + self.floor)), max(most, self.ratio * (1 + self.floor))
+        """Return the ratios that a word leaves open."""
+        return left_open(self.ratio, self.interval(confidence), self.floor)
 
     @property
     def half(self) -> float:

@@ -79,7 +79,7 @@ def checked_noise[Group: Hashable, Arm: Hashable](
     Args:
         groups: Arms that share rounds, the second arm of each A/A pair among them.
         twins: By group, the A/A pairs; a group may have none.
-        draws: Of the bootstrap, 0 for none: enough for looks on the way.
+        draws: Of the bootstrap, 0 for none.
         seed: Of the draws.
     """
     noises = pool_noise(groups, draws=draws, seed=seed)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.estimators import huber
 from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.words import MARGIN, MIN_ROUNDS, beyond, word_for
+from gilscope.toolkit.stats.words import MARGIN, MIN_ROUNDS, left_open, word_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -65,9 +65,8 @@ class Ratio:
         return (exp(self.center - half), exp(self.center + half)) if half < inf else (0.0, inf)
 
     def between(self, confidence: float) -> tuple[float, float]:
-        """Return the ratios that a word leaves open: those of the interval, and what the floor allows for."""
-        least, most = self.interval(confidence)
-        return min(least, self.ratio / (1 + self.floor)), max(most, self.ratio * (1 + self.floor))
+        """Return the ratios that a word leaves open."""
+        return left_open(self.ratio, self.interval(confidence), self.floor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +77,6 @@ class Verdict:
     lo: float          # what is left open: "cannot tell: between `lo` and `hi`"
     hi: float
     confidence: float  # of that interval by itself
-    beyond: float      # the largest difference that is not excluded, as a share: "no difference beyond 2.1 %"
 
 
 def compare[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, baseline: Arm, sample: Arm) -> Ratio:
@@ -116,7 +114,7 @@ def judge(ratio: Ratio, confidence: float, margin: float = MARGIN) -> Verdict:
     word: Word = "cannot tell"
     if ratio.rounds >= MIN_ROUNDS:
         word = word_for(ratio.ratio, (lo, hi), ratio.floor, margin)
-    return Verdict(word=word, lo=lo, hi=hi, confidence=confidence, beyond=beyond((lo, hi)))
+    return Verdict(word=word, lo=lo, hi=hi, confidence=confidence)
 
 
 def verdicts[Pair: Hashable](

@@ -70,6 +70,12 @@ def word_for(ratio: float, interval: tuple[float, float], floor: float, margin: 
     return "no difference" if beyond(interval) <= margin else "cannot tell"
 
 
+def left_open(ratio: float, interval: tuple[float, float], floor: float) -> tuple[float, float]:
+    """Return the ratios that a word leaves open: those of the interval, and what the floor allows for."""
+    lo, hi = interval
+    return min(lo, ratio / (1 + floor)), max(hi, ratio * (1 + floor))
+
+
 def beyond(interval: tuple[float, float]) -> float:
     """Return the largest difference, as a share, that an interval of a ratio does not exclude."""
     lo, hi = interval

@@ -1,7 +1,7 @@
 """Which cells of a run that is being made need more rounds: those whose answer is open, and what they stand against.
 
-Asked is what the overview answers: how each cell stands to the baseline of its build, what free-threading costs one
-thread, and how the best of two builds compare.  `stats.looks` says which of that is clear.
+Asked is what the overview answers: how each cell stands to the baseline of its build, and what free-threading costs one
+thread; when that is clear, how the best of two builds compare.  `stats.looks` says what is clear.
 """
 
 from __future__ import annotations
@@ -32,10 +32,15 @@ def open_cells(run: Run, cells: Sequence[Cell], resolution: float | None = None)
         resolution: See `open_pairs`.
     """
     ratios = Ratios(Index(run))
-    asked = [pair for group in dict.fromkeys(map(group_of, cells)) for pair in _asked(
-        ratios, [cell for cell in cells if group_of(cell) == group and not cell.twin])]
-    known = {pair: ratio for pair in asked if (ratio := ratios.ratio(*pair)) is not None}
-    open_ = open_pairs(known, resolution=resolution).keys() | (set(asked) - known.keys())
+    groups: dict[object, list[Cell]] = {}
+    for cell in cells:
+        if not cell.twin:
+            groups.setdefault(group_of(cell), []).append(cell)
+    asked = {pair for group in groups.values() for pair in _asked(group, run)}
+    later = {pair for group in groups.values() for pair in _asked_later(ratios, group)}
+    known = {pair: ratio for pair in asked | later if (ratio := ratios.ratio(*pair)) is not None}
+    open_ = open_pairs(known, resolution=resolution).keys() | ((asked | later) - known.keys())
+    open_ = (open_ & asked) or open_
     needed = {cell for baseline, sample, _ in open_ for cell in (baseline, sample)}
     # Of a baseline that nothing is compared with, its time is the answer: the more rounds, the better it is known.
     needed |= {cell for cell in cells if not cell.twin} - {cell for pair in asked for cell in pair[:2]}
@@ -43,23 +48,32 @@ def open_cells(run: Run, cells: Sequence[Cell], resolution: float | None = None)
     return frozenset(cells) & (needed | _checks(needed, cells))
 
 
-def _asked(ratios: Ratios, cells: Sequence[Cell]) -> Iterator[Pair]:
+def _asked(cells: Sequence[Cell], run: Run) -> Iterator[Pair]:
     """Yield what is asked of `cells`, all of one group."""
-    run = ratios.index.run
     for cell in cells:
         if cell != (baseline := _baseline(cell, run)):
             yield baseline, cell, "wall"
+    for gil, free in _twins(run):
+        one, other = (_baseline(replace(cells[0], build=build), run) for build in (gil, free))
+        if one in cells and other in cells:
+            yield one, other, "cpu"
+
+
+def _asked_later(ratios: Ratios, cells: Sequence[Cell]) -> Iterator[Pair]:
+    """Yield how the best of two builds compare: often so alike that it takes all the time there is."""
+    run = ratios.index.run
     rows = table_rows(ratios, cells)
     advice = {build.label: advise(ratios, build.label, [row.results[i] for row in rows])
               for i, build in enumerate(run.builds)}
-    for gil, free in build_pairs(run.builds):
-        if gil.free_threaded or not free.free_threaded:
-            continue
-        one, other = (_baseline(replace(cells[0], build=build.label), run) for build in (gil, free))
-        if one in cells and other in cells:
-            yield one, other, "cpu"
-        if (best := compare_twins(ratios, advice[gil.label], advice[free.label])) is not None:
+    for gil, free in _twins(run):
+        if (best := compare_twins(ratios, advice[gil], advice[free])) is not None:
             yield best.gil.cell, best.free.cell, "wall"
+
+
+def _twins(run: Run) -> list[tuple[str, str]]:
+    """Return each free-threaded build after the one with a GIL that it is set against, by their labels."""
+    return [(gil.label, free.label) for gil, free in build_pairs(run.builds)
+            if free.free_threaded and not gil.free_threaded]
 
 
 def _baseline(cell: Cell, run: Run) -> Cell:
