@@ -199,7 +199,7 @@ def test_later_signals_do_not_cut_the_cleaning_up_short(number, monkeypatch):
         try:
             signal.raise_signal(number)
         finally:
-            for later in (signal.SIGHUP, signal.SIGINT, signal.SIGHUP):   # the third that is no SIGHUP waits for nothing
+            for later in (signal.SIGHUP, signal.SIGINT, signal.SIGHUP):
                 signal.raise_signal(later)
             cleaned.append(True)
 

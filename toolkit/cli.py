@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         stopped = stopping.came
     finally:
         stopping.over = True
-        if argv is not None:   # else the process ends now: its threads are still waited for, and are not to be cut short
+        if argv is not None:   # else the process ends now: nothing is to cut its threads short, which are waited for
             stopping.end()
     if not stopped:
         return code
