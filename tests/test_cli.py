@@ -199,8 +199,8 @@ def test_later_signals_do_not_cut_the_cleaning_up_short(number, monkeypatch):
         try:
             signal.raise_signal(number)
         finally:
-            signal.raise_signal(signal.SIGINT)
-            signal.raise_signal(signal.SIGTERM)
+            for later in (signal.SIGHUP, signal.SIGINT, signal.SIGHUP):
+                signal.raise_signal(later)
             cleaned.append(True)
 
     assert commanded(monkeypatch, stopped) == 128 + number

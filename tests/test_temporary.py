@@ -1,5 +1,6 @@
 """What a killed gilscope leaves is swept by the next one; what a living one has is not."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -45,12 +46,31 @@ def test_folder_goes_when_its_owner_is_gone_and_not_before(place):
     assert not (place / name).exists()
 
 
+def test_owner_that_nobody_has_waited_for_is_gone(place):
+    name, process = made_by("", place)
+    process.stdin.close()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)   # dead, and left as it is
+    temporary.sweep()
+    assert not (place / name).exists()
+    process.stdout.close()
+    process.wait()
+
+
+def test_own_folder_goes_when_asked(place):
+    (place / f"{temporary.prefix()}x").mkdir()
+    (place / f"{temporary.prefix('race')}x").mkdir()
+    temporary.sweep()
+    assert len(list(place.iterdir())) == 2
+    temporary.sweep(own=True)
+    assert not list(place.iterdir())
+
+
 def test_number_that_has_come_again_is_another_owner(place, monkeypatch):
-    monkeypatch.setattr(temporary, "_start_of", lambda pid: "7")
+    monkeypatch.setattr(temporary, "_state_and_start", lambda pid: ("R", "7"))
     name = tempfile.mkdtemp(prefix=temporary.prefix(), dir=place)
     temporary.sweep()
     assert Path(name).exists()
-    monkeypatch.setattr(temporary, "_start_of", lambda pid: "8")
+    monkeypatch.setattr(temporary, "_state_and_start", lambda pid: ("R", "8"))
     temporary.sweep()
     assert not Path(name).exists()
 

@@ -92,7 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         stopped = stopping.came
     finally:
         stopping.over = True
-        stopping.end(process=argv is None)
+        if argv is not None:   # else the process ends now: nothing is to cut its threads short, which are waited for
+            stopping.end()
     if not stopped:
         return code
     from gilscope.toolkit.commands import streams

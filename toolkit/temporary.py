@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 OURS = "gilscope"
 _SEMAPHORES, _SEMAPHORE = "/dev/shm", "sem."  # noqa: S108  where Linux shows them, and what their names begin with
 _OWNER_WORDS = 3    # of a name: place, process, its start
+_DEAD = "Z"         # and nobody has asked how it ended
 _STARTED = 19       # of a line of /proc/PID/stat, counted from what follows the process's name
 
 
@@ -25,20 +26,26 @@ def prefix(kind: str = "") -> str:
 
 
 def sweep(*, own: bool = False) -> None:
-    """Remove the temporary folders and semaphores whose owner is gone; with `own` this process's semaphores, too.
+    """Remove the temporary folders and semaphores whose owner is gone; with `own` this process's, too.
 
     An owner in another container or on another machine, whose processes cannot be seen from here, counts as living.
-    Folders of this process are left to their `TemporaryDirectory`.
+
+    Args:
+        own: This process needs none of its own any more.
     """
+    us = f"{OURS}-", f"-{'-'.join(_owner(os.getpid()))}-"
+
+    def is_left(name: str) -> bool:
+        return _is_left(name) or (own and name.startswith(us[0]) and us[1] in name)
+
     for entry in _entries(os.environ.get("TMPDIR") or "/tmp"):  # noqa: S108  where tempfile makes them
-        if entry.is_dir(follow_symlinks=False) and _is_left(entry.name):
+        if entry.is_dir(follow_symlinks=False) and is_left(entry.name):
             import shutil  # noqa: PLC0415  there rarely is one
 
             shutil.rmtree(entry.path, ignore_errors=True)
-    us = "-".join(_owner(os.getpid()))
     for entry in _entries(_SEMAPHORES):
         name = entry.name.removeprefix(_SEMAPHORE)
-        if name != entry.name and (_is_left(name) or (own and name.startswith(f"{OURS}-{us}-"))):
+        if name != entry.name and is_left(name):
             _remove(entry.path)
 
 
@@ -84,7 +91,8 @@ def _lives(pid: int, started: str) -> bool:
         return False
     except (OSError, OverflowError):
         return True   # another user's by now
-    return _start_of(pid) == started
+    state, start = _state_and_start(pid)
+    return start == started and state != _DEAD
 
 
 def _owner(pid: int) -> tuple[str, str, str]:
@@ -101,9 +109,14 @@ def _place() -> str:
 
 
 def _start_of(pid: int) -> str:
-    """Return when a process started, in ticks since the machine did; "0" where the system does not say."""
+    return _state_and_start(pid)[1]
+
+
+def _state_and_start(pid: int) -> tuple[str, str]:
+    """Return the state of a process, and when it started, in ticks since the machine did; "0" where nothing says so."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  as above
-            return file.read().rpartition(b")")[2].split()[_STARTED].decode()
+            words = file.read().rpartition(b")")[2].split()
     except OSError:
-        return "0"
+        return "", "0"
+    return words[0].decode(), words[_STARTED].decode()

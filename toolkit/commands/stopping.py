@@ -18,7 +18,7 @@ else:
 
 SIGNALLED = 128     # plus the signal's number, as shells say it
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-LAST = 3            # Ctrl-C that often, and nothing is waited for any more
+LAST = 3            # Ctrl-C or SIGTERM that often, and nothing is waited for any more; SIGHUP comes twice by itself
 _AGAIN_SECONDS = 0.01
 
 
@@ -41,7 +41,7 @@ class Stopping:
     def __init__(self) -> None:
         self.came = 0
         self.over = False
-        self._interrupts = 0
+        self._asked = 0
         self._earlier: dict[int, Any] = {}
         self._hook: Callable[[sys.UnraisableHookArgs], object] = sys.unraisablehook
 
@@ -53,15 +53,15 @@ class Stopping:
                 self._earlier[number] = earlier
                 signal.signal(number, self._on_signal)
 
-    def end(self, *, process: bool) -> None:
-        """Put the earlier handlers back; with `process` have a signal end it at once, as nothing is left to lose."""
+    def end(self) -> None:
+        """Put the earlier handlers back."""
         sys.unraisablehook = self._hook
         for number, earlier in self._earlier.items():
-            signal.signal(number, signal.SIG_DFL if process else earlier)
+            signal.signal(number, earlier)
 
     def _on_signal(self, number: int, _frame: object) -> None:
-        self._interrupts += number == signal.SIGINT
-        if self._interrupts >= LAST:
+        self._asked += number != signal.SIGHUP
+        if self._asked >= LAST:
             os._exit(SIGNALLED + number)   # our children end with us, and the next start sweeps what stays
         if self.came or self.over:
             return
