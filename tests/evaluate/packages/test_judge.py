@@ -79,6 +79,10 @@ CASES = {
     "cannot be loaded anywhere": (
         Seen(distribution=THING, extensions=(extension(problem="OSError"),), run=run(failed=((C, "OSError"),)),
              reference=run(failed=((C, "OSError"),)), reference_distribution=THING), Status.READY),
+    "is damaged, on the build with the GIL as well": (
+        Seen(distribution=THING, extensions=(replace(extension(problem="cut off"), damaged=True),),
+             run=run(failed=((C, "OSError"),)), reference=run(failed=((C, "OSError"),)),
+             reference_distribution=THING), Status.UNKNOWN),
     "cannot be read, and fails with the GIL alone": (
         Seen(distribution=THING, extensions=(extension(problem="OSError"),), run=run(),
              reference=run(failed=((C, "OSError"),)), reference_distribution=THING), Status.UNKNOWN),
