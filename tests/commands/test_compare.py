@@ -212,3 +212,14 @@ def test_other_differences_of_two_runs_are_named():
 def test_run_is_not_compared_with_itself(runs):
     with pytest.raises(ToolkitError, match="A twice is one run; compare parts of it"):
         call("A", "A")
+
+
+def test_what_it_costs_that_two_runs_were_not_measured_together_is_said_in_numbers(runs, capsys):
+    call("A", "B")
+    said = " ".join(capsys.readouterr().out.split())
+    both = r"intervals of ±([\d.]+) %, where one run with both would have ±([\d.]+) %"
+    seen = re.search(f"not measured together: {both}", said)
+    assert float(seen[1]) > 3 * float(seen[2])   # the machine of these runs moves by far more than their processes
+    assert "`gilscope compare A B --again`" in said
+    call("full", "--builds", "3.14,3.14t")
+    assert "not measured together" not in capsys.readouterr().out

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
-from gilscope.toolkit.commands.options.common import growth
+from gilscope.toolkit.commands.options.common import duration, growth, positive
 from gilscope.toolkit.commands.options.files import add_output
 from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.run.again import LEAST_ROUNDS, Again, measure_again
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import compare_values
-from gilscope.toolkit.report.comparison import comparison_document, in_short
+from gilscope.toolkit.report.comparison import apart_text, comparison_document, in_short
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
 from gilscope.toolkit.stats.words import MARGIN
-from gilscope.toolkit.store import find_label, load_run
+from gilscope.toolkit.store import Store, find_label, load_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,8 +35,8 @@ UNFINISHED = 3  # exit code: --fail-on was asked, and nothing could be judged
 _DESCRIPTION = """\
 Say how many times faster each cell of B is than the same cell of A; with one label, set two of its builds or
 models against each other. Builds and models of one run were measured in the same rounds and are compared round by
-round. Two runs were made at different times, and what the machine did in between is in no interval: prefer one run
-with both builds where you can.
+round. Two runs were made at different times: intervals are wider, and what the machine did in between is in none of
+them. --again measures both sides anew, in turn, where what was measured is still there.
 """
 
 
@@ -59,6 +63,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
                         help="Exit with 1 when a cell is slower by more than PERCENT, e.g. 5%%, with its whole "
                              "interval and beyond the noise floor; with 3 when of no cell it can be told (default: "
                              "never). Says how many cells were not judged. Use it in CI.")
+    again = parser.add_argument_group("measuring again")
+    again.add_argument("--again", action="store_true",
+                       help="Measure both sides of two runs anew, in turn, in one new run, and compare that. Use it "
+                            "where a comparison of two runs cannot tell, or decides something. Each side has its own "
+                            "interpreters, folders of modules and packages, as they are now.")
+    again.add_argument("--path", metavar="FOLDER", type=Path,
+                       help="With --again: where the modules of A are now (default: where they were). Use it for a "
+                            "function of yours that you changed, e.g. after `git worktree add ../before COMMIT`.")
+    again.add_argument("--rounds", metavar="N", type=positive,
+                       help="With --again: rounds (default: as many as the runs had, at least "
+                            f"{LEAST_ROUNDS}).")
+    again.add_argument("--budget", metavar="TIME", type=duration,
+                       help="With --again: stop before this time is over, e.g. 5m (default: no limit).")
+    again.add_argument("--label", help="With --again: name of the new run (default: date and time).")
     add_output(parser, "the comparison")
     parser.set_defaults(run=run)
 
@@ -66,14 +84,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Print the comparison; return 1 when a cell is slower than `--fail-on` allows, 3 when it had nothing to judge."""
     runs = [load_run(find_label(label)) for label in _checked(args)]
-    asked = _across(runs[0], runs[1], args) if len(runs) > 1 else _within(runs[0], args)
+    if args.again:
+        asked = _again(runs[0], runs[1], args)
+    else:
+        asked = _across(runs[0], runs[1], args) if len(runs) > 1 else _within(runs[0], args)
     contrasts = asked.contrasts
     sides: dict[str, Any] = {"baseline": asked.baseline, "sample": asked.sample, "notes": asked.notes}
     judged = None if args.fail_on is None else gate(contrasts, args.fail_on)
+    said = [in_short(contrasts, args.margin), *filter(None, [apart_text(contrasts, asked.baseline, asked.sample)])]
     output = Output(args)
     output.show(comparison_document(asked.title, contrasts, **sides, margin=args.margin))
     output.finish(lambda: compare_values(
-        contrasts, **sides, margin=args.margin, gate=judged, sentences=[in_short(contrasts, args.margin)]))
+        contrasts, **sides, margin=args.margin, gate=judged, sentences=said))
     if judged is None:
         return 0
     for line in gate_lines(judged):
@@ -112,6 +134,11 @@ def _checked(args: argparse.Namespace) -> Sequence[str]:
         raise ToolkitError("--builds and --models compare within one run: give one label")
     if len(labels) > len(set(labels)):
         raise ToolkitError(f"{labels[0]} twice is one run; compare parts of it by --builds A,B or --models A,B")
+    if args.again and len(labels) == 1:
+        raise ToolkitError("--again measures both sides of two runs anew: give two labels")
+    given = [f"--{name}" for name in ("path", "rounds", "budget", "label") if getattr(args, name) is not None]
+    if given and not args.again:
+        raise ToolkitError(f"{given[0]} goes with --again")
     if len(labels) == 1 and not within:
         raise ToolkitError("nothing to compare it with: give a second label, --builds A,B or --models A,B")
     return labels
@@ -135,6 +162,28 @@ def _across(first: Run, second: Run, args: argparse.Namespace) -> Comparing:
     return Comparing(
         title=f"{second.label} against {first.label}", contrasts=compare_runs(first, second, args.clock),
         baseline=first.label, sample=second.label, notes=differences(first, second))
+
+
+def _again(first: Run, second: Run, args: argparse.Namespace) -> Comparing:
+    if args.label is not None:
+        Store.refuse_taken(args.label)
+    wanted = Again(label=args.label, rounds=args.rounds, budget=args.budget, path=args.path)
+    with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
+        done, pairs = measure_again(first, second, wanted, Path(folder))
+    contrasts = [each for pair in pairs for each in compare_builds(done, *pair, args.clock)]
+    if len(pairs) == 1:
+        return Comparing(title=f"{done.label}: {pairs[0][1]} against {pairs[0][0]}, measured in turn",
+                         contrasts=contrasts, baseline=pairs[0][0], sample=pairs[0][1], notes=done.notes)
+    # A table for each build, as of two runs: both sides of a row then go by the build's own name.
+    names = {label: label.removesuffix(f"-{first.label}") for label, _ in pairs}
+    names |= {other: names[label] for label, other in pairs}
+    contrasts = [
+        replace(each, baseline=replace(each.baseline, build=names[each.baseline.build]),
+                sample=replace(each.sample, build=names[each.sample.build]))
+        for each in contrasts
+    ]
+    return Comparing(title=f"{done.label}: {second.label} against {first.label}, measured in turn",
+                     contrasts=contrasts, baseline=first.label, sample=second.label, notes=done.notes)
 
 
 def _within(run_: Run, args: argparse.Namespace) -> Comparing:

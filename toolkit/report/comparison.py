@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 LONGEST = 16   # characters of a name that heads a column; a longer one is called A or B
 QUIETER = "less noise"
+LEAST_SHOWN = 0.001
+WORTH_SAYING = 0.9   # of an interval: what is saved above that is nothing
 _CLOCKS = {"wall": "wall time", "cpu": "CPU time"}
 
 
@@ -88,7 +90,7 @@ def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: f
     if any(each.comparison and each.comparison.words for each in contrasts):
         yield "Words go by wider intervals than are printed: those of all cells hold at once, with 95 %."
     if wanted := {_would_tell(each.comparison, margin) for each in contrasts if each.comparison} - {""}:
-        each_run = " in each run" if contrasts[0].baseline == contrasts[0].sample else ""
+        each_run = " in each run" if contrasts[0].half is not None else ""
         quieter = f"; {QUIETER}: a quieter machine" if QUIETER in wanted else ""
         yield f"would tell: about so many rounds{each_run}, if noise stays what it was{quieter}."
 
@@ -191,14 +193,16 @@ def apart_text(contrasts: Iterable[Contrast], baseline: str, sample: str) -> str
                 if each.half_together is not None and isfinite(each.half_together)]
     if not halves:
         return ""
-    instead = f", where one run with both would have {_half_text(together)}" if together else ""
+    # Where rounds hardly differ, a pair of processes has no more to say than each by itself.
+    instead = f", where one run with both would have {_half_text(together)}" if (
+        together and median(together) < WORTH_SAYING * median(halves)) else ""
     return (f"not measured together: intervals of {_half_text(halves)}{instead}; `gilscope compare {baseline} {sample} "
             "--again` measures both sides anew, in turn")
 
 
 def _half_text(halves: Iterable[float]) -> str:
-    """Return the middle of some halves of intervals: "±6.0 %"."""
-    return f"±{percent_text(median(halves))}"
+    """Return the middle of some halves of intervals: "±6.0 %", and of smaller than are shown "±0.1 %"."""
+    return f"±{percent_text(max(median(halves), LEAST_SHOWN))}"
 
 
 def not_compared(contrasts: Iterable[Contrast]) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import tempfile
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,10 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.output.documents import Output, refuse_beside_dry_run
-from gilscope.toolkit.commands.output.preview import earlier_processes, preview, rounds_text
+from gilscope.toolkit.commands.output.preview import earlier_processes, preview
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.run import options as run_options
+from gilscope.toolkit.commands.run.measuring import AGAIN, Asked, measure, measure_plan, refuse_empty
 from gilscope.toolkit.commands.run.presets import PRESETS
 from gilscope.toolkit.commands.run.request import (
     choose_builds,
@@ -29,33 +29,22 @@ from gilscope.toolkit.commands.run.request import (
 from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.cores import allowed_cpus, usable_cores
 from gilscope.toolkit.errors import BuildError, ToolkitError
-from gilscope.toolkit.measure.machine.described import now, this_machine
 from gilscope.toolkit.measure.machine.other_load import is_starved, others_now
-from gilscope.toolkit.measure.plan.cells import Plan, baseline_of, expand
-from gilscope.toolkit.measure.plan.core_demand import Demands
+from gilscope.toolkit.measure.plan.cells import expand
 from gilscope.toolkit.measure.plan.record import Request
-from gilscope.toolkit.measure.prepare.preparation import Prepared, child_environment, prepare, sized_tasks
-from gilscope.toolkit.measure.prepare.services import services
-from gilscope.toolkit.measure.prepare.trial_outcome import allow_time, failed_cells, try_builds, warn_of_length
-from gilscope.toolkit.measure.schedule.arms import Arms
+from gilscope.toolkit.measure.prepare.preparation import prepare
 from gilscope.toolkit.measure.schedule.failing import still_lacking
-from gilscope.toolkit.measure.schedule.scheduler import Scheduler
-from gilscope.toolkit.measure.schedule.turns import InTurn
-from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.build import overview_document, run_document
-from gilscope.toolkit.report.progress import ProgressReporter
-from gilscope.toolkit.report.table.open_cells import open_cells
 from gilscope.toolkit.stats.words import MIN_ROUNDS
-from gilscope.toolkit.store import Store, default_label, find_label
+from gilscope.toolkit.store import Store, find_label, label_path
 from gilscope.toolkit.units import counted
-from gilscope.workloads import catalog
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Iterator
 
     from gilscope.toolkit.measure.plan.settings import Settings
-    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.model import Run
 
 FAILED_CELLS = 3
 
@@ -110,42 +99,15 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     if args.dry_run:
         inform("\n".join(preview(plan, builds, selection, settings, earlier_processes())))
         return 0
-    _refuse_empty(plan)
+    refuse_empty(plan)
     for warning in _warnings(settings, max(selection.workers)):
         say(warning)
-    trials = try_builds(selection, prepared, folder, timeout=settings.timeout, say=say)
-    settings = allow_time(settings, trials, asked=args.timeout is not None, say=say)
-    warn_of_length(plan.cells, settings, trials, say)
-    request = Request(
-        selection=selection,
-        settings=settings,
-        units=sized_tasks(selection, prepared, folder),
-        paths=tuple(map(str, paths)),
-        packages=packages,
-        shared_by=max(selection.workers),
+    asked = Asked(
+        selection=selection, settings=settings, paths=paths, packages=packages, label=args.label,
+        timeout_asked=args.timeout is not None, notes=mismatches,
     )
-    new = Run(
-        label=args.label or default_label(),
-        started=now(),
-        builds=builds,
-        machine=this_machine(),
-        seed=settings.seed,
-        rounds_planned=settings.rounds,
-        rounds_done=0,
-        stopped="running",
-        baseline=baseline_of(prepared.subjects),
-        measurements=(),
-        cells=plan.cells,
-        skips=plan.skips,
-        failures=failed_cells(plan.cells, trials),
-        notes=(*mismatches, *prepared.notes, *_machine_notes()),
-        options=request.to_options(),
-    )
-    store = Store.create(new.label)
-    store.save(new)  # there to go on with, however soon this one ends
-    say(f"{counted(len(plan.cells), 'cell')}, {rounds_text(settings)}, seed {settings.seed}, results in {store.path}")
-    demands = {label: trial.demand for label, trial in trials.items() if trial.demand is not None}
-    return _measure(new, request, store, prepared, folder, tried=demands, args=args)
+    done = measure_plan(asked, prepared, plan, folder)
+    return _show(done, label_path(done.label), args)
 
 
 def _resume(args: argparse.Namespace, folder: Path) -> int:
@@ -184,10 +146,13 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
         raise
     say(f"going on with {args.resume} after {so_far.rounds_done} of {counted(rounds, 'round')}, seed {settings.seed}")
     so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
-    return _measure(so_far, request, store, prepared, folder, tried={}, args=args, only=only)
+    done = measure(so_far, request, store, prepared, folder, tried={}, only=only)
+    return _show(done, store.path, args)
 
 
 def _refuse_to_resume(so_far: Run, rounds: int) -> None:
+    if AGAIN in so_far.options:
+        raise ToolkitError(f"{so_far.label} was made by `compare --again`, which does not go on: call that again")
     if so_far.rounds_done >= rounds:
         raise ToolkitError(
             f"{so_far.label} has its {so_far.rounds_done} rounds; --rounds with a larger number adds to them"
@@ -202,46 +167,11 @@ def _refuse_to_resume(so_far: Run, rounds: int) -> None:
             raise BuildError(f"{build.label} is gone from {build.executable}, so {so_far.label} cannot go on")
 
 
-def _measure(
-    new: Run,
-    request: Request,
-    store: Store,
-    prepared: Prepared,
-    folder: Path,
-    *,
-    tried: dict[str, float],
-    args: argparse.Namespace,
-    only: Container[Cell] | None = None,
-) -> int:
-    settings = dataclasses.replace(request.settings, rounds=new.rounds_planned)
-    chosen = [catalog.find(name) for name in request.selection.workloads]
-    user = request.selection.user
-    needed = dict.fromkeys(workload.service for workload in chosen if workload.service)
-    try:
-        with services(needed, child_environment(())) as running, ProgressReporter() as reporter:
-            arms = Arms(
-                pythons=prepared.pythons,
-                size=request.selection.size,
-                user=user,
-                units=request.units,
-                environments={label: {**each, **running.environment} for label, each in prepared.environments.items()},
-                free_threaded=frozenset(build.label for build in new.builds if build.free_threaded),
-                services=running.pids,
-                folder=folder,
-                shared_by=request.shared_by,
-                demands=Demands(observations=store.observations, tried=tried, kind=user.kind if user else None),
-            )
-            asked = partial(open_cells, resolution=settings.resolution) if settings.where_open else None
-            done = Scheduler(new, store, arms, settings, reporter, InTurn(), needed=asked, only=only).go()
-    except KeyboardInterrupt:
-        say(f"what was measured is kept: gilscope run --resume {new.label} goes on")
-        raise
-    finally:
-        store.close()
+def _show(done: Run, path: Path, args: argparse.Namespace) -> int:
     output = Output(args)
     output.show(overview_document(done), run_document(done))
     output.finish(lambda: run_values(done))
-    for line in failure_lines(done, store.path):
+    for line in failure_lines(done, path):
         say(line)
     return FAILED_CELLS if done.failed else 0
 
@@ -256,12 +186,6 @@ def failure_lines(done: Run, path: Path) -> list[str]:
     ]
 
 
-def _refuse_empty(plan: Plan) -> None:
-    if not plan.cells:
-        reasons = "\n".join(sorted({f"  {skip.cell.build} {skip.cell.runner}: {skip.reason}" for skip in plan.skips}))
-        raise ToolkitError(f"nothing of this can be measured:\n{reasons}")
-
-
 def _warnings(settings: Settings, workers: int) -> Iterator[str]:
     """Yield what is known before the first value to make it worth little."""
     if settings.rounds < MIN_ROUNDS:
@@ -271,9 +195,3 @@ def _warnings(settings: Settings, workers: int) -> Iterator[str]:
     if others is not None and is_starved(workers, others, usable_cores(), allowed_cpus()):
         yield (f"other programs use {others:.1f} of {allowed_cpus()} cores now: {workers} workers will not get the "
                "cores that they need, and intervals will be wide. End them if you can, or measure later")
-
-
-def _machine_notes() -> list[Note]:
-    if usable_cores() == 1:
-        return [Note(text="one core only: no model can show a speed-up of CPU work here")]
-    return []
