@@ -67,9 +67,9 @@ seconds = st.floats(1e-9, 1e6)
 names = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=20)
 
 
-@given(observation=st.builds(
-    Observation, round=st.just(0), wall=st.lists(seconds, min_size=1, max_size=4).map(tuple),
-    cpu=st.lists(st.floats(0, 1e6), max_size=4).map(tuple), loops=st.integers(1, 2**32), starved=st.booleans(),
+@given(cpu_seconds=st.none() | st.floats(0, 1e6), observation=st.builds(
+    Observation, round=st.just(0), wall=st.lists(seconds, min_size=1, max_size=4).map(tuple), cpu=st.just(()),
+    loops=st.integers(1, 2**32), starved=st.booleans(),
     evidence=st.builds(Evidence, others_cores=st.none() | st.floats(0, 512), steal=st.none() | st.floats(0, 1),
                        pressure=st.none() | st.floats(0, 1), involuntary_switches=st.none() | st.integers(0, 2**40),
                        load=st.none() | st.floats(0, 1e4)),
@@ -77,7 +77,9 @@ names = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, 
     gil_start=st.none() | st.booleans(), gil_end=st.none() | st.booleans(), gil_culprit=st.none() | names,
     demand=st.none() | st.floats(0, 64), tasks=st.none() | st.integers(1, 10_000)))
 @settings(max_examples=60, deadline=None)
-def test_every_observation_comes_back(observation, tmp_path_factory):
+def test_every_observation_comes_back(observation, cpu_seconds, tmp_path_factory):
+    if cpu_seconds is not None:
+        observation = dataclasses.replace(observation, cpu=(cpu_seconds,) * len(observation.wall))
     folder = tmp_path_factory.mktemp("any")
     run = dataclasses.replace(make_run(rounds=1), measurements=(), cells=())
     cell = Cell(workload="mine:function", runner="serial", workers=1, build="3.14", task_seconds=0.001,

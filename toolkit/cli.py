@@ -5,13 +5,12 @@ Only the command that is asked for is imported: a program that `gilscope race` r
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 
 from gilscope import __version__
 from gilscope.toolkit import temporary
-from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.errors import NO_ROOM, ToolkitError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +31,9 @@ UNFINISHED = 3
 
 _EPILOG = """\
 exit codes: 0 clean; 1 something was found (a slower cell with --fail-on); 2 the request was wrong;
-3 a cell failed, or gilscope could not finish; 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP (the terminal
-was closed): what was measured is kept. `gilscope race` passes the program's own code on; 66: it has a data race.
+3 a cell failed, or gilscope could not finish: the disk is full, gilscope itself failed; 130 Ctrl-C,
+143 SIGTERM, 129 SIGHUP (the terminal was closed): what was measured is kept. `gilscope race` passes
+the program's own code on; 66: it has a data race.
 """
 
 
@@ -109,8 +109,14 @@ def _main(words: list[str]) -> int:
     try:
         args = _parse(words)
     except SystemExit:
-        streams.put("", end="")   # what --help has printed, where a reader that has gone is no surprise
+        try:
+            streams.put("", end="")   # what --help has printed, where a reader that has gone is no surprise
+        except ToolkitError as error:
+            streams.complain(f"gilscope: {error}")
+            return error.exit_code
         raise
+    except Exception as error:  # noqa: BLE001 - see `_unforeseen`
+        return _unforeseen(error)
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited; then nobody would tell how a process ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if words[0] == "race":   # its program does not wait for that
@@ -157,13 +163,30 @@ def _run(args: argparse.Namespace) -> int:
     except BrokenPipeError:
         streams.let_go()
         return 0
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        streams.let_go()
-        streams.complain(f"gilscope: cannot write {error.filename or 'to standard output'}: {error.strerror}")
-        return UNFINISHED
+    except Exception as error:  # noqa: BLE001 - see `_unforeseen`
+        return _unforeseen(error)
     return code
+
+
+def _unforeseen(error: Exception) -> int:
+    """Say what went wrong in a sentence and return its exit code: a traceback would give 1, which means a finding."""
+    from gilscope.toolkit.commands import streams
+
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        streams.let_go()
+        where = f" ({error.filename})" if error.filename else ""
+        streams.complain(f"gilscope: could not go on{where}: {error.strerror}")
+        return UNFINISHED
+    if isinstance(error, MemoryError):
+        streams.complain("gilscope: there is not enough memory for this")
+        return UNFINISHED
+    if isinstance(error, OSError) and error.filename is None and "temporary directory" in str(error):
+        streams.complain(f"gilscope: {error.strerror}: make room there, or name another folder in TMPDIR")
+        return UNFINISHED
+    from gilscope.toolkit.commands.last_resort import sentence
+
+    streams.complain(f"gilscope: {sentence(error, sys.argv[1:])}")
+    return UNFINISHED
 
 
 def _folder_is_gone() -> bool:

@@ -130,6 +130,7 @@ def bench(tmp_path, laboratory):
         if stores:
             stores[-1].close()
             store, run = Store.reopen(results / "label")
+            run = dataclasses.replace(run, rounds_planned=wanted.rounds)
         else:
             store = Store.create("label", results)
             run = Run(label="label", started="2026-11-21T12:00:00+00:00", builds=tuple(map(make_build, BUILDS)),
