@@ -5,6 +5,7 @@ Only the command that is asked for is imported: a program that `gilscope race` r
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -86,10 +87,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         stopped = stopping.came
     except KeyboardInterrupt as stop:
         stopped = stop.number if isinstance(stop, StoppedError) else signal.SIGINT
-    except Exception:
-        if not stopping.came:   # else it comes of that: of a terminal that is gone, say
-            raise
-        stopped = stopping.came
+    except Exception as error:  # noqa: BLE001 - the last resort
+        if not (stopped := stopping.came):   # else it comes of that: of a terminal that is gone, say
+            code = _unforeseen(error)
     finally:
         stopping.over = True
         stopping.end(process=argv is None)
@@ -115,8 +115,6 @@ def _main(words: list[str]) -> int:
             streams.complain(f"gilscope: {error}")
             return error.exit_code
         raise
-    except Exception as error:  # noqa: BLE001 - see `_unforeseen`
-        return _unforeseen(error)
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited; then nobody would tell how a process ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if words[0] == "race":   # its program does not wait for that
@@ -155,16 +153,9 @@ def _run(args: argparse.Namespace) -> int:
     except ToolkitError as error:
         streams.complain(f"gilscope: {error}")
         return error.exit_code
-    except FileNotFoundError:
-        if not _folder_is_gone():
-            raise
-        streams.complain("gilscope: the current folder has been removed; change to one that is there")
-        return REFUSED
     except BrokenPipeError:
         streams.let_go()
         return 0
-    except Exception as error:  # noqa: BLE001 - see `_unforeseen`
-        return _unforeseen(error)
     return code
 
 
@@ -173,20 +164,30 @@ def _unforeseen(error: Exception) -> int:
     from gilscope.toolkit.commands import streams
 
     if isinstance(error, OSError) and error.errno in NO_ROOM:
-        streams.let_go()
-        where = f" ({error.filename})" if error.filename else ""
-        streams.complain(f"gilscope: could not go on{where}: {error.strerror}")
-        return UNFINISHED
-    if isinstance(error, MemoryError):
-        streams.complain("gilscope: there is not enough memory for this")
-        return UNFINISHED
-    if isinstance(error, OSError) and error.filename is None and "temporary directory" in str(error):
-        streams.complain(f"gilscope: {error.strerror}: make room there, or name another folder in TMPDIR")
-        return UNFINISHED
-    from gilscope.toolkit.commands.last_resort import sentence
+        streams.let_go()   # it may be standard output that is full
+    code, sentence = _known(error) or (UNFINISHED, "")
+    if not sentence:
+        from gilscope.toolkit.commands.last_resort import last_words
 
-    streams.complain(f"gilscope: {sentence(error, sys.argv[1:])}")
-    return UNFINISHED
+        sentence = last_words(error, sys.argv[1:])
+    streams.complain(f"gilscope: {sentence}")
+    return code
+
+
+def _known(error: Exception) -> tuple[int, str] | None:
+    """Return the exit code and the sentence of an error that is no mistake of gilscope's, None for others."""
+    if not isinstance(error, OSError):
+        return (UNFINISHED, "there is not enough memory for this") if isinstance(error, MemoryError) else None
+    if isinstance(error, FileNotFoundError) and _folder_is_gone():
+        return REFUSED, "the current folder has been removed; change to one that is there"
+    if error.errno in NO_ROOM:
+        return UNFINISHED, f"could not go on{f' ({error.filename})' if error.filename else ''}: {error.strerror}"
+    if error.errno == errno.ENAMETOOLONG:
+        name = str(error.filename)
+        return REFUSED, f"{name[:60]!r}... is too long for a file's name ({len(name)} characters)"
+    if error.filename is None and "temporary directory" in str(error):
+        return UNFINISHED, f"{error.strerror}: make room there, or name another folder in TMPDIR"
+    return None
 
 
 def _folder_is_gone() -> bool:

@@ -20,7 +20,7 @@ ISSUE = "attach it to a report, once you have looked what is in it"
 MOST_CHARACTERS = 500   # of what an exception says, which may hold a whole file
 
 
-def sentence(error: BaseException, words: Sequence[str]) -> str:
+def last_words(error: BaseException, words: Sequence[str]) -> str:
     """Return what to say of an error that nothing has foreseen, after it was written down where that is possible."""
     said = ascii(str(error))[1:-1]   # on one line, and without anything that a terminal would obey
     said = said if len(said) <= MOST_CHARACTERS else f"{said[:MOST_CHARACTERS]}... ({len(said)} characters)"

@@ -321,6 +321,8 @@ def _check_metadata(holder: Mapping[str, Any]) -> None:
     found = holder.get("metadata", {})
     if not isinstance(found, dict):
         raise DamagedError(f"metadata is {shown(found)}, not an object")
+    if not isinstance(found.get("name", ""), str):
+        raise DamagedError(f"metadata name is {shown(found['name'])}, not text")
     for name, value in found.items():
         if not isinstance(value, str) and not finite(value):
             raise DamagedError(f"metadata {shown(name)} is {shown(value)}, not text or a finite number")
