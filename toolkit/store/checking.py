@@ -218,8 +218,11 @@ def _cell_problems(run: Run, measurement: Measurement) -> Iterable[str]:
             yield f"{cell.name} has round {number} {count} times"
         if not 0 <= number < most:
             yield f"{cell.name} has a round {number}, of {run.rounds_done} done and {run.rounds_planned} planned"
+    kinds = {(name, isinstance(metric, str)) for each in measurement.observations for name, metric in each.metrics}
+    for name in {name for name, _ in kinds if {(name, True), (name, False)} <= kinds}:
+        yield f"{cell.name} has {shown(name)} as a number in some rounds and as text in others"
     for observation in measurement.observations:
-        for problem in _observation_problems(observation):
+        for problem in observation_problems(observation):
             yield f"{cell.name}, round {observation.round}: {problem}"
         # What an experiment measures may have no CPU time; the main job always does.
         if EXPERIMENT not in run.options and not observation.cpu:
@@ -229,7 +232,8 @@ def _cell_problems(run: Run, measurement: Measurement) -> Iterable[str]:
 _COUNTS = (("loops", 1), ("retakes", 0), ("again", 0), ("tasks", 1), ("rss_bytes", 0), ("pss_bytes", 0))
 
 
-def _observation_problems(seen: Observation) -> Iterable[str]:
+def observation_problems(seen: Observation) -> Iterable[str]:
+    """Yield what cannot be in what one process measured."""
     yield from _list_problems(seen)
     for name, least in _COUNTS:
         count = getattr(seen, name)
@@ -237,8 +241,8 @@ def _observation_problems(seen: Observation) -> Iterable[str]:
             yield f"{name} is {shown(count)}, not a whole number from {least} on"
     numbers = {name: getattr(seen, name) for name in ("demand", "seconds")} | dataclasses.asdict(seen.evidence)
     for name, number in numbers.items():
-        if number is not None and not (finite(number) and number >= 0):
-            yield f"{name} is {shown(number)}, not a number from 0 on"
+        if number is not None and not finite(number):
+            yield f"{name} is {shown(number)}, not a finite number"
     for name, metric in seen.metrics:
         if not isinstance(metric, str) and not finite(metric):
             yield f"metric {shown(name)} is {shown(metric)}"

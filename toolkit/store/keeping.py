@@ -19,7 +19,7 @@ import pyperf
 from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError, ToolkitError, cannot_write
 from gilscope.toolkit.model import Build, Cell, Evidence, Measurement, Observation, Run
 from gilscope.toolkit.reading import RESULTS, parse_json, read_text
-from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_suite, check_values, shown
+from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_suite, check_values, observation_problems, shown
 from gilscope.toolkit.store.header import header, locked, read_header, replace_file, suite_path
 from gilscope.toolkit.store.labels import HEADER, label_path
 from gilscope.toolkit.store.labels import RESULTS as RESULTS_FOLDER
@@ -109,15 +109,20 @@ class Store:
             details: The fields of `Observation` that pyperf does not keep, and `metadata` for the record.
 
         Raises:
-            BadFileError: the file cannot be read; what was measured may have replaced what writes it.
+            BadFileError: the file cannot be read, as what was measured may have replaced what writes it or something has
+                cleared it away, or it says what cannot be.
         """
         try:
             (run,) = pyperf.Benchmark.load(str(values)).get_runs()
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+            observation = _observation(run.values, details)
+        except OSError as error:
+            raise BadFileError(f"its values cannot be read: {error.strerror}") from error
+        except (ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError, RuntimeError) as error:
             raise BadFileError(f"its values cannot be read ({type(error).__name__}): what it ran may have "
                                "written over them, or replaced what writes them") from error
+        for problem in observation_problems(observation):
+            raise BadFileError(f"what it measured cannot be: {problem}")
         metadata = dict(run.get_metadata())
-        observation = _observation(run.values, details)
         metadata |= dict(details.get("metadata", {})) | _to_metadata(observation)
         kept = pyperf.Run(run.values, warmups=run.warmups, metadata=metadata, collect_metadata=False)
         self._keep(cell, kept, observation)
