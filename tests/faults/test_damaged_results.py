@@ -6,9 +6,8 @@ import shutil
 
 import pytest
 
-from tests.faults.calling import call, faults_of
+from tests.faults.calling import CHOSEN, call, draw, faults_of
 from tests.faults.damage import SOURCES, damage
-from tests.faults.drawing import CHOSEN, draw
 
 BATCH, BATCHES = 25, 40   # 1,000 cases
 NUMBERS = ("time", "cpu_time", "speedup", "cpu_inflation", "efficiency", "value", "values", "metrics", "floors")

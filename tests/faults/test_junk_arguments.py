@@ -4,8 +4,7 @@ import pytest
 
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands.run.request import make_selection, make_settings
-from tests.faults.calling import call, everything_below, faults_of
-from tests.faults.drawing import CHOSEN, draw
+from tests.faults.calling import CHOSEN, call, draw, everything_below, faults_of
 from tests.faults.junk import junk, spelled
 
 BATCH, BATCHES = 50, 40   # 2,000 cases

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _PREFIX = "gilscope_"
 _METRIC = "gilscope_metric_"
+# pyperf does not check what it loads: anything can come out of a file that is not its own.
+_NO_SUITE = (ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError, RuntimeError)
 
 
 class Store:
@@ -109,15 +111,15 @@ class Store:
             details: The fields of `Observation` that pyperf does not keep, and `metadata` for the record.
 
         Raises:
-            BadFileError: the file cannot be read, as what was measured may have replaced what writes it or something has
-                cleared it away, or it says what cannot be.
+            BadFileError: the file cannot be read: what was measured may have replaced what writes it, or something has
+                cleared it away; or it says what cannot be.
         """
         try:
             (run,) = pyperf.Benchmark.load(str(values)).get_runs()
             observation = _observation(run.values, details)
         except OSError as error:
             raise BadFileError(f"its values cannot be read: {error.strerror}") from error
-        except (ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError, RuntimeError) as error:
+        except _NO_SUITE as error:
             raise BadFileError(f"its values cannot be read ({type(error).__name__}): what it ran may have "
                                "written over them, or replaced what writes them") from error
         for problem in observation_problems(observation):
@@ -268,8 +270,7 @@ def _load_suite(file: Path) -> pyperf.BenchmarkSuite:
         raise BadFileError(f"{file} leads to a file that is missing") from None
     except OSError as error:
         raise BadFileError(f"{file} cannot be read: {error.strerror}") from error
-    except (ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError) as error:
-        # pyperf does not check what it loads: anything can come out of a file that is not its own.
+    except _NO_SUITE as error:
         said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         raise BadFileError(f"{file} is cut off or not a pyperf suite: {said}{REMEDY}") from error
 
