@@ -24,12 +24,13 @@ OLDEST_TESTS = tests/test_*.py tests/builds tests/commands tests/gil tests/measu
 ON_OLDEST = if [ -x .venv-oldest/bin/python ]; then echo "testing with the oldest Python at hand" && \
 	.venv-oldest/bin/python $(PYTEST) --part $(1) -q -r fE $(if $(findstring tests,$(ARGS)),,$(OLDEST_TESTS)) $(ARGS); fi
 
-.PHONY: help setup pair test test-all bench docs lint type clean
+.PHONY: help setup pair test test-all test-faults bench docs lint type clean
 
 help:
 	@echo 'make bench [ARGS=...]  set up, get a pair of builds if there is none, measure (gilscope run --quick)'
 	@echo 'make test [ARGS=...]   set up, run the fast tests on every build at hand, with the newest and the oldest Python'
 	@echo 'make test-all          the same, then all others (half an hour), these with both; ARGS=... likewise'
+	@echo 'make test-faults       damage, junk, full disks, odd places: other cases each time; SEED=N draws the same ones again'
 	@echo 'make setup             make .venv with everything a developer needs'
 	@echo 'make pair              get a GIL and a free-threaded build of one source, if there is none'
 	@echo 'make docs              docs/ as a site in docs/_build/html; every warning is an error'
@@ -56,6 +57,12 @@ test:
 test-all: test
 	@builds=$$($(OTHER_BUILDS)) && GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python $(PYTEST) --part rest $(ARGS)
 	@$(call ON_OLDEST,fast)
+
+# The other targets try the same cases each time; here chance may find what nobody thought of.
+test-faults:
+	@$(BOOTSTRAP) test,workloads
+	@seed=$${SEED:-$$($(VENV)/python -c 'import random; print(random.SystemRandom().randrange(10**6))')} && \
+	echo "cases drawn by SEED=$$seed" && GILSCOPE_FAULTS_SEED="$$seed" $(VENV)/python $(PYTEST) -q tests/faults $(ARGS)
 
 bench: pair
 	$(VENV)/gilscope run --quick $(ARGS)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
@@ -254,13 +255,47 @@ def test_third_ctrl_c_waits_for_nothing():
         assert started.wait(timeout=300) == 130
 
 
-def test_our_own_mistakes_are_loud(monkeypatch):
+def test_our_own_mistakes_are_no_finding_and_leave_a_file_to_attach(monkeypatch, capsys, tmp_path):
+    def fail(_args):
+        raise AssertionError("ours\x1b[31m\n::error::injected")
+
+    monkeypatch.setattr("gilscope.toolkit.commands.report.run", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert call("report") == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    (file,) = tmp_path.iterdir()
+    assert r"failed, which is a mistake in it: AssertionError: ours\x1b[31m\n::error::injected; " in line
+    assert str(file) in line
+    written = file.read_text()
+    assert "Traceback (most recent call last)" in written
+    assert "in fail" in written
+
+
+def test_our_own_mistakes_are_said_where_nothing_can_be_written(monkeypatch, capsys, tmp_path):
     def fail(_args):
         raise AssertionError("ours")
 
     monkeypatch.setattr("gilscope.toolkit.commands.report.run", fail)
-    with pytest.raises(AssertionError, match="ours"):
-        call("report")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    assert call("report") == 3
+    assert "the traceback could not be written anywhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("error", "words"), [
+    (OSError(errno.ENOSPC, "No space left on device", "/some/file"), "(/some/file): No space left on device"),
+    (OSError(errno.EMFILE, "Too many open files"), "Too many open files"),
+    (MemoryError(), "not enough memory"),
+    (FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/full']"), "TMPDIR"),
+])
+def test_what_a_machine_lacks_is_a_sentence_and_no_mistake_of_a_user(error, words, monkeypatch, capsys, tmp_path):
+    def fail(_args):
+        raise error
+
+    monkeypatch.setattr("gilscope.toolkit.commands.report.run", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert call("report") == 3
+    assert words in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
 
 
 EXAMPLE = str(ROOT / "results" / "example")

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError, UnknownNameError
+from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError, ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Cell, Evidence, Observation, Phase
 from gilscope.toolkit.store import Store, find_label, label_path, labels, load_run
 from tests.conformance.builds import ROOT
@@ -67,9 +68,9 @@ seconds = st.floats(1e-9, 1e6)
 names = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=20)
 
 
-@given(observation=st.builds(
-    Observation, round=st.just(0), wall=st.lists(seconds, min_size=1, max_size=4).map(tuple),
-    cpu=st.lists(st.floats(0, 1e6), max_size=4).map(tuple), loops=st.integers(1, 2**32), starved=st.booleans(),
+@given(cpu_seconds=st.none() | st.floats(0, 1e6), observation=st.builds(
+    Observation, round=st.just(0), wall=st.lists(seconds, min_size=1, max_size=4).map(tuple), cpu=st.just(()),
+    loops=st.integers(1, 2**32), starved=st.booleans(),
     evidence=st.builds(Evidence, others_cores=st.none() | st.floats(0, 512), steal=st.none() | st.floats(0, 1),
                        pressure=st.none() | st.floats(0, 1), involuntary_switches=st.none() | st.integers(0, 2**40),
                        load=st.none() | st.floats(0, 1e4)),
@@ -77,9 +78,11 @@ names = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, 
     gil_start=st.none() | st.booleans(), gil_end=st.none() | st.booleans(), gil_culprit=st.none() | names,
     demand=st.none() | st.floats(0, 64), tasks=st.none() | st.integers(1, 10_000)))
 @settings(max_examples=60, deadline=None)
-def test_every_observation_comes_back(observation, tmp_path_factory):
+def test_every_observation_comes_back(observation, cpu_seconds, tmp_path_factory):
+    if cpu_seconds is not None:
+        observation = dataclasses.replace(observation, cpu=(cpu_seconds,) * len(observation.wall))
     folder = tmp_path_factory.mktemp("any")
-    run = dataclasses.replace(make_run(rounds=1), measurements=(), cells=())
+    run = dataclasses.replace(make_run(rounds=1), measurements=(), cells=(), options={"experiment": "any"})
     cell = Cell(workload="mine:function", runner="serial", workers=1, build="3.14", task_seconds=0.001,
                 phase=Phase.STARTUP)
     store = Store.create("label", folder)
@@ -329,12 +332,21 @@ def test_results_below_a_file_cannot_be_written(tmp_path):
         assert not isinstance(refused.value, LabelTakenError)
 
 
-def test_folder_that_goes_away_is_said(run, path):
+def test_folder_that_goes_away_is_made_again_with_all_values(run, path):
     store, so_far = Store.reopen(path)
-    for file in (*path.glob("*"), path / ".lock"):
-        file.unlink(missing_ok=True)
-    path.rmdir()
-    with pytest.raises(ToolkitError, match=r"cannot save .*: No such file or directory"):
+    shutil.rmtree(path)
+    store.save(so_far)
+    with pytest.raises(LabelTakenError):
+        Store.reopen(path)   # the new one is held, too
+    store.close()
+    assert load_run(path).measurements == so_far.measurements
+
+
+def test_folder_that_cannot_be_made_again_is_said(run, path):
+    store, so_far = Store.reopen(path)
+    shutil.rmtree(path.parent)
+    path.parent.write_text("")
+    with pytest.raises(SaveError, match="somebody has removed it, and it cannot be made again"):
         store.save(so_far)
     store.close()
 

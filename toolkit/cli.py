@@ -11,7 +11,7 @@ import sys
 
 from gilscope import __version__
 from gilscope.toolkit import temporary
-from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.errors import NO_ROOM, ToolkitError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +32,9 @@ UNFINISHED = 3
 
 _EPILOG = """\
 exit codes: 0 clean; 1 something was found (a slower cell with --fail-on); 2 the request was wrong;
-3 a cell failed, or gilscope could not finish; 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP (the terminal
-was closed): what was measured is kept. `gilscope race` passes the program's own code on; 66: it has a data race.
+3 a cell failed, or gilscope could not finish: the disk is full, gilscope itself failed; 130 Ctrl-C,
+143 SIGTERM, 129 SIGHUP (the terminal was closed): what was measured is kept. `gilscope race` passes
+the program's own code on; 66: it has a data race.
 """
 
 
@@ -86,10 +87,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         stopped = stopping.came
     except KeyboardInterrupt as stop:
         stopped = stop.number if isinstance(stop, StoppedError) else signal.SIGINT
-    except Exception:
-        if not stopping.came:   # else it comes of that: of a terminal that is gone, say
-            raise
-        stopped = stopping.came
+    except Exception as error:  # noqa: BLE001 - the last resort
+        if not (stopped := stopping.came):   # else it comes of that: of a terminal that is gone, say
+            code = _unforeseen(error)
     finally:
         stopping.over = True
         if argv is not None:   # else the process ends now: nothing is to cut its threads short, which are waited for
@@ -110,7 +110,11 @@ def _main(words: list[str]) -> int:
     try:
         args = _parse(words)
     except SystemExit:
-        streams.put("", end="")   # what --help has printed, where a reader that has gone is no surprise
+        try:
+            streams.put("", end="")   # what --help has printed, where a reader that has gone is no surprise
+        except ToolkitError as error:
+            streams.complain(f"gilscope: {error}")
+            return error.exit_code
         raise
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited; then nobody would tell how a process ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -150,21 +154,41 @@ def _run(args: argparse.Namespace) -> int:
     except ToolkitError as error:
         streams.complain(f"gilscope: {error}")
         return error.exit_code
-    except FileNotFoundError:
-        if not _folder_is_gone():
-            raise
-        streams.complain("gilscope: the current folder has been removed; change to one that is there")
-        return REFUSED
     except BrokenPipeError:
         streams.let_go()
         return 0
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        streams.let_go()
-        streams.complain(f"gilscope: cannot write {error.filename or 'to standard output'}: {error.strerror}")
-        return UNFINISHED
     return code
+
+
+def _unforeseen(error: Exception) -> int:
+    """Say what went wrong in a sentence and return its exit code: a traceback would give 1, which means a finding."""
+    from gilscope.toolkit.commands import streams
+
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        streams.let_go()   # it may be standard output that is full
+    code, sentence = _known(error) or (UNFINISHED, "")
+    if not sentence:
+        from gilscope.toolkit.commands.last_resort import last_words
+
+        sentence = last_words(error, sys.argv[1:])
+    streams.complain(f"gilscope: {sentence}")
+    return code
+
+
+def _known(error: Exception) -> tuple[int, str] | None:
+    """Return the exit code and the sentence of an error that is no mistake of gilscope's, None for others."""
+    if not isinstance(error, OSError):
+        return (UNFINISHED, "there is not enough memory for this") if isinstance(error, MemoryError) else None
+    if isinstance(error, FileNotFoundError) and _folder_is_gone():
+        return REFUSED, "the current folder has been removed; change to one that is there"
+    if error.errno in NO_ROOM:
+        return UNFINISHED, f"could not go on{f' ({error.filename})' if error.filename else ''}: {error.strerror}"
+    if error.errno == errno.ENAMETOOLONG:
+        name = str(error.filename)
+        return REFUSED, f"{name[:60]!r}... is too long for a file's name ({len(name)} characters)"
+    if error.filename is None and "temporary directory" in str(error):
+        return UNFINISHED, f"{error.strerror}: make room there, or name another folder in TMPDIR"
+    return None
 
 
 def _folder_is_gone() -> bool:

@@ -4,6 +4,12 @@ Every message says what is wrong and then what to do.  `cli.main` turns them int
 """
 
 
+import errno
+
+# Nothing is wrong with the request; the same one may work tomorrow.
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+
+
 class ToolkitError(Exception):
     """A request or an environment that does not work; the message is for the user. Exit code 2."""
 
@@ -26,6 +32,18 @@ class BuildError(ToolkitError):
     """An interpreter that cannot be found, inspected, installed or given its packages. Exit code 3."""
 
     exit_code = 3
+
+
+class SaveError(ToolkitError):
+    """What was measured or found cannot be written: the disk is full, or what it goes to is gone. Exit code 3."""
+
+    exit_code = 3
+
+
+def cannot_write(what: str, error: OSError, remedy: str = "") -> ToolkitError:
+    """Return the error that says why `what` cannot be written: the machine's fault, or a request that cannot work."""
+    kind = SaveError if error.errno in NO_ROOM else ToolkitError
+    return kind(f"cannot write {what}: {error.strerror or error}{remedy}")
 
 
 class OutputError(ToolkitError):

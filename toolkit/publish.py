@@ -12,7 +12,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.errors import ToolkitError, cannot_write
+from gilscope.toolkit.reading import RESULTS
 from gilscope.toolkit.store import header, load_run, read_json
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def publish(source: Path, target: Path) -> Run:
         target.mkdir(parents=True)
         for build in run.builds:
             if (source / f"{build.label}.json").exists():
-                suite = _scrubbed(read_json(source / f"{build.label}.json"))
+                suite = _scrubbed(read_json(source / f"{build.label}.json", RESULTS))
                 (target / f"{build.label}.json").write_text(
                     json.dumps(suite, separators=(",", ":"), sort_keys=True) + "\n"
                 )
@@ -41,7 +42,7 @@ def publish(source: Path, target: Path) -> Run:
     except FileExistsError:
         raise ToolkitError(f"{target} exists already: name a new folder") from None
     except OSError as error:
-        raise ToolkitError(f"cannot publish to {target}: {error.strerror}") from error
+        raise cannot_write(str(target), error) from error
     return run
 
 

@@ -250,6 +250,22 @@ def test_python_that_is_not_there_is_said(tmp_path):
         "starting", f"cannot start {tmp_path / 'python'}: No such file or directory")
 
 
+def test_folder_that_was_cleared_away_is_made_again(tmp_path):
+    place = tmp_path / "cleared"
+    answer = run("double", place)
+    assert answer.kind == "measured"
+    assert place.stat().st_mode & 0o077 == 0   # as the temporary folder that it was
+
+
+def test_folder_that_cannot_be_made_again_is_said(tmp_path):
+    place = tmp_path / "file"
+    place.write_text("")
+    answer = run("double", place / "cleared")
+    assert answer.kind == "starting"
+    assert answer.reason.startswith("cannot start ")
+    assert str(place) in answer.reason
+
+
 def test_program_that_is_no_python_is_said(tmp_path):
     answer = run("double", tmp_path, python="/bin/false")
     assert (answer.kind, answer.reason) == ("exit", "ended with exit code 1 before it delivered a value")

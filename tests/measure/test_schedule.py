@@ -130,6 +130,7 @@ def bench(tmp_path, laboratory):
         if stores:
             stores[-1].close()
             store, run = Store.reopen(results / "label")
+            run = dataclasses.replace(run, rounds_planned=wanted.rounds)
         else:
             store = Store.create("label", results)
             run = Run(label="label", started="2026-11-21T12:00:00+00:00", builds=tuple(map(make_build, BUILDS)),
@@ -217,6 +218,25 @@ def test_cell_that_fails_each_time_is_given_up(bench, laboratory):
     assert done.failed == (CELLS[1],)
     assert done.rounds_done == 6
     assert len(bench.reporter.notes) == 1   # not once more in each round
+
+
+def test_values_that_are_gone_or_cannot_be_cost_their_round(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], 0): {"cpu": [0.1]}, (CELLS[2], 1): {"cpu": [float("inf"), 1.0]}}
+    take = laboratory.measure
+
+    def lose(python, spec, environment):
+        answer = take(python, spec, environment)
+        if laboratory.taken[-1][0] == CELLS[3] and times(laboratory, CELLS[3]) == 1:
+            spec.result_path.unlink()
+        return answer
+
+    laboratory.measure = lose
+    done = bench(rounds=2).go()
+    assert {failure.cell: failure.reason for failure in done.failures} == {
+        CELLS[1]: "what it measured cannot be: gilscope_cpu has 1 numbers for 2 values",
+        CELLS[2]: "what it measured cannot be: gilscope_cpu has inf, not a number from 0 on",
+        CELLS[3]: "its values cannot be read: No such file or directory"}
+    assert load_run(bench.path).failures == done.failures   # and the rest of it can be read
 
 
 def test_cell_with_a_value_is_tried_to_the_end(bench, laboratory):

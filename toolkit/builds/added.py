@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gilscope.toolkit.builds.user_dirs import data_dir, locked
 from gilscope.toolkit.errors import BadFileError, BuildError
+from gilscope.toolkit.reading import parse_json, read_text
 
 
 def added_builds() -> dict[str, Path]:
@@ -17,7 +18,7 @@ def added_builds() -> dict[str, Path]:
         BadFileError: what is remembered is damaged.
     """
     try:
-        fields = json.loads(_file().read_text(encoding="utf-8"))
+        fields = parse_json(read_text(_file()))
         return {str(label): Path(path) for label, path in fields.items()}
     except FileNotFoundError:
         return {}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.processes.starting import run
+from gilscope.toolkit.reading import parse_json, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -147,7 +148,7 @@ def _stamp(path: Path) -> str:
 
 def _read_cache() -> dict[str, Facts]:
     try:
-        cache = json.loads(_cache_file().read_text())
+        cache = parse_json(read_text(_cache_file()))
         if cache["format"] != CACHE_FORMAT:
             return {}
         return {stamp: facts for stamp, facts in cache["facts"].items() if _is_facts(facts)}

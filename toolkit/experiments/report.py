@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.results import Results
@@ -31,11 +31,13 @@ def experiment_of(run: Run) -> Experiment:
     """Return the experiment that `run` is one of.
 
     Raises:
-        ToolkitError: it is none.
+        ToolkitError: it is none, or says so in another way than gilscope does.
     """
     name = run.options.get("experiment")
     if not isinstance(name, str):
         raise ToolkitError(f"{run.label} is no experiment's run: `gilscope report {run.label}` shows it")
+    if (effort := run.options.get("effort", Effort.FULL)) not in tuple(Effort):
+        raise BadFileError(f"run.json of {run.label} says effort {effort!r}, not one of {', '.join(Effort)}")
     return catalog.find(name)
 
 

@@ -26,6 +26,7 @@ from gilscope.toolkit.measure.schedule.failing import still_lacking
 from gilscope.toolkit.measure.schedule.scheduler import Scheduler
 from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.store import Store
+from gilscope.toolkit.store.checking import typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +67,7 @@ class Asked:
             BadFileError: a field is missing or unknown.
         """
         try:
-            return cls(**{**fields, "effort": Effort(fields["effort"])})
+            return cls(**{**typed(cls, fields, "the experiment"), "effort": Effort(fields["effort"])})
         except (KeyError, TypeError, ValueError) as error:
             raise BadFileError(f"run.json does not say how the experiment was made, so it cannot go on ({error})") \
                 from error

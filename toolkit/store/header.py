@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import fcntl
-import json
+import functools
 import os
 from typing import IO, TYPE_CHECKING, Any
 
-from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError
-from gilscope.toolkit.model import MOST_LOOKS, Build, Cell, Failure, Machine, Note, Phase, Run, Skip
+from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError, cannot_write
+from gilscope.toolkit.model import Build, Cell, Failure, Machine, Note, Phase, Run, Skip
+from gilscope.toolkit.reading import SETTINGS, parse_json, read_text
+from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_header, typed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 FORMAT = "gilscope run"
@@ -40,7 +41,7 @@ def read_header(path: Path) -> Run:
         )
     run = _parse_header(fields, file)
     for build in run.builds:
-        if _measured(run, build) and not suite_path(path, build.label).exists():
+        if _measured(run, build) and not os.path.lexists(suite_path(path, build.label)):
             raise BadFileError(f"{suite_path(path, build.label)} is missing, with all values of {build.label}")
     return dataclasses.replace(run, stopped="killed") if run.stopped == "running" and not is_held(path) else run
 
@@ -66,7 +67,7 @@ def locked(path: Path) -> IO[str]:
     try:
         lock = (path / LOCK).open("w")
     except OSError as error:
-        raise ToolkitError(f"cannot write to {path.resolve()}: {error.strerror}") from error
+        raise cannot_write(f"to {path.resolve()}", error) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -103,14 +104,14 @@ def replace_file(path: Path, text: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path, most: int = SETTINGS) -> dict[str, Any]:
     """Return the JSON object in the file `path`.
 
     Raises:
-        BadFileError: it is missing, cannot be read, is cut off or no object.
+        BadFileError: it is missing, no regular file, cannot be read, is larger than `most` bytes, cut off or no object.
     """
     try:
-        found = json.loads(path.read_text())
+        found = parse_json(read_text(path, most))
     except FileNotFoundError:
         raise BadFileError(f"{path} is missing") from None
     except OSError as error:
@@ -122,9 +123,10 @@ def read_json(path: Path) -> dict[str, Any]:
     return found
 
 
-def _cell(fields: Mapping[str, Any]) -> Cell:
+def _cell(fields: Any, where: str) -> Cell:
+    fields = typed(Cell, fields, where)
     parameters = tuple((name, value) for name, value in fields.get("parameters", ()))
-    return Cell(**{**fields, "phase": Phase(fields["phase"]), "parameters": parameters})
+    return Cell(**{**fields, "phase": Phase(fields.get("phase", Phase.STEADY)), "parameters": parameters})
 
 
 def header(run: Run) -> dict[str, Any]:
@@ -139,34 +141,39 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
-_PLAIN = {
-    "label": str, "started": str, "seed": int, "rounds_planned": int, "rounds_done": int, "stopped": str,
-    "baseline": str, "options": dict,
-}
-
-
 def _parse_header(header: dict[str, Any], path: Path) -> Run:
     fields = {name: value for name, value in header.items() if name not in {"format", "version"}}
     try:
-        for name, kind in _PLAIN.items():
-            if not isinstance(fields[name], kind):
-                raise TypeError(f"{name} is {fields[name]!r}")   # noqa: TRY301 - one sentence for all that is wrong
-        if (looks := fields.get("looks", 0)) not in range(MOST_LOOKS + 1):
-            raise ValueError(f"looks is {looks!r}")   # noqa: TRY301 - likewise
+        typed(Run, {**fields, "measurements": []}, "the run")
         datetime.datetime.fromisoformat(fields["started"])
-        return Run(
-            **fields
-            | {
-                "builds": tuple(Build(**each) for each in fields["builds"]),
-                "machine": Machine(**fields["machine"]),
-                "skips": tuple(Skip(cell=_cell(each["cell"]), reason=each["reason"]) for each in fields["skips"]),
-                "failures": tuple(Failure(**each | {"cell": _cell(each["cell"])}) for each in fields["failures"]),
-                "cells": tuple(_cell(each) for each in fields["cells"]),
-                "answered": tuple(_cell(each) for each in fields.get("answered", ())),
-                "notes": tuple(Note(**each) for each in fields["notes"]),
-                "measurements": (),
-            }
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        detail = f"{type(error).__name__}: {error}"
-        raise BadFileError(f"{path} lacks what a gilscope run has, or was edited: {detail}") from error
+        run = Run(**{name: _parse(name, value) for name, value in fields.items()}, measurements=())
+    except (DamagedError, ValueError) as error:
+        raise BadFileError(f"{path} lacks what a gilscope run has, or was edited: {error}{REMEDY}") from error
+    check_header(run, path)
+    return run
+
+
+def _parse(name: str, value: Any) -> Any:
+    if name == "machine":
+        return Machine(**typed(Machine, value, name))
+    if not isinstance(value, list):
+        return value
+    each = functools.partial(_ENTRIES[name], where=f"an entry of {name}")
+    return tuple(map(each, value))
+
+
+def _failure(fields: Any, where: str) -> Failure:
+    fields = typed(Failure, fields, where)
+    return Failure(**fields | {"cell": _cell(fields["cell"], f"{where}.cell")})
+
+
+def _skip(fields: Any, where: str) -> Skip:
+    fields = typed(Skip, fields, where)
+    return Skip(**fields | {"cell": _cell(fields["cell"], f"{where}.cell")})
+
+
+_ENTRIES = {
+    "builds": lambda fields, where: Build(**typed(Build, fields, where)),
+    "notes": lambda fields, where: Note(**typed(Note, fields, where)),
+    "cells": _cell, "answered": _cell, "skips": _skip, "failures": _failure,
+}

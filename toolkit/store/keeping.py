@@ -16,10 +16,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pyperf
 
-from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError
+from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError, ToolkitError, cannot_write
 from gilscope.toolkit.model import Build, Cell, Evidence, Measurement, Observation, Run
+from gilscope.toolkit.reading import RESULTS, parse_json, read_text
+from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_suite, check_values, observation_problems, shown
 from gilscope.toolkit.store.header import header, locked, read_header, replace_file, suite_path
-from gilscope.toolkit.store.labels import RESULTS, label_path
+from gilscope.toolkit.store.labels import HEADER, label_path
+from gilscope.toolkit.store.labels import RESULTS as RESULTS_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 
 _PREFIX = "gilscope_"
 _METRIC = "gilscope_metric_"
+# pyperf does not check what it loads: anything can come out of a file that is not its own.
+_NO_SUITE = (ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError, RuntimeError)
 
 
 class Store:
@@ -40,7 +45,7 @@ class Store:
         self._observations: dict[Cell, dict[int, Observation]] = {}
 
     @staticmethod
-    def refuse_taken(label: str, results: Path = RESULTS) -> None:
+    def refuse_taken(label: str, results: Path = RESULTS_FOLDER) -> None:
         """Refuse a label that a run has already, before anything is prepared for it.
 
         Raises:
@@ -51,7 +56,7 @@ class Store:
             raise _taken(path)
 
     @classmethod
-    def create(cls, label: str, results: Path = RESULTS) -> Store:
+    def create(cls, label: str, results: Path = RESULTS_FOLDER) -> Store:
         """Make the folder of a new run.
 
         Raises:
@@ -68,9 +73,8 @@ class Store:
                 raise _taken(path) from None
             raise ToolkitError(f"cannot write results to {path.resolve()}: {results} is a file") from error
         except OSError as error:
-            raise ToolkitError(
-                f"cannot write results to {path.resolve()}: {error.strerror}; run gilscope in a folder you may write to"
-            ) from error
+            raise cannot_write(
+                f"results to {path.resolve()}", error, "; run gilscope in a folder you may write to") from error
         return cls(path, locked(path))
 
     @classmethod
@@ -107,15 +111,20 @@ class Store:
             details: The fields of `Observation` that pyperf does not keep, and `metadata` for the record.
 
         Raises:
-            BadFileError: the file cannot be read; what was measured may have replaced what writes it.
+            BadFileError: the file cannot be read: what was measured may have replaced what writes it, or something has
+                cleared it away; or it says what cannot be.
         """
         try:
             (run,) = pyperf.Benchmark.load(str(values)).get_runs()
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+            observation = _observation(run.values, details)
+        except OSError as error:
+            raise BadFileError(f"its values cannot be read: {error.strerror}") from error
+        except _NO_SUITE as error:
             raise BadFileError(f"its values cannot be read ({type(error).__name__}): what it ran may have "
                                "written over them, or replaced what writes them") from error
+        for problem in observation_problems(observation):
+            raise BadFileError(f"what it measured cannot be: {problem}")
         metadata = dict(run.get_metadata())
-        observation = _observation(run.values, details)
         metadata |= dict(details.get("metadata", {})) | _to_metadata(observation)
         kept = pyperf.Run(run.values, warmups=run.warmups, metadata=metadata, collect_metadata=False)
         self._keep(cell, kept, observation)
@@ -125,7 +134,7 @@ class Store:
         """Take over what a measured process left beside its values, by name; replaces what an earlier one left.
 
         Raises:
-            ToolkitError: the disk is full or the folder gone.
+            SaveError: the disk is full or the folder gone.
         """
         for name, path in files.items():
             kept = file_path(self.path, cell, name)
@@ -133,7 +142,7 @@ class Store:
                 kept.parent.mkdir(exist_ok=True)
                 shutil.move(path, kept)
             except OSError as error:
-                raise ToolkitError(f"cannot keep {kept}: {error.strerror}") from error
+                raise SaveError(f"cannot keep {kept}: {error.strerror}") from error
 
     def _keep(self, cell: Cell, run: pyperf.Run, observation: Observation) -> None:
         self._runs.setdefault(cell, {})[observation.round] = run
@@ -155,17 +164,28 @@ class Store:
         """Write the suites, then run.json; `run.measurements` is not looked at.
 
         Raises:
-            ToolkitError: the disk is full or the folder gone; what was saved before is untouched.
+            SaveError: the disk is full, and what was saved before is untouched; or the folder is gone for good.
         """
         try:
+            if not self.path.is_dir():
+                self._make_again()
             for build in run.builds:
                 self._save_suite(build.label)
             replace_file(self.path / "run.json", json.dumps(header(run), indent=1))
         except OSError as error:
-            raise ToolkitError(
+            if not self.path.is_dir():
+                raise SaveError(f"cannot save {self.path}: somebody has removed it, and it cannot be made again "
+                                f"({error.strerror}); nothing of this run is kept") from error
+            raise SaveError(
                 f"cannot save {self.path.resolve()}: {error.strerror}; what was saved before is whole: make room, then "
                 f"go on with --resume {self.path.name}"
             ) from error
+
+    def _make_again(self) -> None:
+        """Make the folder that somebody has removed: all values are still here."""
+        self.path.mkdir(parents=True)
+        self._lock.close()
+        self._lock = locked(self.path)
 
     def _save_suite(self, build: str) -> None:
         benchmarks = [
@@ -211,7 +231,9 @@ def load_run(path: Path) -> Run:
         Measurement(cell=cell, observations=tuple(sorted(each, key=lambda one: one.round)))
         for cell, each in observations.items()
     )
-    return dataclasses.replace(run, measurements=measurements)
+    run = dataclasses.replace(run, measurements=measurements)
+    check_values(run, path / HEADER)
+    return run
 
 
 def _taken(path: Path) -> LabelTakenError:
@@ -220,14 +242,9 @@ def _taken(path: Path) -> LabelTakenError:
 
 def _read_suite(path: Path, build: Build) -> Iterable[tuple[Cell, pyperf.Run, Observation]]:
     file = suite_path(path, build.label)
-    if not file.exists():
+    if not os.path.lexists(file):
         return
-    try:
-        suite = pyperf.BenchmarkSuite.load(str(file))
-    except (ValueError, LookupError, TypeError, AttributeError, AssertionError, OSError) as error:
-        # pyperf does not check what it loads: anything can come out of a file that is not its own.
-        raise BadFileError(f"{file} is cut off or not a pyperf suite: {type(error).__name__}: {error}") from error
-    for benchmark in suite.get_benchmarks():
+    for benchmark in _load_suite(file).get_benchmarks():
         try:
             cell = Cell.parse(benchmark.get_name() or "", build.label)
         except ValueError as error:
@@ -235,10 +252,27 @@ def _read_suite(path: Path, build: Build) -> Iterable[tuple[Cell, pyperf.Run, Ob
         for run in benchmark.get_runs():
             try:
                 yield cell, run, _from_metadata(run)
-            except (KeyError, ValueError, TypeError) as error:
+            except (KeyError, ValueError, TypeError, OverflowError) as error:
                 raise BadFileError(
                     f"{file}: a run of {cell.name} lacks what gilscope wrote ({error}); was it edited or converted?"
                 ) from error
+
+
+def _load_suite(file: Path) -> pyperf.BenchmarkSuite:
+    try:
+        text = read_text(file, RESULTS)
+        document = parse_json(text)
+        if not isinstance(document, dict):
+            raise DamagedError(f"it holds a {type(document).__name__}")
+        check_suite(document)
+        return pyperf.BenchmarkSuite.loads(text)
+    except FileNotFoundError:
+        raise BadFileError(f"{file} leads to a file that is missing") from None
+    except OSError as error:
+        raise BadFileError(f"{file} cannot be read: {error.strerror}") from error
+    except _NO_SUITE as error:
+        said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise BadFileError(f"{file} is cut off or not a pyperf suite: {said}{REMEDY}") from error
 
 
 _OPTIONAL = ("rss_bytes", "pss_bytes", "gil_start", "gil_end", "gil_culprit", "demand", "tasks", "seconds")
@@ -288,13 +322,13 @@ def _from_metadata(run: pyperf.Run) -> Observation:
     fields = {name.removeprefix(_PREFIX): value for name, value in metadata.items() if name.startswith(_PREFIX)}
     details: dict[str, Any] = {name: fields.get(name) for name in _OPTIONAL}
     for name in ("gil_start", "gil_end"):
-        details[name] = None if details[name] is None else details[name] == "yes"
+        details[name] = None if details[name] is None else _said(fields, name)
     details |= {
-        "round": int(fields["round"]),
-        "retakes": int(fields["retakes"]),
-        "starved": fields["starved"] == "yes",
+        "round": _whole(fields["round"], "round"),
+        "retakes": _whole(fields["retakes"], "retakes"),
+        "starved": _said(fields, "starved"),
         **{name: [kind(each) for each in str(fields.get(name, "")).split()] for name, kind in _LISTS.items()},
-        "again": int(fields.get("again", 0)),
+        "again": _whole(fields.get("again", 0), "again"),
         "evidence": {name: fields.get(name) for name in _EVIDENCE},
         "loops": run.get_total_loops(),
         "metrics": {
@@ -302,3 +336,15 @@ def _from_metadata(run: pyperf.Run) -> Observation:
         },
     }
     return _observation(run.values, details)
+
+
+def _said(fields: Mapping[str, Any], name: str) -> bool:
+    if fields[name] not in {"yes", "no"}:
+        raise ValueError(f"{_PREFIX}{name} is {shown(fields[name])}, not yes or no")
+    return bool(fields[name] == "yes")
+
+
+def _whole(value: object, name: str) -> int:
+    if not isinstance(value, int):   # 1.5 is no round, and must not become one
+        raise ValueError(f"{_PREFIX}{name} is {shown(value)}, not a whole number")  # noqa: TRY004 - it is the file's
+    return value

@@ -65,6 +65,7 @@ def find_runs(label: str, results: Path = RESULTS) -> list[Path]:
 def labels(results: Path = RESULTS) -> list[str]:
     """Return the labels under `results`, the oldest first; of experiments "LABEL/EXPERIMENT"."""
     headers = [*results.glob(f"*/{HEADER}"), *results.glob(f"*/*/{HEADER}")]
+    headers = [path for path in headers if path.is_file()]   # a link that leads nowhere, or back to itself, is none
     headers.sort(key=lambda path: path.stat().st_mtime)
     return [path.parent.relative_to(results).as_posix() for path in headers]
 

@@ -19,7 +19,14 @@ from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_
 from gilscope.toolkit.commands.output.preview import skipped
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.streams import inform
-from gilscope.toolkit.errors import BadFileError, BuildError, LabelTakenError, ToolkitError, UnknownNameError
+from gilscope.toolkit.errors import (
+    BadFileError,
+    BuildError,
+    LabelTakenError,
+    ToolkitError,
+    UnknownNameError,
+    cannot_write,
+)
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.experiments.base import Effort
@@ -29,6 +36,7 @@ from gilscope.toolkit.model import Build
 from gilscope.toolkit.report import RENDERERS
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.store import RESULTS, Store, default_label, find_runs, label_path, load_run, read_json
+from gilscope.toolkit.store.checking import DamagedError, typed
 from gilscope.toolkit.units import format_minutes
 
 if TYPE_CHECKING:
@@ -70,9 +78,9 @@ class Request:
         """
         fields = read_json(target / REQUEST)
         try:
-            builds = tuple(Build(**each) for each in fields["builds"])
+            builds = tuple(Build(**typed(Build, each, "an entry of builds")) for each in fields["builds"])
             return cls(builds=builds, asked=tuple(Asked.from_options(each) for each in fields["asked"]))
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, DamagedError) as error:
             raise BadFileError(f"{target / REQUEST} was edited: {type(error).__name__}: {error}") from error
 
 
@@ -100,9 +108,8 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
         target.mkdir(parents=True)
         request.save(target)
     except OSError as error:
-        raise ToolkitError(
-            f"cannot write results to {target.resolve()}: {error.strerror}; run gilscope in a folder you may write to"
-        ) from error
+        raise cannot_write(
+            f"results to {target.resolve()}", error, "; run gilscope in a folder you may write to") from error
     say(f"{', '.join(names)} on {', '.join(build.label for build in builds)}, seed {seed}, results in {target}")
     return _go_through(request, prepared, target, folder, args)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.options.files import STDOUT
 from gilscope.toolkit.commands.streams import put
-from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.errors import ToolkitError, cannot_write
 from gilscope.toolkit.foreign import in_json
 from gilscope.toolkit.report import markdown, terminal
 from gilscope.toolkit.report.wording import spelling
@@ -80,4 +80,4 @@ def _save(name: str, text: str) -> None:
     try:
         Path(name).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
-        raise ToolkitError(f"cannot write {name}: {error.strerror}") from error
+        raise cannot_write(name, error) from error

@@ -14,8 +14,9 @@ from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.measure.machine.described import this_machine
 from gilscope.toolkit.measure.plan.estimate import Took, estimate
 from gilscope.toolkit.model import Cell
+from gilscope.toolkit.reading import RESULTS
 from gilscope.toolkit.stats.looks import FIRST
-from gilscope.toolkit.store import find_label, labels, read_json
+from gilscope.toolkit.store import find_label, labels, load_run, read_json
 from gilscope.toolkit.units import format_minutes, format_seconds
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ def earlier_processes() -> list[Took]:
     for label in labels():
         path = find_label(label)
         try:
+            load_run(path)   # which checks it
             fields = read_json(path / "run.json")
             machine = fields["machine"]
             if (machine["hostname"], machine["cpu_model"], machine["cores"]) == (
@@ -165,7 +167,7 @@ def _took(path: Path, fields: dict[str, Any]) -> Iterator[Took]:
         settings, size = fields["options"]["settings"], str(fields["options"]["selection"]["size"])
         other_passes = 1 + int(settings["warmups"])
         for build in fields["builds"]:
-            suite = read_json(path / f"{build['label']}.json")
+            suite = read_json(path / f"{build['label']}.json", RESULTS)
             for each in suite["benchmarks"]:
                 cell = Cell.parse(each["metadata"]["name"], build["label"])
                 for run in each["runs"]:

@@ -25,6 +25,7 @@ RACE_FOUND = 66        # the exit code of the sanitizers
 SIGNALLED = 128        # plus the signal's number, as shells say it
 MISUSED = 2            # what argparse ends a program with that it does not know an option of
 CONFIRM_TRIES = 5
+MOST_SETTINGS = 2**24  # bytes of a pyproject.toml, as toolkit/reading.py has it, which a program need not wait for
 
 USAGE = """gilscope race [options] SCRIPT [ARGS...]
        gilscope race [options] -m MODULE [ARGS...]
@@ -192,11 +193,11 @@ def _project() -> tuple[str, Settings | Options]:
     It is the nearest folder with a pyproject.toml, from the current one upwards, else the current one.
     """
     here = folder = os.getcwd()
-    while not os.path.exists(path := os.path.join(folder, "pyproject.toml")):
+    while not os.path.isfile(path := os.path.join(folder, "pyproject.toml")):
         if folder == (folder := os.path.dirname(folder)):
             return here, Options([])
     with open(path, "rb") as file:
-        if b"gilscope" not in file.read():
+        if b"gilscope" not in file.read(MOST_SETTINGS):
             return folder, Options([])   # spares the parser
     from pathlib import Path
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Run
 
 FAILED_CELLS = 3
+ENOUGH = frozenset({"answered", "resolution"})   # endings of a run whose cells needed no more rounds
 
 
 def add_parser(commands: Any) -> None:
@@ -119,9 +120,11 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
         if args.resolution not in {None, request.settings.resolution}:
             so_far = dataclasses.replace(so_far, answered=())   # what was clear may not be known to that
         only = None
-        if rounds <= so_far.rounds_done and args.rounds is None:
-            more, only = still_lacking(so_far, request.settings.rounds)
-            rounds = so_far.rounds_done + more
+        if args.rounds is None and (rounds <= so_far.rounds_done or so_far.stopped in ENOUGH):
+            more, lacking = still_lacking(so_far, request.settings.rounds)
+            if more:
+                rounds, only = so_far.rounds_done + more, lacking
+                so_far = dataclasses.replace(so_far, answered=())   # theirs is not, nor can be without all of these
         _refuse_to_resume(so_far, rounds)
         # The budget counts from here: what was measured before a pause has been paid for.
         settings = dataclasses.replace(
@@ -157,7 +160,7 @@ def _refuse_to_resume(so_far: Run, rounds: int) -> None:
         raise ToolkitError(
             f"{so_far.label} has its {so_far.rounds_done} rounds; --rounds with a larger number adds to them"
         )
-    if so_far.stopped in {"answered", "resolution"} and so_far.answered:
+    if so_far.stopped in ENOUGH and so_far.answered:
         raise ToolkitError(
             f"every answer of {so_far.label} is clear, so none of its cells needs more rounds; "
             "--resolution 1% goes on until each ratio is known to 1 %"

@@ -119,7 +119,7 @@ def measure(
                 shared_by=request.shared_by,
                 demands=Demands(observations=store.observations, tried=tried, kind=user.kind if user else None),
             )
-            asked = partial(open_cells, resolution=settings.resolution) if settings.where_open else None
+            asked = partial(open_cells, resolution=settings.resolution) if settings.where_open and not only else None
             return Scheduler(new, store, arms, settings, reporter, InTurn(), needed=asked, only=only).go()
     except KeyboardInterrupt:
         goes_on = "" if AGAIN in new.options else f": gilscope run --resume {new.label} goes on"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.evaluate.requirements.declared import find_requirements, table_below
 from gilscope.toolkit.evaluate.requirements.file import requirement_lines
+from gilscope.toolkit.reading import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -81,10 +82,10 @@ def find_project(path: Path, *, lock: Path | None = None, tests: str | None = No
 def _pyproject(root: Path) -> dict[str, Any]:
     path = root / "pyproject.toml"
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(read_text(path))
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadFileError(f"{path} cannot be read: {error}") from error
 
 

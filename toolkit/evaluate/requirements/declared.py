@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.evaluate.requirements.file import listed, requirement_lines
+from gilscope.toolkit.reading import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -91,7 +92,7 @@ def _from_metadata(path: Path) -> Iterator[str]:
 def _required(path: Path) -> tuple[str, ...]:
     if not path.is_file():
         return ()
-    metadata = HeaderParser().parsestr(path.read_text(encoding="utf-8", errors="replace"))
+    metadata = HeaderParser().parsestr(read_bytes(path).decode(errors="replace"))
     return tuple(map(str, metadata.get_all("Requires-Dist", ())))
 
 

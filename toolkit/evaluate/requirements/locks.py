@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.evaluate.requirements.file import requirement_lines
+from gilscope.toolkit.reading import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -73,8 +74,8 @@ def _reader(document: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Iterat
 
 def _document(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return tomllib.loads(read_text(path))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadFileError(f"{path} cannot be read as TOML: {error}; {_KNOWN}") from error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.experiments.arms import Arm, arms_of
 from gilscope.toolkit.experiments.load.open_loop import LATE_BEGINS
 from gilscope.toolkit.experiments.results import middle, shown_duration
@@ -12,6 +13,7 @@ from gilscope.toolkit.experiments.sources import SKVORTSOV
 from gilscope.toolkit.report.document import Entry
 from gilscope.toolkit.report.wording import number_text
 from gilscope.toolkit.stats.latency import APART, LogHistogram, Mode, modes
+from gilscope.toolkit.store.checking import shown
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
@@ -47,7 +49,10 @@ def histogram(results: Results, cell: Cell | None, name: str = "histogram") -> L
     """Return the requests of all rounds in one histogram: the open loop's, or the closed one's by its name."""
     merged = LogHistogram()
     for text in results.texts(cell, name):
-        merged.merge(LogHistogram.decode(text))
+        try:
+            merged.merge(LogHistogram.decode(text))
+        except ValueError as error:
+            raise BadFileError(f"{results.run.label}: {name} of a cell was edited: {shown(error.args[0])}") from error
     return merged
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.measure.abilities.probe_child import ISOLATED
+from gilscope.toolkit.measure.process.spec import UserTarget  # noqa: TC001 - what run.json says is checked by it
 from gilscope.toolkit.model import Build, Cell, Phase, Skip
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from gilscope.runners.base import Runner
     from gilscope.toolkit.measure.abilities.probe import Abilities
-    from gilscope.toolkit.measure.process.spec import UserTarget
     from gilscope.workloads.base import Workload
 
 BASELINE = "serial"

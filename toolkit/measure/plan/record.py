@@ -10,6 +10,7 @@ from gilscope.toolkit.measure.plan.cells import Selection
 from gilscope.toolkit.measure.plan.settings import Settings
 from gilscope.toolkit.measure.process.spec import UserTarget
 from gilscope.toolkit.model import Phase
+from gilscope.toolkit.store.checking import typed
 
 Units = dict[tuple[str, float], tuple[int, int]]  # (workload, task seconds) -> (units per task, tasks)
 
@@ -39,14 +40,15 @@ class Request:
             BadFileError: a field is missing or unknown.
         """
         try:
-            selection: dict[str, Any] = dict(fields["selection"])
+            typed(Settings, fields["settings"], "options.settings")
+            selection: dict[str, Any] = dict(typed(Selection, fields["selection"], "options.selection"))
             user = selection.pop("user")
             lists: dict[str, Any] = {
                 name: tuple(selection.pop(name)) for name in ("workloads", "models", "workers", "task_seconds")
             }
             phases = tuple(Phase(each) for each in selection.pop("phases"))
             return cls(
-                selection=Selection(user=UserTarget(**user) if user else None, phases=phases, **lists, **selection),
+                selection=Selection(user=_user(user) if user else None, phases=phases, **lists, **selection),
                 settings=Settings(**fields["settings"]),
                 units={(name, seconds): (units, tasks) for name, seconds, units, tasks in fields["units"]},
                 paths=tuple(fields["paths"]),
@@ -55,3 +57,7 @@ class Request:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise BadFileError(f"run.json does not say how the run was made, so it cannot go on ({error})") from error
+
+
+def _user(fields: Any) -> UserTarget:
+    return UserTarget(**typed(UserTarget, fields, "options.selection.user"))

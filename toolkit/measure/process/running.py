@@ -74,10 +74,8 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._problem = ""
         self.buried = False
-        for path in (spec.result_path, spec.answer_path, spec.progress_path, spec.output_path):
-            path.unlink(missing_ok=True)
         command = [python, "-P", "-c", ENTRY.format(module=spec.entry, function=function), spec.to_json()]
-        with spec.output_path.open("wb") as output, contextlib.ExitStack() as theirs:
+        with contextlib.ExitStack() as theirs:
             far: list[int] = []
             if talks:
                 near, end = socket.socketpair()
@@ -85,12 +83,18 @@ class Child:
                 self._line = Line(near.detach(), spec.secret)
                 far = [end.fileno()]
             try:
+                # What clears old files from temporary folders may have taken ours.
+                spec.output_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                for path in (spec.result_path, spec.answer_path, spec.progress_path, spec.output_path):
+                    path.unlink(missing_ok=True)
+                output = theirs.enter_context(spec.output_path.open("wb"))
                 self._process = subprocess.Popen(
                     [*command, *map(str, far)], env={**env, **_temporary(spec.folder)}, cwd=Path.cwd(),
                     stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True, pass_fds=far,
                 )  # stdin: see lifeline
             except OSError as error:
-                self._problem = f"cannot start {python}: {error.strerror}"
+                self._problem = f"cannot start {python}: {error.strerror}" + (
+                    f": {error.filename}" if error.filename not in {None, python} else "")
                 return
         if hasattr(os, "pidfd_open"):  # not on macOS
             self._handle = os.pidfd_open(self._process.pid)

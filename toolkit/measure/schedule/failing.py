@@ -50,11 +50,11 @@ def still_lacking(run: Run, asked: int) -> tuple[int, frozenset[Cell]]:
     """
     counts = {each.cell: len(each.observations) for each in run.measurements}
     wrong = {each.cell for each in run.failures if each.kind == WRONG_RESULT}
-    skipped = {each.cell for each in run.skips}
+    ended = {each.cell for each in run.skips} | {*run.answered}
     whole = min(asked, run.rounds_done)
     lacking = {
         cell: whole - counts.get(cell, 0)
-        for cell in {each.cell for each in run.failures} - wrong - skipped if counts.get(cell, 0) < whole
+        for cell in {each.cell for each in run.failures} - wrong - ended if counts.get(cell, 0) < whole
     }
     compared = {(cell.workload, cell.phase, cell.task_seconds) for cell in lacking}
     return max(lacking.values(), default=0), frozenset(

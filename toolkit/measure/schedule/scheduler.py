@@ -297,7 +297,7 @@ class Scheduler:
             return better_than
         try:
             observation = self._store.add(cell, taken.start.spec.result_path, details)
-        except BadFileError as error:
+        except BadFileError as error:   # what clears temporary folders came between, or the disk was full
             self._fail(cell, dataclasses.replace(answer, kind="exit", reason=str(error)), index)
             return None
         self._store.keep_files(cell, answer.fields.get("files", {}))

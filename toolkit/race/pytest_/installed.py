@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.race.loading.hook import project_filter
+from gilscope.toolkit.reading import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +47,7 @@ def _imported() -> list[tuple[str, str]]:
 
 def _name(path: Path) -> str | None:
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {}).get("name")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        found = tomllib.loads(read_text(path)).get("project", {}).get("name")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
         return None
     return found if isinstance(found, str) else None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.race.verdicts import KINDS
+from gilscope.toolkit.reading import read_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,16 +72,21 @@ def settings(path: Path | None) -> Settings:
     """
     if path is None or not path.is_file():
         return Settings()
-    source = path.read_bytes()
+    try:
+        source = read_bytes(path)
+    except OSError as error:
+        raise BadFileError(f"{path} cannot be read: {error.strerror}") from error
     if b"gilscope" not in source:
         return Settings()      # most projects: spares the parser
     import tomllib
 
     try:
         document = tomllib.loads(source.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadFileError(f"{path} is no TOML: {error}") from error
-    table = document.get("tool", {}).get("gilscope", {}).get("race", {})
+    table: Any = document
+    for name in ("tool", "gilscope", "race"):
+        table = table.get(name, {}) if isinstance(table, dict) else table
     return _settings(path, table)
 
 

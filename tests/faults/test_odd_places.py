@@ -1,0 +1,150 @@
+"""Pipes, devices, loops and folders that somebody takes away: said in a sentence, and nothing waits or fills memory."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.evaluate.requirements.file import requirement_lines
+from gilscope.toolkit.evaluate.requirements.locks import read_lock
+from gilscope.toolkit.race.report.settings import settings
+from gilscope.toolkit.reading import parse_json, read_bytes, read_text
+from tests.conformance.builds import ROOT
+from tests.faults.calling import call, faults_of, limited
+
+EXAMPLE = ROOT / "results" / "example"
+
+
+def odd(kind, path):
+    """Put something at `path` that is no regular file of a usual size."""
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "endless":
+        path.symlink_to("/dev/zero")
+    elif kind == "loop":
+        path.symlink_to(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with path.open("wb") as file:
+            file.truncate(2**40)   # without a block of its own
+    return path
+
+
+KINDS = ("pipe", "endless", "loop", "folder", "huge")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_regular_files_of_a_size_are_read(kind, tmp_path):
+    with limited(30), pytest.raises(OSError, match=r"regular file|back to itself|no more is read"):
+        read_bytes(odd(kind, tmp_path / "file"))
+
+
+def test_what_may_be_read_is_read_whole(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 1000)
+    assert read_bytes(path, 1000) == b"x" * 1000
+    with pytest.raises(OSError, match="no more is read"):
+        read_bytes(path, 999)
+    path.write_bytes(b"\xff")
+    with pytest.raises(UnicodeDecodeError):
+        read_text(path)
+
+
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "-Infinity", "[" * 10**6, '{"a":' * 10**6, "", "x", "1" * 5000])
+def test_json_is_what_other_programs_write(text):
+    with limited(30), pytest.raises(ValueError):
+        parse_json(text)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("read", [
+    settings, read_lock, requirement_lines,
+], ids=["settings of race", "lock", "requirements"])
+def test_files_of_a_project_are_read_to_an_end(read, kind, tmp_path):
+    path = odd(kind, tmp_path / "pylock.toml")
+    with limited(30):
+        try:
+            assert read(path) is not None
+        except BadFileError as error:
+            assert str(path) in str(error)   # noqa: PT017 - where settings are no file, there are none
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lock_that_is_no_file_is_refused_by_the_command(kind, tmp_path):
+    called = call("doctor", "--lock", str(odd(kind, tmp_path / "pylock.toml")), "--offline")
+    assert (called.code, [*faults_of(called)]) == (2, [])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["run.json", "3.13.json", ".lock"])
+@pytest.mark.parametrize("words", [("report",), ("report", "odd"), ("compare", "odd", "--builds", "3.13,3.13t")])
+def test_odd_file_in_results_costs_only_its_run(words, name, kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for label in ("odd", "whole"):
+        shutil.copytree(EXAMPLE, tmp_path / "results" / label, ignore=lambda *_: ["experiments", "first-look",
+                        "own-function", "second-worker", ".lock"])
+    (tmp_path / "results" / "loop").symlink_to("loop")
+    (tmp_path / "results" / "odd" / name).unlink(missing_ok=True)
+    odd(kind, tmp_path / "results" / "odd" / name)
+    called = call(*words)
+    assert [*faults_of(called)] == []
+    assert called.code == (0 if words == ("report",) or name == ".lock" else 2)
+    if words == ("report",):
+        assert "whole" in called.out
+
+
+def command(*words, **options):
+    return subprocess.run([sys.executable, "-m", "gilscope", *words], capture_output=True, text=True, check=False,
+                          timeout=120, **{"cwd": ROOT, **options})
+
+
+@pytest.mark.parametrize("folder", ["gone", "a file"])
+def test_temporary_folder_that_cannot_be_used_is_said(folder, tmp_path, monkeypatch):
+    place = tmp_path / "tmp"
+    if folder == "a file":
+        place.write_text("")
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.setenv(name, str(place))
+    code = ("import sys, tempfile; tempfile._candidate_tempdir_list = lambda: [sys.argv[1]]\n"
+            "from gilscope.toolkit.cli import main\n"
+            "sys.exit(main(['run', 'primes', '--quick', '--label', 'x']))")
+    done = subprocess.run([sys.executable, "-c", code, str(place)], cwd=tmp_path, env={**os.environ,
+                          "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "TMPDIR" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [("report",), ("report", "x"), ("list",), ("--help",)])
+def test_current_folder_that_is_gone_is_said(words, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    shell = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+    done = subprocess.run(["sh", "-c", shell, "sh", str(gone), sys.executable, "-m", "gilscope", *words],
+                          env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+                          timeout=120)
+    assert "Traceback" not in done.stderr
+    assert done.returncode in {0, 2}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.parametrize("words", [("list",), ("report", str(EXAMPLE)), ("report", str(EXAMPLE), "--json"),
+                                   ("compare", str(EXAMPLE), "--builds", "3.13,3.13t", "--fail-on", "900%")])
+def test_full_device_is_no_finding(words):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "gilscope", *words], cwd=ROOT, stdout=full, stderr=subprocess.PIPE,
+                              text=True, check=False, timeout=120)
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--json", "--markdown"])
+def test_report_on_a_full_disk_is_3(option):
+    done = command("report", str(EXAMPLE), option, "/dev/full")
+    assert (done.returncode, "No space left on device" in done.stderr) == (3, True)
+    assert "Traceback" not in done.stderr
