@@ -35,7 +35,7 @@ def folder(tmp_path):
 @pytest.mark.parametrize(("words", "said"), [
     (["--json", "-", "prog.py"], "end the command with 3>&1"),
     (["--json=-", "prog.py"], "end the command with 3>&1"),
-    (["--json", "", "prog.py"], "the name of the file is empty"),
+    (["--json", "", "prog.py"], "it is empty; leave it out"),
     (["--json=empty", "prog.py"], "cannot write 'empty': it is a folder"),
     (["--json=prog.py", "prog.py"], "cannot write 'prog.py': it is a program"),
     (["--json=gone/a.json", "prog.py"], "there is no folder 'gone'"),

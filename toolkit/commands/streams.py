@@ -5,8 +5,10 @@ A program that `gilscope race` runs waits for what is imported here.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import stat
 import sys
 
 from gilscope.toolkit.errors import OutputError
@@ -33,8 +35,8 @@ def prepare() -> None:
 def put(text: str, end: str = "\n") -> None:
     """Print on standard output at once what a renderer made, or text of ours alone.
 
-    A reader that has gone (head, less) is no error, and what was asked for beside goes on: a file is still written, and
-    the exit code still says what was found.
+    A reader that has gone (head, less, a terminal that was closed) is no error, and what was asked for beside goes on: a
+    file is still written, and the exit code still says what was found.
 
     Raises:
         OutputError: it cannot be written: the disk is full.
@@ -44,8 +46,15 @@ def put(text: str, end: str = "\n") -> None:
     except BrokenPipeError:
         let_go()
     except OSError as error:
-        let_go()
-        raise OutputError(f"cannot write to standard output: {error.strerror}") from error
+        if error.errno != errno.EIO or not stat.S_ISCHR(os.fstat(sys.stdout.fileno()).st_mode):
+            raise cannot_print(error) from error
+        let_go()   # of a terminal that was closed
+
+
+def cannot_print(error: OSError) -> OutputError:
+    """Lead the streams nowhere and return what is to be raised: standard output cannot be written."""
+    let_go()
+    return OutputError(f"cannot write to standard output: {error.strerror}")
 
 
 def inform(text: str) -> None:

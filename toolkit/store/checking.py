@@ -97,7 +97,7 @@ def _fits(value: object, hint: Any) -> bool:
     if origin is types.UnionType:
         return any(_fits(value, each) for each in get_args(hint))
     if origin is tuple:
-        return isinstance(value, list) and _all_fit(value, get_args(hint))
+        return isinstance(value, list | tuple) and _all_fit(value, get_args(hint))
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool) and -LARGEST < value < LARGEST
     if hint is float:
@@ -112,7 +112,7 @@ def _is_choice(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, StrEnum)
 
 
-def _all_fit(values: list[Any], hints: tuple[Any, ...]) -> bool:
+def _all_fit(values: Sequence[Any], hints: tuple[Any, ...]) -> bool:
     if len(hints) == 2 and hints[1] is Ellipsis:  # noqa: PLR2004 - tuple[X, ...]
         return all(_fits(each, hints[0]) for each in values)
     return len(values) == len(hints) and all(map(_fits, values, hints))

@@ -51,7 +51,8 @@ class CommandParser(Parser):
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         """Return the value of one word; a path that is empty would be the current folder, a name any."""
-        if not arg_string.strip() and all(arg_string is not usual for usual in (action.default, action.const)):
+        if not arg_string.strip() and action.default != () and all(
+                arg_string is not usual for usual in (action.default, action.const)):
             raise argparse.ArgumentError(action, "it is empty; leave it out, or say what it is")
         return super()._get_value(action, arg_string)
 

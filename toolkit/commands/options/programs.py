@@ -28,8 +28,6 @@ def output_file(text: str) -> str:
         raise ArgumentTypeError(
             "'-' would be standard output, and that is the program's; name a file or /dev/stderr; to have it "
             "after what the program prints, name /dev/fd/3 and end the command with 3>&1")
-    if not text:
-        raise ArgumentTypeError("the name of the file is empty")
     number = _descriptor(text)
     if number is not None:
         try:

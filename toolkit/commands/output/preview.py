@@ -16,7 +16,7 @@ from gilscope.toolkit.measure.plan.estimate import Took, estimate
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.reading import RESULTS
 from gilscope.toolkit.stats.looks import FIRST
-from gilscope.toolkit.store import find_label, labels, load_run, read_json
+from gilscope.toolkit.store import find_label, labels, read_json
 from gilscope.toolkit.units import format_minutes, format_seconds
 
 if TYPE_CHECKING:
@@ -147,13 +147,12 @@ def earlier_processes() -> list[Took]:
     for label in labels():
         path = find_label(label)
         try:
-            load_run(path)   # which checks it
             fields = read_json(path / "run.json")
             machine = fields["machine"]
             if (machine["hostname"], machine["cpu_model"], machine["cores"]) == (
                     here.hostname, here.cpu_model, here.cores):
                 runs.append((str(fields["started"]), path, fields))
-        except (BadFileError, KeyError, TypeError):
+        except (BadFileError, KeyError, TypeError, ValueError, AttributeError):
             continue  # an estimate is not worth a complaint: `gilscope report` tells what is wrong with it
     for _, path, fields in sorted(runs, key=lambda each: each[0])[-RECENT:]:
         found += _took(path, fields)
@@ -177,7 +176,7 @@ def _took(path: Path, fields: dict[str, Any]) -> Iterator[Took]:
                         continue
                     passes = other_passes + len(run["values"]) + int(told.get("gilscope_again", 0))
                     yield Took(cell=cell, size=size, passes=passes, seconds=float(seconds))
-    except (BadFileError, KeyError, TypeError, ValueError):
+    except (BadFileError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return
     begun.sort(key=lambda each: each[0])
     for (start, cell), (end, _) in pairwise(begun):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from gilscope.toolkit.commands.streams import complain, put
+from gilscope.toolkit.commands.streams import cannot_print, complain, put
 from gilscope.toolkit.foreign import without_commands
 
 if TYPE_CHECKING:
@@ -19,11 +19,18 @@ def printed() -> Iterator[Console]:
     """Give a console; what it shows is printed at the end, by us: rich makes a reader that has gone an error.
 
     What it is given has to be `visible_all`; it reads neither markup nor emoji in it.
+
+    Raises:
+        OutputError: standard output cannot be written: the disk is full.
     """
     console = Console(highlight=False, markup=False, emoji=False)
-    with console.capture() as shown:
-        yield console
-    put(without_commands(shown.get()), end="")
+    console.begin_capture()
+    yield console
+    try:
+        shown = console.end_capture()
+    except OSError as error:   # it writes nothing there, and a device that is full refuses even that
+        raise cannot_print(error) from error
+    put(without_commands(shown), end="")
 
 
 def say(text: str) -> None:
