@@ -35,8 +35,8 @@ def prepare() -> None:
 def put(text: str, end: str = "\n") -> None:
     """Print on standard output at once what a renderer made, or text of ours alone.
 
-    A reader that has gone (head, less, a terminal that was closed) is no error, and what was asked for beside goes on: a
-    file is still written, and the exit code still says what was found.
+    A reader that has gone (head, less, a terminal that was closed) is no error, and what was asked for beside goes on:
+    a file is still written, and the exit code still says what was found.
 
     Raises:
         OutputError: it cannot be written: the disk is full.
