@@ -66,7 +66,8 @@ def main() -> None:
         began = time.perf_counter()
         measure(f"{args.label}-{number:02d}", (args.builds or "").split(",") if args.builds else [])
         print(f"{args.label}-{number:02d}: {time.perf_counter() - began:.0f} s", flush=True)
-    runs = [load_run(path) for path in sorted(Path("results").glob(f"{args.label}-[0-9]*"))]
+    known = [load_run(path) for path in sorted(Path("results").glob(f"{args.label}-[0-9]*"))]
+    runs = [run for run in known if run.stopped not in {"running", "killed", "interrupted"}]
     if not runs:
         parser.error(f"no results/{args.label}-NN to count")
     for line in counted([look(run) for run in runs]):

@@ -282,9 +282,12 @@ def _round_problems(run: Run) -> Iterable[str]:
     if EXPERIMENT not in run.options and run.cells and run.baseline not in {
             each.runner for each in (*run.cells, *(skip.cell for skip in run.skips))}:
         yield f"baseline is {shown(run.baseline)}, which is none of the models of its cells"
+    # Where rounds go to open cells alone, A/A arms may be there for the noise of others, without their own baseline.
+    twins = {cell for cell in rounds if cell.twin and run.looks}
+    checks = twins | {dataclasses.replace(cell, twin=False) for cell in twins}
     for cell, own in rounds.items():
         base = dataclasses.replace(cell, runner=run.baseline, workers=1, twin=False)
-        if base not in (run.cells or rounds) or base in failed | skipped:
+        if base not in (run.cells or rounds) or base in failed | skipped or cell in checks:
             continue
         # The first round may have been cut before its baseline; the one after the last may be in progress.
         if lost := sorted(each for each in own - rounds.get(base, set()) if 0 < each < run.rounds_done):
