@@ -99,6 +99,7 @@ HANGS = """
 """
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", ["processes-spawn", "processes-forkserver"])
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_semaphores_of_a_hanging_cell_go(model, how, tmp_path):

@@ -225,6 +225,7 @@ def test_arm_that_hangs_in_its_turn_loses_its_own_cell_alone(tmp_path):
     assert "in hang_here" in answers["b"][0].output
 
 
+@pytest.mark.slow
 def test_arm_that_hangs_at_its_end_loses_its_own_cell_alone(tmp_path):
     bench = Bench(tmp_path, "abc", timeout=3.0)
     user = replace(bench.arms.user, check="turning:hang_in_the_last_check")

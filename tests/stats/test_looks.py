@@ -67,7 +67,7 @@ def test_what_arms_measured_twice_were_off_by_is_not_clear():
     assert open_pairs({0: replace(clear, twins_off=0.025)}) == {0: "no word"}
 
 
-@pytest.mark.newest
+@pytest.mark.slow
 def test_stopping_early_keeps_the_coverage_and_saves_rounds():
     # 8 tables of 80 cells: see tests/benchmarks/coverage.py for many more
     draw = random.Random(5)

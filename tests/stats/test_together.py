@@ -32,6 +32,7 @@ def test_what_takes_no_time_has_no_ratio():
 @pytest.mark.newest
 @pytest.mark.parametrize("kind", ["gauss", "bursts", "bimodal"])
 @pytest.mark.parametrize("rounds", [6, 12])
+@pytest.mark.sample(2)
 def test_two_arms_alone_have_intervals_that_hold(kind, rounds):
     found = [Together({"a": a, "b": b}).compare("a", "b") for a, b in pairs(1, kind, rounds, 1.03, 80)]
     assert sum(each.lo <= 1.03 <= each.hi for each in found) / 80 >= 0.88   # the deviation of 80 is 0.024
@@ -43,6 +44,7 @@ def test_true_three_percent_is_found():
     assert "slower" not in found
 
 
+@pytest.mark.slow
 def test_blocks_instead_of_rounds_would_be_called_different():
     # The same arms, paired with another minute of the machine: what the pairing is for.
     arms = [a for a, _ in pairs(3, "gauss", 20, 1.0, 200)]
