@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 # starts inherits that.  Tests that press Ctrl-C need the usual state.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:   # under nohup this run lives on; handlers end at the next program
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:   # under nohup this run lives on
     signal.signal(signal.SIGHUP, lambda *_: None)
 
 # The same examples each time, however long a busy machine takes for one: chance decides neither what is tried nor when
