@@ -5,7 +5,13 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.commands.run import command
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.measure.plan.cells import Selection
+from gilscope.toolkit.measure.plan.record import Request
 from gilscope.toolkit.measure.plan.settings import Settings
+from gilscope.toolkit.measure.prepare.find_module import code_sum
+from gilscope.toolkit.measure.process.spec import UserTarget
+from gilscope.toolkit.model import Phase
 
 SETTINGS = Settings(rounds=5, values=2, warmups=0, min_seconds=0.01, timeout=1.0, budget=None, resolution=None, seed=0)
 
@@ -33,3 +39,16 @@ def test_busy_machine_is_told_before_the_first_value(monkeypatch):
 ])
 def test_machine_with_room_is_not_worth_a_word(monkeypatch, seen):
     assert warnings(monkeypatch, **seen) == []
+
+
+def test_run_does_not_go_on_with_another_function(tmp_path):
+    (tmp_path / "work.py").write_text("def f(n): return n\n")
+    user = UserTarget(function="work:f", payload="1")
+    selection = Selection(workloads=(), user=user, models=(), workers=(1,), phases=(Phase.STEADY,), size="small")
+    request = Request(selection=selection, settings=SETTINGS, units={}, paths=(str(tmp_path),), packages=(),
+                      code=code_sum(user.modules(), [tmp_path]))
+    command._refuse_changed_code("before", Request.from_options(request.to_options()))
+    (tmp_path / "work.py").write_text("def f(n): return n + 1\n")
+    with pytest.raises(ToolkitError, match="the code of work:f has changed since before began"):
+        command._refuse_changed_code("before", request)
+    command._refuse_changed_code("before", replace(request, code=""))   # of a run from before there was a sum

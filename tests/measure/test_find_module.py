@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure.prepare.find_module import advice, dotted
+from gilscope.toolkit.measure.prepare.find_module import advice, code_sum, dotted
 from gilscope.toolkit.measure.prepare.preparation import child_environment, look_at
 from gilscope.toolkit.measure.process.spec import UserTarget
 
@@ -59,3 +59,16 @@ def test_message_leads_to_the_module(project, function, path, told):
 def test_nothing_is_made_up(project):
     assert advice("elsewhere", "there is no module 'elsewhere'", [project]) is None
     assert advice("mypkg", "ImportError: the disk is on fire", [project]) is None
+
+
+def test_sum_of_the_code_changes_with_what_is_named_alone(tmp_path):
+    package = tmp_path / "shop"
+    package.mkdir()
+    for name in ("__init__", "cart", "other"):
+        (package / f"{name}.py").write_text(f"name = {name!r}\n")
+    first = code_sum(["shop.cart"], [tmp_path])
+    (package / "other.py").write_text("name = 1\n")
+    assert code_sum(["shop.cart", "shop.cart"], [tmp_path]) == first
+    (package / "cart.py").write_text("name = 1\n")
+    assert code_sum(["shop.cart"], [tmp_path]) not in {first, ""}
+    assert code_sum(["json"], [tmp_path]) == ""   # installed: nothing of the user's

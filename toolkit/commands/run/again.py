@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.runners.catalog import RUNNERS
-from gilscope.toolkit.builds.find import inspect_new
+from gilscope.toolkit.builds.find import find_builds, inspect_new
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.run.measuring import Asked, measure_plan, refuse_empty
@@ -139,7 +139,9 @@ def _there(build: Build, run: Run) -> Build:
     if not Path(build.executable).exists():
         raise BuildError(f"{build.label} of {run.label} is gone from {build.executable}, so that side cannot be "
                          "measured again")
-    _, _, now = inspect_new(f"{build.label}={build.executable}")
+    # What gilscope installed says more of itself there than its interpreter does.
+    known = {each.executable: each for each in find_builds().builds}
+    now = known.get(build.executable) or inspect_new(f"{build.label}={build.executable}")[2]
     was, there = ((each.version, each.revision, each.free_threaded) for each in (build, now))
     if was != there:
         raise BuildError(f"{build.label} of {run.label} was Python {_version(build)}, and at {build.executable} there "

@@ -32,6 +32,7 @@ from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.machine.other_load import is_starved, others_now
 from gilscope.toolkit.measure.plan.cells import expand
 from gilscope.toolkit.measure.plan.record import Request
+from gilscope.toolkit.measure.prepare.find_module import code_sum
 from gilscope.toolkit.measure.prepare.preparation import prepare
 from gilscope.toolkit.measure.schedule.failing import still_lacking
 from gilscope.toolkit.report.as_json import run_values
@@ -116,6 +117,7 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
     store, so_far = Store.reopen(find_label(args.resume))
     try:
         request = Request.from_options(so_far.options)
+        _refuse_changed_code(so_far.label, request)
         rounds = args.rounds or so_far.rounds_planned
         if args.resolution not in {None, request.settings.resolution}:
             so_far = dataclasses.replace(so_far, answered=())   # what was clear may not be known to that
@@ -151,6 +153,17 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
     so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
     done = measure(so_far, request, store, prepared, folder, tried={}, only=only)
     return _show(done, store.path, args)
+
+
+def _refuse_changed_code(label: str, request: Request) -> None:
+    user = request.selection.user
+    if user is None or not request.code:
+        return
+    if request.code != code_sum(user.modules(), [Path(each) for each in request.paths]):
+        raise ToolkitError(
+            f"the code of {user.function} has changed since {label} began, so its rounds would be of two functions: "
+            f"put the earlier code back, or begin a new run and then: gilscope compare {label} NEW"
+        )
 
 
 def _refuse_to_resume(so_far: Run, rounds: int) -> None:

@@ -14,6 +14,7 @@ from gilscope.toolkit.measure.machine.described import now, this_machine
 from gilscope.toolkit.measure.plan.cells import baseline_of
 from gilscope.toolkit.measure.plan.core_demand import Demands
 from gilscope.toolkit.measure.plan.record import Request
+from gilscope.toolkit.measure.prepare.find_module import code_sum
 from gilscope.toolkit.measure.prepare.preparation import child_environment, sized_tasks
 from gilscope.toolkit.measure.prepare.services import services
 from gilscope.toolkit.measure.prepare.trial_outcome import allow_time, failed_cells, try_builds, warn_of_length
@@ -70,6 +71,7 @@ def measure_plan(asked: Asked, prepared: Prepared, plan: Plan, folder: Path) -> 
         units=sized_tasks(selection, prepared, folder),
         paths=tuple(map(str, asked.paths)),
         packages=tuple(asked.packages),
+        code=code_sum(selection.user.modules(), asked.paths) if selection.user else "",
         shared_by=max(selection.workers),
     )
     new = Run(

@@ -157,7 +157,8 @@ def _spun(count: int, rounds: int) -> list[tuple[int, int, int, int]]:
 def _started() -> subprocess.Popen[str]:
     code = f"import sys; sys.path.insert(0, {str(harness_path())!r})\n{SPINNER}"
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        [sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        process_group=0)   # a Ctrl-C is for us, who end it
 
 
 def _governor() -> str | None:

@@ -24,6 +24,7 @@ class Request:
     units: Units
     paths: tuple[str, ...]  # folders of the user's modules
     packages: tuple[str, ...]  # requirements the user named
+    code: str = ""  # sum of the user's modules that were named, see `find_module.code_sum`; "": not known
     shared_by: int = 1  # workers of the widest cell: the workloads have a task for each of them
 
     def to_options(self) -> dict[str, Any]:
@@ -53,6 +54,7 @@ class Request:
                 units={(name, seconds): (units, tasks) for name, seconds, units, tasks in fields["units"]},
                 paths=tuple(fields["paths"]),
                 packages=tuple(fields["packages"]),
+                code=str(fields.get("code", "")),
                 shared_by=fields.get("shared_by", 1),  # as it was before there were more tasks for more workers
             )
         except (KeyError, TypeError, ValueError) as error:

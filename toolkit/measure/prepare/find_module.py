@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,18 @@ def advice(module: str, reason: str, paths: Sequence[Path]) -> str | None:
     inside = [below for path in paths for below in sorted(path.glob("*/")) if not below.name.startswith(".")]
     found = next((folder for folder in inside if next(_files(module, [folder]), None)), None)
     return f"it is in {_short(found)}: add --path {_short(found)}" if found else None
+
+
+def code_sum(modules: Iterable[str], paths: Sequence[Path]) -> str:
+    """Return a sum over the source of modules that lie in `paths`, by which a changed one is known; "": none does.
+
+    What those modules import is not in it, nor what is installed.
+    """
+    files = [file for module in sorted(set(modules)) if (file := next(_files(module, paths), None))]
+    summed = hashlib.sha256()
+    for file in files:
+        summed.update(hashlib.sha256(file.read_bytes()).digest())
+    return summed.hexdigest() if files else ""
 
 
 def _files(module: str, folders: Iterable[Path]) -> Iterator[Path]:

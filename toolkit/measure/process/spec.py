@@ -58,6 +58,11 @@ class UserTarget:
     async_function: str | None = None  # the form that asyncio awaits
     kind: str | None = None  # "cpu" or "io": what a worker needs of a core; None: it is measured
 
+    def modules(self) -> set[str]:
+        """Return the modules that are named."""
+        named = (self.function, self.payloads, self.check, self.async_function)
+        return {name.partition(":")[0] for name in named if name}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildSpec(Spec):
