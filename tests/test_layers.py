@@ -17,6 +17,7 @@ OURS = ("toolkit", "workloads", "runners")
 LAYERS = (
     ("gilscope.toolkit.cli",),
     ("gilscope.toolkit.commands",),
+    ("gilscope.toolkit.site",),
     ("gilscope.toolkit.evaluate", "gilscope.toolkit.experiments"),
     ("gilscope.toolkit.measure", "gilscope.toolkit.gil", "gilscope.toolkit.race", "gilscope.toolkit.report",
      "gilscope.toolkit.publish"),
@@ -38,6 +39,7 @@ ONLY_PLACES = {
     "shtab": ("gilscope.toolkit.commands.completion",),
     "matplotlib": ("gilscope.toolkit.report.figures.plots",),
     "psutil": ("gilscope.toolkit.experiments.affinity.pinning",),
+    "jinja2": ("gilscope.toolkit.site.page",),
 }
 ABOVE = {"gilscope": ("gilscope.toolkit.race",),            # asked for by name, when somebody asks
          "gilscope.toolkit.race": ("gilscope.toolkit.race.watching",)}

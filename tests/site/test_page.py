@@ -1,0 +1,109 @@
+"""Pages: what is escaped, what they allow themselves, what colours they have."""
+
+import base64
+import hashlib
+import re
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from gilscope.toolkit.report.document import Banner, Column, Document, Entry, Heading, Lines, Table
+from gilscope.toolkit.report.figures.plots.look.palette import MODELS
+from gilscope.toolkit.site.look import CONTRAST, NIGHT, by_night, contrast, load_look, model_class
+from gilscope.toolkit.site.page import Pages, policy
+from gilscope.toolkit.site.plain import document_values, page_values
+from gilscope.toolkit.site.renderer import CannotRenderError, Renderer
+
+pytestmark = pytest.mark.newest
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+LOOK = load_look()
+
+
+class Tags(HTMLParser):
+    """Collects what a page has: tags with their attributes, and its text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text += data
+
+    def named(self, name):
+        return [attrs for tag, attrs in self.tags if tag == name]
+
+
+def values(document, title="t"):
+    return {**page_values(title, "d"), "document": document_values(document)}
+
+
+def document(text):
+    table = Table(title=text, columns=(Column(title=text, key=True), Column(title=text, group=text)),
+                  rows=((Entry(text), Entry(text, (1,))),), footnotes=(text,))
+    return Document((Heading(text, 1), Banner(text), Lines(text, (text,)), table))
+
+
+def test_every_text_of_a_document_is_escaped():
+    page = Pages(LOOK.style, LOOK.script).render("document.html", values(document(HOSTILE), title=HOSTILE))
+    found = Tags(page)
+    assert len(found.named("script")) == 1, "our own"
+    assert not found.named("img")
+    # Title, heading, banner, a list and its title; of the table title, group, two columns, two cells, footnote.
+    assert found.text.count(HOSTILE) == 12
+
+
+def test_page_allows_its_own_style_and_script_alone():
+    page = Pages(LOOK.style, LOOK.script).render("document.html", values(document("x")))
+    allowed = next(each["content"] for each in Tags(page).named("meta") if "http-equiv" in each)
+    for name in ("style", "script"):
+        text = re.search(f"<{name}>(.*?)</{name}>", page, re.DOTALL)[1]
+        assert f"{name}-src 'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" in allowed
+    assert "default-src 'none'" in allowed
+    assert "unsafe" not in allowed
+
+
+def test_linked_page_finds_style_and_script_beside_it():
+    page = Pages(LOOK.style, LOOK.script, LOOK.files).render("document.html", values(document("x")))
+    found = Tags(page)
+    assert [each["href"] for each in found.named("link")] == ["assets/site.css"]
+    assert [each["src"] for each in found.named("script")] == ["assets/site.js"]
+    assert policy() in page.replace("&#39;", "'")
+
+
+def test_process_renders_what_the_templates_do():
+    with Renderer(sys.executable, LOOK) as renderer:
+        pages = [renderer.page("document.html", values(document(text))) for text in ("one", "two")]
+    ours = Pages(LOOK.style, LOOK.script)
+    assert pages == [ours.render("document.html", values(document(text))) for text in ("one", "two")]
+
+
+def test_template_that_fails_is_an_error():
+    with Renderer(sys.executable, LOOK) as renderer, pytest.raises(CannotRenderError, match="nosuch"):
+        renderer.page("nosuch.html", {})
+
+
+def test_missing_value_is_an_error():
+    with Renderer(sys.executable, LOOK) as renderer, pytest.raises(CannotRenderError, match="document"):
+        renderer.page("document.html", {key: value for key, value in values(document("")).items() if key != "document"})
+
+
+def test_models_have_the_colours_of_the_figures():
+    for name, look in MODELS.items():
+        assert f".{model_class(name)}{{--m:{look.colour}}}" in LOOK.style
+    assert model_class("processes-spawn") == model_class("processes")
+    assert model_class("a model of tomorrow") == "m-other"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_each_colour_is_seen_by_night(model):
+    assert contrast(by_night(MODELS[model].colour), NIGHT) >= CONTRAST
+
+
+def test_dark_background_is_that_of_the_style_sheet():
+    assert f"--paper:{NIGHT.lower()}" in LOOK.style

@@ -1,0 +1,57 @@
+// What a reader may do with a page beyond reading it: sort tables, enlarge figures.  All is there without it.
+"use strict";
+
+(() => {
+  const number = cell => {
+    const value = cell ? parseFloat(cell.dataset.v) : NaN;
+    return Number.isNaN(value) ? null : value;
+  };
+
+  // Rows without a number come last, whichever way the others go.
+  const compare = (column, up) => (first, second) => {
+    const [a, b] = [first.cells[column], second.cells[column]];
+    const [x, y] = [number(a), number(b)];
+    if (x !== null && y !== null) return up ? x - y : y - x;
+    if (x !== null || y !== null) return x !== null ? -1 : 1;
+    return (up ? 1 : -1) * a.textContent.localeCompare(b.textContent);
+  };
+
+  const sortable = table => {
+    const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
+    heads.forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      head.setAttribute("aria-sort", "none");
+      button.addEventListener("click", () => {
+        const up = head.getAttribute("aria-sort") !== "ascending";
+        heads.forEach(each => each.setAttribute("aria-sort", "none"));
+        head.setAttribute("aria-sort", up ? "ascending" : "descending");
+        const body = table.tBodies[0];
+        body.append(...[...body.rows].sort(compare(column, up)));
+      });
+    });
+  };
+
+  const enlarging = () => {
+    const links = document.querySelectorAll("a.enlarge");
+    if (!links.length || !window.HTMLDialogElement) return;
+    const dialog = document.createElement("dialog");
+    const image = document.createElement("img");
+    dialog.append(image);
+    document.body.append(dialog);
+    dialog.addEventListener("click", () => dialog.close());
+    links.forEach(link => link.addEventListener("click", event => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      image.src = link.getAttribute("href");
+      image.alt = link.querySelector("img").alt;
+      dialog.setAttribute("aria-label", image.alt);
+      dialog.showModal();
+    }));
+  };
+
+  document.querySelectorAll("table.sortable").forEach(sortable);
+  enlarging();
+})();

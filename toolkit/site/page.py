@@ -1,0 +1,72 @@
+"""Plain values into one HTML page, by the templates beside.  This module alone imports Jinja2.
+
+It runs in a process of its own, see `renderer`, and imports nothing of ours: the environment that has Jinja2 need not
+have anything else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+TEMPLATES = Path(__file__).with_name("templates")
+
+
+class Pages:
+    """Renders pages that share one look.
+
+    Args:
+        style: The text of the style sheet.
+        script: The text of the script; pages say the same without it.
+        linked: Where a page finds both, as ("assets/site.css", "assets/site.js"); None: they are within each page.
+    """
+
+    def __init__(self, style: str, script: str, linked: tuple[str, str] | None = None) -> None:
+        self._environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined,
+            trim_blocks=True, lstrip_blocks=True, auto_reload=False)
+        self._environment.globals |= {
+            "linked": linked, "policy": policy(*([] if linked else [style, script])),
+            "style": style, "script": script}
+
+    def render(self, template: str, values: dict[str, Any]) -> str:
+        """Return the page that `template` makes of `values`: every text of them is escaped."""
+        return self._environment.get_template(template).render(values)
+
+
+def policy(style: str | None = None, script: str | None = None) -> str:
+    """Return a page's Content-Security-Policy: nothing but its own style and script, and pictures beside it.
+
+    Args:
+        style: What is within the page; None: its style sheets are files beside it.
+        script: Likewise.
+    """
+    allowed = {"style-src": _source(style), "script-src": _source(script), "img-src": "'self' data:"}
+    return "; ".join(["default-src 'none'", *(f"{name} {each}" for name, each in allowed.items()),
+                      "base-uri 'none'", "form-action 'none'"])
+
+
+def _source(text: str | None) -> str:
+    if text is None:
+        return "'self'"
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def main() -> None:
+    """Answer requests on standard input, one JSON object a line: first how pages look, then what is to be rendered."""
+    look = json.loads(sys.stdin.readline())
+    pages = Pages(look["style"], look["script"], tuple(look["linked"]) if look["linked"] else None)
+    for line in sys.stdin:
+        request = json.loads(line)
+        sys.stdout.write(json.dumps(pages.render(request["template"], request["values"])) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

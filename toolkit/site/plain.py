@@ -1,0 +1,119 @@
+"""Documents as the plain values that templates lay out: the words are those of the terminal and of Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, assert_never
+
+from gilscope import __version__
+from gilscope.toolkit.foreign import visible_all
+from gilscope.toolkit.report.document import (
+    Banner,
+    Cost,
+    Duration,
+    Gain,
+    Heading,
+    Inflation,
+    Interval,
+    Lines,
+    Picture,
+    Quantity,
+    Ratio,
+    Share,
+    Size,
+    Table,
+    Verdict,
+)
+from gilscope.toolkit.report.wording import value_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gilscope.toolkit.report.document import Column, Document, Entry, Section, Value
+
+
+def page_values(
+    title: str, description: str, *, of: str = "", links: Sequence[Mapping[str, Any]] = (),
+    picture: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return what `base.html` needs for a page beside its contents.
+
+    Args:
+        title: Of the page.
+        description: What it says, in a sentence, for whoever sees a link to it.
+        of: What it is a page of; not shown without `links`.
+        links: The site's other pages, the first its home: each an address, a title, and whether one is `here`.
+        picture: What shows with a link to it: its whole `address`, and what it `says`.
+    """
+    safe: dict[str, Any] = visible_all({"title": title, "description": description, "of": of})
+    return {"version": __version__, "page": safe | {"links": list(links), "picture": picture}}
+
+
+def document_values(document: Document) -> list[dict[str, Any]]:
+    """Return the sections of a document for `sections.html`, in their order."""
+    return [section_values(section) for section in visible_all(document).sections]
+
+
+def section_values(section: Section) -> dict[str, Any]:
+    """Return one section; its texts are safe to be shown."""
+    match section:
+        case Heading():
+            return {"kind": "heading", "text": section.text, "level": section.level}
+        case Banner():
+            return {"kind": "banner", "text": section.text}
+        case Lines():
+            return {"kind": "lines", "title": section.title, "items": list(section.items)}
+        case Picture():
+            return {"kind": "picture", "title": section.title, "path": section.path}
+        case Table():
+            return table_values(section)
+        case _:
+            assert_never(section)
+
+
+def table_values(table: Table) -> dict[str, Any]:
+    """Return a table: its groups of columns, its columns, its rows of places, its footnotes."""
+    return {
+        "kind": "table", "title": table.title, "footnotes": list(table.footnotes),
+        "groups": _groups(table.columns),
+        "columns": [{"title": each.title, "key": each.key, "right": each.align == "right"} for each in table.columns],
+        "rows": [[entry_values(entry) for entry in row] for row in table.rows],
+    }
+
+
+def entry_values(entry: Entry) -> dict[str, Any]:
+    """Return a place of a table: its text, the number to sort by or None, its marks."""
+    return {"text": value_text(entry.value), "sort": number_of(entry.value), "marks": list(entry.marks)}
+
+
+def number_of(value: Value) -> float | None:  # noqa: PLR0911 - one for each kind of value
+    """Return what a table is sorted by at a place with `value`."""
+    match value:
+        case str():
+            return float(value) if value.isdecimal() else None
+        case Duration():
+            return value.seconds
+        case Quantity() | Share():
+            return value.value
+        case Size():
+            return value.count
+        case Ratio() | Interval() | Inflation() | Gain():
+            return value.comparison.ratio
+        case Cost():
+            return 1 / value.comparison.ratio
+        case Verdict():
+            return None
+        case _:
+            assert_never(value)
+
+
+def _groups(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
+    """Return the headings above the columns, each with how many it spans; none where no column has one."""
+    if not any(column.group for column in columns):
+        return []
+    groups: list[dict[str, Any]] = []
+    for column in columns:
+        if groups and column.group and groups[-1]["title"] == column.group:
+            groups[-1]["span"] += 1
+        else:
+            groups.append({"title": column.group, "span": 1})
+    return groups

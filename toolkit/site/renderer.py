@@ -1,0 +1,117 @@
+"""Has pages rendered: by a process of its own, with a Python that has Jinja2.
+
+That is gilscope's own where `gilscope[site]` is installed; else an environment is made on demand, as for figures.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Self
+
+from gilscope.toolkit import temporary
+from gilscope.toolkit.builds.find import find_builds
+from gilscope.toolkit.builds.packages.environment import build_environment, harness_path
+from gilscope.toolkit.errors import BuildError, ToolkitError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gilscope.toolkit.site.look import Look
+
+JINJA2 = "jinja2>=3.1"
+LABEL = "site"   # how progress names the environment; also its purpose
+EXTRA = "`pip install gilscope[site]` brings it"
+
+
+class CannotRenderError(ToolkitError):
+    """Pages cannot be had here; the message says why."""
+
+    exit_code = 3
+
+
+def rendering_python(say: Callable[[str], None]) -> Path:
+    """Return a Python that has Jinja2.
+
+    Raises:
+        CannotRenderError: None can be had.
+    """
+    if importlib.util.find_spec("jinja2") is not None:
+        return Path(sys.executable)
+    build = replace(find_builds([f"{LABEL}={sys.executable}"]).builds[0], label=LABEL)
+    try:
+        return build_environment(build, [JINJA2], purpose=LABEL, on_progress=say).python
+    except BuildError as error:
+        raise CannotRenderError(f"no pages without Jinja2: {error}; {EXTRA}") from error
+
+
+class Renderer:
+    """Renders pages while it is entered; leaving ends the process.
+
+    Args:
+        python: What `rendering_python` returned.
+        look: The style sheet and the script.
+        linked: Whether pages find both beside themselves; else they are within each page.
+    """
+
+    def __init__(self, python: Path, look: Look, *, linked: bool = False) -> None:
+        self._python, self._look, self._linked = python, look, linked
+
+    def __enter__(self) -> Self:
+        """Start the process."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        environment |= {"PYTHONPATH": str(harness_path()), "PYTHONUTF8": "1"}
+        self._errors: IO[str] = tempfile.TemporaryFile("w+", prefix=temporary.prefix())
+        try:
+            self._process = subprocess.Popen(
+                # -P: what lies in the current folder is not what is imported.
+                [self._python, "-P", "-m", "gilscope.toolkit.site.page"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=self._errors, text=True, encoding="utf-8", env=environment)
+        except OSError as error:
+            raise CannotRenderError(f"no pages: {error}") from error
+        self._send({"style": self._look.style, "script": self._look.script,
+                    "linked": list(self._look.files) if self._linked else None})
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+        self._errors.close()
+
+    def page(self, template: str, values: Mapping[str, Any]) -> str:
+        """Return the page that a template makes of plain values.
+
+        Args:
+            template: A file of `templates`.
+            values: What JSON can say; every text is escaped where it stands.
+
+        Raises:
+            CannotRenderError: The process failed.
+        """
+        self._send({"template": template, "values": values})
+        line = self._process.stdout.readline() if self._process.stdout else ""
+        if not line:
+            raise self._failed()
+        return str(json.loads(line))
+
+    def _send(self, request: Mapping[str, Any]) -> None:
+        if self._process.stdin is None:
+            raise AssertionError("its standard input is a pipe")
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._failed() from None
+
+    def _failed(self) -> CannotRenderError:
+        code = self._process.wait()
+        self._errors.seek(0)
+        lines = self._errors.read().strip().splitlines() or [f"exit code {code}"]
+        return CannotRenderError(f"no pages: the process that renders them failed: {lines[-1]}")
