@@ -12,7 +12,7 @@ from gilscope.toolkit.private import PUBLIC, Private
 from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.race.report.races import Race, RaceReport
 from gilscope.toolkit.race.verdicts import LOST
-from gilscope.toolkit.report.document import Document, Heading, Verdict
+from gilscope.toolkit.report.document import Document, Heading, Picture, Verdict
 from gilscope.toolkit.site.single.page import SinglePage
 from gilscope.toolkit.site.single.races import race_values
 from gilscope.toolkit.site.single.verdicts import verdict_values
@@ -56,19 +56,21 @@ class Structure(HTMLParser):
         self.text += data
 
 
-def race_of(words):
-    report = filled(RaceReport, words, CLOSED)
-    return race_page(report, lambda _: [])
+def race_of(*texts):
+    first, *_ = reports = [filled(RaceReport, text, CLOSED) for text in texts]
+    return race_page(replace(first, races=tuple(race for report in reports for race in report.races)), lambda _: [])
 
 
-def verdict_of(words):
-    document = filled(Document, words, CLOSED)
-    cards = [{"title": words, "word": words, "tone": "bad", "beside": words, "reasons": [words, words]}]
-    return render("verdict.html", verdict_values(Document((Heading(words, 1), *document.sections)), cards))
+def verdict_of(*texts):
+    sections = [each for text in texts for each in filled(Document, text, CLOSED).sections
+                if not isinstance(each, Picture)]   # evaluate and doctor have none, and their names are ours
+    cards = [{"title": text, "word": text, "tone": "bad", "beside": text, "reasons": [text, text]} for text in texts]
+    return render("verdict.html", verdict_values(Document((Heading(texts[0], 1), *sections)), cards))
 
 
-def waits_of(words):
-    return gil_page((make_process(threads=(make_thread(1, [], called=words, entry=words, name=words),)),))
+def waits_of(*texts):
+    return gil_page([make_process(threads=tuple(
+        make_thread(number, [], called=text, entry=text, name=text) for number, text in enumerate(texts, 1)))])
 
 
 @ALL

@@ -2,11 +2,13 @@
 
 import re
 from functools import cache
+from itertools import batched
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from gilscope.toolkit.site.single.waits import MOST_THREADS
 from tests.site.browser.opened import SCHEMES, SIZES, opened
 from tests.site.pages import PAGES
 from tests.site.test_single import HOSTILE, race_of, verdict_of, waits_of
@@ -94,10 +96,10 @@ def test_page_says_the_same_without_scripts(chromium, pages, name):
 
 @pytest.mark.parametrize("kind", HOSTILE_PAGES)
 def test_hostile_texts_stay_texts(chromium, tmp_path, kind):
-    for number, hostile in enumerate(HOSTILE.values()):
-        file = tmp_path / f"{number}.html"
-        file.write_text(HOSTILE_PAGES[kind](hostile), encoding="utf-8")
+    file = tmp_path / "hostile.html"
+    for texts in batched(HOSTILE.values(), MOST_THREADS):
+        file.write_text(HOSTILE_PAGES[kind](*texts), encoding="utf-8")
         with opened(chromium, file) as found:
-            assert found.page.locator("script, iframe, base, object, embed").count() == 1, hostile   # our own script
-            assert found.page.locator("[onload], [onerror], [onmouseover], [onfocus]").count() == 0, hostile
-            assert not found.problems, hostile
+            assert found.page.locator("script, iframe, base, object, embed").count() == 1   # our own script
+            assert found.page.locator("[onload], [onerror], [onmouseover], [onfocus]").count() == 0
+            assert not found.problems
