@@ -32,18 +32,34 @@ def publish(source: Path, target: Path) -> Run:
     run = without_traces(load_run(source))
     try:
         target.mkdir(parents=True)
-        for build in run.builds:
-            if (source / f"{build.label}.json").exists():
-                suite = _scrubbed(read_json(source / f"{build.label}.json", RESULTS))
-                (target / f"{build.label}.json").write_text(
-                    json.dumps(suite, separators=(",", ":"), sort_keys=True) + "\n"
-                )
-        (target / "run.json").write_text(json.dumps(header(run), indent=1) + "\n")
+        write_files(run, source, target)
     except FileExistsError:
         raise ToolkitError(f"{target} exists already: name a new folder") from None
     except OSError as error:
         raise cannot_write(str(target), error) from error
     return run
+
+
+def write_files(run: Run, source: Path, target: Path) -> dict[str, Path]:
+    """Write the files of a run that is `without_traces` into `target`, and return those of its builds that have values.
+
+    Args:
+        run: The one in the folder `source`.
+        source: Where its values are.
+        target: A folder that is there.
+
+    Raises:
+        OSError: `target` cannot be written.
+    """
+    files = {}
+    for build in run.builds:
+        name = f"{build.label}.json"
+        if (source / name).exists():
+            suite = _scrubbed(read_json(source / name, RESULTS))
+            (target / name).write_text(json.dumps(suite, separators=(",", ":"), sort_keys=True) + "\n")
+            files[build.label] = target / name
+    (target / "run.json").write_text(json.dumps(header(run), indent=1) + "\n")
+    return files
 
 
 def without_traces(run: Run) -> Run:

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import re
 import sys
-from html.parser import HTMLParser
 
 import pytest
 
@@ -14,29 +13,11 @@ from gilscope.toolkit.site.look import CONTRAST, NIGHT, by_night, contrast, load
 from gilscope.toolkit.site.page import Pages, policy
 from gilscope.toolkit.site.plain import document_values, page_values
 from gilscope.toolkit.site.renderer import CannotRenderError, Renderer
+from tests.site.made import Tags
 
 pytestmark = pytest.mark.newest
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 LOOK = load_look()
-
-
-class Tags(HTMLParser):
-    """Collects what a page has: tags with their attributes, and its text."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.text = [], ""
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data):
-        self.text += data
-
-    def named(self, name):
-        return [attrs for tag, attrs in self.tags if tag == name]
 
 
 def values(document, title="t"):

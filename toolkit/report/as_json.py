@@ -61,7 +61,7 @@ def run_values(run: Run) -> dict[str, Any]:
         ],
         "best": [{**_group(table), **_best(each)} for table in tables for each in table.advice],
         "scaling": [{**_group(table), **_fit(each)} for table in tables for each in table.fits],
-        "in_short": in_short(run_document(run)),
+        "in_short": in_short(run_document(run, tables)),
     })
     return values
 

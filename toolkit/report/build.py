@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.model import Build, Run
-    from gilscope.toolkit.report.table import CellResult, Contrast, Row, WorkloadTable
+    from gilscope.toolkit.report.table import CellResult, Row, WorkloadTable
     from gilscope.toolkit.stats.words import Comparison
 
 
@@ -48,9 +48,14 @@ _CLEAR = {
 }
 
 
-def run_document(run: Run) -> Document:
-    """Return the report of one run: the overview, what was measured, and each workload's table."""
-    tables = build_tables(run)
+def run_document(run: Run, tables: Sequence[WorkloadTable] | None = None) -> Document:
+    """Return the report of one run: the overview, what was measured, and each workload's table.
+
+    Args:
+        run: What was measured.
+        tables: Its tables, where they are made already.
+    """
+    tables = build_tables(run) if tables is None else tables
     sections = [*_beginning(run), *overview(tables, run), builds_table(run.builds)]
     for table in tables:
         sections += _workload(table)
@@ -109,9 +114,8 @@ def _workload(table: WorkloadTable) -> list[Section]:
     sections.append(Lines("", (noise_line(table.floors), *notes)))
     if fits := fit_lines(table.fits):
         sections.append(Lines("Scaling over workers", fits))
-    single = [each for each in table.contrasts if each.sample.workers == 1 and each.comparison is not None]
-    if single:
-        sections.append(_overhead(single))
+    if overhead := overhead_table(table):
+        sections.append(overhead)
     return sections
 
 
@@ -181,8 +185,11 @@ def _entries(result: CellResult, notes: Footnotes) -> tuple[Entry, ...]:
     )
 
 
-def _overhead(contrasts: Sequence[Contrast]) -> Table:
-    """Return what one worker costs in CPU time on one build more than on another."""
+def overhead_table(table: WorkloadTable) -> Table | None:
+    """Return what one worker costs in CPU time on one build more than on another; None where nothing was compared."""
+    contrasts = [each for each in table.contrasts if each.sample.workers == 1 and each.comparison is not None]
+    if not contrasts:
+        return None
     pairs = list(dict.fromkeys((each.baseline.build, each.sample.build) for each in contrasts))
     runners = list(dict.fromkeys(each.sample.runner for each in contrasts))
     found = {(each.sample.runner, each.baseline.build, each.sample.build): each.comparison for each in contrasts}

@@ -220,7 +220,7 @@ def _cells_text(contrasts: Sequence[Contrast]) -> str:
     for each in contrasts:
         cell = each.sample
         model = f"{cell.runner} on {cell.build}" if with_build else cell.runner
-        models.setdefault(_workload_text(cell), {}).setdefault(model, []).append(cell.workers)
+        models.setdefault(workload_text(cell), {}).setdefault(model, []).append(cell.workers)
     alike: dict[str, list[str]] = {}               # models: the workloads that lack them
     for workload, found in models.items():
         text = ", ".join(f"{model} (N = {', '.join(map(str, counts))})" for model, counts in found.items())
@@ -228,7 +228,8 @@ def _cells_text(contrasts: Sequence[Contrast]) -> str:
     return "; ".join(f"{text} of {list_text(workloads)}" for text, workloads in alike.items())
 
 
-def _workload_text(cell: Cell) -> str:
+def workload_text(cell: Cell) -> str:
+    """Return a workload with what is unusual of it: "noop (startup)"."""
     phase = [] if cell.phase is Phase.STEADY else [str(cell.phase)]
     length = [] if cell.task_seconds is None else [f"tasks of {format_seconds(cell.task_seconds)}"]
     return cell.workload + (f" ({', '.join([*phase, *length])})" if phase or length else "")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
 from gilscope import __version__
-from gilscope.toolkit.foreign import visible_all
+from gilscope.toolkit.foreign import visible, visible_all
 from gilscope.toolkit.report.document import (
     Banner,
     Cost,
@@ -51,6 +52,11 @@ def page_values(
 def document_values(document: Document) -> list[dict[str, Any]]:
     """Return the sections of a document for `sections.html`, in their order."""
     return [section_values(section) for section in visible_all(document).sections]
+
+
+def shown[Value](value: Value) -> Value:
+    """Return plain values in which every character of every text shows; nothing is cut: paths of pictures are long."""
+    return visible_all(value, partial(visible, most=None))
 
 
 def section_values(section: Section) -> dict[str, Any]:

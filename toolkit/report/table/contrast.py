@@ -48,18 +48,28 @@ def pick_clock(choice: Choice, workers: int) -> Clock:
     return choice
 
 
-def compare_builds(run: Run, first: str, second: str, clock: Choice = "auto") -> tuple[Contrast, ...]:
+def compare_builds(
+    run: Run, first: str, second: str, clock: Choice = "auto", *, noise: Ratios | None = None,
+) -> tuple[Contrast, ...]:
     """Set build `second` against build `first` of one run, cell by cell, paired by round.
+
+    Args:
+        run: Of which the builds are.
+        first: The baseline.
+        second: What it is compared with.
+        clock: Which to compare by.
+        noise: Of the run, where it is known already: who asks for many pairs of one run waits for it once.
 
     Raises:
         UnknownNameError: The run has no such build.
     """
-    index = Index(run)
+    index = noise.index if noise else Index(run)
     for label in (first, second):
         if label not in index.builds:
             raise UnknownNameError(f"{run.label!r} has no build {label!r}; it has {', '.join(index.builds)}")
     cells = index.cells()
-    ratios = Ratios(index, len({replace(cell, build=first) for cell in cells if cell.build in {first, second}}))
+    keys = {replace(cell, build=first) for cell in cells if cell.build in {first, second}}
+    ratios = _showing(index, noise, len(keys))
     return tuple(
         contrast
         for group in dict.fromkeys(map(group_of, cells))
@@ -76,16 +86,22 @@ def contrast_builds(
     return [_paired(ratios, cell, replace(cell, build=second), clock) for cell in keys]
 
 
-def compare_models(run: Run, first: str, second: str, clock: Choice = "auto") -> tuple[Contrast, ...]:
+def _showing(index: Index, noise: Ratios | None, words: int) -> Ratios:
+    return noise.showing(words) if noise else Ratios(index, words)
+
+
+def compare_models(
+    run: Run, first: str, second: str, clock: Choice = "auto", *, noise: Ratios | None = None,
+) -> tuple[Contrast, ...]:
     """Set runner `second` against runner `first` of one run, build by build, paired by round.
 
     Cells with the same number of workers are compared; where `first` has only one worker, as the baseline has, that
-    cell is compared with every number of workers of `second`.
+    cell is compared with every number of workers of `second`.  The arguments are those of `compare_builds`.
 
     Raises:
         UnknownNameError: The run has no such runner.
     """
-    index = Index(run)
+    index = noise.index if noise else Index(run)
     cells = index.cells()
     known = list(dict.fromkeys(cell.runner for cell in cells))
     for name in (first, second):
@@ -97,7 +113,7 @@ def compare_models(run: Run, first: str, second: str, clock: Choice = "auto") ->
             counts = {c.workers for c in cells if replace(c, workers=cell.workers) == replace(cell, runner=first)}
             workers = 1 if counts == {1} else cell.workers
             pairs.append((replace(cell, runner=first, workers=workers), cell))
-    ratios = Ratios(index, len(pairs))
+    ratios = _showing(index, noise, len(pairs))
     return tuple(_paired(ratios, baseline, cell, clock) for baseline, cell in pairs)
 
 

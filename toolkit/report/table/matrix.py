@@ -50,9 +50,14 @@ class WorkloadTable:
     twins: tuple[TwinAdvice, ...]       # one per free-threaded build that has a GIL build to be set against
 
 
-def build_tables(run: Run) -> tuple[WorkloadTable, ...]:
-    """Return one table per workload, phase and task length, in the order in which they appear in the run."""
-    ratios = Ratios(Index(run))
+def build_tables(run: Run, ratios: Ratios | None = None) -> tuple[WorkloadTable, ...]:
+    """Return one table per workload, phase and task length, in the order in which they appear in the run.
+
+    Args:
+        run: What was measured.
+        ratios: Its own, where somebody else needs them, too: the noise is pooled once.
+    """
+    ratios = ratios or Ratios(Index(run))
     groups = dict.fromkeys(group_of(cell) for cell in ratios.index.cells())
     return tuple(_table(ratios, group) for group in groups)
 

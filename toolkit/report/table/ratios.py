@@ -54,6 +54,12 @@ class Ratios:
         self._together = at_last(index.run.looks)
         self._errors: dict[tuple[Group, Clock, bool], float | None] = {}
 
+    def showing(self, words: int) -> Ratios:
+        """Return the same for so many comparisons that are shown together; what is known of the noise is shared."""
+        found = Ratios(self.index, words)
+        found.wall, found.cpu, found._errors = self.wall, self.cpu, self._errors
+        return found
+
     @cached_property
     def wall(self) -> Clocked:
         """The run by the wall clock."""

@@ -39,7 +39,10 @@
     if (!links.length || !window.HTMLDialogElement) return;
     const dialog = document.createElement("dialog");
     const image = document.createElement("img");
-    dialog.append(image);
+    const close = document.createElement("button");
+    close.type = "button";
+    close.textContent = "Close";
+    dialog.append(close, image);
     document.body.append(dialog);
     dialog.addEventListener("click", () => dialog.close());
     links.forEach(link => link.addEventListener("click", event => {
@@ -52,6 +55,34 @@
     }));
   };
 
+  // What is unchecked goes from tables, and fades in pictures, whose places stay.
+  const filtering = form => {
+    const boxes = [...form.querySelectorAll("input")];
+    const said = form.querySelector("[role=status]");
+    const apply = () => {
+      const off = new Set(boxes.filter(box => !box.checked).map(box => `${box.name}=${box.value}`));
+      const hidden = element => {
+        const places = { build: "[data-build]", model: "[data-model]", kind: "[data-kind]" };
+        return Object.entries(places).some(([name, selector]) => {
+          const found = element.closest(selector);
+          return found && off.has(`${name}=${found.dataset[name]}`);
+        });
+      };
+      document.querySelectorAll("main [data-build], main [data-model], main [data-kind]").forEach(element => {
+        element.classList.toggle("off", hidden(element));
+      });
+      const rows = [...document.querySelectorAll("main tbody tr[data-model]")];
+      const shown = rows.filter(row => !row.closest(".off")).length;
+      said.textContent = off.size ? `${shown} of ${rows.length} rows are shown.` : "";
+    };
+    form.hidden = false;
+    form.addEventListener("change", apply);
+    form.addEventListener("submit", event => event.preventDefault());
+    apply();
+  };
+
+  window.gilscopeSortable = sortable;
   document.querySelectorAll("table.sortable").forEach(sortable);
+  document.querySelectorAll("form.filters:not(#choose)").forEach(filtering);
   enlarging();
 })();

@@ -1,0 +1,151 @@
+"""Whole sites: every page and link is there, nothing is asked for elsewhere, and what was there before is respected."""
+
+import json
+import shutil
+import sys
+
+import pytest
+
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.site.making import MARKER, Asked, make_site
+from gilscope.toolkit.site.sources import find_sources
+from tests.site.made import EXAMPLE, KINDS, broken_links, pages_of
+
+pytestmark = pytest.mark.newest
+
+
+def made(out, *results, **changes):
+    asked = Asked(sources=find_sources([str(each) for each in results]), title="Results", kinds=KINDS,
+                  python=sys.executable, **changes)
+    return make_site(asked, out)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A site of two runs of two machines and an experiment."""
+    out = tmp_path_factory.mktemp("made") / "site"
+    assert made(out, f"laptop={EXAMPLE / 'own-function'}", f"server={EXAMPLE / 'second-worker'}",
+                EXAMPLE / "experiments" / "countdown", address="https://example.org/x") == []
+    return out
+
+
+def test_every_page_is_there(site):
+    assert set(pages_of(site)) == {
+        "index.html", "compare.html", "history.html", "history-mywork-perfect-numbers-steady.html",
+        "history-primes-steady.html", "machines.html", "experiments.html", "run-laptop-own-function.html",
+        "run-server-second-worker.html", "experiment-all2-countdown.html"}
+
+
+def test_every_link_and_picture_resolves(site):
+    assert broken_links(site) == []
+
+
+def test_nothing_is_asked_for_elsewhere(site):
+    for name, page in pages_of(site).items():
+        assert not [link for link in page.links() if ":" in link or link.startswith("//")], name
+        policy = next(each["content"] for each in page.named("meta") if "http-equiv" in each)
+        assert "default-src 'none'" in policy
+    style = (site / "assets/site.css").read_text(encoding="utf-8")
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_every_page_has_one_main_heading_a_language_and_a_way_to_its_content(site):
+    for name, page in pages_of(site).items():
+        assert len(page.named("h1")) == 1, name
+        assert page.named("html") == [{"lang": "en"}]
+        assert {"class": "skip", "href": "#content"} in page.named("a")
+        assert [attrs["id"] for attrs in page.named("main")] == ["content"]
+        assert all("alt" in attrs for attrs in page.named("img")), name
+
+
+def test_ids_are_unique(site):
+    for name, page in pages_of(site).items():
+        ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+        assert len(ids) == len(set(ids)), name
+
+
+def test_each_row_leads_to_its_pyperf_file(site):
+    page = pages_of(site)["run-server-second-worker.html"]
+    files = {link for link in page.links() if link.startswith("data/")}
+    assert files == {"data/server-second-worker/3.14.json", "data/server-second-worker/3.14t.json"}
+    kept = json.loads((site / "data/server-second-worker/3.14t.json").read_text())
+    assert kept["benchmarks"]
+
+
+def test_run_page_says_how_to_get_it_again(site):
+    text = pages_of(site)["run-server-second-worker.html"].text
+    assert ("gilscope run primes --builds 3.14,3.14t --models threads,free-threaded,subinterpreters,"
+            "processes-forkserver --workers 2 --size small --rounds 12 --seed 1769938935") in text
+
+
+def test_badge_says_what_free_threads_gain(site):
+    assert "3.14t: 1.7x with 2 threads" in (site / "badge.svg").read_text()
+    assert "https://example.org/x/badge.svg" in pages_of(site)["index.html"].text
+
+
+def test_home_says_what_was_not_measured(site):
+    text = pages_of(site)["index.html"].text
+    assert "What more than 2 workers bring: the machines here have at most 2 cores." in text
+    assert "How 3.12, 3.13, 3.13t, 3.15 and 3.15t do" in text
+
+
+def test_site_is_made_again_in_its_place_and_what_others_put_there_stays(tmp_path):
+    out = tmp_path / "site"
+    made(out, EXAMPLE / "own-function", EXAMPLE / "second-worker")
+    (out / "CNAME").write_text("example.org\n")
+    made(out, EXAMPLE / "own-function")
+    assert (out / "CNAME").is_file()
+    assert not (out / "run-second-worker.html").exists()
+    assert not (out / "data/second-worker").exists()
+    assert broken_links(out) == []
+    assert [each.name for each in tmp_path.iterdir()] == ["site"], "nothing is left beside it"
+
+
+@pytest.mark.parametrize("content", [None, "{}", "[", '{"schema": "other/1", "files": []}'])
+def test_folder_with_something_else_is_refused(tmp_path, content):
+    out = tmp_path / "work"
+    out.mkdir()
+    (out / "thesis.txt").write_text("mine")
+    if content is not None:
+        (out / MARKER).write_text(content)
+    with pytest.raises(ToolkitError, match="no site of gilscope's"):
+        made(out, EXAMPLE / "own-function")
+    assert (out / "thesis.txt").read_text() == "mine"
+
+
+def test_marker_of_others_removes_nothing_outside(tmp_path):
+    out = tmp_path / "site"
+    made(out, EXAMPLE / "own-function")
+    marker = json.loads((out / MARKER).read_text())
+    (tmp_path / "mine").write_text("mine")
+    (out / MARKER).write_text(json.dumps(marker | {"files": ["../mine", str(tmp_path / "mine"), *marker["files"]]}))
+    made(out, EXAMPLE / "own-function")
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_run_that_cannot_be_read_is_left_out_and_said(tmp_path):
+    shutil.copytree(EXAMPLE / "own-function", tmp_path / "in" / "good")
+    shutil.copytree(EXAMPLE / "own-function", tmp_path / "in" / "bad")
+    (tmp_path / "in" / "bad" / "3.14.json").write_text("{")
+    problems = made(tmp_path / "site", tmp_path / "in")
+    assert len(problems) == 1
+    assert "bad" in problems[0]
+    text = pages_of(tmp_path / "site")["index.html"].text
+    assert "1 run could not be read and is left out." in text
+    assert str(tmp_path) not in text
+
+
+def test_nothing_is_made_where_no_run_can_be_read(tmp_path):
+    shutil.copytree(EXAMPLE / "own-function", tmp_path / "bad")
+    (tmp_path / "bad" / "3.14.json").write_text("{")
+    with pytest.raises(ToolkitError, match="no run could be read"):
+        made(tmp_path / "site", tmp_path / "bad")
+    assert not (tmp_path / "site").exists()
+
+
+def test_same_results_make_the_same_site(site, tmp_path):
+    made(tmp_path / "again", f"laptop={EXAMPLE / 'own-function'}", f"server={EXAMPLE / 'second-worker'}",
+         EXAMPLE / "experiments" / "countdown", address="https://example.org/x")
+    for path in sorted(each for each in site.rglob("*") if each.is_file()):
+        assert (tmp_path / "again" / path.relative_to(site)).read_bytes() == path.read_bytes(), path.name

@@ -1,0 +1,137 @@
+"""The page of a run: its numbers are those of the report, and nobody else's markup gets into it."""
+
+import dataclasses
+
+import pytest
+
+from gilscope.toolkit.model import Note
+from gilscope.toolkit.report.as_json import run_values
+from gilscope.toolkit.report.build import run_document
+from gilscope.toolkit.report.document import Table
+from gilscope.toolkit.report.wording import entry_text
+from gilscope.toolkit.site.pages.run import run_page
+from tests.fakes import make_run
+from tests.site.made import KINDS, Tags, rendered
+
+pytestmark = pytest.mark.newest
+
+# Ways to break out of text, attributes, scripts, styles, addresses, comments, SVG and templates.
+ATTACKS = (
+    "<script>alert(1)</script>", "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>",
+    "\"><script>alert(1)</script>", "' onmouseover='alert(1)", "\" onfocus=\"alert(1)\" autofocus=\"",
+    "<svg onload=alert(1)>", "<svg><script>alert(1)</script></svg>", "</title><script>alert(1)</script>",
+    "</style><script>alert(1)</script>", "<style>*{display:none}</style>", "<!--<script>alert(1)//-->", "--><b>x</b>",
+    "<iframe src=javascript:alert(1)>", "<a href=javascript:alert(1)>x</a>", "<base href=//evil.example/>",
+    "<meta http-equiv=refresh content=0;url=//evil.example>", "<link rel=stylesheet href=//evil.example/x.css>",
+    "<object data=//evil.example>", "<embed src=//evil.example>", "<form action=//evil.example><input name=x>",
+    "<math><mtext></mtext><mglyph><style></style></mglyph></math>", "<details open ontoggle=alert(1)>",
+    "{{ 7 * 7 }}", "{% include '/etc/passwd' %}", "{# x #}", "${alert(1)}", "&lt;b&gt;", "&#60;b&#62;", "]]><b>x</b>",
+    "<use href=//evil.example#x>", "<animate attributeName=href values=javascript:alert(1)>", "<textarea>", "<plaintext>",
+    "\x00<b>x</b>", "\u202e<b>x</b>", "`<code>`<b>x</b>`",
+)
+
+
+def plain_page():
+    return Tags(rendered("run.html", run_page(make_run(), KINDS)))
+
+
+def attacked(run, text):
+    """Return the run with `text` wherever somebody else's words are."""
+    def cell(old):
+        return dataclasses.replace(old, workload=old.workload + text, runner=old.runner + text, build=old.build + text)
+
+    return dataclasses.replace(
+        run, label=run.label + text, notes=(*run.notes, Note(text=text)), baseline=run.baseline + text,
+        machine=dataclasses.replace(run.machine, cpu_model=text, system=text),
+        builds=tuple(dataclasses.replace(each, label=each.label + text, version=each.version + text, compiler=text,
+                                         config_args=text, revision=text, executable=text) for each in run.builds),
+        measurements=tuple(dataclasses.replace(each, cell=cell(each.cell), observations=tuple(
+            dataclasses.replace(one, gil_culprit=text) for one in each.observations)) for each in run.measurements),
+        skips=tuple(dataclasses.replace(each, cell=cell(each.cell), reason=text) for each in run.skips),
+        failures=tuple(dataclasses.replace(each, cell=cell(each.cell), kind=text, reason=text)
+                       for each in run.failures),
+        options={"selection": {"user": {"function": text, "payload": text}, "models": [text], "size": text},
+                 "packages": [text]})
+
+
+def test_more_than_thirty_attacks_are_tried():
+    assert len(set(ATTACKS)) > 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ATTACKS)
+def test_nothing_of_others_becomes_markup(text):
+    assert_harmless(text)
+
+
+def test_nothing_of_others_becomes_markup_where_all_attacks_stand_together():
+    assert_harmless(" ".join(ATTACKS))
+
+
+def assert_harmless(text):
+    run = make_run(rounds=3)
+    page = Tags(rendered("run.html", run_page(attacked(run, text), KINDS, data={
+        build.label + text: f"data/{number}.json" for number, build in enumerate(run.builds)})))
+    ours = plain_page()
+    assert {tag for tag, _ in page.tags} <= {tag for tag, _ in ours.tags} | {"code"}
+    assert {name for _, attrs in page.tags for name in attrs} <= {name for _, attrs in ours.tags for name in attrs} | {
+        "title"}
+    assert not [link for link in page.links() if "evil" in link or "script:" in link]
+    assert page.named("meta") and "49" not in page.named("title")[0].values()
+
+
+def test_numbers_are_those_of_the_report():
+    run = make_run()
+    values, page = run_values(run), run_page(run, KINDS)
+    rows = [row for each in page["workloads"] for row in each["rows"]]
+    found = {(each["workload"], each["build"], each["model"], each["workers"]): each for each in values["cells"]}
+    names = [title for each in page["workloads"] for title in [each["title"].partition(",")[0]] for _ in each["rows"]]
+    assert len(rows) == len(values["cells"])
+    for name, row in zip(names, rows, strict=True):
+        cell = found[name, row["build"], row["model"], row["workers"]]
+        assert row["verdict"] in {cell["status"], "baseline", "", (cell["speedup"] or {}).get("verdict")}
+        for place, number in (("time", (cell["time"] or {}).get("median")), ("cpu", (cell["cpu_time"] or {}).get("median")),
+                              ("memory", (cell["memory"] or {}).get("bytes"))):
+            assert (row[place] or {"sort": None})["sort"] == number
+        if cell["speedup"]:
+            assert row["ratio"]["sort"] == cell["speedup"]["ratio"]
+
+
+def test_words_are_those_of_the_terminal():
+    run = make_run()
+    texts = {entry_text(entry) for section in run_document(run).sections if isinstance(section, Table)
+             for row in section.rows for entry in row}
+    ratios = {row["ratio"]["text"] for each in run_page(run, KINDS)["workloads"] for row in each["rows"] if row["ratio"]}
+    assert ratios
+    assert ratios <= texts
+
+
+def test_cell_without_a_number_says_why_at_its_place():
+    values = run_page(make_run(), KINDS)
+    absent = [row for each in values["workloads"] for chart in each["dots"] for row in chart["rows"]
+              if row["at"] is None]
+    whole = {row["says"] for row in absent}
+    assert "free-threaded, N = 2: skipped: the GIL is enabled in this build" in whole
+    assert "interpreter-pool, N = 4: failed: round 0: crash: killed by SIGSEGV" in whole
+    assert any("starved: did not get the cores" in each for each in whole)
+    assert {row["word"].partition(":")[0] for row in absent} == {"skipped", "failed", "starved", "no ratio, as the baseline ser…"}
+
+
+def test_every_picture_says_in_words_what_it_shows():
+    page = plain_page()
+    pictures = [attrs for attrs in page.named("svg") if attrs.get("role") == "img"]
+    assert len(pictures) > 12
+    assert all(len(attrs["aria-label"]) > 20 for attrs in pictures)
+    assert all(attrs.get("aria-hidden") or attrs.get("role") for attrs in page.named("svg"))
+
+
+def test_rounds_are_all_there():
+    run = make_run(rounds=5)
+    values = run_page(run, KINDS)
+    strips = [row for each in values["workloads"] for chart in each["strips"] for row in chart["rows"] if not row["word"]]
+    assert {row["strokes"].count("M") + row["starved"].count("M") for row in strips} == {5}
+
+
+def test_page_of_a_run_without_values_can_be_made():
+    run = dataclasses.replace(make_run(), measurements=(), rounds_done=0)
+    assert "no value" in Tags(rendered("run.html", run_page(run, KINDS))).text

@@ -1,0 +1,56 @@
+"""Which runs a site is made of."""
+
+import shutil
+
+import pytest
+
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.site.sources import find_sources, load
+from tests.site.made import EXAMPLE
+
+pytestmark = pytest.mark.newest
+
+
+def test_runs_below_a_folder_are_found_each_once():
+    found = find_sources([str(EXAMPLE), str(EXAMPLE / "first-look")])
+    assert [each.path for each in found if "experiments" not in each.path.parts] == [
+        EXAMPLE, *(EXAMPLE / name for name in ("first-look", "own-function", "second-worker"))]
+    assert len(found) == 16
+
+
+def test_machine_has_the_name_that_it_is_given():
+    (found,) = find_sources([f"my laptop={EXAMPLE / 'own-function'}"])
+    assert (found.host, found.path) == ("my laptop", EXAMPLE / "own-function")
+
+
+def test_machine_without_a_name_is_called_what_it_is():
+    (known, _ratios), = load(find_sources([str(EXAMPLE / "own-function")]), [])
+    assert known.host == "AMD EPYC, 2 cores"
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("nowhere", "there is no folder and no run 'nowhere'"), ("=results", "has no name before '='"),
+    ("laptop=nowhere", "there is no folder and no run 'nowhere'"),
+])
+def test_what_is_not_there_is_said(text, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ToolkitError, match=said):
+        find_sources([text])
+
+
+def test_folder_without_a_run_is_refused(tmp_path):
+    with pytest.raises(ToolkitError, match="holds no run"):
+        find_sources([str(tmp_path)])
+
+
+def test_runs_of_one_label_have_pages_of_their_own(tmp_path):
+    for name in ("a", "b"):
+        shutil.copytree(EXAMPLE / "own-function", tmp_path / name)
+    ids = [known.id for known, _ in load(find_sources([str(tmp_path)]), [])]
+    assert ids == ["own-function", "own-function--2"]
+
+
+def test_nothing_private_is_known_of_a_run():
+    (known, _), = load(find_sources([str(EXAMPLE / "own-function")]), [])
+    assert known.run.machine.hostname == ""
+    assert known.run.measurements == ()

@@ -1,0 +1,75 @@
+"""`gilscope site`: static pages of any number of runs."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
+from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.streams import inform
+from gilscope.toolkit.site.making import HOME, Asked, make_site
+from gilscope.toolkit.site.renderer import rendering_python
+from gilscope.toolkit.site.sources import find_sources
+from gilscope.workloads import catalog
+
+if TYPE_CHECKING:
+    import argparse
+
+    from gilscope.toolkit.model import Run
+    from gilscope.toolkit.report.document import Picture
+
+TITLE = "gilscope results"
+DAMAGED = 2   # exit code: some run could not be read
+
+
+def add_parser(commands: Any) -> None:
+    """Add the parser of `gilscope site`."""
+    parser = commands.add_parser(
+        "site",
+        help="make static pages of results",
+        description="Make a folder of static pages of any number of runs: what they say, pictures and tables of each, "
+        "any two compared, their history, the machines, the classic experiments. It opens from disk and from any "
+        "static host, and asks for nothing from elsewhere. Paths and host names stay out.",
+    )
+    parser.add_argument(
+        "results", nargs="*", metavar="RESULTS",
+        help="Folders with runs, or labels (default: results). NAME=FOLDER gives the machine of that folder's runs a "
+        "name: results of several machines, copied together, are told by it.",
+    )
+    parser.add_argument("--out", metavar="FOLDER", type=Path, required=True,
+                        help="Where the pages go: a new folder, or one with a site, which is replaced.")
+    parser.add_argument("--title", default=TITLE, help=f"What the site is called (default: {TITLE}).")
+    parser.add_argument("--url", metavar="URL", default="",
+                        help="Where the site will be, e.g. https://me.github.io/results/ (default: not said). Use it "
+                        "for the badge, and for the picture that shows with a link.")
+    parser.add_argument("--open", action="store_true", help="Open the first page in the browser.")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make the site."""
+    sources = find_sources(args.results)
+    problems = make_site(Asked(
+        sources=sources, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
+        python=rendering_python(say), address=args.url, draw=_drawing(args.out)), args.out)
+    for problem in problems:
+        say(f"gilscope: {problem}")
+    home = args.out / HOME
+    inform(f"made {home}")
+    if args.open:
+        webbrowser.open(home.resolve().as_uri())
+    return DAMAGED if problems else 0
+
+
+def _drawing(out: Path) -> Any:
+    """Return what draws the figures of experiments that have none; what draws is looked for once, when it is needed."""
+    found: list[Path | None] = []
+
+    def draw(of: Run, folder: Path, into: Path) -> list[Picture]:
+        if not found:
+            found.append(python_that_draws(f"gilscope site --out {out}"))
+        return draw_pictures(of, folder, found[0], into)
+
+    return draw

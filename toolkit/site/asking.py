@@ -1,0 +1,72 @@
+"""How a number is got again, and how it is cited."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from gilscope import __version__
+from gilscope.toolkit.foreign import visible
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.model import Run
+
+_PHASES = {("steady",): "steady", ("startup",): "startup"}   # both: "all"
+
+
+def command(run: Run, workload: str | None = None) -> str:
+    """Return the command line that measures the run again, or one workload of it."""
+    if "experiment" in run.options:
+        return _experiment(run)
+    asked, settings = run.options.get("selection") or {}, run.options.get("settings") or {}
+    user = asked.get("user")
+    words = ["gilscope", "run", *(_user(user) if user else [workload] if workload else asked.get("workloads", []))]
+    words += ["--builds", ",".join(build.label for build in run.builds)]
+    words += _listed("--models", asked.get("models")) + _listed("--workers", asked.get("workers"))
+    if (phases := asked.get("phases")) and phases != ["steady"]:
+        words += ["--phases", _PHASES.get(tuple(phases), "all")]
+    if asked.get("size"):
+        words += ["--size", asked["size"]]
+    words += _listed("--task-length", [f"{each * 1000:g}ms" for each in asked.get("task_seconds") or ()])
+    words += _listed("--with", run.options.get("packages"))
+    words += ["--rounds", str(settings.get("rounds") or run.rounds_planned), "--seed", str(run.seed)]
+    return _line(words)
+
+
+def _experiment(run: Run) -> str:
+    options = run.options
+    effort = [] if options.get("effort") == "full" else [f"--{options.get('effort')}"]
+    builds = ",".join(build.label for build in run.builds)
+    return _line(["gilscope", "experiment", "run", options["experiment"], *effort, "--builds", builds, "--rounds",
+                  str(run.rounds_planned), "--seed", str(run.seed)])
+
+
+def _user(user: dict[str, Any]) -> list[str]:
+    words = [user["function"]]
+    for option, name in (("--payloads", "payloads"), ("--payload", "payload"), ("--check", "check"),
+                         ("--async-form", "async_function"), ("--kind", "kind")):
+        if user.get(name) is not None:
+            words += [option, str(user[name])]
+    return words
+
+
+def _listed(option: str, values: Any) -> list[str]:
+    return [option, ",".join(map(str, values))] if values else []
+
+
+def _line(words: list[str]) -> str:
+    return visible(" ".join(shlex.quote(str(word)) for word in words))
+
+
+def citation(run: Run) -> dict[str, str]:
+    """Return the run as a reference, in a sentence and as BibTeX."""
+    day, machine = run.started[:10], run.machine
+    where = f"{machine.cpu_model}, {machine.cores} cores"
+    builds = ", ".join(f"CPython {build.label} ({build.version})" for build in run.builds)
+    text = f'gilscope {__version__}: results "{run.label}", {builds}, measured {day} on {where}.'
+    key = "".join(each for each in f"gilscope{day}{run.label}" if each.isalnum())
+    plain = f"gilscope results {run.label}: {builds}"
+    title = "".join("\\" + each if each in "{}\\&%$#_~^" else each for each in plain)
+    bibtex = (f"@misc{{{key},\n  title = {{{title}}},\n  year = {{{day[:4]}}},\n"
+              f"  note = {{Measured {day} on {where} with gilscope {__version__}}}\n}}")
+    return {"text": visible(text), "bibtex": "\n".join(map(visible, bibtex.split("\n")))}

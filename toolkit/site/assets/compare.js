@@ -1,0 +1,481 @@
+// Any two builds, models, runs or machines.
+//
+// Pairs of one run were compared when the site was made.  Two runs are compared here, from where each cell lies by its
+// run, as stats/apart.py, stats/words.py and report/comparison.py do it; tests hold the words against theirs.
+"use strict";
+
+window.gilscopeRuns = {};
+
+(() => {
+  const known = JSON.parse(document.getElementById("known").textContent);
+  const by = known.constants;
+
+  // ---- Student's t: stats/distributions.py
+
+  const LANCZOS = [0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313,
+    -176.61502916214059, 12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7];
+
+  const logGamma = x => {
+    const shifted = x - 1;
+    const sum = LANCZOS.slice(1).reduce((all, each, i) => all + each / (shifted + i + 1), LANCZOS[0]);
+    const t = shifted + 7.5;
+    return 0.5 * Math.log(2 * Math.PI) + (shifted + 0.5) * Math.log(t) - t + Math.log(sum);
+  };
+
+  const notZero = value => Math.abs(value) > 1e-300 ? value : 1e-300;
+
+  const fraction = (a, b, x) => {
+    let upper = 1;
+    let lower = 1 / notZero(1 - (a + b) * x / (a + 1));
+    let value = lower;
+    for (let m = 1; m < 1000; m += 1) {
+      const even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+      const odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+      for (const step of [even, odd]) {
+        lower = 1 / notZero(1 + step * lower);
+        upper = notZero(1 + step / upper);
+        value *= upper * lower;
+      }
+      if (Math.abs(upper * lower - 1) < 1e-15) break;
+    }
+    return value;
+  };
+
+  const incompleteBeta = (a, b, x) => {
+    if (x <= 0 || x >= 1) return x >= 1 ? 1 : 0;
+    const front = Math.exp(logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log1p(-x));
+    return x < (a + 1) / (a + b + 2) ? front * fraction(a, b, x) / a : 1 - front * fraction(b, a, 1 - x) / b;
+  };
+
+  const NEARLY_NORMAL = 1e5;   // degrees of freedom: with more it is the normal distribution to five digits
+
+  const tQuantile = (confidence, freedom) => {
+    if (freedom <= 0) return Infinity;
+    const free = Math.min(freedom, NEARLY_NORMAL);
+    const outside = distance => incompleteBeta(free / 2, 0.5, free / (free + distance * distance));
+    let [low, high] = [0, 1];
+    while (outside(high) > 1 - confidence) high *= 2;
+    while (high - low > 1e-9 * high) {
+      const middle = (low + high) / 2;
+      if (outside(middle) > 1 - confidence) low = middle; else high = middle;
+    }
+    return high;
+  };
+
+  // ---- Two runs: stats/apart.py
+
+  const unknown = value => value === null ? Infinity : value;
+
+  const levelOf = cell => {
+    const [center, rounds, own, ownFreedom, usual, usualFreedom, machine, machineFreedom, kept] = cell.level;
+    const part = (square, freedom) => ({ square: unknown(square), freedom: unknown(freedom) });
+    return { center, rounds, kept, own: part(own, ownFreedom), usual: part(usual, usualFreedom),
+      machine: part(machine, machineFreedom) };
+  };
+
+  const partsOf = (level, own) => [{ square: own.square * level.kept, freedom: own.freedom }, level.machine];
+
+  const halfOf = (parts, confidence) => {
+    const counted = parts.filter(each => each.square > 0);
+    const total = counted.reduce((all, each) => all + each.square, 0);
+    if (!(total < Infinity)) return Infinity;
+    if (!counted.length) return 0;
+    const freedom = total ** 2 / counted.reduce((all, each) => all + each.square ** 2 / each.freedom, 0);
+    return tQuantile(confidence, freedom) * Math.sqrt(total);
+  };
+
+  const MOST_LOG = 300;
+
+  const apart = (first, second, confidence) => {
+    const [before, after] = [levelOf(first), levelOf(second)];
+    const ratio = Math.exp(before.center - after.center);
+    const own = [...partsOf(before, before.own), ...partsOf(after, after.own)];
+    const usual = halfOf([...partsOf(before, before.usual), ...partsOf(after, after.usual)], by.confidence);
+    const floor = usual < MOST_LOG ? Math.max(Math.exp(usual) - 1, first.off || 0, second.off || 0) : Infinity;
+    const interval = wanted => {
+      const half = halfOf(own, wanted);
+      return half < MOST_LOG ? [ratio * Math.exp(-half), ratio * Math.exp(half)] : [0, Infinity];
+    };
+    const [lo, hi] = interval(by.confidence);
+    const [least, most] = interval(confidence);
+    const between = [Math.min(least, ratio / (1 + floor)), Math.max(most, ratio * (1 + floor))];
+    const together = before.kept && after.kept ? halfOf([before.own, after.own], by.confidence) : null;
+    const rounds = Math.min(before.rounds, after.rounds);
+    const sure = Number.isFinite(floor) && lo > 0;
+    const sides = [first.check, second.check];
+    const [arms, widening] = sides.reduce((a, b) =>
+      Number(!b[0]) > Number(!a[0]) || (!b[0] === !a[0] && b[1] > a[1]) ? b : a);
+    const notes = ["the two runs were made at different times: how the machine changed between them is not in the "
+      + "intervals"];
+    if (!arms) notes.push("no cell was measured twice (A/A), so nothing checks the noise that the intervals go by");
+    if (rounds < by.leastRounds) {
+      notes.push(`fewer than ${by.leastRounds} rounds: nothing can be called faster or slower`);
+    } else if (!sure) {
+      notes.push("too few processes to know the noise: nothing can be called faster or slower");
+    }
+    if (widening > 1) {
+      notes.push("cells measured twice (A/A) differ by more than the processes' noise explains: intervals of "
+        + `${first.clock} time are ${widening.toFixed(1)} times wider for it`);
+    }
+    return { ratio, lo, hi, between, floor: sure ? floor : null, rounds, sure, notes, half: hi / ratio - 1,
+      halfTogether: together === null ? null : together < MOST_LOG ? Math.exp(together) - 1 : Infinity };
+  };
+
+  // ---- Words: stats/words.py, report/table/judgement.py
+
+  const beyond = ([lo, hi]) => lo > 0 ? Math.max(hi - 1, 1 / lo - 1) : Infinity;
+
+  const wordFor = (ratio, [lo, hi], floor) => {
+    if (!(lo <= 1 && 1 <= hi) && Math.abs(Math.log(ratio)) > Math.log1p(floor)) return lo > 1 ? "faster" : "slower";
+    return null;
+  };
+
+  const judge = seen => {
+    if (seen.floor === null || seen.rounds < by.leastRounds || !seen.sure) return "cannot tell";
+    const word = wordFor(seen.ratio, seen.between, seen.floor);
+    if (word) return word;
+    return Math.max(beyond(seen.between), seen.floor) <= by.margin ? "same" : "cannot tell";
+  };
+
+  const twoDigits = number => {
+    const step = number < 100 ? 1 : 10;
+    return Math.ceil(number / step) * step;
+  };
+
+  const roundsToTell = seen => {
+    const ends = [...seen.between, seen.lo, seen.hi];
+    if (seen.floor === null || Math.min(...ends) <= 0) return null;
+    const far = pair => Math.max(...pair.map(end => Math.abs(Math.log(end / seen.ratio))));
+    const error = far([seen.lo, seen.hi]) / by.zConfidence;
+    const half = Math.max(far(seen.between) + by.zPower * error, Math.log1p(seen.floor));
+    const center = Math.abs(Math.log(seen.ratio));
+    const room = Math.max(center, Math.log1p(by.margin) - center);
+    const needed = seen.rounds * (half / room) ** 2;
+    if (needed > by.mostRounds) return null;
+    const rounds = Math.max(twoDigits(needed), seen.rounds + 1, by.leastRounds);
+    return seen.sure ? rounds : Math.max(rounds, by.sureRounds);
+  };
+
+  const wouldTell = seen => {
+    if (judge(seen) !== "cannot tell") return "";
+    if (seen.floor === null) return "an A/A arm";
+    const rounds = roundsToTell(seen);
+    return rounds === null ? "less noise" : `${rounds} rounds`;
+  };
+
+  // ---- Numbers: report/wording.py
+
+  const exponentOf = number => Math.floor(Math.log10(Number(number.toExponential(2))));
+
+  const ratioNumber = (ratio, extra = 0) => {
+    const exponent = exponentOf(ratio);
+    return ratio.toFixed((exponent === -1 || exponent === 0 ? 2 : Math.max(0, 2 - exponent)) + extra);
+  };
+
+  const intervalText = seen => {
+    if (!Number.isFinite(seen.hi)) return `${ratioNumber(seen.ratio)}x`;
+    const extra = seen.hi - seen.lo < 0.02 && Math.abs(Math.log10(seen.ratio)) < 0.2 ? 1 : 0;
+    const [ratio, lo, hi] = [seen.ratio, seen.lo, seen.hi].map(each => ratioNumber(each, extra));
+    return `${ratio}x [${lo}, ${hi}]`;
+  };
+
+  const percent = share => share > 0 && share * 100 < 0.1 ? "<0.1 %" : `${(share * 100).toFixed(1)} %`;
+
+  const general = number => String(Number(number.toPrecision(6)));
+
+  const listText = items => items.length < 2 ? items.join("")
+    : `${items.slice(0, -1).join(", ")} and ${items[items.length - 1]}`;
+
+  const median = numbers => {
+    const sorted = [...numbers].sort((a, b) => a - b);
+    const middle = Math.floor(sorted.length / 2);
+    return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  };
+
+  // ---- The report of two runs: report/table/contrast.py, report/comparison.py
+
+  const unlikeWork = (left, right, a, b) => {
+    const sizes = [left.work.size, right.work.size];
+    const large = sizes.map(size => size === "large");
+    const told = pair => pair.every(each => each !== null && each !== undefined);
+    const of = (cell, name) => cell ? cell[name] : null;
+    const said = [
+      ["payload", [left.work.payload, right.work.payload]], ["payloads", [left.work.payloads, right.work.payloads]],
+      ["size", told(sizes) && large[0] !== large[1] ? sizes : []],
+      ["units a task", [of(a, "units"), of(b, "units")]], ["tasks", [of(a, "tasks"), of(b, "tasks")]],
+    ];
+    for (const [what, pair] of said) {
+      const judged = what === "payload" || what === "payloads" || told(pair) ? pair : [];
+      if (judged.length && judged[0] !== judged[1]) {
+        const shown = judged.map(each => each === null || each === undefined ? "None" : each);
+        return `not the same work: ${what} ${shown[0]} in ${left.label}, ${shown[1]} in ${right.label}`;
+      }
+    }
+    return null;
+  };
+
+  const why = (left, right, a, b) => {
+    if (!a || !b) return `only in ${(a ? left : right).label}`;
+    const reasons = new Map();
+    for (const [run, cell] of [[left, a], [right, b]]) {
+      if (cell.absent) reasons.set(cell.absent, [...reasons.get(cell.absent) || [], `in ${run.label}`]);
+    }
+    return [...reasons].map(([reason, names]) => `${names.join(" and ")}: ${reason}`).join("; ")
+      || "they share no round on this clock";
+  };
+
+  const contrasts = (left, right) => {
+    const [before, after] = [left, right].map(run => new Map(run.cells.map(cell => [cell.key, cell])));
+    const shared = [...before.keys()].filter(key => after.has(key)).length;
+    // The run with more looks has the higher confidence.
+    const together = Math.max(left.together, right.together);
+    const confidence = together ** (1 / Math.max(shared, 1));
+    return [...new Set([...before.keys(), ...after.keys()])].map(key => {
+      const [a, b] = [before.get(key), after.get(key)];
+      const cell = b || a;
+      const reason = unlikeWork(left, right, a, b);
+      if (reason) return { cell, reason };
+      if (a && b && a.level && b.level) return { cell, seen: apart(a, b, confidence), times: [a.time, b.time] };
+      return { cell, reason: why(left, right, a, b) };
+    });
+  };
+
+  const differences = (left, right) => {
+    const notes = [];
+    const machine = run => `${run.machine[0]} (${run.machine[1]} cores)`;
+    if (machine(left) !== machine(right)) notes.push(`different machines: ${machine(left)} and ${machine(right)}`);
+    const before = new Map(left.builds.map(build => [build[0], build]));
+    for (const [label, version, executable] of right.builds) {
+      const other = before.get(label);
+      if (other && (other[1] !== version || other[2] !== executable)) {
+        notes.push(`${label} is ${other[1]} (${other[2]}) in ${left.label}, ${version} (${executable}) in ${right.label}`);
+      }
+    }
+    if (left.work.size !== right.work.size) {
+      notes.push(`different sizes of the workloads: ${left.work.size} and ${right.work.size}`);
+    }
+    return notes;
+  };
+
+  const clockText = compared => {
+    const clocks = new Set(compared.map(({ cell }) => cell.clock));
+    return clocks.size > 1 ? "CPU time with one worker, wall time with more"
+      : clocks.has("cpu") ? "CPU time" : "wall time";
+  };
+
+  const LONGEST = 16;
+
+  const titles = (left, right) =>
+    Math.max(left.label.length, right.label.length) <= LONGEST ? [left.label, right.label] : ["A", "B"];
+
+  const legend = (compared, left, right) => {
+    const [first, second] = titles(left, right);
+    const lines = first === "A" && left.label !== "A" ? [`A is ${left.label}, B is ${right.label}.`] : [];
+    const margin = general(by.margin * 100);
+    lines.push(
+      `Times: medians over rounds; ${clockText(compared)}.`,
+      `Ratio: how many times faster ${second} is than ${first}, with its interval: 0.80x takes 1.25 times as long.`,
+      `same: no difference beyond ${margin} %; all beyond it are excluded. cannot tell: they are not, and no difference `
+        + "beyond the noise floor is shown either.",
+      "Words go by wider intervals than are printed: those of all cells hold at once, with 95 %.");
+    const wanted = new Set(compared.map(({ seen }) => wouldTell(seen)).filter(Boolean));
+    if (wanted.size) {
+      const quieter = wanted.has("less noise") ? "; less noise: a quieter machine" : "";
+      lines.push(`would tell: about so many rounds in each run, if noise stays what it was${quieter}.`);
+    }
+    return lines;
+  };
+
+  const floorText = compared => {
+    const floors = compared.map(({ seen }) => seen.floor).filter(each => each !== null).sort((a, b) => a - b);
+    if (!floors.length) return "";
+    const [least, most] = [percent(floors[0]), percent(floors[floors.length - 1])];
+    return `, noise floor ${least === most ? most : `${least.replace(/ %$/, "")} to ${most}`}`;
+  };
+
+  const tables = (compared, left, right) => {
+    const groups = new Map();
+    for (const each of compared) {
+      const title = `${each.cell.title} on ${each.cell.build}`;
+      groups.set(title, [...groups.get(title) || [], each]);
+    }
+    return [...groups].map(([title, rows]) => {
+      const told = rows.map(({ seen }) => wouldTell(seen));
+      const columns = [["model", false], ["N", true], ...titles(left, right).map(each => [each, true]), ["ratio", true],
+        ["verdict", false]];
+      if (told.some(Boolean)) columns.push(["would tell", false]);
+      return { kind: "table", title: title + floorText(rows), columns, rows: rows.map(({ cell, seen, times }, i) => [
+        [cell.model], [String(cell.workers), cell.workers], ...times, [intervalText(seen), seen.ratio], [judge(seen)],
+        ...told.some(Boolean) ? [[told[i]]] : []]) };
+    });
+  };
+
+  const apartText = (compared, left, right) => {
+    const halves = compared.map(({ seen }) => seen.half).filter(Number.isFinite);
+    const together = compared.map(({ seen }) => seen.halfTogether).filter(Number.isFinite);
+    if (!halves.length) return "";
+    const shown = all => `±${percent(Math.max(median(all), 0.001))}`;
+    const instead = together.length && median(together) < 0.9 * median(halves)
+      ? `, where one run with both would have ${shown(together)}` : "";
+    return `not measured together: intervals of ${shown(halves)}${instead}; \`gilscope compare ${left.label} `
+      + `${right.label} --again\` measures both sides anew, in turn`;
+  };
+
+  const cellsText = several => {
+    const models = new Map();
+    for (const { cell } of several) {
+      const model = `${cell.model} on ${cell.build}`;
+      if (!models.has(cell.name)) models.set(cell.name, new Map());
+      const counts = models.get(cell.name);
+      counts.set(model, [...counts.get(model) || [], cell.workers]);
+    }
+    const alike = new Map();
+    for (const [workload, found] of models) {
+      const text = [...found].map(([model, counts]) => `${model} (N = ${counts.join(", ")})`).join(", ");
+      alike.set(text, [...alike.get(text) || [], workload]);
+    }
+    return [...alike].map(([text, workloads]) => `${text} of ${listText(workloads)}`).join("; ");
+  };
+
+  const notCompared = missing => {
+    const reasons = new Map();
+    for (const each of missing) reasons.set(each.reason, [...reasons.get(each.reason) || [], each]);
+    return [...reasons].map(([reason, cells]) => `${cellsText(cells)}: ${reason}`);
+  };
+
+  const inShort = (compared, missing) => {
+    const words = compared.map(({ seen }) => judge(seen));
+    const count = word => words.filter(each => each === word).length;
+    if (!words.length) return "No cell could be compared.";
+    const parts = ["faster", "slower"].filter(count).map(word => `${count(word)} ${word}`);
+    if (count("same")) parts.push(`${count("same")} same (within ${general(by.margin * 100)} %)`);
+    if (count("cannot tell")) parts.push(`of ${count("cannot tell")} it cannot be told`);
+    return `${words.length === 1 ? "1 cell" : `${words.length} cells`} compared: ${parts.join(", ")}.`
+      + (missing.length ? ` ${missing.length} not compared.` : "");
+  };
+
+  const report = (left, right) => {
+    const all = contrasts(left, right);
+    const [compared, missing] = [all.filter(each => each.seen), all.filter(each => !each.seen)];
+    const sections = [{ kind: "heading", text: `${right.label} against ${left.label}` },
+      ...differences(left, right).map(text => ({ kind: "banner", text }))];
+    const notes = new Set(compared.flatMap(({ seen }) => seen.notes));
+    if (compared.length) {
+      sections.push({ kind: "lines", title: "", items: legend(compared, left, right) },
+        ...tables(compared, left, right));
+      const said = apartText(compared, left, right);
+      if (said) notes.add(said);
+    }
+    if (notes.size) sections.push({ kind: "lines", title: "Notes", items: [...notes] });
+    if (missing.length) sections.push({ kind: "lines", title: "Not compared", items: notCompared(missing) });
+    sections.push({ kind: "lines", title: "In short", items: [inShort(compared, missing)] });
+    return sections;
+  };
+
+  // ---- The page
+
+  const made = (tag, properties = {}, ...children) => {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children);
+    return element;
+  };
+
+  const table = section => {
+    const cell = ([text, sort], i) => {
+      const [, right] = section.columns[i];
+      const found = made(i ? "td" : "th", { className: right ? "r" : "", textContent: text });
+      if (!i) found.scope = "row";
+      if (sort !== undefined) found.dataset.v = sort;
+      return found;
+    };
+    const grid = made("table", { className: "sortable" }, made("caption", { textContent: section.title }),
+      made("thead", {}, made("tr", {}, ...section.columns.map(([title, right]) =>
+        made("th", { scope: "col", className: right ? "r" : "", textContent: title })))),
+      made("tbody", {}, ...section.rows.map(row => made("tr", {}, ...row.map(cell)))));
+    const region = made("div", { className: "scroll", tabIndex: 0 }, grid);
+    region.setAttribute("role", "region");
+    region.setAttribute("aria-label", section.title);
+    window.gilscopeSortable(grid);
+    return region;
+  };
+
+  const drawn = section => {
+    if (section.kind === "table") return [table(section)];
+    if (section.kind === "heading") return [made("h2", { textContent: section.text })];
+    if (section.kind === "banner") return [made("p", { className: "banner", textContent: `Warning: ${section.text}` })];
+    const list = made("ul", { className: "lines" }, ...section.items.map(text => made("li", { textContent: text })));
+    return section.title ? [made("h3", { textContent: section.title }), list] : [list];
+  };
+
+  const form = document.getElementById("choose");
+  const field = name => form.elements.namedItem(name);
+  const said = form.querySelector("[role=status]");
+
+  const loaded = id => new Promise((done, failed) => {
+    if (window.gilscopeRuns[id]) return done(window.gilscopeRuns[id]);
+    const script = made("script", { src: known.runs.find(each => each.id === id).file });
+    script.addEventListener("load", () => done(window.gilscopeRuns[id]));
+    script.addEventListener("error", () => failed(new Error(`cannot load ${script.src}`)));
+    return document.head.append(script);
+  });
+
+  const choices = () => {
+    const run = known.runs.find(each => each.id === field("run").value);
+    const asNames = names => names.map(each => [each, each]);
+    switch (field("what").value) {
+      case "builds": return asNames(run.builds);
+      case "models": return asNames(run.models);
+      case "runs": return known.runs.map(each => [each.id, `${each.label} (${each.host}, ${each.day})`]);
+      default: return known.hosts.map(each => [each.id, each.name]);
+    }
+  };
+
+  const offer = (wanted = []) => {
+    const found = choices();
+    const fallback = field("what").value === "runs" ? [found[1] || found[0], found[0]] : [found[0], found[1] || found[0]];
+    ["first", "second"].forEach((name, i) => {
+      const select = field(name);
+      select.replaceChildren(...found.map(([value, text]) => made("option", { value, textContent: text })));
+      select.value = found.some(([value]) => value === wanted[i]) ? wanted[i] : fallback[i][0];
+    });
+    form.querySelectorAll("[data-for]").forEach(each => {
+      each.hidden = !each.dataset.for.split(" ").includes(field("what").value);
+    });
+  };
+
+  const show = async () => {
+    const [what, first, second] = ["what", "first", "second"].map(name => field(name).value);
+    if (first === second) {
+      said.textContent = "Choose two that differ.";
+      return;
+    }
+    const within = what === "builds" || what === "models";
+    const runs = await Promise.all((within ? [field("run").value] : [first, second]).map(loaded));
+    const sections = within ? runs[0][what === "builds" ? "ofBuilds" : "ofModels"][`${first},${second}`]
+      : report(runs[0], runs[1]);
+    document.getElementById("compared").replaceChildren(...sections.flatMap(drawn));
+    said.textContent = sections[sections.length - 1].items.join(" ");
+    const where = new URLSearchParams({ what, first, second });
+    if (within) where.set("run", field("run").value);
+    window.history.replaceState(null, "", `#${where}`);
+  };
+
+  const begin = () => {
+    const wanted = new URLSearchParams(window.location.hash.slice(1));
+    for (const name of ["what", "run"]) {
+      if ([...field(name).options].some(option => option.value === wanted.get(name))) field(name).value = wanted.get(name);
+    }
+    offer([wanted.get("first"), wanted.get("second")]);
+    if (wanted.has("first")) show();
+  };
+
+  if (!known.runs.length) return;
+  form.hidden = false;
+  form.addEventListener("submit", event => event.preventDefault());
+  form.addEventListener("change", event => {
+    if (event.target.name === "what" || event.target.name === "run") offer();
+    show();
+  });
+  window.addEventListener("hashchange", begin);
+  begin();
+})();

@@ -1,0 +1,170 @@
+"""Cells of one workload on one build, a row each: how many times faster, what they take, how their rounds lie."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.foreign import visible
+from gilscope.toolkit.report.table.judgement import judge
+from gilscope.toolkit.report.wording import percent_text, ratio_text
+from gilscope.toolkit.site.charts.marks import mark_of
+from gilscope.toolkit.site.charts.scale import Scale, even_scale
+from gilscope.toolkit.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gilscope.toolkit.model import Cell, Observation
+    from gilscope.toolkit.report.table import CellResult
+    from gilscope.toolkit.stats.words import Comparison
+
+WIDTH, ROW, TOP, FOOT = 360, 20, 10, 26   # pixels, as all here
+START, END = 166, 352    # where the plot lies; names and numbers of workers are before it
+GLANCE_WIDTH, GLANCE_ROW = 160, 13
+MOST_OFF = 0.25    # of a round from its cell's median: what is beyond is drawn at the edge
+LEAST_OFF = 0.02
+SHORT = 30         # characters of a reason at the place of a dot
+
+
+def dots(title: str, results: Sequence[CellResult], scale: Scale, floor: float | None) -> dict[str, Any]:
+    """Return how many times faster cells are than their baseline: a dot, its interval, the noise floor as a band.
+
+    Args:
+        title: What the picture is of.
+        results: Of one build; a cell without a number says why at the place of its dot.
+        scale: Of the ratios; pictures beside each other share it.
+        floor: A share; None: not known.
+    """
+    rows = [_named(result.cell, i) | _dot(result, scale) for i, result in enumerate(results)]
+    band = None if floor is None else _span(scale, 1 / (1 + floor), 1 + floor)
+    return _chart(title, rows, scale, kind="dots") | {
+        "band": band, "one": scale.place(1), "says": visible("; ".join(row["says"] for row in rows))}
+
+
+def _chart(title: str, rows: Sequence[dict[str, Any]], scale: Scale, *, kind: str) -> dict[str, Any]:
+    height = TOP + ROW * len(rows) + FOOT
+    return {"kind": kind, "title": visible(title), "width": WIDTH, "height": height, "rows": list(rows),
+            "bottom": height - FOOT, "marks": scale.marks(), "start": START, "end": END,
+            "band": None}
+
+
+def _named(cell: Cell, place: int) -> dict[str, Any]:
+    return {"y": TOP + ROW * place + ROW / 2, "model": cell.runner, "count": cell.workers, "build": cell.build,
+            **mark_of(cell.runner)}
+
+
+def _dot(result: CellResult, scale: Scale) -> dict[str, Any]:
+    cell, seen = result.cell, result.speedup
+    of = f"{cell.runner}, N = {cell.workers}"
+    if seen is None or result.absence is not None:
+        _, reason = _absent(result)
+        short = reason if len(reason) <= SHORT else f"{reason[:SHORT - 1]}…"
+        return {"at": None, "word": visible(short), "says": visible(f"{of}: {reason}")}
+    return {"at": scale.place(seen.ratio), "interval": _span(scale, seen.lo, seen.hi), "words": _between(scale, seen),
+            "clear": judge(seen) in {"faster", "slower"}, "says": f"{of}: {ratio_text(seen)}, {judge(seen)}"}
+
+
+def _absent(result: CellResult) -> tuple[str, str]:
+    """Return why there is no ratio, in a word and in full."""
+    if result.absence is not None:
+        looks = f", {result.doubtful_speedup:.2f}x would count for nothing" if result.doubtful_speedup else ""
+        return result.absence.word, f"{result.absence.word}: {result.absence.reason}{looks}"
+    if result.notes:
+        return "no ratio", result.notes[-1].text
+    return "baseline", "what the others are compared with"
+
+
+def _between(scale: Scale, seen: Comparison) -> dict[str, float]:
+    return _span(scale, *seen.between)
+
+
+def _span(scale: Scale, lo: float, hi: float) -> dict[str, float]:
+    """Return where an interval begins and how wide it is; ends that say nothing are at the edge."""
+    first, last = scale.place(lo if lo > 0 else scale.lo), scale.place(hi)
+    return {"at": first, "width": round(last - first, 1)}
+
+
+def glance(title: str, found: Sequence[tuple[Cell, Comparison]], scale: Scale) -> dict[str, Any]:
+    """Return a picture for a place of a table: a dot with its interval for each model, marks alone tell them apart."""
+    rows = [{"y": GLANCE_ROW * (i + 0.5) + 2, "model": visible(cell.runner), **mark_of(cell.runner),
+             "at": scale.place(seen.ratio), "interval": _span(scale, seen.lo, seen.hi),
+             "clear": judge(seen) in {"faster", "slower"}} for i, (cell, seen) in enumerate(found)]
+    says = "; ".join(f"{cell.runner}, N = {cell.workers}: {ratio_text(seen)}" for cell, seen in found) or "no ratio"
+    return {"width": GLANCE_WIDTH, "height": GLANCE_ROW * max(len(rows), 1) + 4, "rows": rows, "one": scale.place(1),
+            "says": visible(f"{title}: {says}")}
+
+
+def resources(
+    title: str, results: Sequence[CellResult], cpu: Mapping[Cell, float], most: Mapping[str, float],
+) -> dict[str, Any]:
+    """Return what cells take: wall time, CPU time and memory, a bar each with its number.
+
+    Args:
+        title: What the picture is of.
+        results: Of one build.
+        cpu: CPU seconds of those that have any.
+        most: The largest "seconds" and "bytes" of all pictures beside this one.
+    """
+    places = ((166, 62), (232, 62), (298, 58))   # of the three columns: start and width
+    wholes = (most["seconds"] or 1.0, most["seconds"] or 1.0, most["bytes"] or 1.0)
+    rows = []
+    for i, result in enumerate(results):
+        took = (result.time.center if result.time else None, cpu.get(result.cell),
+                result.memory.count if result.memory else None)
+        shown = [None if each is None else (format_bytes if at else format_seconds)(each)
+                 for each, at in zip(took, (0, 0, 1), strict=True)]
+        bars = [None if each is None or text is None else
+                {"at": start, "width": round(max(each / whole * width, 0.5), 1), "text": text}
+                for each, text, whole, (start, width) in zip(took, shown, wholes, places, strict=True)]
+        absent = None if result.absence is None else result.absence.word
+        rows.append(_named(result.cell, i) | {"bars": bars, "word": absent,
+                    "says": f"{result.cell.runner}, N = {result.cell.workers}: "
+                            + (absent or ", ".join(each or "-" for each in shown))})
+    heads = [{"at": start, "text": text} for (start, _), text in zip(places, ("time", "CPU", "memory"), strict=True)]
+    chart = _chart(title, rows, even_scale([1], START, END), kind="resources")
+    return chart | {"heads": heads, "marks": [], "says": visible("; ".join(row["says"] for row in chart["rows"]))}
+
+
+def strip(
+    title: str, results: Sequence[CellResult], observations: Mapping[Cell, Sequence[Observation]],
+) -> dict[str, Any]:
+    """Return the rounds themselves: of each cell how far its rounds lie from their median, one stroke each."""
+    off = {result.cell: _off(observations.get(result.cell, ())) for result in results}
+    widest = max((abs(share) for each in off.values() for share, _ in each), default=0.0)
+    reach = min(max(widest, LEAST_OFF), MOST_OFF)
+    scale = Scale(-reach * 1.05, reach * 1.05, START, END)
+    rows = []
+    for i, result in enumerate(results):
+        row, shares = _named(result.cell, i), off[result.cell]
+        rows.append(row | {
+            "strokes": _strokes(scale, row["y"], [share for share, starved in shares if not starved]),
+            "starved": _strokes(scale, row["y"], [share for share, starved in shares if starved]),
+            "word": "" if shares else _absent(result)[0],
+            "says": f"{result.cell.runner}, N = {result.cell.workers}: {_off_text([share for share, _ in shares])}"})
+    chart = _chart(title, rows, scale, kind="strip")
+    ends = [-reach, -reach / 2, 0.0, reach / 2, reach]
+    marks = [{"at": scale.place(each), "text": f"{each * 100:+.2g} %" if each else "0"} for each in ends]
+    return chart | {"marks": marks, "one": scale.place(0),
+                    "says": visible("; ".join(row["says"] for row in chart["rows"]))}
+
+
+def _off(observations: Sequence[Observation]) -> list[tuple[float, bool]]:
+    """Return by how much each round is off the median of those that count, and whether it was starved."""
+    if not observations:
+        return []
+    usual = median([each.wall_value for each in observations if not each.starved]
+                   or [each.wall_value for each in observations])
+    return [(each.wall_value / usual - 1, each.starved) for each in observations]
+
+
+def _off_text(shares: Sequence[float]) -> str:
+    if not shares:
+        return "no rounds"
+    plural = "s" if len(shares) > 1 else ""
+    return f"{len(shares)} round{plural}, at most {percent_text(max(map(abs, shares)))} off their median"
+
+
+def _strokes(scale: Scale, y: float, shares: Sequence[float]) -> str:
+    """Return a path of upright strokes."""
+    return "".join(f"M{scale.place(share):g} {y - 6:g}v12" for share in shares)

@@ -1,0 +1,105 @@
+"""Lines: how cells scale over workers, and how ratios go from run to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.foreign import visible
+from gilscope.toolkit.site.charts.marks import mark_of
+from gilscope.toolkit.site.charts.scale import Scale, ratio_scale
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WIDTH, HEIGHT, TOP, FOOT, LEFT, RIGHT = 360, 230, 10, 30, 40, 12   # pixels
+MOST_WORDS = 8      # under the axis
+STEPS = 24          # of a curve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A value with its interval; `changed`: it is marked as a change."""
+
+    x: float
+    y: float
+    lo: float
+    hi: float
+    says: str
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """Points of one model; `curve`: a fitted line beside them."""
+
+    model: str
+    name: str
+    points: tuple[Point, ...]
+    curve: tuple[tuple[float, float], ...] = ()
+
+
+def lines(
+    title: str, found: Sequence[Line], words: Sequence[tuple[float, str]], *, ideal: bool = False, bands: bool = False,
+) -> dict[str, Any]:
+    """Return lines of ratios over something.
+
+    Args:
+        title: What the picture is of.
+        found: The lines.
+        words: What stands below the axis, and where, ascending.
+        ideal: Whether to draw the line where twice the x is twice the y.
+        bands: Whether intervals are areas behind the lines; else they are whiskers.
+    """
+    points = [point for line in found for point in line.points]
+    wide = 720 if len(words) > MOST_WORDS else WIDTH
+    first, last = min(at for at, _ in words), max(at for at, _ in words)
+    across = Scale(first, last if last > first else first + 1, LEFT + 8, wide - RIGHT)
+    tops = [last] if ideal else []
+    up = ratio_scale([each for p in points for each in (p.y, p.lo, p.hi)] + tops, HEIGHT - FOOT, TOP)
+    every = -(-len(words) // (MOST_WORDS * wide // WIDTH))
+    return {
+        "kind": "lines", "title": visible(title), "width": wide, "height": HEIGHT, "bottom": HEIGHT - FOOT,
+        "start": LEFT, "end": wide - RIGHT, "one": up.place(1), "marks": up.marks(),
+        "words": [{"at": across.place(at), "text": visible(text)} for at, text in words[::every]],
+        "ideal": _path([(across.place(x), up.place(x)) for x in _spread(first, last)]) if ideal else None,
+        "lines": [_line(each, across, up, bands=bands) for each in found],
+        "says": visible("; ".join(f"{line.name}: {', '.join(p.says for p in line.points)}" for line in found)),
+    }
+
+
+def _line(line: Line, across: Scale, up: Scale, *, bands: bool) -> dict[str, Any]:
+    at = [(across.place(p.x), up.place(p.y)) for p in line.points]
+    ends = [(up.place(p.lo if p.lo > 0 else up.lo), up.place(p.hi)) for p in line.points]
+    points = [{"x": x, "y": y, "says": visible(f"{line.name}, {p.says}"), "changed": p.changed}
+              for p, (x, y) in zip(line.points, at, strict=True)]
+    both = [(x, lo, hi) for (x, _), (lo, hi) in zip(at, ends, strict=True)]
+    area = [(x, hi) for x, _, hi in both] + [(x, lo) for x, lo, _ in reversed(both)]
+    return {
+        "name": visible(line.name), "model": visible(line.model), **mark_of(line.model), "points": points,
+        "path": _path(at), "band": _path(area) if bands and len(points) > 1 else "",
+        "whiskers": "" if bands and len(points) > 1 else "".join(f"M{x:g} {lo:g}V{hi:g}" for x, lo, hi in both),
+        "curve": _path([(across.place(x), up.place(y)) for x, y in line.curve if isfinite(y)]),
+    }
+
+
+def _path(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:g} {y:g}" for x, y in points) if points else ""
+
+
+def _spread(first: float, last: float) -> list[float]:
+    """Return places from first to last, close enough that straight pieces look like a curve."""
+    return [first + (last - first) * i / STEPS for i in range(STEPS + 1)] if last > first else [first]
+
+
+def law(sigma: float, kappa: float, one: float, counts: Sequence[int]) -> tuple[tuple[float, float], ...]:
+    """Return the Universal Scalability Law's curve over worker counts.
+
+    Args:
+        sigma: Contention.
+        kappa: Coherence.
+        one: The speed-up that one worker has.
+        counts: Worker counts, ascending.
+    """
+    return tuple((n, one * n / (1 + sigma * (n - 1) + kappa * n * (n - 1))) for n in _spread(counts[0], counts[-1]))

@@ -1,0 +1,78 @@
+"""Values to places along an axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite, log
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+# Marks of a logarithmic axis, the coarsest first; of each as many as fit.
+_LADDERS: tuple[tuple[float, ...], ...] = (
+    (0.001, 0.01, 0.1, 1, 10, 100, 1000), (0.01, 0.1, 1, 10, 100),
+    (0.03125, 0.0625, 0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128),
+    (0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5, 7, 10), (0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.4, 1.6, 1.8, 2, 2.5),
+    (0.8, 0.85, 0.9, 0.95, 1, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4), (0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06))
+MOST_MARKS = 6
+LEAST_SPAN = 1.1   # of a ratio axis, its ends apart: less would make a mountain of nothing
+FARTHEST = 1000.0  # from 1: ratios beyond, and ends of intervals that know nothing, are drawn at the edge
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """An axis from `lo` to `hi`, drawn from `start` to `end`."""
+
+    lo: float
+    hi: float
+    start: float
+    end: float
+    log: bool = False
+
+    def place(self, value: float) -> float:
+        """Return where `value` is, at the edge where it is beyond, to a tenth of a pixel."""
+        form: Callable[[float], float] = log if self.log else float
+        low, high = form(self.lo), form(self.hi)
+        inside = min(max(value, self.lo), self.hi)
+        return round(self.start + (form(inside) - low) / (high - low) * (self.end - self.start), 1)
+
+    def marks(self) -> list[dict[str, Any]]:
+        """Return places and words of the axis's marks."""
+        values = _log_marks(self.lo, self.hi) if self.log else _even_marks(self.lo, self.hi)
+        return [{"at": self.place(each), "text": f"{each:g}"} for each in values]
+
+
+def ratio_scale(values: Iterable[float], start: float, end: float) -> Scale:
+    """Return a logarithmic axis for ratios, with 1 on it and some room."""
+    known = [each for each in values if isfinite(each) and 1 / FARTHEST < each < FARTHEST]
+    lo, hi = min([1.0, *known]), max([1.0, *known])
+    if hi / lo < LEAST_SPAN:
+        lo, hi = lo / LEAST_SPAN**0.5, hi * LEAST_SPAN**0.5
+    room = (hi / lo) ** 0.06
+    return Scale(lo / room, hi * room, start, end, log=True)
+
+
+def even_scale(values: Iterable[float], start: float, end: float, *, lo: float = 0.0) -> Scale:
+    """Return an axis from `lo` to the largest value."""
+    most = max([lo, *(each for each in values if isfinite(each))])
+    return Scale(lo, most if most > lo else lo + 1, start, end)
+
+
+def _log_marks(lo: float, hi: float) -> Sequence[float]:
+    found: Sequence[float] = ()
+    for ladder in _LADDERS:
+        fitting = [each for each in ladder if lo <= each <= hi]
+        if len(found) < len(fitting) <= MOST_MARKS:
+            found = fitting
+    return found
+
+
+def _even_marks(lo: float, hi: float) -> Sequence[float]:
+    step = 1.0
+    while (hi - lo) / step > MOST_MARKS:
+        step *= 2 if f"{step:g}"[0] != "2" else 2.5
+    while (hi - lo) / step < MOST_MARKS / 3:
+        step /= 2
+    first = int(lo / step)
+    return [each * step for each in range(first, int(hi / step) + 1) if each * step >= lo]

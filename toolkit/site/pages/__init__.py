@@ -1,0 +1,1 @@
+"""What each page of a site says, as plain values for its template."""

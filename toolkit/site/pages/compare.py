@@ -1,0 +1,149 @@
+"""What the page that compares knows of each run: any two of its builds or models, and its side of any two runs.
+
+Pairs of one run are compared here, by what `gilscope compare` does, and the page shows its report.  Pairs of runs are
+too many for that: of each cell the page gets where it lies by its run (see `stats.apart`), and compare.js does the same
+with two of them; tests hold its words against those of `gilscope compare`.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.builds.pairing import compare_builds as unfair
+from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.comparison import comparison_document, workload_text
+from gilscope.toolkit.report.document import Duration
+from gilscope.toolkit.report.sentences import title_text
+from gilscope.toolkit.report.table import compare_builds, compare_models
+from gilscope.toolkit.report.table.cells import Absence, group_of
+from gilscope.toolkit.report.table.contrast import pick_clock
+from gilscope.toolkit.report.wording import value_text
+from gilscope.toolkit.site.plain import document_values, shown
+from gilscope.toolkit.stats.apart import level
+from gilscope.toolkit.stats.distributions import NORMAL
+from gilscope.toolkit.stats.looks import at_last
+from gilscope.toolkit.stats.ratios import MOST_ROUNDS, POWER
+from gilscope.toolkit.stats.sample import CONFIDENCE, needed, summarize
+from gilscope.toolkit.stats.words import MARGIN, MIN_ROUNDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gilscope.toolkit.model import Cell, Note
+    from gilscope.toolkit.report.table import Contrast
+    from gilscope.toolkit.report.table.ratios import Ratios
+    from gilscope.toolkit.site.sources import Known
+    from gilscope.toolkit.stats.apart import Part
+
+# What compare.js goes by.
+CONSTANTS = {
+    "confidence": CONFIDENCE, "margin": MARGIN, "leastRounds": MIN_ROUNDS, "mostRounds": MOST_ROUNDS,
+    "zConfidence": NORMAL.inv_cdf((1 + CONFIDENCE) / 2), "zPower": NORMAL.inv_cdf(POWER),
+    "sureRounds": needed(CONFIDENCE),
+}
+
+
+def compare_run(known: Known, ratios: Ratios) -> dict[str, Any]:
+    """Return what the page knows of one run; `ratios` are those of the run with its values."""
+    run, index = known.run, ratios.index
+    cells = index.cells()
+    models = list(dict.fromkeys(cell.runner for cell in cells))
+    asked = run.options.get("selection") or {}
+    user = asked.get("user") or {}
+    return shown({
+        "label": run.label, "host": known.host, "page": known.page,
+        "machine": [run.machine.cpu_model, run.machine.cores],
+        "builds": [[build.label, build.version, build.base_executable] for build in run.builds],
+        "work": {"size": asked.get("size"), "payload": user.get("payload"), "payloads": user.get("payloads")},
+        "together": at_last(run.looks), "cells": [_cell(cell, ratios) for cell in cells],
+        "ofBuilds": {f"{a},{b}": _builds(known, ratios, a, b)
+                     for a, b in permutations([build.label for build in run.builds], 2)},
+        "ofModels": {f"{a},{b}": _models(known, ratios, a, b) for a, b in permutations(models, 2)},
+    })
+
+
+def _builds(known: Known, ratios: Ratios, first: str, second: str) -> list[dict[str, Any]]:
+    builds = {build.label: build for build in known.run.builds}
+    contrasts = compare_builds(known.run, first, second, noise=ratios)
+    return _report(known, contrasts, first, second, unfair(builds[first], builds[second]))
+
+
+def _models(known: Known, ratios: Ratios, first: str, second: str) -> list[dict[str, Any]]:
+    return _report(known, compare_models(known.run, first, second, noise=ratios), first, second)
+
+
+def _report(
+    known: Known, contrasts: Sequence[Contrast], first: str, second: str, notes: Sequence[Note] = (),
+) -> list[dict[str, Any]]:
+    """Return the report of `gilscope compare`, in as few words as say it."""
+    document = comparison_document(f"{known.run.label}: {second} against {first}", contrasts,
+                                   baseline=first, sample=second, notes=notes)
+    return [_short(section) for section in document_values(document)]
+
+
+def _short(section: dict[str, Any]) -> dict[str, Any]:
+    if section["kind"] != "table":
+        return section
+    return {"kind": "table", "title": section["title"],
+            "columns": [[column["title"], column["right"]] for column in section["columns"]],
+            "rows": [[[entry["text"], entry["sort"]] if entry["sort"] is not None else [entry["text"]] for entry in row]
+                     for row in section["rows"]]}
+
+
+def _cell(cell: Cell, ratios: Ratios) -> dict[str, Any]:
+    """Return a run's side of one cell, by the clock that `compare` chooses for it."""
+    index, clock, group = ratios.index, pick_clock("auto", cell.workers), group_of(cell)
+    found = index.look_up(cell)
+    values: dict[str, Any] = {
+        "key": f"{cell.name}/{cell.build}", "title": title_text(cell), "name": workload_text(cell),
+        "model": cell.runner, "workers": cell.workers, "build": cell.build,
+        "clock": clock, "tasks": index.tasks(cell) if cell.phase is Phase.STEADY else None,
+        "units": _units(cell, ratios),
+    }
+    if isinstance(found, Absence):
+        return values | {"absent": f"{found.word}: {found.reason}"}
+    seconds = list(found.by(clock).values())
+    if not seconds:
+        return values | {"absent": None}
+    logs, noise, check = (ratios.by(clock).logs[group], ratios.by(clock).noises[group], ratios.by(clock).check)
+    place, time = level(logs, noise, cell), summarize(seconds)
+    return values | {
+        "level": [place.center, place.rounds, *_part(place.own), *_part(place.usual), *_part(place.machine),
+                  place.kept],
+        "off": ratios.error(group, clock, cell.workers), "check": [check.arms, check.widening],
+        "time": [value_text(Duration(time.center, time.spread if time.count > 1 else None)), time.center],
+    }
+
+
+def _part(part: Part) -> tuple[float | None, float | None]:
+    """Return a part's square and freedom; JSON has no infinity."""
+    return (part.square if isfinite(part.square) else None, part.freedom if isfinite(part.freedom) else None)
+
+
+def _units(cell: Cell, ratios: Ratios) -> int | None:
+    listed = ratios.index.run.options.get("units") or ()
+    return next((units for name, seconds, units, _ in listed if (name, seconds) == (cell.workload, cell.task_seconds)),
+                None)
+
+
+def compare_values(known: Sequence[Known], files: dict[str, str], default: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the values of `compare.html` but those around it.
+
+    Args:
+        known: All runs, the oldest first.
+        files: By a run's id, the script that knows it.
+        default: The report that is there before anybody has chosen: sections.
+    """
+    runs = [each for each in known if each.id in files]
+    hosts: dict[str, str] = {}
+    for each in runs:
+        hosts[each.host] = each.id   # the newest of each
+    return shown({
+        "runs": [{"id": each.id, "label": each.run.label, "host": each.host, "day": each.run.started[:10],
+                  "file": files[each.id], "builds": [build.label for build in each.run.builds],
+                  "models": list(dict.fromkeys(cell.runner for cell in each.run.cells))} for each in reversed(runs)],
+        "hosts": [{"name": name, "id": id_} for name, id_ in hosts.items()], "constants": CONSTANTS,
+        "default": list(default),
+    })

@@ -1,0 +1,148 @@
+"""The first page: what the results say, at a glance and in sentences; warnings first, and what they do not say."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.report.document import Gain
+from gilscope.toolkit.report.run_list import status_text
+from gilscope.toolkit.report.wording import gain_text, list_text
+from gilscope.toolkit.site.charts.cells import glance
+from gilscope.toolkit.site.charts.marks import legend, shapes
+from gilscope.toolkit.site.charts.scale import ratio_scale
+from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, sorted_by_kind
+from gilscope.toolkit.site.plain import shown
+from gilscope.toolkit.units import counted, format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from gilscope.toolkit.site.charts.scale import Scale
+    from gilscope.toolkit.site.pages.newest import Place
+    from gilscope.toolkit.site.sources import Known
+
+VERSIONS = ("3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15", "3.15t")   # what gilscope measures
+ROOM = 4   # workloads of a run that its line names
+MANY_CORES = 4
+
+
+def home_values(
+    known: Sequence[Known], said: Mapping[str, Sequence[str]], kinds: Mapping[str, str], problems: Sequence[str],
+) -> dict[str, Any]:
+    """Return the values of `home.html` but those around it.
+
+    Args:
+        known: All runs, the oldest first.
+        said: By a run's id, what it says in short.
+        kinds: Of the catalogue's workloads.
+        problems: How many runs could not be read, a sentence each; not shown, as they name paths.
+    """
+    runs = [each for each in known if not each.is_experiment]
+    hosts = [_host(name, found, said, kinds) for name, found in by_host(runs).items()]
+    models = [row.runner for each in runs for table in each.tables for row in table.rows]
+    return shown({
+        "warnings": list(_warnings(known, problems)),
+        "hosts": hosts, "models": legend(models),
+        "missing": list(_missing(runs, kinds)),
+        "runs": [_run(each) for each in reversed(known)], "several": len({each.host for each in known}) > 1,
+        "shapes": shapes(),
+    })
+
+
+def _warnings(known: Sequence[Known], problems: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Yield what a reader must know first, with where it is said."""
+    if problems:
+        yield {"text": f"{counted(len(problems), 'run')} could not be read and {'is' if len(problems) == 1 else 'are'} "
+                       "left out.", "link": ""}
+    notes: dict[str, list[Known]] = {}
+    for each in known:
+        for note in each.run.notes:
+            notes.setdefault(note.text, []).append(each)
+        absent = [result.absence.word for table in each.tables for row in table.rows for result in row.results
+                  if result.absence is not None]
+        for word in ("failed", "starved"):
+            if count := absent.count(word):
+                yield {"text": f"{each.run.label}: {counted(count, 'cell')} {word}.", "link": each.page}
+    for text, found in notes.items():
+        yield {"text": f"{list_text(each.run.label for each in found)}: {text}", "link": found[-1].page}
+
+
+def _host(
+    name: str, known: Sequence[Known], said: Mapping[str, Sequence[str]], kinds: Mapping[str, str],
+) -> dict[str, Any]:
+    latest = newest(places(known))
+    tables = {group: place.table for (group, _), place in latest.items()}
+    machine = known[-1].run.machine
+    memory = "" if machine.memory_bytes is None else f", {format_bytes(machine.memory_bytes)}"
+    builds = in_order(place.build for place in latest.values())
+    scale = ratio_scale([each for place in latest.values() for option in place.advice.shown
+                         for each in (option.speedup.ratio, option.speedup.lo, option.speedup.hi)], 6, 154)
+    speaking = list(dict.fromkeys(place.known.id for place in latest.values()))
+    return {
+        "name": name, "builds": builds,
+        "machine": f"{machine.cpu_model} ({machine.cores} cores{memory}), {machine.system}",
+        "dates": _dates(known),
+        "answers": [{"label": each.run.label, "day": each.run.started[:10], "link": each.page,
+                     "builds": [build.label for build in each.run.builds], "lines": list(said[each.id])}
+                    for each in reversed(known) if each.id in speaking],
+        "rows": [{"kind": kind, "title": title, "places": [
+            _place(latest.get((group, build)), title, build, scale) for build in builds]}
+            for kind, group, title in sorted_by_kind(tables, kinds)],
+    }
+
+
+def _place(place: Place | None, title: str, build: str, scale: Scale) -> dict[str, Any] | None:
+    """Return a small picture of one workload on one build, and its answer in a few words."""
+    if place is None:
+        return None
+    advice = place.advice
+    picture = glance(f"{title} on {build}", [(each.cell, each.speedup) for each in advice.shown], scale)
+    if advice.options:
+        first = advice.options[0]
+        alike = f" or {counted(len(advice.options) - 1, 'other')}" if len(advice.options) > 1 else ""
+        answer = f"{gain_text(Gain(first.speedup))} {first.cell.runner}{alike}"
+    else:
+        answer = advice.missing or f"nothing beats {place.table.baseline}"
+    return {"picture": picture, "answer": answer, "link": place.link}
+
+
+def _dates(known: Sequence[Known]) -> str:
+    first, last = known[0].run.started[:10], known[-1].run.started[:10]
+    return first if first == last else f"{first} to {last}"
+
+
+def _run(known: Known) -> dict[str, Any]:
+    run = known.run
+    names = list(dict.fromkeys(cell.workload for cell in run.cells))
+    more = [f"{len(names) - ROOM} more"] if len(names) > ROOM else []
+    workloads = list_text([*names[:ROOM], *more] or ["-"])
+    what = f"experiment, {run.options.get('effort')}" if known.is_experiment else workloads
+    started = datetime.fromisoformat(run.started)
+    return {"label": run.label, "link": known.page, "host": known.host, "started": started.strftime("%Y-%m-%d %H:%M"),
+            "builds": ", ".join(build.label for build in run.builds), "what": what,
+            "rounds": run.rounds_done, "planned": run.rounds_planned, "status": status_text(run)}
+
+
+def _missing(runs: Sequence[Known], kinds: Mapping[str, str]) -> Iterator[str]:
+    """Yield what these results do not say, and what would."""
+    if not runs:
+        return
+    cores = max(each.run.machine.cores for each in runs)
+    workers = max((row.workers for each in runs for table in each.tables for row in table.rows), default=1)
+    if workers < MANY_CORES:
+        yield (f"What more than {counted(workers, 'worker')} bring: the machines here have at most "
+               f"{counted(cores, 'core')}. `gilscope run --workers 1,2,4,8` on a larger one says it.")
+    measured = {build.label for each in runs for build in each.run.builds}
+    if lacking := [version for version in VERSIONS if version not in measured]:
+        yield (f"How {list_text(lacking)} do{'es' if len(lacking) == 1 else ''}: `gilscope run --builds "
+               f"{','.join(lacking)}` says it.")
+    there = {table.workload for each in runs for table in each.tables}
+    kinds_there = {kinds[name] for name in there if name in kinds}
+    if absent := [kind for kind in dict.fromkeys(kinds.values()) if kind not in kinds_there]:
+        examples = [next(name for name, kind in kinds.items() if kind == each) for each in absent]
+        yield (f"Work of the kind {list_text(absent)}: `gilscope run {' '.join(examples)}` measures an example of "
+               "each.")
+    if all(name in kinds for name in there):
+        yield ("What your own code does: `gilscope run MODULE:FUNCTION --payloads MODULE:NAME` measures it, on the "
+               "builds and the machine that you have.")

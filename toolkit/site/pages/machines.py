@@ -1,0 +1,101 @@
+"""On how many machines each verdict holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.report.sentences import title_text
+from gilscope.toolkit.report.table import judge
+from gilscope.toolkit.report.wording import list_text, ratio_text
+from gilscope.toolkit.site.charts.marks import legend, mark_of, shapes
+from gilscope.toolkit.site.pages.newest import KINDS, by_host, newest, places
+from gilscope.toolkit.site.pages.run import kind_of
+from gilscope.toolkit.site.plain import shown
+from gilscope.toolkit.units import counted, format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gilscope.toolkit.report.table import CellResult
+    from gilscope.toolkit.report.table.cells import Group
+    from gilscope.toolkit.site.pages.newest import Place
+    from gilscope.toolkit.site.sources import Known
+
+Key = tuple["Group", str, int, str]   # model, workers and build follow
+
+
+def machines_values(known: Sequence[Known], kinds: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of `machines.html` but those around it.
+
+    Args:
+        known: All runs, the oldest first; of each machine the newest that has a cell is asked.
+        kinds: Of the catalogue's workloads.
+    """
+    hosts = by_host([each for each in known if not each.is_experiment])
+    found: dict[Key, dict[str, tuple[Place, CellResult]]] = {}
+    for host, runs in hosts.items():
+        for (group, build), place in newest(places(runs)).items():
+            for result in place.results:
+                if result.speedup is not None and result.absence is None:
+                    found.setdefault((group, result.cell.runner, result.cell.workers, build), {})[host] = place, result
+    rows = [_row(key, by, kinds, len(hosts)) for key, by in found.items()]
+    # What changes first, then what several machines say alike.
+    rows.sort(key=lambda row: (-row["words"], -row["hosts"], KINDS.index(row["kind"]), row["workload"]))
+    models = [row["model"] for row in rows]
+    return shown({
+        "machines": [_machine(host, runs) for host, runs in hosts.items()], "rows": rows, "names": list(hosts),
+        "models": legend(models), "shapes": shapes(), "sentence": _sentence(rows, len(hosts)),
+        "choices": {"build": list(dict.fromkeys(row["build"] for row in rows)),
+                    "model": [each["model"] for each in legend(models)],
+                    "kind": [kind for kind in KINDS if kind in {row["kind"] for row in rows}]},
+    })
+
+
+def _row(
+    key: Key, by: Mapping[str, tuple[Place, CellResult]], kinds: Mapping[str, str], hosts: int,
+) -> dict[str, Any]:
+    _, model, workers, build = key
+    words: Counter[str] = Counter()
+    places_ = {}
+    for host, (place, result) in by.items():
+        if result.speedup is None:
+            raise AssertionError("what is compared here has a ratio")
+        word = judge(result.speedup)
+        words[word] += 1
+        places_[host] = {"text": ratio_text(result.speedup), "sort": result.speedup.ratio, "link": place.link}
+    table = next(iter(by.values()))[0].table
+    said = [f"{word} on {count} of {len(by)}" if hosts > 1 else str(word) for word, count in words.most_common()]
+    return {
+        "kind": kind_of(table, kinds), "workload": title_text(table), "build": build, "model": model,
+        "workers": workers, **mark_of(model), "places": places_, "words": len(words), "hosts": len(by),
+        "said": ", ".join(said) + (f"; not on {hosts - len(by)}" if len(by) < hosts else ""),
+        "changes": len(words) > 1,
+    }
+
+
+def _sentence(rows: Sequence[Mapping[str, Any]], hosts: int) -> str:
+    if hosts < 2:  # noqa: PLR2004 - one says nothing about others
+        return ("Everything here is of one machine: nothing shows that it holds on another. `gilscope site "
+                "laptop=FOLDER server=FOLDER` sets results of several beside each other.")
+    shared = [row for row in rows if row["hosts"] > 1]
+    changing = [row for row in shared if row["changes"]]
+    if not shared:
+        return f"The {hosts} machines share no cell: nothing can be said of how far a verdict holds."
+    is_ = "is" if len(shared) == 1 else "are"
+    return (f"{counted(len(shared), 'verdict')} {is_} known on more than one of {hosts} machines: "
+            f"{len(shared) - len(changing)} hold on all that have the cell, {len(changing)} "
+            f"change{'s' * (len(changing) == 1)} between them.")
+
+
+def _machine(host: str, runs: Sequence[Known]) -> dict[str, Any]:
+    machines = list(dict.fromkeys(each.run.machine for each in runs))
+    memory = [f", {format_bytes(each.memory_bytes)}" if each.memory_bytes else "" for each in machines]
+    return {
+        "name": host, "runs": len(runs), "first": runs[0].run.started[:10], "last": runs[-1].run.started[:10],
+        "machines": [f"{each.cpu_model}, {each.cores} cores{size}, {each.system}"
+                     for each, size in zip(machines, memory, strict=True)],
+        "builds": list_text(dict.fromkeys(
+            f"{build.label} ({build.version})" for each in runs for build in each.run.builds)),
+        "links": [{"label": each.run.label, "address": each.page} for each in runs],
+    }

@@ -1,0 +1,220 @@
+"""The page of one run: what it says, a picture and a table for each workload, its rounds, how to get it again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.foreign import visible, visible_all
+from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.advice import COMPUTES, WAITS
+from gilscope.toolkit.report.as_json import measured
+from gilscope.toolkit.report.build import STARVED, overhead_table, run_document
+from gilscope.toolkit.report.document import Duration, Heading, Lines, Share, Size
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.sentences import fit_lines, noise_line, title_text
+from gilscope.toolkit.report.table import build_tables, judge
+from gilscope.toolkit.report.table.cells import Index
+from gilscope.toolkit.report.wording import inflation_text, ratio_number, ratio_text, value_text
+from gilscope.toolkit.site.asking import citation, command
+from gilscope.toolkit.site.charts.cells import dots, resources, strip
+from gilscope.toolkit.site.charts.lines import Line, Point, law, lines
+from gilscope.toolkit.site.charts.marks import legend, mark_of, shapes
+from gilscope.toolkit.site.charts.scale import ratio_scale
+from gilscope.toolkit.site.plain import document_values, page_values, section_values, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gilscope.toolkit.model import Cell, Observation, Run
+    from gilscope.toolkit.report.document import Document, Section
+    from gilscope.toolkit.report.table import CellResult, WorkloadTable
+    from gilscope.toolkit.stats.words import Comparison
+
+LEAST_COUNTS = 2   # numbers of workers, for a picture of how a model scales
+PLOTTED = 0.1      # no ratio of a picture is taken for less
+
+
+def run_page(
+    run: Run, kinds: Mapping[str, str], *, tables: Sequence[WorkloadTable] | None = None,
+    data: Mapping[str, str] | None = None, around: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the values of `run.html`.
+
+    Args:
+        run: With its values; `publish.without_traces` where others will see it.
+        kinds: The kind of each workload that has one; of others what they do with a core says it.
+        tables: Those of the run, where they are made already.
+        data: Where the page finds the pyperf file of each build; None: nowhere.
+        around: Of the site that the page is in; see `page_values`.
+    """
+    found = build_tables(run) if tables is None else tuple(tables)
+    index = Index(run)
+    observations = {each.cell: each.observations for each in run.measurements}
+    document = run_document(run, found)
+    head, *_ = (section.text for section in document.sections if isinstance(section, Heading))
+    models = [row.runner for table in found for row in table.rows]
+    workloads = [_workload(table, i, index, observations, kinds, command(run, table.workload), data)
+                 for i, table in enumerate(found)]
+    return page_values(head, _description(run, document), **(around or {})) | shown({
+        "beginning": document_values(_beginning(document)), "workloads": workloads,
+        "models": legend(models), "shapes": shapes(),
+        "choices": {"build": [build.label for build in run.builds], "model": [each["model"] for each in legend(models)],
+                    "kind": list(dict.fromkeys(each["sort"] for each in workloads))},
+        "command": command(run), "flags": _flags(run), "seed": run.seed, "data": dict(data or {}),
+    }) | {"citation": citation(run)}
+
+
+def _description(run: Run, document: Document) -> str:
+    said = next((each.items for each in document.sections if isinstance(each, Lines) and each.title == "In short"), ())
+    builds = ", ".join(build.label for build in run.builds)
+    return visible(said[0] if said else f"{builds}, measured {run.started[:10]}", most=300)
+
+
+def _beginning(document: Document) -> Document:
+    """Return what a report says before its workloads, without its title."""
+    sections: list[Section] = []
+    for section in document.sections[1:]:
+        if isinstance(section, Heading):
+            break
+        sections.append(section)
+    return type(document)(tuple(sections))
+
+
+def _flags(run: Run) -> list[str]:
+    return [f"{build.label}: CPython {build.version}, {build.config_args or 'no options'}"
+            + (f", source {build.revision}" if build.revision else "") for build in run.builds]
+
+
+def kind_of(table: WorkloadTable, kinds: Mapping[str, str]) -> str:
+    """Return the kind of a table's workload: as the catalogue has it, or by what it does with a core of its own."""
+    if table.workload in kinds:
+        return kinds[table.workload]
+    if table.busy is None:
+        return "own"
+    return "mixed" if WAITS < table.busy < COMPUTES else "io" if table.busy <= WAITS else "cpu"
+
+
+def _workload(
+    table: WorkloadTable, number: int, index: Index, observations: Mapping[Cell, Sequence[Observation]],
+    kinds: Mapping[str, str], again: str, data: Mapping[str, str] | None,
+) -> dict[str, Any]:
+    by_build = {build: [row.results[i] for row in table.rows] for i, build in enumerate(table.builds)}
+    ratios = [each for results in by_build.values() for result in results if (seen := result.speedup) is not None
+              for each in (seen.ratio, *_ends(seen))]
+    floor = table.floors.all_wall.bound if table.floors.all_wall else None
+    scale = ratio_scale(ratios, 166, 352)
+    title, notes, overhead = title_text(table), Footnotes(), overhead_table(table)
+    numbers = {cell: measured(index, cell) for results in by_build.values() for cell in (r.cell for r in results)}
+    cpu = {cell: each["cpu_time"]["median"] for cell, each in numbers.items() if each["cpu_time"]}
+    took = [result for results in by_build.values() for result in results]
+    most = {"seconds": max([each.time.center for each in took if each.time] + [*cpu.values()], default=0.0),
+            "bytes": max((each.memory.count for each in took if each.memory), default=0.0)}
+    rows = [_row(result, numbers[result.cell], observations, notes, data)
+            for results in by_build.values() for result in results]
+    compared = {build: [each for each in results if not _is_baseline(each, table)]
+                for build, results in by_build.items()}
+    return {
+        "id": f"w{number}", "title": title, "sort": kind_of(table, kinds), "baseline": table.baseline,
+        "noise": noise_line(table.floors), "notes": visible_all([note.text for note in table.notes]),
+        "dots": [dots(build, results, scale, floor) | {"build": build} for build, results in compared.items()],
+        "rows": rows, "footnotes": visible_all(list(notes.texts())),
+        "scaling": [_scaling(table, build, results) | {"build": build} for build, results in by_build.items()
+                    if _counts(results) >= LEAST_COUNTS],
+        "fits": list(fit_lines(table.fits)),
+        "resources": [resources(build, results, cpu, most) | {"build": build} for build, results in by_build.items()],
+        "strips": [strip(build, results, observations) | {"build": build} for build, results in by_build.items()],
+        "rounds": [_rounds(result.cell, observations) for result in took if observations.get(result.cell)],
+        "overhead": section_values(visible_all(overhead)) if overhead else None, "command": again,
+    }
+
+
+def _is_baseline(result: CellResult, table: WorkloadTable) -> bool:
+    return result.cell.runner == table.baseline and result.cell.workers == 1 and result.absence is None
+
+
+def _ends(seen: Comparison) -> tuple[float, float]:
+    return seen.lo, seen.hi
+
+
+def _counts(results: Sequence[CellResult]) -> int:
+    """Return the most numbers of workers that a model has ratios for."""
+    counts: dict[str, set[int]] = {}
+    for result in results:
+        if result.speedup is not None:
+            counts.setdefault(result.cell.runner, set()).add(result.cell.workers)
+    return max(map(len, counts.values()), default=0)
+
+
+def _row(
+    result: CellResult, numbers: Mapping[str, Any], observations: Mapping[Cell, Sequence[Observation]],
+    notes: Footnotes, data: Mapping[str, str] | None,
+) -> dict[str, Any]:
+    """Return a cell as a row of the table: each number as the terminal writes it, and what it is sorted by."""
+    cell = result.cell
+    row: dict[str, Any] = {
+        "build": cell.build, "model": cell.runner, "workers": cell.workers, **mark_of(cell.runner),
+        "rounds": len(observations.get(cell, ())), "file": (data or {}).get(cell.build), "time": None, "ratio": None,
+        "verdict": "", "efficiency": None, "cpu": None, "inflation": None, "memory": None}
+    if result.absence is not None:
+        reason = result.absence.reason if result.doubtful_seconds is None else STARVED
+        if result.doubtful_speedup is not None:
+            row["ratio"] = {"text": f"[{ratio_number(result.doubtful_speedup)}x]", "sort": None}
+        return row | {"verdict": result.absence.word, "marks": list(notes.marks([reason]))}
+    reasons = [note.text for note in result.notes]
+    row |= {name: _time(numbers[field]) for name, field in (("time", "time"), ("cpu", "cpu_time"))}
+    if result.memory is not None:
+        row["memory"] = {"text": value_text(Size(result.memory.count)), "sort": result.memory.count}
+    if result.speedup is not None:
+        row["ratio"] = {"text": ratio_text(result.speedup), "sort": result.speedup.ratio}
+        row["verdict"] = judge(result.speedup)
+    elif not reasons:
+        row["verdict"] = "baseline"
+    if result.efficiency is not None and cell.workers > 1:
+        row["efficiency"] = {"text": value_text(Share(result.efficiency)), "sort": result.efficiency}
+    if result.inflation is not None:
+        row["inflation"] = {"text": inflation_text(result.inflation), "sort": result.inflation.ratio}
+    return row | {"marks": list(notes.marks(reasons))}
+
+
+def _time(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a summary of seconds for a table."""
+    if found is None:
+        return None
+    middle, several = found["median"], found["count"] > 1
+    spread = (found["hi"] - found["lo"]) / 2 / middle if several and middle else None
+    return {"text": value_text(Duration(middle, spread)), "sort": middle}
+
+
+def _rounds(cell: Cell, observations: Mapping[Cell, Sequence[Observation]]) -> dict[str, Any]:
+    """Return the seconds of each round of a cell, one number for each process."""
+    return {"build": cell.build, "model": cell.runner, "workers": cell.workers, "values": [
+        {"text": value_text(Duration(each.wall_value)), "starved": each.starved} for each in observations[cell]]}
+
+
+def _scaling(table: WorkloadTable, build: str, results: Sequence[CellResult]) -> dict[str, Any]:
+    """Return how many times faster models are over their numbers of workers, with the fits."""
+    fits = {fit.runner: fit.scaling for fit in table.fits if fit.build == build}
+    found: dict[str, list[CellResult]] = {}
+    for result in results:
+        if result.speedup is not None:
+            found.setdefault(result.cell.runner, []).append(result)
+    drawn = []
+    for model, each in found.items():
+        if len(each) < LEAST_COUNTS:
+            continue
+        points = tuple(_point(one) for one in sorted(each, key=lambda one: one.cell.workers))
+        fit = fits.get(model)
+        # The law is of shares of the model's own time with one worker.
+        curve = law(fit.sigma.value, fit.kappa.value, points[0].y, fit.counts) if (
+            fit and fit.sigma and fit.kappa and points[0].x == 1) else ()
+        drawn.append(Line(model=model, name=model, points=points, curve=curve))
+    counts = sorted({each.cell.workers for several in found.values() for each in several} | {1})
+    return lines(build, drawn, [(float(n), str(n)) for n in counts], ideal=table.phase is Phase.STEADY)
+
+
+def _point(result: CellResult) -> Point:
+    seen = result.speedup
+    if seen is None:
+        raise AssertionError("what is drawn has a ratio")
+    return Point(x=result.cell.workers, y=max(seen.ratio, PLOTTED), lo=seen.lo, hi=seen.hi,
+                 says=f"N = {result.cell.workers}: {ratio_text(seen)}")

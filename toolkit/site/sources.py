@@ -1,0 +1,120 @@
+"""Which runs a site is made of, whose they are, and how their pages are called."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
+from gilscope.toolkit.publish import without_traces
+from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table.cells import Index
+from gilscope.toolkit.report.table.ratios import Ratios
+from gilscope.toolkit.store import RESULTS, find_runs, load_run
+from gilscope.toolkit.store.labels import HEADER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from gilscope.toolkit.model import Machine, Run
+    from gilscope.toolkit.report.table import WorkloadTable
+
+DEEPEST = 4   # folders between what is named and a run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A folder with a run, and the name of its host; "": none was given."""
+
+    path: Path
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A run of the site, without its values: those are in its tables."""
+
+    id: str                               # of its pages and files; unique
+    host: str
+    run: Run                              # without measurements and whatever says whose machine it was
+    tables: tuple[WorkloadTable, ...]     # of an experiment none
+    path: Path
+
+    @property
+    def page(self) -> str:
+        """Return the file of its page."""
+        return f"{'experiment' if self.is_experiment else 'run'}-{self.id}.html"
+
+    @property
+    def is_experiment(self) -> bool:
+        """Return whether it is an experiment's run."""
+        return "experiment" in self.run.options
+
+
+def find_sources(asked: Sequence[str]) -> list[Source]:
+    """Return the runs below folders, or of labels, as they are named: `FOLDER`, `LABEL`, `NAME=FOLDER`.
+
+    Raises:
+        ToolkitError: Nothing is there, or it is no run.
+    """
+    found: dict[Path, Source] = {}
+    for text in asked or [str(RESULTS)]:
+        name, path = _named(text)
+        for run in _below(path):
+            found.setdefault(run.resolve(), Source(path=run, host=name))
+    return list(found.values())
+
+
+def _named(text: str) -> tuple[str, Path]:
+    name, equals, folder = text.partition("=")
+    if equals and not Path(text).exists():
+        if not name.strip():
+            raise ToolkitError(f"{text!r} has no name before '='; write it like laptop=results")
+        return name.strip(), Path(folder)
+    return "", Path(text)
+
+
+def _below(path: Path) -> Iterable[Path]:
+    """Return the folders of all runs in `path`, or those of the label that it is."""
+    if not path.is_dir():
+        try:
+            return find_runs(str(path))
+        except UnknownNameError:
+            raise ToolkitError(f"there is no folder and no run {str(path)!r}; `gilscope report` lists the runs of this "
+                               "folder") from None
+    depths = ["/".join(["*"] * depth + [HEADER]) for depth in range(DEEPEST + 1)]
+    runs = sorted({each.parent for pattern in depths for each in path.glob(pattern)})
+    if not runs:
+        raise ToolkitError(f"{path} holds no run: `gilscope run --quick` makes one in {RESULTS}")
+    return runs
+
+
+def load(sources: Sequence[Source], problems: list[str]) -> Iterator[tuple[Known, Ratios]]:
+    """Yield each run and what compares its cells, with its values; what cannot be read goes to `problems`."""
+    taken: dict[str, int] = {}
+    for source in sources:
+        try:
+            run = without_traces(load_run(source.path))
+        except BadFileError as error:
+            problems.append(str(error))
+            continue
+        ratios = Ratios(Index(run))
+        tables = () if "experiment" in run.options else build_tables(run, ratios)
+        yield Known(id=_id(source, run, taken), host=source.host or machine_name(run.machine), tables=tables,
+                    run=replace(run, measurements=()), path=source.path), ratios
+
+
+def machine_name(machine: Machine) -> str:
+    """Return what a machine is called where nobody has given it a name."""
+    return f"{machine.cpu_model}, {machine.cores} cores"
+
+
+def _id(source: Source, run: Run, taken: dict[str, int]) -> str:
+    """Return a name for files that no other run of the site has, whatever the case of letters counts for."""
+    words = [each for each in (source.host, run.label) if each]
+    plain = re.sub(r"[^a-z0-9.]+", "-", "-".join(words).lower()).strip("-.") or "run"
+    plain = plain[:80]
+    taken[plain] = taken.get(plain, 0) + 1
+    return plain if taken[plain] == 1 else f"{plain}--{taken[plain]}"
