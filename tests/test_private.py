@@ -80,7 +80,7 @@ PAGE = """<!DOCTYPE html><title>of ann</title><style>/*/home/style/x*/</style>
 def test_a_page_is_looked_through_as_people_and_scripts_read_it():
     private = Private(words={"ann": "the name of the user"})
     assert [leak.text for leak in private.page_leaks(PAGE)] == [
-        "ann", "/home/attribute/x", "ann", "/home/comment/x", "/home/data/x"]
+        "/home/attribute/x", "/home/comment/x", "/home/data/x", "ann", "ann"]
 
 
 def test_refused_with_what_and_where_and_what_to_do():

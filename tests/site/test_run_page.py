@@ -18,7 +18,7 @@ pytestmark = pytest.mark.newest
 # Ways to break out of text, attributes, scripts, styles, addresses, comments, SVG and templates.
 ATTACKS = (
     "<script>alert(1)</script>", "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>",
-    "\"><script>alert(1)</script>", "' onmouseover='alert(1)", "\" onfocus=\"alert(1)\" autofocus=\"",
+    '"><script>alert(1)</script>', "' onmouseover='alert(1)", '" onfocus="alert(1)" autofocus="',
     "<svg onload=alert(1)>", "<svg><script>alert(1)</script></svg>", "</title><script>alert(1)</script>",
     "</style><script>alert(1)</script>", "<style>*{display:none}</style>", "<!--<script>alert(1)//-->", "--><b>x</b>",
     "<iframe src=javascript:alert(1)>", "<a href=javascript:alert(1)>x</a>", "<base href=//evil.example/>",

@@ -78,7 +78,8 @@ def waits_of(*texts):
 def test_no_text_is_markup(hostile, page_of):
     page = page_of(hostile)
     found, plain = Structure(page), Structure(page_of("words"))
-    assert found.tags == plain.tags
+    # Words in backticks are shown as code.
+    assert [each for each in found.tags if each != ("code",)] == [each for each in plain.tags if each != ("code",)]
     assert not ({*found.text} & {*UNSEEN, *BLANK}) - {"\n"}
     assert len(page) < 2_000_000
 
@@ -163,7 +164,7 @@ def test_page_that_would_tell_of_somebody_is_refused(monkeypatch):
     values = verdict_values(Document((Heading("bench of Ann on box7 in /home/ann/x/y.py", 1),)), [])
     with pytest.raises(ToolkitError) as told:
         SinglePage(print).text("x.html", "verdict.html", values)
-    assert "the name of the user, 'Ann', 5 times: bench of Ann on box7" in str(told.value)
+    assert "the name of the user, 'Ann', 5 times: ..." in str(told.value)
     assert "the name of the host, 'box7', 5 times" in str(told.value)
     assert "/home" not in str(told.value), "that is left out by itself"
     monkeypatch.setenv(PUBLIC, "ann,box7")

@@ -21,8 +21,10 @@ from gilscope.toolkit.report.as_json import listed_values, run_values
 from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.document import Picture
 from gilscope.toolkit.report.run_list import runs_document
+from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.site.single.reports import report_values
 from gilscope.toolkit.store import RESULTS, find_runs, list_runs, load_run
+from gilscope.workloads.catalog import WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,6 +86,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _write_page(page: HtmlFile, runs: Sequence[tuple[Run, Path]], label: str) -> None:
     """Write the page of what `--publish` would publish, with the figures that lie beside the values of experiments."""
+    hosts = [run_.machine.hostname for run_, _ in runs]
+    if len(runs) == 1 and "experiment" not in runs[0][0].options:
+        kinds = {each.name: each.kind for each in WORKLOADS}
+        page.write("run.html", run_page(without_traces(runs[0][0]), kinds), hosts=hosts)
+        return
     documents, files = [], []
     for run_, path in runs:
         drawn = [] if "experiment" not in run_.options else [
@@ -91,8 +98,7 @@ def _write_page(page: HtmlFile, runs: Sequence[tuple[Run, Path]], label: str) ->
             if (file := path / f"{figure.name}.svg").is_file()]
         documents.append(_document(without_traces(run_), path, [picture for picture, _ in drawn]))
         files += [file for _, file in drawn]
-    page.write("report.html", report_values(documents, Path(label).name), pictures=files,
-               hosts=[run_.machine.hostname for run_, _ in runs])
+    page.write("report.html", report_values(documents, Path(label).name), pictures=files, hosts=hosts)
 
 
 def _loaded(paths: Sequence[Path]) -> tuple[list[tuple[Run, Path]], int]:

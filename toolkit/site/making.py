@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
+from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import ToolkitError, cannot_write
 from gilscope.toolkit.foreign import in_url
+from gilscope.toolkit.private import Private, refuse
 from gilscope.toolkit.publish import write_files
 from gilscope.toolkit.report.as_json import in_short
 from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.site.asking import citation
 from gilscope.toolkit.site.badge import badge_values
+from gilscope.toolkit.site.checking import site_leaks
 from gilscope.toolkit.site.look import ASSETS, load_look
 from gilscope.toolkit.site.pages.compare import compare_run, compare_values
 from gilscope.toolkit.site.pages.experiments import entry_of, experiment_values, pictures_of
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gilscope.toolkit.model import Run
+    from gilscope.toolkit.private import Leak
     from gilscope.toolkit.report.document import Picture
     from gilscope.toolkit.report.table.ratios import Ratios
     from gilscope.toolkit.site.sources import Known, Source
@@ -52,6 +56,7 @@ class Asked:
     address: str = ""           # where the site will be, for the picture that shows with a link to it
     draw: Callable[[Run, Path, Path], Sequence[Picture]] | None = None   # figures of an experiment that has none yet
     say: Callable[[str], None] = field(default=lambda _: None)
+    private: Private = field(default_factory=Private)   # what must not go out with it
 
 
 @dataclass(slots=True)
@@ -73,7 +78,8 @@ def make_site(asked: Asked, out: Path) -> list[str]:
         What could not be read, a sentence each.
 
     Raises:
-        ToolkitError: `out` holds something else, cannot be written, or no run could be read.
+        ToolkitError: `out` holds something else, cannot be written, no run could be read, or a page would tell of a
+            person or a machine.
         CannotRenderError: What renders the pages failed.
     """
     earlier = _earlier_files(out)
@@ -82,10 +88,18 @@ def make_site(asked: Asked, out: Path) -> list[str]:
         # Beside it: what is moved there is then there at once, or not at all.
         with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
             problems = _write(asked, Path(folder))
+            refuse(str(out), site_leaks(Path(folder), asked.private))
             _replace(Path(folder), out, earlier)
     except OSError as error:
         raise cannot_write(str(out), error) from error
     return problems
+
+
+def check_site(asked: Asked) -> list[Leak]:
+    """Return what of the site would tell of a person or a machine; nothing is kept of it."""
+    with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
+        _write(asked, Path(folder))
+        return list(site_leaks(Path(folder), asked.private))
 
 
 def _earlier_files(out: Path) -> list[str]:

@@ -41,7 +41,7 @@ class SinglePage:
         Args:
             name: What it is to be called, for the message that refuses it.
             template: A file of `templates`.
-            values: What the template shows, plain; with the page's head, or its `title`.
+            values: What the template shows, plain; with what `base.html` needs, or the page's `title`.
             root: The folder that paths are told relative to; "": the current one.
             pictures: SVG files that it shows.
             hosts: Names of machines that it tells of, beside this one.
@@ -72,6 +72,8 @@ def single_look() -> Look:
 
 def public(values: Mapping[str, Any], root: str) -> dict[str, Any]:
     """Return what a template is given: plain values without folders, every text of them safe to be shown."""
-    whole = values if "page" in values else {
-        **values, **page_values(str(values["title"]), f"{values['title']}, as gilscope found it.")}
-    return visible_all(dict(whole), lambda text: visible(without_folders(text, root), whole="--json has all of it"))
+    if "page" in values:   # made for a site: its texts are safe, and drawings are long
+        return visible_all(dict(values), lambda text: without_folders(text, root))
+    head = page_values(str(values["title"]), f"{values['title']}, as gilscope found it.")
+    return visible_all({**values, **head},
+                       lambda text: visible(without_folders(text, root), whole="--json has all of it"))
