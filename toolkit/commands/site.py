@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.streams import inform
-from gilscope.toolkit.site.making import HOME, Asked, make_site
+from gilscope.toolkit.cores import usable_cores
+from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.report import document, experiment_of, figures_of
+from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.report.document import Picture
+from gilscope.toolkit.site.making import make_site
+from gilscope.toolkit.site.pages.experiments import About
+from gilscope.toolkit.site.parts import HOME
 from gilscope.toolkit.site.renderer import rendering_python
 from gilscope.toolkit.site.sources import find_sources
 from gilscope.workloads import catalog
@@ -18,7 +25,6 @@ if TYPE_CHECKING:
     import argparse
 
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.report.document import Picture
 
 TITLE = "gilscope results"
 DAMAGED = 2   # exit code: some run could not be read
@@ -51,9 +57,9 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make the site."""
     sources = find_sources(args.results)
-    problems = make_site(Asked(
-        sources=sources, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
-        python=rendering_python(say), address=args.url, draw=_drawing(args.out)), args.out)
+    problems = make_site(
+        sources, args.out, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
+        python=rendering_python(say), tell=_about, address=args.url, draw=_drawing(args.out), processes=usable_cores())
     for problem in problems:
         say(f"gilscope: {problem}")
     home = args.out / HOME
@@ -61,6 +67,19 @@ def run(args: argparse.Namespace) -> int:
     if args.open:
         webbrowser.open(home.resolve().as_uri())
     return DAMAGED if problems else 0
+
+
+def _about(of: Run, folder: Path) -> About:
+    """Return what an experiment says of a run in `folder`."""
+    experiment = experiment_of(of)
+    smoke = of.options.get("effort") == Effort.SMOKE
+    return About(
+        title=experiment.title, claim=experiment.claim, sources="; ".join(each.cited() for each in experiment.sources),
+        findings=() if smoke else experiment.findings(Results(of, folder)),
+        pictures=tuple(Picture(figure.title, str(folder / f"{figure.name}.svg"))
+                       for figure in figures_of(experiment, of, folder)),
+        document=lambda pictures: document(experiment, of, folder, pictures),
+    )
 
 
 def _drawing(out: Path) -> Any:
