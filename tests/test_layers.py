@@ -17,8 +17,7 @@ OURS = ("toolkit", "workloads", "runners")
 LAYERS = (
     ("gilscope.toolkit.cli",),
     ("gilscope.toolkit.commands",),
-    ("gilscope.toolkit.site",),
-    ("gilscope.toolkit.evaluate", "gilscope.toolkit.experiments"),
+    ("gilscope.toolkit.evaluate", "gilscope.toolkit.experiments", "gilscope.toolkit.site"),
     ("gilscope.toolkit.measure", "gilscope.toolkit.gil", "gilscope.toolkit.race", "gilscope.toolkit.report",
      "gilscope.toolkit.publish"),
     ("gilscope.toolkit.store", "gilscope.toolkit.stats", "gilscope.toolkit.builds", "gilscope.toolkit.private"),

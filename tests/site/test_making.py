@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
+from gilscope.toolkit.commands.site import _about
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.site.making import MARKER, Asked, make_site
+from gilscope.toolkit.site.making import MARKER, make_site
 from gilscope.toolkit.site.sources import find_sources
 from tests.site.made import EXAMPLE, KINDS, broken_links, pages_of
 
@@ -15,9 +16,8 @@ pytestmark = pytest.mark.newest
 
 
 def made(out, *results, **changes):
-    asked = Asked(sources=find_sources([str(each) for each in results]), title="Results", kinds=KINDS,
-                  python=sys.executable, **changes)
-    return make_site(asked, out)
+    return make_site(find_sources([str(each) for each in results]), out, title="Results", kinds=KINDS, tell=_about,
+                     python=sys.executable, **changes)
 
 
 @pytest.fixture(scope="module")

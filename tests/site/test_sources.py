@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.site.sources import find_sources, load
+from gilscope.toolkit.site.sources import find_sources, load, plan
 from tests.site.made import EXAMPLE
 
 pytestmark = pytest.mark.newest
@@ -24,8 +24,8 @@ def test_machine_has_the_name_that_it_is_given():
 
 
 def test_machine_without_a_name_is_called_what_it_is():
-    (known, _ratios), = load(find_sources([str(EXAMPLE / "own-function")]), [])
-    assert known.host == "AMD EPYC, 2 cores"
+    (planned,) = plan(find_sources([str(EXAMPLE / "own-function")]), [])
+    assert planned.host == "AMD EPYC, 2 cores"
 
 
 @pytest.mark.parametrize(("text", "said"), [
@@ -46,11 +46,12 @@ def test_folder_without_a_run_is_refused(tmp_path):
 def test_runs_of_one_label_have_pages_of_their_own(tmp_path):
     for name in ("a", "b"):
         shutil.copytree(EXAMPLE / "own-function", tmp_path / name)
-    ids = [known.id for known, _ in load(find_sources([str(tmp_path)]), [])]
+    ids = [planned.id for planned in plan(find_sources([str(tmp_path)]), [])]
     assert ids == ["own-function", "own-function--2"]
 
 
 def test_nothing_private_is_known_of_a_run():
-    (known, _), = load(find_sources([str(EXAMPLE / "own-function")]), [])
+    (planned,) = plan(find_sources([str(EXAMPLE / "own-function")]), [])
+    known, _ = load(planned)
     assert known.run.machine.hostname == ""
     assert known.run.measurements == ()

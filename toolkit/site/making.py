@@ -5,101 +5,82 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
-from gilscope.toolkit import temporary
-from gilscope.toolkit.errors import ToolkitError, cannot_write
+from gilscope.toolkit.errors import BadFileError, ToolkitError, cannot_write
 from gilscope.toolkit.foreign import in_url
-from gilscope.toolkit.private import Private, refuse
-from gilscope.toolkit.publish import write_files
-from gilscope.toolkit.report.as_json import in_short
-from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.site.asking import citation
 from gilscope.toolkit.site.badge import badge_values
-from gilscope.toolkit.site.checking import site_leaks
 from gilscope.toolkit.site.look import ASSETS, load_look
-from gilscope.toolkit.site.pages.compare import compare_run, compare_values
-from gilscope.toolkit.site.pages.experiments import entry_of, experiment_values, pictures_of
+from gilscope.toolkit.site.pages.compare import compare_values
+from gilscope.toolkit.site.pages.experiments import entry_of, experiment_values
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
 from gilscope.toolkit.site.pages.home import home_values
 from gilscope.toolkit.site.pages.machines import machines_values
-from gilscope.toolkit.site.pages.run import run_page
+from gilscope.toolkit.site.parts import HOME, Site, around, copy_values, make_all
 from gilscope.toolkit.site.plain import page_values
 from gilscope.toolkit.site.renderer import Renderer
-from gilscope.toolkit.site.sources import load
+from gilscope.toolkit.site.sources import load, plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.private import Leak
     from gilscope.toolkit.report.document import Picture
-    from gilscope.toolkit.report.table.ratios import Ratios
-    from gilscope.toolkit.site.sources import Known, Source
+    from gilscope.toolkit.site.pages.experiments import About
+    from gilscope.toolkit.site.parts import Part
+    from gilscope.toolkit.site.sources import Known, Planned, Source
+
+    Tell = Callable[[Run, Path], About]
+    Draw = Callable[[Run, Path, Path], Sequence[Picture]]
 
 MARKER = "site.json"         # what a site is made of, and which files are its own
 SCHEMA = "gilscope/site/1"
-HOME = "index.html"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What a site is to be."""
-
-    sources: Sequence[Source]
-    title: str
-    kinds: Mapping[str, str]    # of the catalogue's workloads
-    python: Path                # that has Jinja2
-    address: str = ""           # where the site will be, for the picture that shows with a link to it
-    draw: Callable[[Run, Path, Path], Sequence[Picture]] | None = None   # figures of an experiment that has none yet
-    say: Callable[[str], None] = field(default=lambda _: None)
-    private: Private = field(default_factory=Private)   # what must not go out with it
-
-
-@dataclass(slots=True)
-class _Made:
-    """What is known once every run was read."""
-
-    known: list[Known] = field(default_factory=list)
-    said: dict[str, list[str]] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)      # what compares each run
-    defaults: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    experiments: list[dict[str, Any]] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-
-def make_site(asked: Asked, out: Path) -> list[str]:
+def make_site(
+    sources: Sequence[Source], out: Path, *, title: str, kinds: Mapping[str, str], python: Path, tell: Tell,
+    draw: Draw | None = None, address: str = "", processes: int = 1, inspect: Callable[[Path], None] | None = None,
+) -> list[str]:
     """Make the site in `out`: a new or empty folder, or one that holds a site already, which it replaces.
+
+    Args:
+        sources: What it is made of.
+        out: Where it goes.
+        title: What it is called.
+        kinds: Of the catalogue's workloads.
+        python: A Python that has Jinja2.
+        tell: What an experiment says of a run, with its folder.
+        draw: Draws the figures of an experiment that has none yet: of a run, with its folder, into another.
+        address: Where the site will be, for the badge; "": not known.
+        processes: How many read runs and write their pages at once.
+        inspect: Told the folder in which everything is before it is put in place; what it raises keeps it from that.
 
     Returns:
         What could not be read, a sentence each.
 
     Raises:
-        ToolkitError: `out` holds something else, cannot be written, no run could be read, or a page would tell of a
-            person or a machine.
+        ToolkitError: `out` holds something else, cannot be written, or no run could be read.
         CannotRenderError: What renders the pages failed.
     """
     earlier = _earlier_files(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         # Beside it: what is moved there is then there at once, or not at all.
-        with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
-            problems = _write(asked, Path(folder))
-            refuse(str(out), site_leaks(Path(folder), asked.private))
-            _replace(Path(folder), out, earlier)
+        with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as made:
+            problems: list[str] = []
+            planned = plan(sources, problems)
+            site = Site(folder=Path(made), title=title, kinds=dict(kinds), python=python, address=address,
+                        has_experiments=any(each.is_experiment for each in planned))
+            problems += _write(site, planned, (tell, draw), problems, processes)
+            if inspect:
+                inspect(Path(made))
+            _replace(Path(made), out, earlier)
     except OSError as error:
         raise cannot_write(str(out), error) from error
     return problems
-
-
-def check_site(asked: Asked) -> list[Leak]:
-    """Return what of the site would tell of a person or a machine; nothing is kept of it."""
-    with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
-        _write(asked, Path(folder))
-        return list(site_leaks(Path(folder), asked.private))
 
 
 def _earlier_files(out: Path) -> list[str]:
@@ -141,144 +122,130 @@ def _replace(made: Path, out: Path, earlier: Sequence[str]) -> None:
             folder.rmdir()
 
 
-def _write(asked: Asked, folder: Path) -> list[str]:
-    look, made = load_look(), _Made()
-    with Renderer(asked.python, look, linked=True) as renderer:
-        site = _Site(asked, folder, renderer, made)
-        site.write_assets(look.style, look.script)
-        for known, ratios in load(asked.sources, made.problems):
-            site.add(known, ratios)
-            asked.say(f"{known.run.label}: read")
-        if not made.known:
-            raise ToolkitError("no run could be read: " + "; ".join(made.problems))
-        made.known.sort(key=lambda each: each.run.started)
-        site.write_common_pages()
-    site.write_marker()
-    return made.problems
+def _write(
+    site: Site, planned: Sequence[Planned], experiments: tuple[Tell, Draw | None], known_problems: Sequence[str],
+    processes: int,
+) -> list[str]:
+    """Write all pages and return what could not be read beside the problems that are known."""
+    look = load_look()
+    (site.folder / "assets").mkdir()
+    for name, text in zip(look.files, (look.style, look.script), strict=True):
+        (site.folder / name).write_text(text, encoding="utf-8")
+    shutil.copyfile(ASSETS / "compare.js", site.folder / "assets/compare.js")
+    runs = make_all(site, [each for each in planned if not each.is_experiment], processes)
+    problems = [part.problem for part in runs if part.problem]
+    with Renderer(site.python, look, linked=True) as renderer:
+        common = _Common(site, renderer, [part for part in runs if part.known])
+        for each in planned:
+            if each.is_experiment:
+                try:
+                    common.add_experiment(each, *experiments)
+                except BadFileError as error:
+                    problems.append(str(error))
+        if not common.known:
+            raise ToolkitError("no run could be read: " + "; ".join([*known_problems, *problems]))
+        common.write(len(known_problems) + len(problems))
+    _write_marker(site, common.known)
+    return problems
 
 
-class _Site:
-    """Writes the pages of one site."""
+class _Common:
+    """Writes the experiments, and the pages about all runs."""
 
-    def __init__(self, asked: Asked, folder: Path, renderer: Renderer, made: _Made) -> None:
-        self._asked, self._folder, self._renderer, self._made = asked, folder, renderer, made
-        self._several = len(asked.sources) > 1
+    def __init__(self, site: Site, renderer: Renderer, runs: Sequence[Part]) -> None:
+        self._site, self._renderer, self._runs = site, renderer, runs
+        self.known = [part.known for part in runs if part.known]
+        self._experiments: list[dict[str, Any]] = []
 
-    def write_assets(self, style: str, script: str) -> None:
-        """Write what all pages share."""
-        (self._folder / "assets").mkdir()
-        (self._folder / "assets/site.css").write_text(style, encoding="utf-8")
-        (self._folder / "assets/site.js").write_text(script, encoding="utf-8")
-        shutil.copyfile(ASSETS / "compare.js", self._folder / "assets/compare.js")
+    def add_experiment(self, planned: Planned, tell: Tell, draw: Draw | None) -> None:
+        """Write the page of an experiment.
 
-    def add(self, known: Known, ratios: Ratios) -> None:
-        """Write the page of a run and its values, and keep what pages of several runs need."""
-        made, run = self._made, ratios.index.run
-        target = self._folder / "data" / known.id
-        target.mkdir(parents=True)
-        data = {build: in_url(path.relative_to(self._folder).as_posix())
-                for build, path in write_files(run, known.path, target).items()}
-        if known.is_experiment:
-            self._add_experiment(known, run, data)
-        else:
-            self._page("run.html", known.page, run_page(
-                run, self._asked.kinds, tables=known.tables, data=data, around=self._around("")))
-            made.said[known.id] = in_short(run_document(run, known.tables))
-            made.files[known.id] = f"data/{known.id}/compare.js"
-            about = compare_run(known, ratios)
-            made.defaults[known.id] = next(iter(about["ofBuilds"].values()), [])
-            # A script and no JSON: a page from disk may load the one, and is refused the other.
-            (self._folder / made.files[known.id]).write_text(
-                f"gilscopeRuns[{json.dumps(known.id)}] = {json.dumps(about, separators=(',', ':'))};\n")
-        made.known.append(known)
-
-    def _add_experiment(self, known: Known, run: Run, data: Mapping[str, str]) -> None:
-        pictures = self._pictures(known, run)
-        values = experiment_values(run, known.path, pictures, data=data)
-        title = values["document"][0]["text"]
-        entry = entry_of(known, run, pictures)
+        Raises:
+            BadFileError: It cannot be read.
+        """
+        known, ratios = load(planned)
+        run, site = ratios.index.run, self._site
+        about = tell(run, planned.path)
+        pictures = self._pictures(planned, run, about.pictures, draw)
+        values = experiment_values(about, run, pictures, data=copy_values(site, known, run))
+        entry = entry_of(about, known, pictures)
         self._page("experiment.html", known.page, values | page_values(
-            title, entry["finding"] or entry["claim"], **self._around("experiments.html")))
-        self._made.experiments.append(entry)
+            entry["title"], entry["finding"] or entry["claim"], **around(site, "experiments.html")))
+        self._experiments.append(entry)
+        self.known.append(known)
 
-    def _pictures(self, known: Known, run: Run) -> list[Picture]:
-        """Return an experiment's figures, those that were drawn with it, or drawn now."""
-        found = pictures_of(run, known.path)
-        folder = self._folder / "figures" / known.id
-        if found and self._asked.draw and not all(Path(each.path).is_file() for each in found):
-            folder.mkdir(parents=True)
-            found = list(self._asked.draw(run, known.path, folder))
+    def _pictures(
+        self, planned: Planned, run: Run, found: Sequence[Picture], draw: Draw | None,
+    ) -> list[Picture]:
+        """Return an experiment's figures: those that were drawn with it, or drawn now."""
+        folder = self._site.folder / "figures" / planned.id
+        if found and draw and not all(Path(each.path).is_file() for each in found):
+            found = draw(run, planned.path, folder)
         kept = []
         for each in found:
-            target = folder / Path(each.path).name
-            if not target.is_file():
-                if not Path(each.path).is_file():
-                    continue
+            if Path(each.path).is_file():
+                target = folder / Path(each.path).name
                 folder.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(each.path, target)
-            kept.append(type(each)(each.title, in_url(target.relative_to(self._folder).as_posix())))
+                if target != Path(each.path):
+                    shutil.copyfile(each.path, target)
+                kept.append(type(each)(each.title, in_url(target.relative_to(self._site.folder).as_posix())))
         return kept
 
-    def write_common_pages(self) -> None:
-        """Write the pages about all runs."""
-        made, kinds = self._made, self._asked.kinds
-        series = follow(made.known)
-        self._page("home.html", HOME, home_values(made.known, made.said, kinds, made.problems) | {
-            "experiments": made.experiments, "citation": citation(made.known[-1].run), "badge": self._badge(),
-            **page_values(self._asked.title, self._description(), **self._around(HOME))})
-        default = next((made.defaults[each.id] for each in reversed(made.known) if made.defaults.get(each.id)), [])
+    def write(self, lost: int) -> None:
+        """Write the pages about all runs; `lost`: how many could not be read."""
+        site, kinds = self._site, self._site.kinds
+        self.known.sort(key=lambda each: each.run.started)
+        series = follow(self.known)
+        self._page("home.html", HOME, {
+            **home_values(self.known, {part.known.id: part.said for part in self._runs if part.known}, kinds, lost),
+            **page_values(site.title, self._description(), **around(site, HOME)),
+            "experiments": self._experiments, "citation": citation(self.known[-1].run), "badge": self._badge()})
+        defaults = {part.known.id: part.compared for part in self._runs if part.known}
+        default = next((found for each in reversed(self.known) if (found := defaults.get(each.id))), [])
         self._common("compare.html", "Compare", "Any two builds, models, runs or machines, side by side.",
-                     compare_values(made.known, made.files, default))
+                     compare_values(self.known, default))
         self._common("history.html", "History", "The same work over versions of CPython and over dates.",
-                     history_values(made.known, series))
-        for group, name in workload_pages(made.known).items():
-            values = workload_values(group, made.known, series)
+                     history_values(self.known, series))
+        for group, name in workload_pages(self.known).items():
+            values = workload_values(group, self.known, series)
             self._page("history-workload.html", name, values | page_values(
                 f"{values['title']} over versions and dates", "Ratios within runs, and where they changed.",
-                **self._around("history.html")))
+                **around(site, "history.html")))
         self._common("machines.html", "Machines", "On how many machines each verdict holds.",
-                     machines_values(made.known, kinds))
-        if made.experiments:
+                     machines_values(self.known, kinds))
+        if self._experiments:
             self._common("experiments.html", "The classic experiments", "What was measured then, and what it is now.",
-                         {"experiments": made.experiments})
+                         {"experiments": self._experiments})
 
     def _common(self, name: str, title: str, description: str, values: Mapping[str, Any]) -> None:
-        self._page(name, name, {**values, **page_values(title, description, **self._around(name))})
+        self._page(name, name, {**values, **page_values(title, description, **around(self._site, name))})
 
     def _description(self) -> str:
-        made = self._made
-        builds = dict.fromkeys(build.label for each in made.known for build in each.run.builds)
-        return (f"What CPython's ways to run in parallel are worth: {len(made.known)} runs on {', '.join(builds)}, "
-                f"{made.known[0].run.started[:10]} to {made.known[-1].run.started[:10]}.")
+        builds = dict.fromkeys(build.label for each in self.known for build in each.run.builds)
+        first, last = (each.run.started[:10] for each in (self.known[0], self.known[-1]))
+        when = first if first == last else f"{first} to {last}"
+        return (f"What CPython's ways to run in parallel are worth: {len(self.known)} "
+                f"run{'s' * (len(self.known) > 1)} on {', '.join(builds)}, {when}.")
 
     def _badge(self) -> dict[str, str] | None:
-        values = badge_values(self._made.known)
+        values = badge_values(self.known)
         if values is None:
             return None
-        (self._folder / "badge.svg").write_text(self._renderer.page("badge.svg", values), encoding="utf-8")
-        address = self._asked.address.rstrip("/") + "/" if self._asked.address else ""
+        (self._site.folder / "badge.svg").write_text(self._renderer.page("badge.svg", values), encoding="utf-8")
+        address = self._site.address.rstrip("/") + "/" if self._site.address else ""
         return {"file": "badge.svg", "text": values["says"],
                 "markdown": f"[![{values['says']}]({address}badge.svg)]({address or HOME})"}
 
-    def _around(self, here: str) -> dict[str, Any]:
-        """Return what a page needs to know of the site around it."""
-        titles = {HOME: "Home", "compare.html": "Compare", "history.html": "History", "machines.html": "Machines"}
-        if self._made.experiments:
-            titles["experiments.html"] = "Experiments"
-        return {"of": self._asked.title, "links": [
-            {"address": name, "title": title, "here": name == here} for name, title in titles.items()]}
-
     def _page(self, template: str, name: str, values: Mapping[str, Any]) -> None:
-        (self._folder / name).write_text(self._renderer.page(template, values), encoding="utf-8")
+        (self._site.folder / name).write_text(self._renderer.page(template, values), encoding="utf-8")
 
-    def write_marker(self) -> None:
-        """Write what the site is made of."""
-        files = [path.relative_to(self._folder).as_posix() for path in sorted(self._folder.rglob("*"))
-                 if path.is_file()]
-        (self._folder / MARKER).write_text(json.dumps({
-            "schema": SCHEMA, "gilscope": __version__, "title": self._asked.title,
-            "runs": [{"id": each.id, "label": each.run.label, "host": each.host, "started": each.run.started,
-                      "builds": [build.label for build in each.run.builds], "page": each.page}
-                     for each in self._made.known],
-            "files": [*files, MARKER],
-        }, indent=1) + "\n", encoding="utf-8")
+
+def _write_marker(site: Site, known: Sequence[Known]) -> None:
+    """Write what the site is made of."""
+    files = [path.relative_to(site.folder).as_posix() for path in sorted(site.folder.rglob("*")) if path.is_file()]
+    (site.folder / MARKER).write_text(json.dumps({
+        "schema": SCHEMA, "gilscope": __version__, "title": site.title,
+        "runs": [{"id": each.id, "label": each.run.label, "host": each.host, "started": each.run.started,
+                  "builds": [build.label for build in each.run.builds], "page": each.page} for each in known],
+        "files": [*files, MARKER],
+    }, indent=1) + "\n", encoding="utf-8")

@@ -17,7 +17,7 @@ from gilscope.toolkit.store import RESULTS, find_runs, load_run, read_header
 from gilscope.toolkit.store.labels import HEADER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from gilscope.toolkit.model import Machine, Run
     from gilscope.toolkit.report.table import WorkloadTable
@@ -34,24 +34,47 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """A run of the site, without its values: those are in its tables."""
+class Planned:
+    """A run that the site is to have."""
 
-    id: str                               # of its pages and files; unique
+    id: str            # of its pages and files; unique
     host: str
-    run: Run                              # without measurements and whatever says whose machine it was
-    tables: tuple[WorkloadTable, ...]     # of an experiment none
     path: Path
+    is_experiment: bool
 
     @property
     def page(self) -> str:
         """Return the file of its page."""
         return f"{'experiment' if self.is_experiment else 'run'}-{self.id}.html"
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A run of the site, without its values: those are in its tables."""
+
+    planned: Planned
+    run: Run                              # without measurements and whatever says whose machine it was
+    tables: tuple[WorkloadTable, ...]     # of an experiment none
+
+    @property
+    def id(self) -> str:
+        """Return what names its files."""
+        return self.planned.id
+
+    @property
+    def host(self) -> str:
+        """Return the name of its machine."""
+        return self.planned.host
+
+    @property
+    def page(self) -> str:
+        """Return the file of its page."""
+        return self.planned.page
+
     @property
     def is_experiment(self) -> bool:
         """Return whether it is an experiment's run."""
-        return "experiment" in self.run.options
+        return self.planned.is_experiment
 
 
 def find_sources(asked: Sequence[str]) -> list[Source]:
@@ -101,19 +124,31 @@ def _below(path: Path) -> Iterable[Path]:
     return runs
 
 
-def load(sources: Sequence[Source], problems: list[str]) -> Iterator[tuple[Known, Ratios]]:
-    """Yield each run and what compares its cells, with its values; what cannot be read goes to `problems`."""
+def plan(sources: Sequence[Source], problems: list[str]) -> list[Planned]:
+    """Return the runs that the site will have, by what their headers say; what cannot be read goes to `problems`."""
     taken: dict[str, int] = {}
+    found = []
     for source in sources:
         try:
-            run = without_traces(load_run(source.path))
+            run = read_header(source.path)
         except BadFileError as error:
             problems.append(str(error))
             continue
-        ratios = Ratios(Index(run))
-        tables = () if "experiment" in run.options else build_tables(run, ratios)
-        yield Known(id=_id(source, run, taken), host=source.host or machine_name(run.machine), tables=tables,
-                    run=replace(run, measurements=()), path=source.path), ratios
+        found.append(Planned(id=_id(source, run, taken), host=source.host or machine_name(run.machine),
+                             path=source.path, is_experiment="experiment" in run.options))
+    return found
+
+
+def load(planned: Planned) -> tuple[Known, Ratios]:
+    """Return a run, and what compares its cells, with its values.
+
+    Raises:
+        BadFileError: It cannot be read.
+    """
+    run = without_traces(load_run(planned.path))
+    ratios = Ratios(Index(run))
+    tables = () if planned.is_experiment else build_tables(run, ratios)
+    return Known(planned=planned, tables=tables, run=replace(run, measurements=())), ratios
 
 
 def machine_name(machine: Machine) -> str:

@@ -108,9 +108,13 @@ def compare_models(
         if name not in known:
             raise UnknownNameError(f"{run.label!r} has no model {name!r}; it has {', '.join(known)}")
     pairs = []
+    counted: dict[Cell, set[int]] = {}
+    for cell in cells:
+        if cell.runner == first:
+            counted.setdefault(replace(cell, workers=0), set()).add(cell.workers)
     for cell in cells:
         if cell.runner == second:
-            counts = {c.workers for c in cells if replace(c, workers=cell.workers) == replace(cell, runner=first)}
+            counts = counted.get(replace(cell, runner=first, workers=0))
             workers = 1 if counts == {1} else cell.workers
             pairs.append((replace(cell, runner=first, workers=workers), cell))
     ratios = _showing(index, noise, len(pairs))

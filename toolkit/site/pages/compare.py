@@ -128,21 +128,25 @@ def _units(cell: Cell, ratios: Ratios) -> int | None:
                 None)
 
 
-def compare_values(known: Sequence[Known], files: dict[str, str], default: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def compare_file(known: Known) -> str:
+    """Return the script that knows a run."""
+    return f"data/{known.id}/compare.js"
+
+
+def compare_values(known: Sequence[Known], default: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the values of `compare.html` but those around it.
 
     Args:
         known: All runs, the oldest first.
-        files: By a run's id, the script that knows it.
         default: The report that is there before anybody has chosen: sections.
     """
-    runs = [each for each in known if each.id in files]
+    runs = [each for each in known if not each.is_experiment]
     hosts: dict[str, str] = {}
     for each in runs:
         hosts[each.host] = each.id   # the newest of each
     return shown({
         "runs": [{"id": each.id, "label": each.run.label, "host": each.host, "day": each.run.started[:10],
-                  "file": files[each.id], "builds": [build.label for build in each.run.builds],
+                  "file": compare_file(each), "builds": [build.label for build in each.run.builds],
                   "models": list(dict.fromkeys(cell.runner for cell in each.run.cells))} for each in reversed(runs)],
         "hosts": [{"name": name, "id": id_} for name, id_ in hosts.items()], "constants": CONSTANTS,
         "default": list(default),

@@ -28,7 +28,7 @@ MANY_CORES = 4
 
 
 def home_values(
-    known: Sequence[Known], said: Mapping[str, Sequence[str]], kinds: Mapping[str, str], problems: Sequence[str],
+    known: Sequence[Known], said: Mapping[str, Sequence[str]], kinds: Mapping[str, str], lost: int = 0,
 ) -> dict[str, Any]:
     """Return the values of `home.html` but those around it.
 
@@ -36,13 +36,13 @@ def home_values(
         known: All runs, the oldest first.
         said: By a run's id, what it says in short.
         kinds: Of the catalogue's workloads.
-        problems: How many runs could not be read, a sentence each; not shown, as they name paths.
+        lost: How many runs could not be read.
     """
     runs = [each for each in known if not each.is_experiment]
     hosts = [_host(name, found, said, kinds) for name, found in by_host(runs).items()]
     models = [row.runner for each in runs for table in each.tables for row in table.rows]
     return shown({
-        "warnings": list(_warnings(known, problems)),
+        "warnings": list(_warnings(known, lost)),
         "hosts": hosts, "models": legend(models),
         "missing": list(_missing(runs, kinds)),
         "runs": [_run(each) for each in reversed(known)], "several": len({each.host for each in known}) > 1,
@@ -50,11 +50,11 @@ def home_values(
     })
 
 
-def _warnings(known: Sequence[Known], problems: Sequence[str]) -> Iterator[dict[str, str]]:
+def _warnings(known: Sequence[Known], lost: int) -> Iterator[dict[str, str]]:
     """Yield what a reader must know first, with where it is said."""
-    if problems:
-        yield {"text": f"{counted(len(problems), 'run')} could not be read and {'is' if len(problems) == 1 else 'are'} "
-                       "left out.", "link": ""}
+    if lost:
+        yield {"text": f"{counted(lost, 'run')} could not be read and {'is' if lost == 1 else 'are'} left out.",
+               "link": ""}
     notes: dict[str, list[Known]] = {}
     for each in known:
         for note in each.run.notes:
