@@ -55,6 +55,7 @@ test:
 	@$(call ON_OLDEST,oldest)
 
 test-all: test
+	@$(BOOTSTRAP) test,workloads,browser
 	@builds=$$($(OTHER_BUILDS)) && GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python $(PYTEST) --part rest $(ARGS)
 	@$(call ON_OLDEST,fast)
 

@@ -20,7 +20,7 @@ LAYERS = (
     ("gilscope.toolkit.evaluate", "gilscope.toolkit.experiments", "gilscope.toolkit.site"),
     ("gilscope.toolkit.measure", "gilscope.toolkit.gil", "gilscope.toolkit.race", "gilscope.toolkit.report",
      "gilscope.toolkit.publish"),
-    ("gilscope.toolkit.store", "gilscope.toolkit.stats", "gilscope.toolkit.builds"),
+    ("gilscope.toolkit.store", "gilscope.toolkit.stats", "gilscope.toolkit.builds", "gilscope.toolkit.private"),
     ("gilscope.toolkit.model", "gilscope.toolkit.units", "gilscope.toolkit.cores", "gilscope.toolkit.errors",
      "gilscope.toolkit.foreign", "gilscope.toolkit.temporary", "gilscope.toolkit.processes",
      "gilscope.toolkit.reading"),

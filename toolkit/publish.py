@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import ToolkitError, cannot_write
+from gilscope.toolkit.foreign import visible_all
+from gilscope.toolkit.private import without_folders
 from gilscope.toolkit.reading import RESULTS
 from gilscope.toolkit.store import header, load_run, read_json
 
@@ -68,8 +70,10 @@ def without_traces(run: Run) -> Run:
         run,
         builds=tuple(_without_paths(build) for build in run.builds),
         machine=dataclasses.replace(run.machine, hostname=""),
-        failures=tuple(dataclasses.replace(failure, output="") for failure in run.failures),
-        options=run.options | ({"paths": []} if "paths" in run.options else {}),
+        failures=tuple(dataclasses.replace(failure, output="", reason=without_folders(failure.reason))
+                       for failure in run.failures),
+        skips=visible_all(run.skips, without_folders), notes=visible_all(run.notes, without_folders),
+        options=visible_all(run.options | ({"paths": []} if "paths" in run.options else {}), without_folders),
     )
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.commands.options.common import duration
-from gilscope.toolkit.commands.options.files import add_output
+from gilscope.toolkit.commands.options.files import add_output, add_page
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.documents import Output
+from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError, UnknownNameError
@@ -27,6 +28,7 @@ from gilscope.toolkit.evaluate.report.explain_package import Beside, explain
 from gilscope.toolkit.evaluate.requirements.chains import asked_for
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.evaluate.requirements.tags import offered
+from gilscope.toolkit.site.single.verdicts import build_cards, verdict_values
 from gilscope.toolkit.units import format_bytes
 
 if TYPE_CHECKING:
@@ -75,6 +77,7 @@ def add_parser(commands: Any) -> None:
                         help="Remove the environments that doctor and evaluate keep, and do nothing else. They keep at "
                              f"most {USUAL_GIB:g} GiB by themselves ({VARIABLE}=N for N GiB), for a week.")
     add_output(parser)
+    add_page(parser)
     parser.set_defaults(run=run)
 
 
@@ -84,6 +87,7 @@ def run(args: argparse.Namespace) -> int:
         count, size = clear()
         put(f"{count} environment{'s' * (count != 1)} removed, about {format_bytes(size)}")
         return 0
+    page = HtmlFile(args.html, say) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
     builds = _targets(found, args.builds)
     locked = _locked(args)
@@ -93,13 +97,17 @@ def run(args: argparse.Namespace) -> int:
     options = Options(limit=args.timeout, interpreters=args.interpreters)
     reports = diagnose(request, builds, found.builds, options, say)
     if len(reports) < len(builds) and args.offline:
-        return _metadata_only(args, builds, locked)
+        return _metadata_only(args, builds, locked, page)
     if not args.offline and any("==" in text for text in request.requirements):
         reports = with_newest(reports, found.builds, options, say)
     blocked = any(report.blocked for report in reports)
     output = Output(args)
-    output.show(_explained(args.explain, reports, locked, builds) if args.explain else documents.document(reports))
+    document = _explained(args.explain, reports, locked, builds) if args.explain else documents.document(reports)
+    output.show(document)
     output.finish(lambda: documents.plain(reports))
+    if page:
+        page.write("verdict.html", verdict_values(
+            document, [] if args.explain else build_cards(documents.plain(reports))))
     return int(blocked)
 
 
@@ -125,7 +133,9 @@ def _explained(
     return shown
 
 
-def _metadata_only(args: argparse.Namespace, builds: Sequence[Build], locked: Sequence[Locked]) -> int:
+def _metadata_only(
+    args: argparse.Namespace, builds: Sequence[Build], locked: Sequence[Locked], page: HtmlFile | None
+) -> int:
     """Say which files the lock has for each build: neither good news nor bad, so the code is 0."""
     lock = args.lock or _lock_here()
     if lock is None:
@@ -135,9 +145,12 @@ def _metadata_only(args: argparse.Namespace, builds: Sequence[Build], locked: Se
     locked = locked or [each for each in read_lock(lock) if not asked or each.name in asked]
     offers = {build.label: offered(locked, build) for build in builds}
     output = Output(args)
-    output.show(_explained(args.explain, (), locked, builds) if args.explain else documents.metadata(lock.name, offers))
+    document = _explained(args.explain, (), locked, builds) if args.explain else documents.metadata(lock.name, offers)
+    output.show(document)
     output.finish(lambda: {"metadata_only": True, "lock": str(lock), "builds": {
         label: [asdict(each) for each in found] for label, found in offers.items()}})
+    if page:
+        page.write("verdict.html", verdict_values(document, []))
     return 0
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.commands.options.common import duration
-from gilscope.toolkit.commands.options.files import add_output
+from gilscope.toolkit.commands.options.files import add_output, add_page
 from gilscope.toolkit.commands.output.documents import Output
+from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
@@ -20,6 +21,7 @@ from gilscope.toolkit.evaluate.report.explain_package import Beside, explain
 from gilscope.toolkit.evaluate.report.json_ import plain
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.site.single.verdicts import conclusion_cards, verdict_values
 
 if TYPE_CHECKING:
     from gilscope.toolkit.builds.find import FoundBuilds
@@ -71,6 +73,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--explain", metavar="NAME",
                         help="Show everything known of a package, an extension module or its file, and nothing else.")
     add_output(parser, "the verdict")
+    add_page(parser, "the verdict")
     parser.set_defaults(run=run)
 
 
@@ -78,11 +81,16 @@ def run(args: argparse.Namespace) -> int:
     """Evaluate the project; return 1 when something blocks it on every build."""
     asked = Asked(path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, budget=args.budget,
                   offline=args.offline, sdists=args.build_sdists)
+    page = HtmlFile(args.html, say) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
     evaluation = Evaluator(asked, _targets(found, args.builds), found.builds, say).go()
     output = Output(args)
-    output.show(_explained(evaluation, args.explain) if args.explain else screen.document(evaluation))
+    document = _explained(evaluation, args.explain) if args.explain else screen.document(evaluation)
+    output.show(document)
     output.finish(lambda: plain(evaluation))
+    if page:
+        cards = [] if args.explain else conclusion_cards(plain(evaluation))
+        page.write("verdict.html", verdict_values(document, cards), root=str(evaluation.project.root))
     return screen.exit_code(evaluation)
 
 

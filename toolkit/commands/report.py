@@ -6,26 +6,31 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.commands.options.files import STDOUT, add_output
+from gilscope.toolkit.commands.options.files import STDOUT, add_output, add_page
 from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
+from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments.as_json import experiments_values
-from gilscope.toolkit.experiments.report import beside, document, experiment_of
-from gilscope.toolkit.publish import publish
+from gilscope.toolkit.experiments.report import beside, document, experiment_of, figures_of
+from gilscope.toolkit.publish import publish, without_traces
 from gilscope.toolkit.report import RENDERERS, markdown, terminal
 from gilscope.toolkit.report.as_json import listed_values, run_values
 from gilscope.toolkit.report.build import run_document
+from gilscope.toolkit.report.document import Picture
 from gilscope.toolkit.report.run_list import runs_document
+from gilscope.toolkit.site.pages.run import run_page
+from gilscope.toolkit.site.single.reports import report_values
 from gilscope.toolkit.store import RESULTS, find_runs, list_runs, load_run
+from gilscope.workloads.catalog import WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.report.document import Document, Picture
+    from gilscope.toolkit.report.document import Document
 
 
 def add_parser(commands: Any) -> None:
@@ -41,6 +46,7 @@ def add_parser(commands: Any) -> None:
         "(default: list what there is)."
     )
     add_output(parser)
+    add_page(parser)
     # How earlier versions wrote --markdown.
     parser.add_argument("--format", choices=tuple(RENDERERS), help=argparse.SUPPRESS)
     parser.add_argument(
@@ -60,7 +66,11 @@ def run(args: argparse.Namespace) -> int:
     if args.publish is not None:
         return _publish_all(args)
     if args.label is None:
+        if args.html:
+            raise ToolkitError("--html makes a page of one run: name it, as in `gilscope report LABEL --html "
+                               f"{args.html}`; `gilscope report` lists what there is")
         return _list_all(args)
+    page = HtmlFile(args.html, say) if args.html else None
     runs, failed = _loaded(find_runs(args.label))
     output = Output(args)
     for run_, path in runs:
@@ -69,7 +79,26 @@ def run(args: argparse.Namespace) -> int:
         output.finish(lambda: run_values(runs[0][0]))
     else:
         output.finish(lambda: experiments_values([each for each in runs if "experiment" in each[0].options]))
+    if page:
+        _write_page(page, runs, str(args.label))
     return failed
+
+
+def _write_page(page: HtmlFile, runs: Sequence[tuple[Run, Path]], label: str) -> None:
+    """Write the page of what `--publish` would publish, with the figures that lie beside the values of experiments."""
+    hosts = [run_.machine.hostname for run_, _ in runs]
+    if len(runs) == 1 and "experiment" not in runs[0][0].options:
+        kinds = {each.name: each.kind for each in WORKLOADS}
+        page.write("run.html", run_page(without_traces(runs[0][0]), kinds), hosts=hosts)
+        return
+    documents, files = [], []
+    for run_, path in runs:
+        drawn = [] if "experiment" not in run_.options else [
+            (Picture(figure.title, file.name), file) for figure in figures_of(experiment_of(run_), run_, path)
+            if (file := path / f"{figure.name}.svg").is_file()]
+        documents.append(_document(without_traces(run_), path, [picture for picture, _ in drawn]))
+        files += [file for _, file in drawn]
+    page.write("report.html", report_values(documents, Path(label).name), pictures=files, hosts=hosts)
 
 
 def _loaded(paths: Sequence[Path]) -> tuple[list[tuple[Run, Path]], int]:
@@ -106,8 +135,9 @@ def _publish_all(args: argparse.Namespace) -> int:
             "--publish copies one run: name it, as in `gilscope report LABEL --publish FOLDER`; `gilscope report` "
             "lists what there is"
         )
-    if args.json is not None or args.markdown is not None:
-        raise ToolkitError("--publish writes report.md into its folder; ask for --markdown or --json without it")
+    if args.json is not None or args.markdown is not None or args.html:
+        raise ToolkitError(
+            "--publish writes report.md into its folder; ask for --markdown, --json or --html without it")
     paths = find_runs(args.label)
     runs, failed = _loaded(paths)
     for _, path in runs:

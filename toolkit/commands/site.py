@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,13 @@ from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.report import document, experiment_of, figures_of
 from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.private import of_this_machine, told
 from gilscope.toolkit.report.document import Picture
-from gilscope.toolkit.site.making import make_site
+from gilscope.toolkit.site.making import Asked, check_site, make_site
 from gilscope.toolkit.site.pages.experiments import About
 from gilscope.toolkit.site.parts import HOME
 from gilscope.toolkit.site.renderer import rendering_python
-from gilscope.toolkit.site.sources import find_sources
+from gilscope.toolkit.site.sources import find_sources, hosts_of
 from gilscope.workloads import catalog
 
 if TYPE_CHECKING:
@@ -44,8 +46,12 @@ def add_parser(commands: Any) -> None:
         help="Folders with runs, or labels (default: results). NAME=FOLDER gives the machine of that folder's runs a "
         "name: results of several machines, copied together, are told by it.",
     )
-    parser.add_argument("--out", metavar="FOLDER", type=Path, required=True,
-                        help="Where the pages go: a new folder, or one with a site, which is replaced.")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--out", metavar="FOLDER", type=Path,
+                       help="Where the pages go: a new folder, or one with a site, which is replaced.")
+    where.add_argument("--check", action="store_true",
+                       help="Write nothing: list what of the pages would tell of a person or a machine, and where it "
+                       "stands. Exit with 1 when there is something; --out refuses it then.")
     parser.add_argument("--title", default=TITLE, help=f"What the site is called (default: {TITLE}).")
     parser.add_argument("--url", metavar="URL", default="",
                         help="Where the site will be, e.g. https://me.github.io/results/ (default: not said). Use it "
@@ -57,9 +63,13 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make the site."""
     sources = find_sources(args.results)
-    problems = make_site(
-        sources, args.out, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
-        python=rendering_python(say), tell=_about, address=args.url, draw=_drawing(args.out), processes=usable_cores())
+    asked = Asked(
+        sources=sources, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
+        python=rendering_python(say), tell=_about, address=args.url, processes=usable_cores(),
+        draw=None if args.check else _drawing(args.out), private=of_this_machine(os.environ, hosts_of(sources)))
+    if args.check:
+        return _check(asked)
+    problems = make_site(asked, args.out)
     for problem in problems:
         say(f"gilscope: {problem}")
     home = args.out / HOME
@@ -67,6 +77,12 @@ def run(args: argparse.Namespace) -> int:
     if args.open:
         webbrowser.open(home.resolve().as_uri())
     return DAMAGED if problems else 0
+
+
+def _check(asked: Asked) -> int:
+    lines = told(check_site(asked))
+    inform("\n".join(lines) or "nothing private would go out")
+    return int(bool(lines))
 
 
 def _about(of: Run, folder: Path) -> About:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,6 +89,15 @@ def find_sources(asked: Sequence[str]) -> list[Source]:
         for run in _below(path):
             found.setdefault(run.resolve(), Source(path=run, host=name))
     return list(found.values())
+
+
+def hosts_of(sources: Sequence[Source]) -> set[str]:
+    """Return what the machines of runs are called in their networks, as far as they can be read."""
+    found = set()
+    for source in sources:
+        with suppress(BadFileError):
+            found.add(read_header(source.path).machine.hostname)
+    return found
 
 
 def _named(text: str) -> tuple[str, Path]:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.gil.report import document
 from gilscope.toolkit.commands.options.common import positive
+from gilscope.toolkit.commands.options.files import add_page
 from gilscope.toolkit.commands.options.programs import interpreter_flags, output_file, save, say
+from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.race.command import SIGNALLED, build_python, warn_of_late_options
 from gilscope.toolkit.commands.streams import put_beside
 from gilscope.toolkit.errors import ToolkitError
@@ -24,6 +26,7 @@ from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.race.program.start import run_words
 from gilscope.toolkit.race.program.target import default_python, module_of, refuse_plain_folder
 from gilscope.toolkit.report.terminal import WIDTH, render
+from gilscope.toolkit.site.single.waits import wait_values
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -45,7 +48,7 @@ EPILOG = """\
 exit codes: the program's own; 128+N when signal N ended it; 3 when it ended well but nothing was recorded.
 The report follows on standard error. Processes that the program starts are recorded, too.
 """
-WITH_VALUE = frozenset({"--build", "--trace", "--json", "--places", "--python-args"})
+WITH_VALUE = frozenset({"--build", "--trace", "--json", "--html", "--places", "--python-args"})
 FLAGS = frozenset({"--inflation"})
 
 
@@ -62,6 +65,7 @@ def add_parser(commands: Any) -> None:
         help="Flags of the interpreter, as one word: --python-args='-O -W error'. For a program that is run with them.")
     add("--json", metavar="FILE", type=output_file, help="Write everything as JSON to FILE, in place of the text. For "
         "scripts; /dev/stderr is a file, too.")
+    add_page(parser)
     add("--trace", metavar="FILE", type=output_file,
         help="Also write a timeline to FILE. Open it at ui.perfetto.dev or chrome://tracing.")
     add("--places", metavar="N", type=positive, default=PLACES,
@@ -87,6 +91,7 @@ def run(args: Namespace) -> int:
     """Run the program, tell what its threads waited for, and return the exit code."""
     command = [build_python(args.build) if args.build else default_python(), *args.python_args,
                *_program(args.program)]
+    page = HtmlFile(args.html, say) if args.html else None
     preload.library()      # where it cannot be had, nothing is started
     first = record(lambda environ: run_words(command, environ), os.environ, all_holds=bool(args.trace))
     code = first.ended if first.ended >= 0 else SIGNALLED - first.ended
@@ -98,11 +103,13 @@ def run(args: Namespace) -> int:
     if args.trace:
         save(args.trace, in_json(json.dumps(trace(first.processes), separators=(",", ":"))))
     summary = summarize(first.processes)
+    told = document(first, summary, grown, places=args.places)
     if args.json:
         save(args.json, in_json(json.dumps(_as_json(args.program, first, summary, grown), indent=1)) + "\n")
     else:
-        put_beside(render(document(first, summary, grown, places=args.places), width=_width(),
-                          ascii_only=not _takes_unicode()))
+        put_beside(render(told, width=_width(), ascii_only=not _takes_unicode()))
+    if page:
+        page.write("waits.html", wait_values(_as_json(args.program, first, summary, grown), told))
     warn_of_late_options("gil", WITH_VALUE | FLAGS, first.ended, args.program[1:])
     return code
 

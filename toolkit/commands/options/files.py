@@ -1,4 +1,4 @@
-"""`--markdown` and `--json` on the command line, the same for every command that has reports.
+"""`--markdown`, `--json` and `--html` on the command line, the same for every command that has them.
 
 Without FILE, or with `-`, the form takes the text's place on standard output; with FILE it is written beside the text.
 `output.documents` does that.  Nothing heavy is imported: every command's parser waits for what stands here.
@@ -17,6 +17,7 @@ STDOUT = "-"
 _SUFFIXES = {"json": ".json", "markdown": ".md"}
 # Endings of no label: a FILE is meant, if a wrong one.
 _NO_LABELS = (".txt", ".log", ".out", ".html", ".csv", ".yaml", ".yml", ".json", ".md")
+PAGES = (".html", ".htm")
 _DEVICES = "/dev/"   # /dev/null, and what shells give for >(command)
 
 
@@ -58,6 +59,23 @@ def add_output(parser: Any, what: str = "the report") -> None:
         "--json", action=FileOption,
         help=f"Write {what} as JSON to FILE, which ends in .json (default: to standard output, in place of the "
         "text). For scripts.")
+
+
+def html_file(text: str) -> str:
+    """Return the name of a page to write; argparse shows why one is refused, before anything takes long."""
+    if not text.endswith(PAGES) and not text.startswith(_DEVICES):
+        raise argparse.ArgumentTypeError(f"{text!r} does not end in .html; a page does")
+    if not Path(text).parent.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {str(Path(text).parent)!r}")
+    return text
+
+
+def add_page(parser: Any, what: str = "the report") -> None:
+    """Add `--html` to a parser or a group of options."""
+    parser.add_argument(
+        "--html", metavar="FILE", type=html_file,
+        help=f"Also write {what} as one page to FILE, which ends in .html. For a browser: to attach, or to mail; paths "
+        "are left out, and it is refused where it names the user, the host or a secret.")
 
 
 def with_files(actions: Mapping[str, Any], words: Sequence[str]) -> list[str]:

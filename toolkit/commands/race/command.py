@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from gilscope.toolkit.commands.output.pages import HtmlFile
     from gilscope.toolkit.race.report.settings import Settings, Suppression
 
 RACE_FOUND = 66        # the exit code of the sanitizers
@@ -41,7 +42,7 @@ exit codes: the program's own; 66 when a race was found (notes do not count); 12
 3 when the interpreter ended well and never came to the program.
 A line that may race says so: `# race: ok WHY`. Whole files and variables: [tool.gilscope.race] in pyproject.toml.
 """
-WITH_VALUE = frozenset({"--build", "--sarif", "--include", "--core", "--python-args", "--confirm-timeout"})
+WITH_VALUE = frozenset({"--build", "--sarif", "--html", "--include", "--core", "--python-args", "--confirm-timeout"})
 PLAIN_FLAGS = frozenset({"--notes", "--github", "--no-color"})
 OPTIONAL_VALUE = frozenset({"--json", "--confirm"})
 
@@ -51,6 +52,7 @@ def add_parser(commands: Any) -> None:
     from argparse import RawDescriptionHelpFormatter
 
     from gilscope.toolkit.commands.options.common import duration, positive
+    from gilscope.toolkit.commands.options.files import add_page
     from gilscope.toolkit.commands.options.programs import STDERR, interpreter_flags, output_file
 
     parser = commands.add_parser(
@@ -71,6 +73,7 @@ def add_parser(commands: Any) -> None:
         "(default: standard error, in place of the text). For scripts; write --json=FILE, or a FILE ending in .json.")
     add("--sarif", metavar="FILE", type=output_file,
         help="Also write the report as SARIF to FILE. For code scanning services.")
+    add_page(parser)
     add("--github", action="store_true",
         help="Also print GitHub annotations on standard error. They show the races beside the lines of a pull request.")
     add("--confirm", metavar="K", nargs="?", const=CONFIRM_TRIES, type=positive, default=0,
@@ -92,7 +95,7 @@ class Options:
     def __init__(self, program: Sequence[str]) -> None:
         self.program = program
         self.suppressions: tuple[Suppression, ...] = ()
-        self.build = self.json = self.sarif = self.confirm_timeout = None
+        self.build = self.json = self.sarif = self.html = self.confirm_timeout = None
         self.python_args: tuple[str, ...] = ()
         self.core = ""
         self.include: list[str] = []
@@ -150,12 +153,13 @@ def run(args: Options) -> int:
                 options={"root": root, "target": " ".join(args.program), "build": args.build or ""})
     if args.confirm and target.kind == STDIN:
         raise ToolkitError("--confirm runs the program again, and standard input can be read but once; name a file")
+    page = _page(args)
     first = FirstRun(spec, target.entry())
     try:
         first.go()
         if first.ended == 0 and not start.was_begun(first.spool):
             raise UncheckedError(f"nothing was checked: {python[0]} ended before the program began")
-        found = not start.was_refused(first.spool) and _tell(args, settings, first)
+        found = not start.was_refused(first.spool) and _tell(args, settings, first, page)
     finally:
         start.remove_spool(first.spool)
     warn_of_late_options("race", WITH_VALUE | PLAIN_FLAGS | OPTIONAL_VALUE, first.ended, target.args)
@@ -205,9 +209,19 @@ def _project() -> tuple[str, Settings | Options]:
     return folder, settings(Path(path))
 
 
-def _tell(args: Options, settings: Settings | Options, first: FirstRun) -> bool:
+def _page(args: Options) -> HtmlFile | None:
+    """Return what writes the page that is asked for; at once, since it may have to be installed."""
+    if not args.html:
+        return None
+    from gilscope.toolkit.commands.options.programs import say
+    from gilscope.toolkit.commands.output.pages import HtmlFile
+
+    return HtmlFile(args.html, say)
+
+
+def _tell(args: Options, settings: Settings | Options, first: FirstRun, page: HtmlFile | None) -> bool:
     """Write the reports that are asked for or needed; return whether there is a race."""
-    asked = args.json or args.sarif or args.github or settings.suppressions
+    asked = args.json or args.sarif or args.html or args.github or settings.suppressions
     says_so_itself = first.ended >= 0 or first.ended == start.INTERRUPTED   # whoever presses Ctrl-C knows it
     if says_so_itself and not asked and not start.has_records(first.spool):
         if os.isatty(2):   # a script wants the program's own words alone, a person wants to know that it was checked
@@ -216,7 +230,7 @@ def _tell(args: Options, settings: Settings | Options, first: FirstRun) -> bool:
     from gilscope.toolkit.commands.race.report import tell
 
     args.notes = args.notes or settings.notes
-    return tell(args, settings.suppressions, first)   # type: ignore[arg-type]  # the same names as argparse gives
+    return tell(args, settings.suppressions, first, page)   # type: ignore[arg-type]  # the same names as argparse gives
 
 
 def _python(args: Options, target: Target) -> list[str]:

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
+    from gilscope.toolkit.commands.output.pages import HtmlFile
     from gilscope.toolkit.race.program.first_run import FirstRun
     from gilscope.toolkit.race.report.races import RaceReport
     from gilscope.toolkit.race.report.settings import Suppression
 
 
-def tell(args: Namespace, suppressions: Sequence[Suppression], first: FirstRun) -> bool:
+def tell(args: Namespace, suppressions: Sequence[Suppression], first: FirstRun, page: HtmlFile | None) -> bool:
     """Write the report; return whether there is a race that is not suppressed."""
     report = load(first.spool, suppressions)
     if not report.processes and was_begun(first.spool):
@@ -46,6 +47,10 @@ def tell(args: Namespace, suppressions: Sequence[Suppression], first: FirstRun) 
         save(args.sarif, sarif.render(report))
     if args.github and (commands := github.render(report, notes=args.notes)):
         put_beside(commands)
+    if page is not None:
+        from gilscope.toolkit.site.single.races import race_values
+
+        page.write("race.html", race_values(json_.plain(without_pytest(report))), root=report.root)
     return bool(report.races)
 
 

@@ -28,8 +28,12 @@ SCHEMA = 1
 
 def render(report: RaceReport) -> str:
     """Return the report as indented JSON."""
-    values = {"schema": SCHEMA, "tool": "gilscope race", **asdict(report)}
-    return in_json(json.dumps(values, indent=2, ensure_ascii=False))
+    return in_json(json.dumps(plain(report), indent=2, ensure_ascii=False))
+
+
+def plain(report: RaceReport) -> dict[str, Any]:
+    """Return the document as plain values."""
+    return {"schema": SCHEMA, "tool": "gilscope race", **asdict(report)}
 
 
 def parse(text: str) -> RaceReport:

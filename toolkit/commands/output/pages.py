@@ -1,0 +1,39 @@
+"""`--html` of the commands that have a report: one file, beside what they print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.errors import cannot_write
+from gilscope.toolkit.site.single.page import SinglePage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class HtmlFile:
+    """The page that --html asks for.  Made before anything takes long: what renders it is had then, or refused."""
+
+    def __init__(self, name: str, say: Callable[[str], None]) -> None:
+        """Prepare.
+
+        Args:
+            name: The file.
+            say: Told each step that takes a while, and that the file is there.
+        """
+        self._name, self._say = name, say
+        self._page = SinglePage(say)
+
+    def write(self, template: str, values: Mapping[str, Any], **more: Any) -> None:
+        """Write the page; the arguments are those of `SinglePage.text`.
+
+        Raises:
+            ToolkitError: It would tell of a person or a machine, or cannot be written.
+        """
+        text = self._page.text(self._name, template, values, **more)
+        try:
+            Path(self._name).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise cannot_write(self._name, error) from error
+        self._say(f"gilscope: {self._name} is there")

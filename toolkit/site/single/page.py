@@ -1,0 +1,79 @@
+"""A report in one HTML file, which holds its style and its script, and tells nothing of whose machine it was."""
+
+from __future__ import annotations
+
+import base64
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.foreign import visible, visible_all
+from gilscope.toolkit.private import of_this_machine, refuse, without_folders
+from gilscope.toolkit.site.look import ASSETS, Look, load_look
+from gilscope.toolkit.site.plain import page_values
+from gilscope.toolkit.site.renderer import Renderer, rendering_python
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+
+class SinglePage:
+    """Makes pages of one command; what renders them is had from the start, as what is to be told may take hours."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        """Find or make what renders.
+
+        Args:
+            say: Told each step that takes a while.
+
+        Raises:
+            CannotRenderError: Pages cannot be had here.
+        """
+        self._python = rendering_python(say)
+
+    def text(
+        self, name: str, template: str, values: Mapping[str, Any], *, root: str = "", pictures: Sequence[Path] = (),
+        hosts: Iterable[str] = (),
+    ) -> str:
+        """Return the page.
+
+        Args:
+            name: What it is to be called, for the message that refuses it.
+            template: A file of `templates`.
+            values: What the template shows, plain; with what `base.html` needs, or the page's `title`.
+            root: The folder that paths are told relative to; "": the current one.
+            pictures: SVG files that it shows.
+            hosts: Names of machines that it tells of, beside this one.
+
+        Raises:
+            ToolkitError: It would tell of a person or a machine.
+            CannotRenderError: It cannot be rendered.
+        """
+        drawn = {each.name: each.read_text(encoding="utf-8") for each in pictures}
+        within = {"pictures": {file: as_address(svg) for file, svg in drawn.items()}}
+        with Renderer(self._python, single_look()) as renderer:
+            page = renderer.page(template, public(values, root or str(Path.cwd())) | within)
+        private = of_this_machine(os.environ, hosts)
+        refuse(name, (leak for text in (page, *drawn.values()) for leak in private.page_leaks(text)))
+        return page
+
+
+def as_address(svg: str) -> str:
+    """Return a picture as an address that holds it."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+
+
+def single_look() -> Look:
+    """Return how these pages look: as those of a site, with what reports alone have."""
+    look = load_look()
+    return replace(look, style=look.style + (ASSETS / "single.css").read_text(encoding="utf-8"))
+
+
+def public(values: Mapping[str, Any], root: str) -> dict[str, Any]:
+    """Return what a template is given: plain values without folders, every text of them safe to be shown."""
+    if "page" in values:   # made for a site: its texts are safe, and drawings are long
+        return visible_all(dict(values), lambda text: without_folders(text, root))
+    head = page_values(str(values["title"]), f"{values['title']}, as gilscope found it.")
+    return visible_all({**values, **head},
+                       lambda text: visible(without_folders(text, root), whole="--json has all of it"))
