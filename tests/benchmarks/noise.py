@@ -1,21 +1,24 @@
 """How often does gilscope see a difference that is not there, and miss one that is?
 
 Measures four arms of one build in interleaved rounds: a cell, its A/A twin, the same work a third time (the null
-arm), and 3 % more work.  Every --window rounds count as one run: its twin gives the noise floor, and the null arm and
-the 3 % arm get their verdict.  With --busy N, N processes keep the cores busy meanwhile.
+arm), and a little more work (3 %, or --more).  Every --window rounds count as one run: its twin gives the noise floor,
+and the null arm and the one with more work get their verdict.  With --busy N, N processes keep the cores busy.
 
     python -m tests.benchmarks.noise --busy 2 --runs 20
+    python -m tests.benchmarks.noise --more 0.01 --runs 20 --window 40
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import datetime
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 UNITS_SECONDS = 0.04  # one pass of the work
-TRUE_DIFFERENCE = 0.03
 CLOCKS: tuple[Clock, ...] = ("cpu", "wall")
 WORKLOAD = "countdown"
 LENGTHS = {"base": 1.0, "null": 2.0, "more": 3.0}
@@ -49,17 +51,21 @@ def main() -> None:
     parser.add_argument("--busy", type=int, default=0, help="processes that keep the cores busy (default: 0)")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--window", type=int, default=20, help="rounds per run (default: 20)")
+    parser.add_argument("--more", type=float, default=0.03, help="the true difference, as a share (default: 0.03)")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the values in FOLDER/results/noise")
     args = parser.parse_args()
     folder = args.keep or tempfile.mkdtemp(prefix="noise-")
     Path(folder).mkdir(exist_ok=True)
     try:
+        begun = time.monotonic()
         with busy(args.busy):
-            run = measure(args.build, args.runs * args.window, Path(folder))
+            run = measure(args.build, args.runs * args.window, Path(folder), more=args.more)
+        seconds = (time.monotonic() - begun) / args.runs
     finally:
         if args.keep is None:
             shutil.rmtree(folder)
-    report(run, args.window)
+    report(run, args.window, more=args.more)
+    print(f"a run took {seconds:.0f} s, starts and the two arms that only check included")
 
 
 @contextlib.contextmanager
@@ -94,14 +100,14 @@ class ByName:
         return replace(start, spec=replace(start.spec, name=cell.name))
 
 
-def measure(build: str, rounds: int, folder: Path) -> Run:
-    """Return `rounds` interleaved rounds of the four arms."""
+def measure(build: str, rounds: int, folder: Path, *, more: float) -> Run:
+    """Return `rounds` interleaved rounds of the four arms; the last has `more` (a share) more to do."""
     found, python, environment, rate = prepared(build_of(build, "host"), WORKLOAD, folder)
     units = round(rate * UNITS_SECONDS)
     cells = (arm("base"), arm("base", twin=True), arm("null"), arm("more"))
     run = Run(
         label="noise",
-        started="",
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         builds=(found,),
         machine=this_machine(),
         seed=1,
@@ -123,7 +129,7 @@ def measure(build: str, rounds: int, folder: Path) -> Run:
         units={
             (WORKLOAD, 1.0): (units, 1),
             (WORKLOAD, 2.0): (units, 1),
-            (WORKLOAD, 3.0): (round(units * (1 + TRUE_DIFFERENCE)), 1),
+            (WORKLOAD, 3.0): (round(units * (1 + more)), 1),
         },
     )
     settings = Settings(rounds=rounds, values=3, warmups=0, min_seconds=0.0, timeout=120.0)
@@ -140,7 +146,7 @@ def cut(run: Run, first: int, window: int) -> Run:
     ))
 
 
-def report(run: Run, window: int) -> None:
+def report(run: Run, window: int, *, more: float) -> None:
     """Print the errors and verdicts of the runs."""
     runs = run.rounds_done // window
     base = arm("base")
@@ -150,13 +156,13 @@ def report(run: Run, window: int) -> None:
             ratios = Ratios(Index(cut(run, index * window, window)), words=1)
             floors = ratios.floors(group_of(base))
             errors.append((floors.single_cpu if clock == "cpu" else floors.single_wall).error)
-            null, more = (ratios.compare(base, arm(name), clock).verdict() for name in ("null", "more"))
-            false += null in {"faster", "slower"}
-            found += more == "slower"
+            verdicts = {name: ratios.compare(base, arm(name), clock).verdict() for name in ("null", "more")}
+            false += verdicts["null"] in {"faster", "slower"}
+            found += verdicts["more"] == "slower"
         whole = Ratios(Index(run), words=1).compare(base, arm("more"), clock)
         print(
             f"{clock:4}: {runs} runs of {window} rounds: A/A error median {statistics.median(errors):.2%}, "
-            f"largest {max(errors):.2%}; false faster/slower {false}; a true {TRUE_DIFFERENCE:.0%} found in {found}; "
+            f"largest {max(errors):.2%}; false faster/slower {false}; a true {more:.0%} found in {found}; "
             f"over all rounds {1 / whole.ratio - 1:+.2%}"
         )
     others = [one.evidence.others_cores or 0.0 for each in run.measurements for one in each.observations]

@@ -8,7 +8,7 @@ import pytest
 
 from gilscope.toolkit.commands.site import _about
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.site.making import MARKER, make_site
+from gilscope.toolkit.site.making import MARKER, Asked, make_site
 from gilscope.toolkit.site.sources import find_sources
 from tests.site.made import EXAMPLE, KINDS, broken_links, pages_of
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.newest
 
 
 def made(out, *results, **changes):
-    return make_site(find_sources([str(each) for each in results]), out, title="Results", kinds=KINDS, tell=_about,
-                     python=sys.executable, **changes)
+    return make_site(Asked(sources=find_sources([str(each) for each in results]), title="Results", kinds=KINDS,
+                           tell=_about, python=sys.executable, **changes), out)
 
 
 @pytest.fixture(scope="module")

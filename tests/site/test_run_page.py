@@ -118,7 +118,7 @@ def test_cell_without_a_number_says_why_at_its_place():
     assert "interpreter-pool, N = 4: failed: round 0: crash: killed by SIGSEGV" in whole
     assert any("starved: did not get the cores" in each for each in whole)
     assert {row["word"].partition(":")[0] for row in absent} == {
-        "skipped", "failed", "starved", "no ratio, as the baseline ser…"}
+        "skipped", "failed", "starved", "no ratio, as the baseline s…"}
 
 
 def test_every_picture_says_in_words_what_it_shows():

@@ -7,7 +7,7 @@ import pytest
 
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.logs import RoundLogs
-from gilscope.toolkit.stats.noise import Noise, pool_noise, scale_of_differences
+from gilscope.toolkit.stats.noise import Noise, _pull, pool_noise, scale_of_differences
 from gilscope.toolkit.stats.ratios import compare
 from tests.stats.matrix import group
 
@@ -73,7 +73,29 @@ def test_slow_processes_widen_the_far_tail_more_than_the_near_one():
     noise = pool_noise({"g": group(random.Random(5), "slow", 12, [0.0] * 40)})["g"]
     near, far = (noise.reach(level, 12) / t_quantile(level, noise.freedom(12)) for level in (0.95, 0.999))
     assert near < far
-    assert near < 0.9   # they hardly move the estimate, which the error in the denominator does not know
+
+
+def test_slow_processes_that_hardly_move_estimates_hardly_widen_intervals():
+    quiet = group(random.Random(5), "normal", 12, [0.0] * 40)
+    # One process in twenty is a fifth slower.
+    draw = random.Random(6)
+    slow = RoundLogs(levels={
+        arm: {r: value + (0.2 if draw.random() < 1 / 20 else 0.0) for r, value in rounds.items()}
+        for arm, rounds in quiet.levels.items()
+    })
+    halves = [
+        fmean(compare(logs, pool_noise({"g": logs})["g"], 0, arm).half() for arm in range(1, 40))
+        for logs in (quiet, slow)
+    ]
+    assert halves[0] < halves[1] < 1.35 * halves[0]   # plain squares make it 1.42
+
+
+def test_what_pulls_is_cut_off_and_counted():
+    # 0 and 1 are within the cut-off, both are 9 and 8 away from 9, which pull by 2 each
+    pull = Noise(spread=1.0, prior=0.0, residuals=(0.0, 1.0, 9.0)).pull
+    made = _pull((0.0, 1.0, 9.0), 2.0)
+    assert (made.inside, made.spread) == pytest.approx((0.5, sqrt((1 + 4 + 4) / 3 / 2) / 0.5))
+    assert pull.inside == 1.0   # as the cut-off of a noise is beyond three quarters of the differences
 
 
 def test_draws_are_the_same_for_the_same_seed_alone():

@@ -44,12 +44,12 @@ def test_widening_widens():
     assert wide.half() == pytest.approx(1.7 * plain.half())
 
 
-def test_one_slow_process_widens_its_pair_and_hardly_moves_it():
+def test_one_slow_process_widens_its_pair_a_little_and_hardly_moves_it():
     calm = {r: 0.001 * (r % 3) for r in range(6)}
     logs = RoundLogs(levels={"base": dict.fromkeys(range(6), 0.0), "calm": calm, "slow": calm | {5: 0.25}})
     found = compare_pairs(logs, noise(prior=10.0), [("base", "calm"), ("base", "slow")])
     assert abs(found["base", "slow"].center - found["base", "calm"].center) < 0.01
-    assert found["base", "slow"].half() > 3 * found["base", "calm"].half()
+    assert found["base", "calm"].half() < found["base", "slow"].half() < 2 * found["base", "calm"].half()
 
 
 def test_arms_without_a_common_round_are_refused_or_left_out():

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit import temporary
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.streams import inform
@@ -16,10 +14,9 @@ from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.report import document, experiment_of, figures_of
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.private import of_this_machine, refuse, told
+from gilscope.toolkit.private import of_this_machine, told
 from gilscope.toolkit.report.document import Picture
-from gilscope.toolkit.site.checking import site_leaks
-from gilscope.toolkit.site.making import make_site
+from gilscope.toolkit.site.making import Asked, check_site, make_site
 from gilscope.toolkit.site.pages.experiments import About
 from gilscope.toolkit.site.parts import HOME
 from gilscope.toolkit.site.renderer import rendering_python
@@ -28,11 +25,8 @@ from gilscope.workloads import catalog
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
 
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.private import Leak, Private
-    from gilscope.toolkit.site.sources import Source
 
 TITLE = "gilscope results"
 DAMAGED = 2   # exit code: some run could not be read
@@ -56,8 +50,8 @@ def add_parser(commands: Any) -> None:
     where.add_argument("--out", metavar="FOLDER", type=Path,
                        help="Where the pages go: a new folder, or one with a site, which is replaced.")
     where.add_argument("--check", action="store_true",
-                       help="Keep no page: list what of them would tell of a person or a machine, and where it stands. "
-                       "Exit with 1 when there is something; --out refuses it then.")
+                       help="Write nothing: list what of the pages would tell of a person or a machine, and where it "
+                       "stands. Exit with 1 when there is something; --out refuses it then.")
     parser.add_argument("--title", default=TITLE, help=f"What the site is called (default: {TITLE}).")
     parser.add_argument("--url", metavar="URL", default="",
                         help="Where the site will be, e.g. https://me.github.io/results/ (default: not said). Use it "
@@ -69,10 +63,13 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make the site."""
     sources = find_sources(args.results)
-    private = of_this_machine(os.environ, hosts_of(sources))
+    asked = Asked(
+        sources=sources, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
+        python=rendering_python(say), tell=_about, address=args.url, processes=usable_cores(),
+        draw=None if args.check else _drawing(args.out), private=of_this_machine(os.environ, hosts_of(sources)))
     if args.check:
-        return _check(args, sources, private)
-    problems = _make(args, sources, args.out, lambda folder: refuse(str(args.out), site_leaks(folder, private)))
+        return _check(asked)
+    problems = make_site(asked, args.out)
     for problem in problems:
         say(f"gilscope: {problem}")
     home = args.out / HOME
@@ -82,22 +79,10 @@ def run(args: argparse.Namespace) -> int:
     return DAMAGED if problems else 0
 
 
-def _make(args: argparse.Namespace, sources: Sequence[Source], out: Path, inspect: Callable[[Path], None]) -> list[str]:
-    return make_site(
-        sources, out, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
-        python=rendering_python(say), tell=_about, address=args.url, draw=_drawing(out), processes=usable_cores(),
-        inspect=inspect)
-
-
-def _check(args: argparse.Namespace, sources: Sequence[Source], private: Private) -> int:
-    """List what would go out; return 1 where there is something."""
-    leaks: list[Leak] = []
-    with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
-        problems = _make(args, sources, Path(folder, "site"), lambda made: leaks.extend(site_leaks(made, private)))
-    for problem in problems:
-        say(f"gilscope: {problem}")
-    inform("\n".join(told(leaks)) or "nothing private would go out")
-    return int(bool(leaks))
+def _check(asked: Asked) -> int:
+    lines = told(check_site(asked))
+    inform("\n".join(lines) or "nothing private would go out")
+    return int(bool(lines))
 
 
 def _about(of: Run, folder: Path) -> About:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
+from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import BadFileError, ToolkitError, cannot_write
 from gilscope.toolkit.foreign import in_url
+from gilscope.toolkit.private import Private, refuse
 from gilscope.toolkit.site.asking import citation
 from gilscope.toolkit.site.badge import badge_values
+from gilscope.toolkit.site.checking import site_leaks
 from gilscope.toolkit.site.look import ASSETS, load_look
 from gilscope.toolkit.site.pages.compare import compare_values
 from gilscope.toolkit.site.pages.experiments import entry_of, experiment_values
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gilscope.toolkit.model import Run
+    from gilscope.toolkit.private import Leak
     from gilscope.toolkit.report.document import Picture
     from gilscope.toolkit.site.pages.experiments import About
     from gilscope.toolkit.site.parts import Part
@@ -40,29 +45,30 @@ MARKER = "site.json"         # what a site is made of, and which files are its o
 SCHEMA = "gilscope/site/1"
 
 
-def make_site(
-    sources: Sequence[Source], out: Path, *, title: str, kinds: Mapping[str, str], python: Path, tell: Tell,
-    draw: Draw | None = None, address: str = "", processes: int = 1, inspect: Callable[[Path], None] | None = None,
-) -> list[str]:
-    """Make the site in `out`: a new or empty folder, or one that holds a site already, which it replaces.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a site is to be."""
 
-    Args:
-        sources: What it is made of.
-        out: Where it goes.
-        title: What it is called.
-        kinds: Of the catalogue's workloads.
-        python: A Python that has Jinja2.
-        tell: What an experiment says of a run, with its folder.
-        draw: Draws the figures of an experiment that has none yet: of a run, with its folder, into another.
-        address: Where the site will be, for the badge; "": not known.
-        processes: How many read runs and write their pages at once.
-        inspect: Told the folder in which everything is before it is put in place; what it raises keeps it from that.
+    sources: Sequence[Source]
+    title: str
+    kinds: Mapping[str, str]    # of the catalogue's workloads
+    python: Path                # that has Jinja2
+    tell: Tell                  # what an experiment says of a run, with its folder
+    draw: Draw | None = None    # figures of an experiment that has none yet: of a run, with its folder, into another
+    address: str = ""           # where the site will be, for the badge; "": not known
+    processes: int = 1          # how many read runs and write their pages at once
+    private: Private = field(default_factory=Private)   # what must not go out with it
+
+
+def make_site(asked: Asked, out: Path) -> list[str]:
+    """Make the site in `out`: a new or empty folder, or one that holds a site already, which it replaces.
 
     Returns:
         What could not be read, a sentence each.
 
     Raises:
-        ToolkitError: `out` holds something else, cannot be written, or no run could be read.
+        ToolkitError: `out` holds something else, cannot be written, no run could be read, or a page would tell of a
+            person or a machine.
         CannotRenderError: What renders the pages failed.
     """
     earlier = _earlier_files(out)
@@ -70,17 +76,19 @@ def make_site(
         out.parent.mkdir(parents=True, exist_ok=True)
         # Beside it: what is moved there is then there at once, or not at all.
         with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as made:
-            problems: list[str] = []
-            planned = plan(sources, problems)
-            site = Site(folder=Path(made), title=title, kinds=dict(kinds), python=python, address=address,
-                        has_experiments=any(each.is_experiment for each in planned))
-            problems += _write(site, planned, (tell, draw), problems, processes)
-            if inspect:
-                inspect(Path(made))
+            problems = _write(asked, Path(made))
+            refuse(str(out), site_leaks(Path(made), asked.private))
             _replace(Path(made), out, earlier)
     except OSError as error:
         raise cannot_write(str(out), error) from error
     return problems
+
+
+def check_site(asked: Asked) -> list[Leak]:
+    """Return what of the site would tell of a person or a machine; nothing is kept of it."""
+    with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as made:
+        _write(asked, Path(made))
+        return list(site_leaks(Path(made), asked.private))
 
 
 def _earlier_files(out: Path) -> list[str]:
@@ -122,29 +130,30 @@ def _replace(made: Path, out: Path, earlier: Sequence[str]) -> None:
             folder.rmdir()
 
 
-def _write(
-    site: Site, planned: Sequence[Planned], experiments: tuple[Tell, Draw | None], known_problems: Sequence[str],
-    processes: int,
-) -> list[str]:
-    """Write all pages and return what could not be read beside the problems that are known."""
+def _write(asked: Asked, folder: Path) -> list[str]:
+    """Write all pages into a folder, and return what could not be read."""
+    problems: list[str] = []
+    planned = plan(asked.sources, problems)
+    site = Site(folder=folder, title=asked.title, kinds=dict(asked.kinds), python=asked.python, address=asked.address,
+                has_experiments=any(each.is_experiment for each in planned))
     look = load_look()
-    (site.folder / "assets").mkdir()
+    (folder / "assets").mkdir()
     for name, text in zip(look.files, (look.style, look.script), strict=True):
-        (site.folder / name).write_text(text, encoding="utf-8")
-    shutil.copyfile(ASSETS / "compare.js", site.folder / "assets/compare.js")
-    runs = make_all(site, [each for each in planned if not each.is_experiment], processes)
-    problems = [part.problem for part in runs if part.problem]
+        (folder / name).write_text(text, encoding="utf-8")
+    shutil.copyfile(ASSETS / "compare.js", folder / "assets/compare.js")
+    runs = make_all(site, [each for each in planned if not each.is_experiment], asked.processes)
+    problems += [part.problem for part in runs if part.problem]
     with Renderer(site.python, look, linked=True) as renderer:
         common = _Common(site, renderer, [part for part in runs if part.known])
         for each in planned:
             if each.is_experiment:
                 try:
-                    common.add_experiment(each, *experiments)
+                    common.add_experiment(each, asked.tell, asked.draw)
                 except BadFileError as error:
                     problems.append(str(error))
         if not common.known:
-            raise ToolkitError("no run could be read: " + "; ".join([*known_problems, *problems]))
-        common.write(len(known_problems) + len(problems))
+            raise ToolkitError("no run could be read: " + "; ".join(problems))
+        common.write(len(problems))
     _write_marker(site, common.known)
     return problems
 

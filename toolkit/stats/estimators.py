@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 HUBER = 1.345       # cut-off in standard deviations: 95 % of the mean's efficiency on normal values (Huber 1964)
 STEPS = 30          # of the iteration, which takes 2 to 5
 CLOSE = 1e-4        # of the cut-off: what a step may still move
+PAIR = 2            # values of which none can be left out
 TRIMMED = 0.2       # of the values on either side: what slow processes may be among the arms of one round
 
 
@@ -61,6 +62,6 @@ def huber(values: Sequence[float], cutoff: float) -> float:
 
 
 def trimmed_mean(values: Sequence[float], share: float = TRIMMED) -> float:
-    """Return the mean of what is left without the `share` of values at either end; below 5 values the mean."""
-    cut = int(len(values) * share)
+    """Return the mean of what is left without the `share` of values at either end, one at least; of two the mean."""
+    cut = max(int(len(values) * share), 1) if len(values) > PAIR else 0
     return fmean(sorted(values)[cut:len(values) - cut])

@@ -15,10 +15,11 @@ Experiments" (the moderated t); Hall (1988), "Theoretical Comparison of Bootstra
 from __future__ import annotations
 
 import random
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from math import exp, inf, log, pow, sqrt  # noqa: A004 - the built-in one may return a complex number
 from operator import sub
 from statistics import fmean, median
@@ -53,6 +54,11 @@ class Noise:
         """Return how far a round's log ratio may pull its pair's estimate."""
         return HUBER * scale_of_differences(self.residuals)
 
+    @property
+    def pull(self) -> Pull:
+        """Return what the errors are to an estimate in which none of them pulls by more than the cut-off."""
+        return _pull(self.residuals, self.cutoff)
+
     def freedom(self, rounds: int) -> float:
         """Return the degrees of freedom of a pair's moderated spread."""
         return self.prior + max(rounds - 1, 0)
@@ -60,18 +66,14 @@ class Noise:
     def moderated(self, differences: Sequence[float], center: float) -> float:
         """Return the standard error of the mean of a pair's `differences`, its spread moderated by the group's.
 
-        A process that is slow for its whole life widens its own pair's interval and hardly anyone else's.
+        By what pulls the estimate, see `Pull`: with plain squares, slow processes that hardly move an estimate would
+        widen its interval all the same.
         """
-        rounds = len(differences)
-        if self.freedom(rounds) <= 0:
-            return inf
-        squares = sum([(value - center) ** 2 for value in differences])   # a list: the bootstrap comes here often
-        prior = self.prior * 2 * self.spread**2 if self.prior else 0.0
-        return sqrt((prior + squares) / self.freedom(rounds) / rounds)
+        return self.pull.error(differences, center, self.prior)
 
     def pooled(self, rounds: int) -> float:
         """Return the standard error that a pair over `rounds` has by the group's spread alone."""
-        return self.spread * sqrt(2 / rounds)
+        return self.pull.spread * sqrt(2 / rounds)
 
     def reach(self, confidence: float, rounds: int) -> float:
         """Return how many standard errors the interval of a pair over `rounds` reaches to either side.
@@ -179,22 +181,62 @@ def scale_of_differences(values: tuple[float, ...]) -> float:
     return high / QUARTILE
 
 
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """What errors are to Huber's estimate: none pulls by more than the cut-off, and those beyond it do not steady it.
+
+    Source: Huber (1964), section 4: the estimate's variance is that of what pulls, over the square of the share inside.
+    """
+
+    cutoff: float   # of differences
+    inside: float   # share of the differences of two errors that are within it: 0.82 of normal ones
+    spread: float   # of one error, in its unit
+
+    def error(self, differences: Sequence[float], center: float, prior: float) -> float:
+        """Return the standard error of the estimate, moderated by `prior` degrees of freedom; infinite without any."""
+        rounds, cutoff = len(differences), self.cutoff
+        freedom = prior + rounds - 1
+        if freedom <= 0:
+            return inf
+        # A list: the bootstrap comes here often.
+        squares = sum([min(abs(value - center), cutoff) ** 2 for value in differences]) / self.inside**2
+        return sqrt(((prior * 2 * self.spread**2 if prior else 0.0) + squares) / freedom / rounds)
+
+
+@lru_cache(maxsize=256)
+def _pull(values: tuple[float, ...], cutoff: float) -> Pull:
+    """Return it from the differences of all pairs of errors, which are sorted."""
+    pairs = len(values) * (len(values) - 1) // 2
+    if not pairs:
+        return Pull(cutoff, 1.0, 0.0)
+    sums, squares = [0.0, *accumulate(values)], [0.0, *accumulate(value * value for value in values)]
+    total, inside = 0.0, 0
+    for i, value in enumerate(values):
+        end = bisect_right(values, value + cutoff, i + 1)
+        near = end - i - 1
+        inside += near
+        total += squares[end] - squares[i + 1] - 2 * value * (sums[end] - sums[i + 1]) + near * value * value
+        total += (len(values) - end) * cutoff * cutoff
+    share = max(inside / pairs, 0.5)   # never less but by rounding, as the cut-off is beyond three quarters
+    return Pull(cutoff, share, sqrt(max(total, 0.0) / pairs / 2) / share)
+
+
 @lru_cache(maxsize=256)
 def _factors(
     pooled: tuple[float, ...], prior: float, cutoff: float, rounds: int, draws: int, seed: int,
 ) -> tuple[float, float]:
     """Return what the moderated t of drawn pairs has as 95 % and 99.5 % points, each over Student's."""
     draw = random.Random(f"{seed} {rounds}")
-    noise = Noise(spread=sqrt(fmean(value * value for value in pooled)), prior=prior, residuals=pooled)
+    pull = _pull(pooled, cutoff)
     distances = []
     for _ in range(draws):
         drawn = draw.choices(pooled, k=2 * rounds)
         pair = [*map(sub, drawn[:rounds], drawn[rounds:])]
         center = huber(pair, cutoff)
-        error = noise.moderated(pair, center)
+        error = pull.error(pair, center, prior)
         distances.append(abs(center) / error if error else 0.0)
     distances.sort()
-    freedom = noise.freedom(rounds)
+    freedom = prior + rounds - 1
     near, far = (distances[int(level * draws)] / t_quantile(level, freedom) for level in (CONFIDENCE, FAR))
     return _shrunk(near, len(pooled)), _shrunk(far, len(pooled))
 

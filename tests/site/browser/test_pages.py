@@ -117,7 +117,8 @@ def ids_of(path):
     """Return what a page's addresses may end with, of another file nothing; None where there is none."""
     if not Path(path).is_file():
         return None
-    return {*re.findall(r'\sid="([^"]*)"', Path(path).read_text(encoding="utf-8"))} if path.endswith("html") else set()
+    text = Path(path).read_text(encoding="utf-8") if path.endswith("html") else ""
+    return {*re.findall(r'\sid="([^"]*)"', text)}
 
 
 def test_table_is_sorted_by_keyboard(chromium, pages):

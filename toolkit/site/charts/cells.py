@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.words import Comparison
 
 WIDTH, ROW, TOP, FOOT = 360, 20, 10, 26   # pixels, as all here
-START, END = 166, 352    # where the plot lies; names and numbers of workers are before it
+START, END = 166, 340    # where the plot lies; names and numbers of workers are before it
 GLANCE_WIDTH, GLANCE_ROW = 160, 13
 MOST_OFF = 0.25    # of a round from its cell's median: what is beyond is drawn at the edge
 LEAST_OFF = 0.02
-SHORT = 30         # characters of a reason at the place of a dot
+SHORT = 28         # characters of a reason at the place of a dot
 
 
 def dots(title: str, results: Sequence[CellResult], scale: Scale, floor: float | None) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def resources(
         cpu: CPU seconds of those that have any.
         most: The largest "seconds" and "bytes" of all pictures beside this one.
     """
-    places = ((166, 62), (232, 62), (298, 58))   # of the three columns: start and width
+    places = ((166, 58), (230, 58), (294, 58))   # of the three columns: start and width
     wholes = (most["seconds"] or 1.0, most["seconds"] or 1.0, most["bytes"] or 1.0)
     rows = []
     for i, result in enumerate(results):

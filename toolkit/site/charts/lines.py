@@ -13,7 +13,7 @@ from gilscope.toolkit.site.charts.scale import Scale, ratio_scale
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WIDTH, HEIGHT, TOP, FOOT, LEFT, RIGHT = 360, 230, 10, 30, 40, 12   # pixels
+WIDTH, HEIGHT, TOP, FOOT, LEFT, RIGHT = 360, 230, 10, 30, 40, 26   # pixels
 MOST_WORDS = 8      # under the axis
 STEPS = 24          # of a curve
 

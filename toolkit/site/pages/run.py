@@ -16,7 +16,7 @@ from gilscope.toolkit.report.table import build_tables, judge
 from gilscope.toolkit.report.table.cells import Index
 from gilscope.toolkit.report.wording import inflation_text, ratio_number, ratio_text, value_text
 from gilscope.toolkit.site.asking import citation, command
-from gilscope.toolkit.site.charts.cells import dots, resources, strip
+from gilscope.toolkit.site.charts.cells import END, START, dots, resources, strip
 from gilscope.toolkit.site.charts.lines import Line, Point, law, lines
 from gilscope.toolkit.site.charts.marks import legend, mark_of, shapes
 from gilscope.toolkit.site.charts.scale import ratio_scale
@@ -102,7 +102,7 @@ def _workload(
     ratios = [each for results in by_build.values() for result in results if (seen := result.speedup) is not None
               for each in (seen.ratio, *_ends(seen))]
     floor = table.floors.all_wall.bound if table.floors.all_wall else None
-    scale = ratio_scale(ratios, 166, 352)
+    scale = ratio_scale(ratios, START, END)
     title, notes, overhead = title_text(table), Footnotes(), overhead_table(table)
     numbers = {cell: measured(index, cell) for results in by_build.values() for cell in (r.cell for r in results)}
     cpu = {cell: each["cpu_time"]["median"] for cell, each in numbers.items() if each["cpu_time"]}
