@@ -107,9 +107,9 @@ def broken(page):
             text = ids_of(target)
             if text is None or (parts.fragment and unquote(parts.fragment) not in text):
                 wrong.append(address)
-    wrong += page.eval_on_selector_all(
-        "img[src]", "all => all.filter(each => !each.complete || !each.naturalWidth).map(each => each.src.slice(0, 200))")
-    return wrong
+    there = "each => each.complete && each.naturalWidth"
+    addresses = f"all => all.filter(each => !({there})(each)).map(each => each.src.slice(0, 200))"
+    return wrong + page.eval_on_selector_all("img[src]", addresses)
 
 
 @cache
