@@ -300,7 +300,7 @@ def test_workload_that_hangs_costs_its_limit(measurer, pair, monkeypatch):
     monkeypatch.setattr(workload, "LEAST_SILENT_SECONDS", 0.5)
     made = measurer("hangs.py")
     assert {measured.failure for measured in made.found.values()} == {
-        "no pass ended within 0.5 s, so it was killed"}
+        "it hung, or takes more than 0.5 s for one pass over its payloads, so it was killed"}
 
 
 def test_without_time_nothing_is_measured(measurer, pair):

@@ -155,13 +155,13 @@ def run(args: Options) -> int:
         first.go()
         if first.ended == 0 and not start.was_begun(first.spool):
             raise UncheckedError(f"nothing was checked: {python[0]} ended before the program began")
-        found = not start.was_refused(first.spool) and _tell(args, settings, first)
+        found, unsaved = (False, 0) if start.was_refused(first.spool) else _tell(args, settings, first)
     finally:
         start.remove_spool(first.spool)
     warn_of_late_options("race", WITH_VALUE | PLAIN_FLAGS | OPTIONAL_VALUE, first.ended, target.args)
     if found:
         return RACE_FOUND
-    return first.ended if first.ended >= 0 else SIGNALLED - first.ended
+    return (first.ended if first.ended >= 0 else SIGNALLED - first.ended) or unsaved
 
 
 def warn_of_late_options(command: str, options: frozenset[str], ended: int, words: Sequence[str]) -> None:
@@ -205,14 +205,14 @@ def _project() -> tuple[str, Settings | Options]:
     return folder, settings(Path(path))
 
 
-def _tell(args: Options, settings: Settings | Options, first: FirstRun) -> bool:
-    """Write the reports that are asked for or needed; return whether there is a race."""
+def _tell(args: Options, settings: Settings | Options, first: FirstRun) -> tuple[bool, int]:
+    """Write the reports that are asked for or needed; see `tell` for what is returned."""
     asked = args.json or args.sarif or args.github or settings.suppressions
     says_so_itself = first.ended >= 0 or first.ended == start.INTERRUPTED   # whoever presses Ctrl-C knows it
     if says_so_itself and not asked and not start.has_records(first.spool):
         if os.isatty(2):   # a script wants the program's own words alone, a person wants to know that it was checked
             os.write(2, b"gilscope race: no race in what this run did\n")
-        return False
+        return False, 0
     from gilscope.toolkit.commands.race.report import tell
 
     args.notes = args.notes or settings.notes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import time
@@ -16,6 +15,7 @@ from gilscope.toolkit.evaluate.project.bench import Bench, Shown
 from gilscope.toolkit.evaluate.project.suite.running import QUIET_SECONDS, counts, environment, run_bounded
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceFact, Races
 from gilscope.toolkit.measure.process.running import last_lines
+from gilscope.toolkit.reading import RESULTS, parse_json, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -123,7 +123,7 @@ def facts(report: dict[str, Any], shown: Shown) -> list[RaceFact]:
 
 def _report(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(read_text(path, RESULTS))
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) and "races" in found else None
