@@ -12,6 +12,7 @@ from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport
 from gilscope.toolkit.evaluate.packages.install.scratch import Scratch
 from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.project.racing import looks
 from gilscope.toolkit.evaluate.report.screen import exit_code
 from gilscope.toolkit.evaluate.sections import Missing
 from tests.evaluate.made_up import CLEAN, finding, report, suite, workers
@@ -70,7 +71,7 @@ class Steps:
         self.step("tests")
         return suite(build=bench.build, gil_end=not bench.build.endswith("t"))
 
-    def check_races(self, project, bench, *, limit):
+    def check_races(self, project, bench, *, limit, threads=0):
         if limit <= 0:
             return Missing(reason=NO_TIME)
         self.step("races")
@@ -80,8 +81,9 @@ class Steps:
 @pytest.fixture
 def steps(monkeypatch):
     made = Steps()
-    for name in ("diagnose", "with_newest", "measure_workers", "run_tests", "check_races"):
+    for name in ("diagnose", "with_newest", "measure_workers", "run_tests"):
         monkeypatch.setattr(evaluating, name, getattr(made, name))
+    monkeypatch.setattr(looks, "check_races", made.check_races)
     monkeypatch.setattr(evaluating.scratch, "prepare", made.prepare)
     monkeypatch.setattr(evaluating, "install_project", lambda *_, **__: None)
     return made

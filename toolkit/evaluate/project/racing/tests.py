@@ -1,37 +1,26 @@
-"""The race checker over the project's own tests, with a confirming re-run: which races are to be fixed first."""
+"""The project's own tests under the race checker: as they are, or each in several threads at once."""
 
 from __future__ import annotations
 
-import json
-import sys
-import tempfile
-import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gilscope.toolkit import temporary
-from gilscope.toolkit.builds.packages.environment import PACKAGE
-from gilscope.toolkit.evaluate.project.bench import Bench, Shown
-from gilscope.toolkit.evaluate.project.suite.running import QUIET_SECONDS, counts, environment, run_bounded
-from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceFact, Races
-from gilscope.toolkit.measure.process.running import last_lines
+from gilscope.toolkit.evaluate.project.conventions import TEST_FOLDERS
+from gilscope.toolkit.evaluate.project.racing.at_once import AtOnce, told, understood, variables
+from gilscope.toolkit.evaluate.project.racing.checker import LATE, Program, check
+from gilscope.toolkit.evaluate.project.suite.running import QUIET_SECONDS, counts
+from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceLook, Races
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gilscope.toolkit.evaluate.project.bench import Bench
     from gilscope.toolkit.evaluate.project.conventions import Project
-
-FOUND = "66"                     # the exit code of `gilscope race`
-CONFIRMED = "confirmed"
-CONFIRM_SECONDS = 30.0           # of one confirming run; the tests are run again for each race
-# Not the harness: the checker tells its own code by its real place.
-BOOT = ("import sys; sys.path.insert(0, {place!r}); from gilscope.toolkit.cli import main; del sys.path[0]; "
-        "sys.exit(main())")
 
 
 def check_races(
-    project: Project, bench: Bench, *, limit: float, confirm: int = 1, quiet: float = QUIET_SECONDS
+    project: Project, bench: Bench, *, limit: float, confirm: int = 1, quiet: float = QUIET_SECONDS, threads: int = 0,
 ) -> Races | Missing:
     """Run the project's tests under the race checker on one build and return the races that are in its own code.
 
@@ -41,44 +30,51 @@ def check_races(
         limit: Seconds for all of it.
         confirm: How often a race's confirming run is tried; 0: not at all.
         quiet: Seconds that may pass without output.
+        threads: In which each test runs at once; 0: as the tests are.
     """
     if project.tests is None:
         return Missing(reason="the project has no tests that could be found")
     if limit <= 0:
         return NO_TIME
-    program = as_program(project.tests)
-    if program is None:
-        return Missing(reason=f"the race checker follows a Python program; the tests are run by {project.tests[0]!r}")
-    began = time.monotonic()
-    found = _checked(project, bench, program, (), limit=limit, quiet=quiet)
-    left = limit - (time.monotonic() - began)
-    # The report comes after all confirming runs: what is known must not be lost when they take too long.
-    if isinstance(found, Missing) or not (confirm and found.found) or left < limit - left:
-        return found
-    options = (f"--confirm={confirm}", f"--confirm-timeout={CONFIRM_SECONDS:g}s")
-    again = _checked(project, bench, program, options, limit=left, quiet=quiet)
-    return found if isinstance(again, Missing) else replace(again, found=_together(again.found, found.found))
+    words = _followed(project.tests, threads)
+    if isinstance(words, Missing):
+        return words
+    program = Program(words=tuple(words), wrong=lambda ending, place: nothing_ran(ending, counts(place)),
+                      after=lambda _: AtOnce())
+    if threads:   # what a test shares with itself it shares by our doing
+        program = replace(program, after=told, variables=variables(threads, LATE),
+                          besides=lambda first, second: is_test(first) and is_test(second))
+    seen = check(project, bench, program, limit=limit, confirm=confirm, quiet=quiet)
+    if isinstance(seen, Missing):
+        return seen
+    at_once: AtOnce = seen.left
+    if threads and not at_once.together:
+        return Missing(reason=f"no test could be run in several threads{_why(at_once)}")
+    look = RaceLook(of="tests at once" if threads else "tests", build=bench.build, threads=seen.threads,
+                    together=seen.together, workers=threads, failing=at_once.failing, alone=at_once.alone)
+    return Races(build=bench.build, found=seen.found, command=project.tests, looks=(look,))
 
 
-def _checked(
-    project: Project, bench: Bench, program: Sequence[str], options: Sequence[str], *, limit: float, quiet: float
-) -> Races | Missing:
-    with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
-        place = Path(name)
-        told = place / "races.json"
-        words = ["race", f"--build={bench.build}={bench.python}", f"--json={told}", "--no-color", *options]
-        command = [sys.executable, "-P", "-c", BOOT.format(place=str(PACKAGE.parent)), *words, *program]
-        ending = run_bounded(command, project.root, environment(bench, place), place / "output", limit=limit,
-                             quiet=quiet)
-        report = _report(told)
-        if report is None:
-            said = last_lines(place / "output").splitlines()[-1:] or ["no report"]
-            return Missing(reason=f"the race checker did not come to its end ({ending}: {said[0]})")
-        assert project.tests is not None
-        found = tuple(facts(report, Shown(project, bench)))
-        if not found and (reason := nothing_ran(ending, counts(place))):
-            return Missing(reason=f"{reason} under the race checker")
-        return Races(build=bench.build, found=found, command=project.tests)
+def _followed(tests: Sequence[str], threads: int) -> list[str] | Missing:
+    """Return the tests' command as `gilscope race` takes it, or why it cannot be followed."""
+    words = as_program(tests)
+    if words is None:
+        return Missing(reason=f"the race checker follows a Python program; the tests are run by {tests[0]!r}")
+    if threads and not understood(words):
+        return Missing(reason=f"each test in {threads} threads at once takes pytest; the tests are run by "
+                              f"{' '.join(tests)!r}")
+    return words
+
+
+def _why(at_once: AtOnce) -> str:
+    return f": {at_once.alone[0]}" if at_once.alone else ""
+
+
+def is_test(file: str) -> bool:
+    """Return whether a file of the project's is one of its tests."""
+    *folders, name = Path(file).parts
+    return (name == "conftest.py" or name.startswith("test_") or name.endswith("_test.py")
+            or any(folder in TEST_FOLDERS for folder in folders))
 
 
 def nothing_ran(ending: str, counted: Mapping[str, int]) -> str:
@@ -94,12 +90,6 @@ def nothing_ran(ending: str, counted: Mapping[str, int]) -> str:
     return "" if ending in {"0", "1"} else f"the tests end with exit code {ending}"
 
 
-def _together(confirmed: Sequence[RaceFact], first: Sequence[RaceFact]) -> tuple[RaceFact, ...]:
-    """Return the races of both runs, which need not have had the same luck; each once."""
-    known = {replace(race, confirmed=False) for race in confirmed}
-    return (*confirmed, *(race for race in first if race not in known))
-
-
 def as_program(tests: Sequence[str]) -> list[str] | None:
     """Return the tests' command as `gilscope race` takes it, or None when no Python program is at its front."""
     first, *rest = tests
@@ -108,22 +98,3 @@ def as_program(tests: Sequence[str]) -> list[str] | None:
     if first.startswith("python"):
         return rest if rest and (rest[0] == "-m" or rest[0].endswith(".py")) else None
     return None
-
-
-def facts(report: dict[str, Any], shown: Shown) -> list[RaceFact]:
-    """Return the races of a report in JSON, those that were confirmed first."""
-    found = []
-    for each in report["races"]:
-        place = each["first"]["place"]
-        confirmed = str(each.get("confirmation") or "").startswith(CONFIRMED)
-        found.append(RaceFact(kind=each["kind"], variable=each["base"], file=shown.path(place["path"]) or place["path"],
-                              line=int(place["line"]), confirmed=confirmed))
-    return sorted(found, key=lambda race: (not race.confirmed, race.file, race.line))
-
-
-def _report(path: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) and "races" in found else None
