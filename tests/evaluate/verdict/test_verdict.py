@@ -381,6 +381,13 @@ def test_state_that_the_workload_shares_is_named_where_each_worker_would_have_a_
     assert "1.80x" in verdict.reasons[1]
 
 
+def test_shared_state_is_named_whether_or_not_processes_are_faster():
+    unknown = ProcessesEvaluation(build=make_build("3.14"), measured=NOT_DONE)
+    verdict = conclude_processes(unknown, QUIET, replace(CLEAN, shared=(SHARED,)))
+    assert (verdict.word, len(verdict.reasons)) == (Word.INCONCLUSIVE, 2)
+    assert "share CACHE" in verdict.reasons[0]
+
+
 @pytest.mark.parametrize("model", ASKED)
 @pytest.mark.parametrize("races", [NOT_DONE, replace(CLEAN, shared=None)])
 def test_copies_are_not_ready_with_high_confidence_where_nobody_looked_what_is_shared(model, races):

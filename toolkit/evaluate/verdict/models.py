@@ -114,7 +114,9 @@ def conclude_processes(
     doubt = found.measured.reason if isinstance(found.measured, Missing) else (
         machine.reason if isinstance(machine, Missing) else "; ".join(machine.doubts) or "too few rounds")
     reason = f"whether the workload is faster in them is not known: {doubt}"
-    return Conclusion(target=target, word=Word.INCONCLUSIVE, reasons=(reason,), confidence="low", unexercised=())
+    copies = _copies(races, "process")
+    return Conclusion(target=target, word=Word.INCONCLUSIVE, reasons=(*filter(None, (copies,)), reason),
+                      confidence="low", unexercised=())
 
 
 def _compared(
