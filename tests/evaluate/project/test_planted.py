@@ -171,11 +171,44 @@ SHARING = {
             LOG.append(1)
         """, "LOG"),
     "a set of what was done": ("""
-        import itertools
-        DONE, numbers = set(), itertools.count()
+        DONE = set()
         def work():
-            DONE.add(next(numbers) // 3)
+            DONE.add(1)
         """, "DONE"),
+    "numbers that are given out": ("""
+        import itertools
+        NUMBERS = itertools.count()
+        def work():
+            return next(NUMBERS)
+        """, "NUMBERS"),
+    "a generator under a lock": ("""
+        import threading
+        def counting():
+            number = 0
+            while True:
+                number += 1
+                yield number
+        NUMBERS, lock = counting(), threading.Lock()
+        def work():
+            with lock:
+                return next(NUMBERS)
+        """, "NUMBERS"),
+    "an argument's default value": ("""
+        def add(seen=[]):
+            seen.append(1)
+        def work():
+            add()
+        """, "seen"),
+    "what a pool of the module's own writes": ("""
+        import threading
+        from concurrent.futures import ThreadPoolExecutor
+        POOL, lock, TOTAL = ThreadPoolExecutor(4), threading.Lock(), {"n": 0}
+        def add():
+            with lock:
+                TOTAL["n"] += 1
+        def work():
+            POOL.submit(add).result()
+        """, "TOTAL"),
     "an attribute of a class": ("""
         import threading
         class Pool:

@@ -93,3 +93,16 @@ def case_what_each_thread_makes_is_its_own(w):
 
     w.run(make, make)
     assert shared(w) == set()
+
+
+def case_count_is_shared_and_no_conflict(w):
+    import itertools
+
+    w.core.tell_shared()
+    numbers, sites = itertools.count(), kit(w)
+
+    def take():
+        next(w.advance(numbers, sites["next"]))
+
+    w.run(take, take)
+    assert shared(w) == {("iterator", None)}
