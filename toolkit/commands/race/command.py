@@ -42,7 +42,7 @@ exit codes: the program's own; 66 when a race was found (notes do not count); 12
 A line that may race says so: `# race: ok WHY`. Whole files and variables: [tool.gilscope.race] in pyproject.toml.
 """
 WITH_VALUE = frozenset({"--build", "--sarif", "--include", "--core", "--python-args", "--confirm-timeout"})
-PLAIN_FLAGS = frozenset({"--notes", "--github", "--no-color"})
+PLAIN_FLAGS = frozenset({"--notes", "--shared", "--github", "--no-color"})
 OPTIONAL_VALUE = frozenset({"--json", "--confirm"})
 
 
@@ -67,6 +67,8 @@ def add_parser(commands: Any) -> None:
         "e.g. 'cachetools*'. Use it to see into a dependency; may be given again (default: the project's own code).")
     add("--notes", action="store_true", help="Also show what is unordered but harmless: polled flags, correct "
         "double-checked locking, memos that come out equal. For a review.")
+    add("--shared", action="store_true", help="Also list what several threads use and at least one writes, whatever "
+        "orders it. Use it before a move to processes or subinterpreters: each would have a copy of its own.")
     add("--json", metavar="FILE", nargs="?", type=output_file, const=STDERR, help="Write the report as JSON to FILE "
         "(default: standard error, in place of the text). For scripts; write --json=FILE, or a FILE ending in .json.")
     add("--sarif", metavar="FILE", type=output_file,
@@ -96,7 +98,7 @@ class Options:
         self.python_args: tuple[str, ...] = ()
         self.core = ""
         self.include: list[str] = []
-        self.notes = self.github = self.no_color = False
+        self.notes = self.shared = self.github = self.no_color = False
         self.confirm = 0
         self.run = run
 
@@ -147,7 +149,8 @@ def run(args: Options) -> int:
     root, settings = _project()
     spec = Spec(kind=target.kind, name=target.name, args=target.args, python=python,
                 include=[*args.include, *settings.include], core=args.core,
-                options={"root": root, "target": " ".join(args.program), "build": args.build or ""})
+                options={"root": root, "target": " ".join(args.program), "build": args.build or "",
+                         "shared": args.shared})
     if args.confirm and target.kind == STDIN:
         raise ToolkitError("--confirm runs the program again, and standard input can be read but once; name a file")
     first = FirstRun(spec, target.entry())
@@ -207,7 +210,7 @@ def _project() -> tuple[str, Settings | Options]:
 
 def _tell(args: Options, settings: Settings | Options, first: FirstRun) -> tuple[bool, int]:
     """Write the reports that are asked for or needed; see `tell` for what is returned."""
-    asked = args.json or args.sarif or args.github or settings.suppressions
+    asked = args.json or args.sarif or args.github or args.shared or settings.suppressions
     says_so_itself = first.ended >= 0 or first.ended == start.INTERRUPTED   # whoever presses Ctrl-C knows it
     if says_so_itself and not asked and not start.has_records(first.spool):
         if os.isatty(2):   # a script wants the program's own words alone, a person wants to know that it was checked

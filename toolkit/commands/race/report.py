@@ -55,7 +55,7 @@ def tell(args: Namespace, suppressions: Sequence[Suppression], first: FirstRun) 
 def _is_worth_saying(args: Namespace, report: RaceReport) -> bool:
     """Return whether there is more to say than that all is well, or a person to hear that."""
     remarks = report.unrewritten or report.unused_suppressions or report.unexplained_suppressions
-    return bool(report.races or remarks or (args.notes and report.notes)) or sys.stderr.isatty()
+    return bool(report.races or remarks or args.shared or (args.notes and report.notes)) or sys.stderr.isatty()
 
 
 def _confirmations(args: Namespace, report: RaceReport, first: FirstRun) -> dict[str, str]:
