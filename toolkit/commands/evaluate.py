@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.inspection import version_key
-from gilscope.toolkit.commands.options.common import duration
+from gilscope.toolkit.commands.options.common import duration, positive
 from gilscope.toolkit.commands.options.files import add_output, add_page
 from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.pages import HtmlFile
@@ -33,6 +33,13 @@ NEWEST = 2               # free-threaded builds that are looked at when none are
 BUDGET = 600.0           # seconds
 
 
+def several(text: str) -> int:
+    """Return a whole number of threads from 2 on."""
+    if (number := positive(text)) < 2:  # noqa: PLR2004  the word's meaning
+        raise argparse.ArgumentTypeError(f"{text!r}: it takes two threads at least to show a race")
+    return number
+
+
 def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope evaluate`."""
     parser = commands.add_parser(
@@ -51,6 +58,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--lock", metavar="FILE", type=Path,
                         help="Take the versions of this lock: uv.lock, pylock.toml, poetry.lock, or pinned "
                              "requirements (default: the one that is found; without one, today's versions).")
+    parser.add_argument("--extra", metavar="NAME", action="append", default=[],
+                        help="Judge the project with this extra; may be given again (default: with none, and without "
+                             "what it needs for development).")
     parser.add_argument("--tests", metavar="COMMAND",
                         help="Run the tests by this command, as one word (default: python -m pytest -q, if there are "
                              "tests). For other runners, or to leave slow ones out.")
@@ -58,6 +68,10 @@ def add_parser(commands: Any) -> None:
                         help="Measure what one thread costs, what threads gain and where they wait, by this script, "
                              "with its arguments as one word, or by calls of this function without arguments, "
                              "plain or async, from several threads. Without it the tests alone tell what is slower.")
+    parser.add_argument("--threads", metavar="N", type=several,
+                        help="Look for data races in the tests with each test in N threads at once, by "
+                             "pytest-run-parallel, and in the workload with N threads (default: the tests as they "
+                             "are, the workload in 4 threads). For a project whose tests start no threads.")
     parser.add_argument("--builds", metavar="LABELS",
                         help=f"Look at these builds, like 3.14t,3.15t (default: the {NEWEST} newest without a GIL). "
                              "Their twins with a GIL are judged for subinterpreters and processes.")
@@ -80,7 +94,8 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Evaluate the project; return 1 when something blocks it on every build."""
     asked = Asked(path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, budget=args.budget,
-                  offline=args.offline, sdists=args.build_sdists)
+                  offline=args.offline, sdists=args.build_sdists, threads=args.threads or 0,
+                  extras=tuple(args.extra))
     page = HtmlFile(args.html, say) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
     evaluation = Evaluator(asked, _targets(found, args.builds), found.builds, say).go()

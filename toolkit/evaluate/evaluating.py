@@ -23,14 +23,16 @@ from gilscope.toolkit.evaluate.project.bench import Bench
 from gilscope.toolkit.evaluate.project.conventions import find_project
 from gilscope.toolkit.evaluate.project.cost_and_gain import Compared, Comparing
 from gilscope.toolkit.evaluate.project.installing import install_project
-from gilscope.toolkit.evaluate.project.suite.racing import check_races
+from gilscope.toolkit.evaluate.project.racing.at_once import NEEDED as NEEDED_AT_ONCE
+from gilscope.toolkit.evaluate.project.racing.looks import Wanted, look_for_races
 from gilscope.toolkit.evaluate.project.suite.running import needed_by, run_tests
 from gilscope.toolkit.evaluate.project.workers.cost import LIMIT as WORKERS_LIMIT
 from gilscope.toolkit.evaluate.project.workers.cost import measure_workers, modules_inside
 from gilscope.toolkit.evaluate.project.workload.name_check import refuse_misnamed
-from gilscope.toolkit.evaluate.requirements.locks import Locked, read_lock
+from gilscope.toolkit.evaluate.requirements.closure import Apart, apart, reached
+from gilscope.toolkit.evaluate.requirements.locks import Graph, Locked, read_graph, read_lock
 from gilscope.toolkit.evaluate.requirements.tags import offered
-from gilscope.toolkit.evaluate.sections import NO_TIME, Broken, Missing, Races, TestRun, Workers
+from gilscope.toolkit.evaluate.sections import NO_TIME, Broken, Development, Missing, TestRun, Workers
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
 from gilscope.toolkit.evaluate.verdict.words import conclude
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
 SHARE_FOR_WORKERS = 0.15  # of what is left, for what one more interpreter takes, on each build
 SHARE_KEPT = 0.5         # of the budget, for what runs the project; newer versions are not installed in its time
-SHARE_FOR_RACES = 0.5    # of what is left after the tests, when there is a workload to be measured
 NOTHING_INSTALLED = Missing(reason="nothing of it was installed before; call it once without --offline")
 
 
@@ -62,6 +63,8 @@ class Asked:
     budget: float = 600.0        # seconds
     offline: bool = False        # install nothing: what was installed by an earlier call, and the lock
     sdists: bool = False         # build from source what has no wheel
+    extras: tuple[str, ...] = ()   # of the project's, that count as needed to run
+    threads: int = 0             # in which each test runs at once, and which call the workload; 0: as the tests are
 
 
 class Evaluator:
@@ -78,10 +81,12 @@ class Evaluator:
         self._say = say
         self._clock = clock
         self._began = clock()
-        self.project: Project = find_project(asked.path, lock=asked.lock, tests=asked.tests)
+        self.project: Project = find_project(asked.path, lock=asked.lock, tests=asked.tests, extras=asked.extras)
         if asked.workload is not None:
             refuse_misnamed(asked.workload, self.project)
         self._locked: tuple[Locked, ...] = read_lock(self.project.lock) if self.project.lock else ()
+        self._graph = read_graph(self.project.lock) if self.project.lock else Graph(needs={}, known=False)
+        self._apart = self._told_apart()
         # A lock of a project without dependencies is none of these.
         if asked.lock and not self._locked and asked.lock.suffix not in {".toml", ".lock"}:
             raise BadFileError(f"{asked.lock} names no package: fill it, or leave --lock out")
@@ -101,7 +106,9 @@ class Evaluator:
             benches = self._benches(Path(folder), (*self._builds, *twins))
             workers = {twin.label: self._workers(twin, inside[twin.label], benches[twin.label]) for twin in twins}
             tests = self._tests(benches)
-            races = self._races(benches)
+            races = look_for_races(
+                Wanted(project=self.project, workload=self._asked.workload, threads=self._asked.threads), benches,
+                tests, left=self._left, say=self._say)
             compared = self._compared(benches, tests, twins)
         machine, speed = compared.machine, compared.speed
         builds = tuple(self._one(build, reports, tests, compared.sections[build.label]) for build in self._builds)
@@ -109,13 +116,26 @@ class Evaluator:
         processes = tuple(_processes(twins, speed))
         conclusions = (
             *(conclude(each, machine, races) for each in builds),
-            *(conclude_interpreters(each, machine) for each in interpreters),
-            *(conclude_processes(each, machine) for each in processes))
+            *(conclude_interpreters(each, machine, races) for each in interpreters),
+            *(conclude_processes(each, machine, races) for each in processes))
         return Evaluation(
             project=self.project, machine=machine, builds=builds, interpreters=interpreters, processes=processes,
             races=races, conclusions=conclusions, next_steps=next_steps(builds, races, conclusions),
-            seconds=self._clock() - self._began,
+            seconds=self._clock() - self._began, development=self._development(benches),
         )
+
+    def _told_apart(self) -> Apart:
+        """Return the packages of the lock, those that the project needs to run apart from the others."""
+        return apart(self._locked, self._graph, map(name_of, self.project.requirements) if self.project.declares
+                     else None)
+
+    def _development(self, benches: dict[str, Bench | Missing]) -> Development | None:
+        runtime = {each.name for each in self._apart.runtime} | set(map(name_of, self.project.requirements))
+        lacking = {label: names for label, bench in benches.items() if isinstance(bench, Bench)
+                   if (names := tuple(name for name in bench.lacking if name not in runtime))}
+        packages = tuple(dict.fromkeys(each.name for each in self._apart.development))
+        found = Development(packages=packages, extras=self.project.extras, lacking=lacking)
+        return found if packages or found.extras or lacking else None
 
     def _left(self) -> float:
         return self._asked.budget - (self._clock() - self._began)
@@ -133,11 +153,19 @@ class Evaluator:
         )
 
     def _offered(self, build: Build) -> tuple[Offered, ...] | Missing:
-        return offered(self._locked, build) if self._locked else Missing(reason="the project has no lock file")
+        return offered(self._apart.runtime, build) if self._locked else Missing(reason="the project has no lock file")
 
     def _request(self, beside: Sequence[str] = ()) -> scratch.Request:
-        """Return what is to be installed: the lock's versions where there is one, and what is needed beside."""
-        runtime = tuple(each.pin for each in self._locked) or self.project.requirements
+        """Return what is to be installed: the lock's versions where there is one, and what is needed beside.
+
+        Of what a lock has for developers only what that needs: the rest decides nothing, and may have no wheel.
+        """
+        pins = self._apart.runtime
+        if beside and (wanted := reached(self._graph, map(name_of, beside))):
+            pins = (*pins, *(each for each in self._apart.development if each.name in wanted))
+        locked = {each.name for each in self._locked}
+        own = [text for text in self.project.requirements if name_of(text) not in locked]   # an older lock lacks it
+        runtime = (*(each.pin for each in pins), *own)
         # What a lock has for others is imported by those.
         asked = tuple(map(name_of, (*self.project.requirements, *beside))) if self._locked else ()
         return scratch.Request(requirements=(*runtime, *beside), sdists=self._asked.sdists, offline=self._asked.offline,
@@ -161,7 +189,7 @@ class Evaluator:
     def _say_what_the_lock_offers(self) -> None:
         """Say at once what the lock alone tells: it takes no network and hardly a second."""
         for build in self._builds if self._locked else ():
-            offers = offered(self._locked, build)
+            offers = offered(self._apart.runtime, build)
             if all(each.kind == "not known" for each in offers):
                 continue   # requirements files name no files
             fitting = sum(each.kind in {"binary", "pure"} for each in offers)
@@ -187,7 +215,8 @@ class Evaluator:
             return dict.fromkeys((build.label for build in builds), Missing(reason="no tests were found"))
         if self._left() <= 0:
             return dict.fromkeys((build.label for build in builds), NO_TIME)
-        request = self._request((*self.project.test_requirements, *needed_by(self.project.tests)))
+        beside = (*self.project.test_requirements, *needed_by(self.project.tests))
+        request = self._request((*beside, *NEEDED_AT_ONCE) if self._asked.threads else beside)
         try:
             made = scratch.prepare(request, builds, self._say, self._at_hand)
         except ToolkitError as error:
@@ -236,16 +265,6 @@ class Evaluator:
             limit = self._left() * SHARE_FOR_TESTS / (len(benches) - number)
             found[label] = run_tests(self.project, bench, limit=limit)
         return found
-
-    def _races(self, benches: dict[str, Bench | Missing]) -> Races | Missing:
-        bench = next((each for each in benches.values() if isinstance(each, Bench)), None)
-        if bench is None:
-            return next((each for each in benches.values() if isinstance(each, Missing)),
-                        Missing(reason="no build to run the tests on"))
-        if self.project.tests:
-            self._say(f"{bench.build}: look for data races in the tests")
-        share = 1.0 if self._asked.workload is None else SHARE_FOR_RACES
-        return check_races(self.project, bench, limit=self._left() * share)
 
     def _compared(
         self, benches: dict[str, Bench | Missing], tests: dict[str, TestRun | Missing], twins: Sequence[Build],

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Broken,
         Contention,
         Cost,
+        Development,
         Forced,
         Gain,
         MachineFacts,
@@ -100,3 +101,4 @@ class Evaluation:
     conclusions: tuple[Conclusion, ...]
     next_steps: tuple[str, ...]
     seconds: float                    # that it took
+    development: Development | None = None   # None: there is nothing of the kind

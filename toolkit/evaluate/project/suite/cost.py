@@ -23,6 +23,7 @@ from gilscope.toolkit.evaluate.project.suite.running import (
     run_bounded,
 )
 from gilscope.toolkit.evaluate.sections import Forced, Missing, TestRun
+from gilscope.toolkit.reading import read_text
 from gilscope.toolkit.stats.together import Together
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
@@ -142,8 +143,12 @@ class SuiteCosts:
             how = "with the GIL forced off" if self._off(label) else "every time"
             measured.failure = self._tried[label] = f"the tests do not pass on {label} {how} ({ending})"
             return
+        try:
+            cpu, resident = map(float, read_text(told).split())
+        except (OSError, ValueError):
+            measured.failure = self._tried[label] = f"what the tests took on {label} was written over by one of them"
+            return
         self._tried[label] = ""
-        cpu, resident = map(float, told.read_text(encoding="utf-8").split())
         measured.cpu[number] = cpu
         measured.rss.append(resident * 1024)
 

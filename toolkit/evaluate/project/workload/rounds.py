@@ -24,7 +24,7 @@ from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, Measured
 from gilscope.toolkit.evaluate.project.workload.name_check import is_function, script_of
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.gil import preload
-from gilscope.toolkit.gil.records import read_folder
+from gilscope.toolkit.gil.records import BadRecordError, read_folder
 from gilscope.toolkit.gil.summary import Summary, summarize
 from gilscope.toolkit.measure.prepare.preparation import OUR_NAME, child_environment
 from gilscope.toolkit.measure.process.running import Answer, run_child
@@ -158,7 +158,10 @@ class WorkloadMeasurer:
             answer = self._ask(cell, folder, preload.environment(str(records)))
             if answer.kind not in {"measured", "hang", "crash"}:
                 return Missing(reason=f"the workload failed while its waits were recorded: {_why(answer, cell)}")
-            processes = read_folder(records)
+            try:
+                processes = read_folder(records)
+            except BadRecordError as error:
+                return Missing(reason=f"what was recorded cannot be read: {error}")
         return summarize(processes) if processes else Missing(reason="the recorded process left nothing")
 
     def _cells(self) -> list[Cell]:
