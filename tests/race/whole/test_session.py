@@ -13,7 +13,8 @@ CORES = ("python", "c")
 PRELUDE = """
     import builtins, sys, threading, _thread, queue, os, tempfile
     from gilscope.toolkit.race.session import Session, load_core
-    spool = tempfile.mkdtemp()
+    folder = tempfile.TemporaryDirectory()   # gone when the process ends
+    spool = folder.name
     def look():
         return (sorted(vars(builtins)), list(sys.meta_path), threading.Lock, threading.RLock, _thread.allocate_lock,
                 dict(vars(threading.Thread)), dict(vars(threading.Condition)), dict(vars(queue.Queue)),
