@@ -52,6 +52,14 @@ def test_package_that_turns_the_gil_on_is_exit_1(one_build, site, monkeypatch, c
     assert "it cannot be told whether C code was lost" in shown
 
 
+def test_html(one_build, site, monkeypatch, tmp_path):
+    fill(site, monkeypatch, one_build, "import thing.multi_used\n", "multi_used")
+    assert main(["doctor", "thing", "--html", "thing.html"]) == 1
+    page = (tmp_path / "thing.html").read_text()
+    assert '<p class="word">in the way</p>' in page
+    assert "thing 1.0: turns the GIL on" in page
+
+
 def test_what_is_no_requirement_is_not_taken_for_a_package_without_a_wheel(one_build, capsys):
     assert main(["doctor", "thing", "what!!"]) == 2
     assert "'what!!' is neither a requirement nor a path" in capsys.readouterr().err
