@@ -1,0 +1,132 @@
+"""Ratios over runs: which are followed, and what counts as a change."""
+
+import dataclasses
+
+import pytest
+
+from gilscope.toolkit.publish import without_traces
+from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.site.pages.history import COST, clear_of, follow, history_values, marked, workload_values
+from gilscope.toolkit.site.pages.machines import machines_values
+from gilscope.toolkit.site.sources import Known, Planned
+from gilscope.toolkit.stats.words import Comparison
+from tests.fakes import make_run
+from tests.site.made import KINDS
+
+pytestmark = pytest.mark.newest
+
+
+def seen(ratio, half=0.02, floor=0.01, rounds=8):
+    return Comparison(ratio=ratio, lo=ratio * (1 - half), hi=ratio * (1 + half), confidence=0.95, floor=floor,
+                      rounds=rounds, words=(ratio * (1 - 2 * half), ratio * (1 + 2 * half)))
+
+
+@pytest.mark.parametrize(("first", "second", "clear"), [
+    (seen(1.0), seen(1.2), True), (seen(1.2), seen(1.0), True), (seen(1.0), seen(1.07), False),
+    (seen(1.0, half=0.1), seen(1.2), False),   # 0.8 to 1.2 and 1.152 to 1.248 meet
+])
+def test_change_is_what_neither_leaves_open(first, second, clear):
+    assert clear_of(first, second) is clear
+
+
+@dataclasses.dataclass(frozen=True)
+class Fake:
+    known: object
+    table: object
+    build: object
+    ratio: Comparison
+    time: object = None
+    changed: bool = False
+
+
+def changes(*ratios):
+    return [each.changed for each in marked([Fake(None, None, None, each) for each in ratios])]
+
+
+def test_first_result_that_shows_a_change_is_marked_and_those_after_it_are_not():
+    assert changes(seen(1.0), seen(1.02), seen(1.3), seen(1.31), seen(1.0)) == [False, False, True, False, True]
+
+
+def test_slow_drift_is_a_change_once_it_is_clear_of_where_it_began():
+    assert changes(*(seen(1 + i * 0.04) for i in range(5))) == [False, False, False, True, False]
+
+
+def test_result_that_allows_no_word_changes_nothing():
+    assert changes(seen(1.0), seen(1.5, floor=None), seen(1.5, rounds=2), seen(1.01)) == [False] * 4
+
+
+def known(number, host="here", **changed):
+    run = dataclasses.replace(without_traces(make_run(seed=number)), started=f"2026-11-{10 + number}T12:00:00+00:00",
+                              label=f"run{number}", **changed)
+    return Known(planned=Planned(id=f"{host}-{number}", host=host, path=None, is_experiment=False),
+                 run=dataclasses.replace(run, measurements=()), tables=build_tables(run))
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return [known(1), known(2), known(3, host="there")]
+
+
+def test_ratios_of_each_machine_are_followed_by_themselves(runs):
+    series = follow(runs)
+    of = [each for each in series if (each.model, each.workers, each.build) == ("subinterpreters", 2, "3.14")
+          and each.group[0] == "primes"]
+    assert [(each.host, [result.known.run.label for result in each.results]) for each in of] == [
+        ("here", ["run1", "run2"]), ("there", ["run3"])]
+
+
+def test_what_a_free_threaded_build_costs_is_followed(runs):
+    costs = [each for each in follow(runs) if each.model == COST and each.group[0] == "primes"]
+    assert {(each.build, each.against) for each in costs} == {("3.14t", "3.14")}
+    assert costs[0].name == "3.14t against 3.14, CPU time of one worker"
+
+
+def test_other_work_of_one_name_is_another_series(runs):
+    large = known(4, options={"selection": {"size": "large"}})
+    of = [each for each in follow([*runs, large]) if each.host == "here" and each.group[0] == "primes"]
+    assert [len(each.results) for each in of if (each.model, each.workers, each.build) == ("threads", 2, "3.13")] == [
+        2, 1]
+
+
+def test_runs_of_one_truth_show_no_change(runs):
+    assert history_values(runs, follow(runs))["changes"] == []
+
+
+def test_page_of_a_workload_has_every_ratio_and_pictures_over_versions_and_dates(runs):
+    series = follow(runs)
+    group = next(each.group for each in series if each.group[0] == "primes")
+    values = workload_values(group, runs, series)
+    assert len(values["rows"]) == sum(len(each.results) for each in series if each.group == group)
+    here, there = values["hosts"]
+    assert [word["text"] for word in here["versions"]["words"]] == ["3.13", "3.14", "3.14t"]
+    assert [each["title"] for each in here["dates"]] == [
+        f"{build}: ratio over runs" for build in ("3.13", "3.14", "3.14t")]
+    assert there["dates"] == []
+
+
+def test_verdict_is_counted_over_machines(runs):
+    values = machines_values(runs, KINDS)
+    rows = {(row["workload"], row["build"], row["model"], row["workers"]): row for row in values["rows"]}
+    assert rows["primes, steady", "3.14t", "free-threaded", 8]["said"] == "faster on 2 of 2"
+    assert set(rows["primes, steady", "3.14t", "free-threaded", 8]["places"]) == {"here", "there"}
+    assert values["sentence"].startswith(f"{len(rows)} verdicts are known on more than one of 2 machines")
+
+
+def test_verdict_that_changes_comes_first(runs):
+    slow = known(5, host="third")
+
+    def turned(result):
+        of_it = result.speedup and result.cell.runner == "subinterpreters"
+        return dataclasses.replace(result, speedup=result.speedup.inverted()) if of_it else result
+
+    tables = [dataclasses.replace(table, rows=tuple(
+        dataclasses.replace(row, results=tuple(map(turned, row.results))) for row in table.rows))
+        for table in slow.tables]
+    rows = machines_values([*runs, dataclasses.replace(slow, tables=tuple(tables))], KINDS)["rows"]
+    assert rows[0]["changes"]
+    assert rows[0]["model"] == "subinterpreters"
+    assert "slower on 1 of 3" in rows[0]["said"]
+
+
+def test_one_machine_shows_nothing_of_others(runs):
+    assert machines_values(runs[:1], KINDS)["sentence"].startswith("Everything here is of one machine")
