@@ -37,7 +37,7 @@ class Module:
     line: int
     sources: tuple[str, ...] = ()    # relative to the root, those that are named and there
     optional: bool = False           # the build goes on without it
-    condition: str = ""              # of the system or interpreter, under which it is made: "sys.platform == 'win32'"
+    condition: str = ""              # that another system or interpreter fulfils: "sys.platform == 'win32'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MOST_SOURCES = 400
 _C, _CPP, _HEADERS = (".c",), (".cc", ".cpp", ".cxx"), (".h", ".hh", ".hpp", ".hxx", ".inc")
+_PYX = (".pyx", ".pxi")
+_CYTHON_INCLUDE = re.compile(r"""^include\s+["']([^"'\n]+)["']""", re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _CONFIGURATION = ("setup.py", "pyproject.toml", "meson.build", "setup.cfg", "CMakeLists.txt")
 
@@ -36,7 +38,8 @@ def find_extensions(root: Path) -> OwnExtensions:
     if not (modules or unsure):
         return OwnExtensions()
     wanted = list(_sources(files, modules))
-    sources = tuple(each for file in wanted[:MOST_SOURCES] if (each := _Reader(files, modules).source(file)))
+    reader = _Reader(files, modules)
+    sources = tuple(each for file in wanted[:MOST_SOURCES] if (each := reader.source(file)))
     return OwnExtensions(modules=tuple(dict.fromkeys(modules)), sources=sources, unsure=tuple(unsure),
                          left_out=max(0, len(wanted) - MOST_SOURCES))
 
@@ -49,17 +52,28 @@ def _sources(files: Files, modules: Iterable[Module]) -> Iterator[str]:
         named += [file for file in files.ending(*_C, *_CPP) if c.reads(files.text(file) or "")]
         named += files.ending(".pyx")
         named += files.ending(".rs") if any(each.binding is Binding.PYO3 for each in modules) else []
-    waiting = list(dict.fromkeys(named))
+    waiting = list(dict.fromkeys(_written(files, file) for file in named))
     seen = set(waiting)
     for file in waiting:   # it grows
         yield file
-        if not file.endswith((*_C, *_CPP, *_HEADERS)):
-            continue
-        for included in _INCLUDE.findall(files.text(file) or ""):
+        for included in _included(files, file):
             found = files.there(included, file)
-            if found and found not in seen and found.endswith((*_C, *_CPP, *_HEADERS)):
+            if found and found not in seen and found.endswith((*_C, *_CPP, *_HEADERS, *_PYX)):
                 seen.add(found)
                 waiting.append(found)
+
+
+def _written(files: Files, file: str) -> str:
+    """Return what somebody has written: for C that Cython has made, the .pyx beside it, where there is one."""
+    stem, _, suffix = file.rpartition(".")
+    made = f".{suffix}" in {*_C, *_CPP} and (files.text(file) or "").startswith(c.GENERATED)
+    return files.there(f"{stem}.pyx") or file if made else file
+
+
+def _included(files: Files, file: str) -> list[str]:
+    if file.endswith(_PYX):
+        return [name for name in _CYTHON_INCLUDE.findall(files.text(file) or "") if name.endswith(_PYX)]
+    return _INCLUDE.findall(files.text(file) or "") if file.endswith((*_C, *_CPP, *_HEADERS)) else []
 
 
 class _Reader:
@@ -68,6 +82,9 @@ class _Reader:
     def __init__(self, files: Files, modules: Iterable[Module]) -> None:
         self._files = files
         self._bindings = {file: each.binding for each in modules for file in each.sources}
+        # Of other .pyx files, which are no modules.
+        self._parts = {found for file in files.ending(".pyx") for name in _included(files, file)
+                       if (found := files.there(name, file))} - self._bindings.keys()
 
     def source(self, file: str) -> Source | None:
         """Return what a source does; None where it is none that is read."""
@@ -76,7 +93,7 @@ class _Reader:
             return None
         if file.endswith(".rs"):
             return self._rust(file, text)
-        if file.endswith(".pyx"):
+        if file.endswith(_PYX):
             return self._cython(file, text)
         if file.endswith((*_C, *_CPP, *_HEADERS)):
             return self._c(file, text)
@@ -87,12 +104,9 @@ class _Reader:
     def _c(self, file: str, text: str) -> Source:
         binding = c.binding_of(text)
         language = self._language(file, binding)
-        if binding is Binding.CYTHON:   # its .pyx is the source; where an sdist has none, the C still tells
-            declared = "Py_MOD_GIL_NOT_USED" in text and re.search(
-                r"define CYTHON_COMPILING_FREETHREADING_COMPATIBLE|__Pyx_FREETHREADING_COMPATIBLE 1|"
-                r"\{\s*Py_mod_gil\s*,\s*Py_MOD_GIL_NOT_USED", text) is not None
-            return Source(file=file, language=language, binding=binding, defines=True, line=1, declared=declared,
-                          declare=how_to_declare(binding))
+        if binding is Binding.CYTHON:   # an sdist without the .pyx that it was made of
+            return Source(file=file, language=language, binding=binding, defines=True, line=1,
+                          declared=cython.is_declared_in_c(text), declare=how_to_declare(binding))
         code = code_of_c(text)
         line = c.place_of_module(code)
         declared = c.is_declared(code) or (binding is Binding.NANOBIND and self._free_threaded_nanobind())
@@ -103,7 +117,8 @@ class _Reader:
     def _cython(self, file: str, text: str) -> Source:
         declared = cython.is_declared(text) or any(
             cython.is_declared_everywhere(self._files.text(name) or "") for name in self._files.named(*_CONFIGURATION))
-        return Source(file=file, language="Cython", binding=Binding.CYTHON, defines=True, line=1, declared=declared,
+        return Source(file=file, language="Cython", binding=Binding.CYTHON, defines=file not in self._parts, line=1,
+                      declared=declared,
                       declare=how_to_declare(Binding.CYTHON), remarks=_sorted(cython.remarks_of_cython(text)))
 
     def _rust(self, file: str, text: str) -> Source:

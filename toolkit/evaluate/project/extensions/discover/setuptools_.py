@@ -11,6 +11,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.evaluate.project.extensions.discover.cffi import ffi_module
+from gilscope.toolkit.evaluate.project.extensions.discover.conditions import answered
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Module
 from gilscope.toolkit.evaluate.requirements.declared import table_below
 
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.project.extensions.discover.files import Files
 
-# Names of the system or interpreter: what stands under a question about them is not made everywhere.
-_SYSTEM = ("sys.platform", "os.name", "platform.", "sys.implementation", "PYPY", "pypy", "sys.version_info",
-           "WIN", "MACOS", "DARWIN", "LINUX")
 _BINDINGS = {"Pybind11Extension": Binding.PYBIND11, "RustExtension": Binding.PYO3}
 _CYTHON = (".pyx", ".py")
 DEEPEST = 8   # constants made of constants; one may be made of itself
@@ -206,11 +204,15 @@ def _is_empty(node: ast.expr) -> bool:
 
 
 def _conditions(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    """Yield each call under a question about the system or the interpreter, with that question."""
+    """Yield each call that stands where this system does not come to, with the question that keeps it from there."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.If | ast.IfExp):
-            asked = ast.unparse(node.test)
-            if any(word in asked for word in _SYSTEM):
-                parts = [*node.body, *node.orelse] if isinstance(node, ast.If) else [node.body, node.orelse]
-                for part in parts:
-                    yield from ((each, asked) for each in ast.walk(part) if isinstance(each, ast.Call))
+        if not isinstance(node, ast.If | ast.IfExp) or (answer := answered(node.test)) is None:
+            continue
+        if isinstance(node, ast.If):
+            others: list[ast.stmt] | list[ast.expr] = node.orelse if answer else node.body
+        else:
+            others = [node.orelse if answer else node.body]
+        asked = ast.unparse(node.test)
+        for part in others:
+            yield from ((each, f"not ({asked})" if answer else asked)
+                        for each in ast.walk(part) if isinstance(each, ast.Call))

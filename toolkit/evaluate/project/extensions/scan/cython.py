@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # Of a file, in comments before its code; of the whole project, as arguments and settings of the compiler.
 _DIRECTIVE = re.compile(r"^#\s*cython\s*:.*\bfreethreading_compatible\s*=\s*True\b", re.MULTILINE)
 _EVERYWHERE = re.compile(r"freethreading_compatible['\"]?\s*[=:\]]+\s*['\"]?True", re.IGNORECASE)
+_IN_C = re.compile(r"^#define __Pyx_FREETHREADING_COMPATIBLE Py_MOD_GIL_(\w+)", re.MULTILINE)
 _VARIABLE = re.compile(r"^cdef\s+(?!(?:extern|class|struct|union|enum|packed|cppclass|inline|api)\b)"
                        r"((?:public\s+|readonly\s+)?[^\n(:#]+?)[ \t]*(?:=(?!=)[^\n]*)?$", re.MULTILINE)
 _GLOBAL = re.compile(r"^[ \t]+global[ \t]+(\w[\w, \t]*)$", re.MULTILINE)
@@ -35,6 +36,12 @@ def is_declared(text: str) -> bool:
 def is_declared_everywhere(configuration: str) -> bool:
     """Return whether a build's configuration gives that directive to what it compiles."""
     return _EVERYWHERE.search(configuration) is not None
+
+
+def is_declared_in_c(text: str) -> bool:
+    """Return whether C that Cython has made says so, unless a macro that nobody has set says otherwise."""
+    found = _IN_C.findall(text)
+    return bool(found) and found[-1] == "NOT_USED"
 
 
 def remarks_of_cython(text: str) -> Iterator[Remark]:
