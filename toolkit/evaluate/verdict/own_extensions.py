@@ -114,7 +114,8 @@ def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
     how = how_to_declare(binding, single_phase=found is not None and found.init == "single-phase")
     place = f"{source.file}:{source.line}: " if source else ""
     count = sum(len(each.remarks) for each in extensions.sources)
-    first = f", once the {count} places that --explain extensions lists are looked at" if count else ", once it is safe to be called at once"
+    first = (f", once the {count} places that --explain extensions lists are looked at" if count else
+             ", once it is safe to be called by several threads")
     if how.startswith("nothing: "):
         return f"{place}{how.removeprefix('nothing: ')}; {name} ({binding}) then declares that it does without the GIL"
     return f"{place}declare that {name} does without the GIL{first}: {how}"

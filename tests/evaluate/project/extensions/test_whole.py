@@ -75,8 +75,8 @@ def test_module_that_declares_it_is_ready(evaluate, tmp_path):
 
 
 def test_module_that_cannot_be_compiled_is_not_ready_although_the_tests_pass(evaluate, tmp_path):
-    made = project(tmp_path / "project", source=f"#error not on this machine\n{SOURCE}", optional=True, tests=TESTS.replace(
-        "self.assertIsNotNone(pkg._c)", "pass"))
+    made = project(tmp_path / "project", source=f"#error not on this machine\n{SOURCE}", optional=True,
+                   tests=TESTS.replace("self.assertIsNotNone(pkg._c)", "pass"))
     (made.root / "tests" / "__init__.py").write_text("")
     found = evaluate(made)
     said = found.conclusions[0]
