@@ -32,8 +32,10 @@ def staged(made, tmp_path):
     return replace(BENCH, folders=(target,), root=root)
 
 
-@pytest.mark.parametrize("layout", ["", "src"])
-@pytest.mark.parametrize("runner", ["python -m pytest -q", "python -m unittest -q tests.test_it"])
+@pytest.mark.parametrize(("layout", "runner"), [
+    ("", "python -m pytest -q"), *(pytest.param(layout, runner, marks=pytest.mark.slow) for layout, runner in (
+        ("src", "python -m pytest -q"), ("", "python -m unittest -q tests.test_it"),
+        ("src", "python -m unittest -q tests.test_it")))])
 def test_source_folder_does_not_shadow_the_built_copy(tmp_path, layout, runner):
     tests = SEES if "pytest" in runner else SEES + (
         "\nimport unittest\nclass It(unittest.TestCase):\n    def test_built(self): test_built()\n")
@@ -46,6 +48,7 @@ def test_source_folder_does_not_shadow_the_built_copy(tmp_path, layout, runner):
     assert not list(made.root.rglob("_c.py"))   # the user's files are as they were
 
 
+@pytest.mark.slow
 def test_without_the_copy_it_would(tmp_path):
     """The twin of the test above: what is kept from happening does happen."""
     made = project(tmp_path / "project", tests=SEES)
