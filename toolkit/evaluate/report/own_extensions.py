@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
 from gilscope.toolkit.report.document import Column, Entry, Heading, Lines, Table
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ _PLURAL = {"state": "variables that threads share", "module state": "uses of mod
 _SINGULAR = {"state": "variable that threads share", "module state": "use of module state",
              "borrowed reference": "borrowed reference", "no lock": "access without a lock",
              "allocation": "allocation", "interface": "use of the limited API"}
+
+
+_DOES = {InterpreterStatus.FAILS: "cannot be imported"}
 
 
 def lines(found: Evaluation) -> Iterator[str]:
@@ -62,9 +66,13 @@ def _built(own: OwnBuild) -> Iterator[str]:
         yield f"not built: {own.failure}"
     for each in own.unbuilt:
         yield f"{each.name} was not built{f': {each.why}' if each.why else ''}"
-    if own.finding is None:
+    if own.finding is None or own.report is None:
         return
     files, users = own.finding.seen.extensions, gil_users(own.finding.seen)
+    inside = own.finding.interpreters
+    free_threaded = own.report.build.free_threaded
+    if files and not free_threaded and inside not in {InterpreterStatus.OK, InterpreterStatus.UNKNOWN}:
+        yield f"in interpreters with a GIL of their own it {_DOES.get(inside, inside.value)}"
     if users:
         yield f"{_few([*users])} turn{'s' * (len(users) == 1)} the GIL on"
     fine = [each.name for each in files if each.gil == "not-used" and each.name not in users]
@@ -104,7 +112,7 @@ def explained(found: Evaluation, name: str) -> Iterator[Section]:
         yield Lines("Named by its build", tuple(map(_module, modules)))
     for source in sources:
         yield from _places(source)
-    if any(each.remarks for each in sources):
+    if any(remark.concern == "borrowed reference" for each in sources for remark in each.remarks):
         yield Lines("", (GUIDE,))
     if everything and own.left_out:
         yield Lines("", (f"{own.left_out} more sources were not read",))
@@ -122,7 +130,7 @@ def _names(module: Module) -> set[str]:
 def _module(module: Module) -> str:
     parts = [f"{module.binding.value}, {module.backend}", f"{module.file}:{module.line}"]
     parts += ["optional: the build goes on without it"] * module.optional
-    parts += [f"only where {module.condition}"] * bool(module.condition)
+    parts += [f"only where {module.condition or module.question}"] * bool(module.condition or module.question)
     parts += [f"sources: {', '.join(module.sources)}"] * bool(module.sources)
     return f"{module.name or 'its name is computed'}: {'; '.join(parts)}"
 

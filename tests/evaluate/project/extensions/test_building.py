@@ -77,6 +77,17 @@ def test_not_built_is_not_ready(pair, tmp_path, optional, where, word):
     assert "no threads here" in builds[pair[0].label].output
 
 
+@pytest.mark.slow
+def test_module_that_its_script_did_not_ask_for_is_missed_with_the_question(pair, tmp_path):
+    made = project(tmp_path / "project", declared=True)
+    text = (made.root / "setup.py").read_text()
+    (made.root / "setup.py").write_text(text + "if os.getenv('FAST'):\n    Extension('pkg._fast', [])\n")
+    _, builds = built(made, pair[:1], tmp_path)
+    assert [(each.name, each.why) for each in builds[pair[0].label].unbuilt] == [
+        ("pkg._fast", "it is made only where os.getenv('FAST') (setup.py:4)")]
+    assert verdict(builds[pair[0].label]).word is Word.INCONCLUSIVE
+
+
 def test_project_without_extension_modules_has_none(tmp_path, pair):
     assert own_builds(find_extensions(tmp_path), {}, {}) == {}
 

@@ -182,3 +182,11 @@ def test_c_that_cython_made_tells_alone(tmp_path, said):
         "setup.py": SETUP + "setup(ext_modules=[Extension('pkg._a', ['a.c'])])\n",
         "a.c": GENERATED.format(f"#define __Pyx_FREETHREADING_COMPATIBLE Py_MOD_GIL_{said}\n")})
     assert [(each.binding, each.declared) for each in found.sources] == [(Binding.CYTHON, said == "NOT_USED")]
+
+
+def test_question_that_only_the_build_can_answer_is_kept(tmp_path):
+    code = (f"import os\n{SETUP}FAST = os.getenv('FAST')\next = []\nif FAST:\n    if more():\n"
+            "        ext.append(Extension('a', []))\n    else:\n        ext.append(Extension('b', []))\n"
+            "ext.append(Extension('c', []))\n")
+    assert [(each.name, each.question, each.condition) for each in written(tmp_path, {"setup.py": code}).modules] == [
+        ("a", "more()", ""), ("b", "not (more())", ""), ("c", "", "")]

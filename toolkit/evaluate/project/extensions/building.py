@@ -118,7 +118,7 @@ def _own_build(own: OwnExtensions, here: _Looked, there: _Looked | None) -> OwnB
         return OwnBuild(build=place.build.label, failure=place.installation.failure or "no package was installed",
                         output=place.installation.output, elsewhere=elsewhere)
     missing = _missing(own, here.found)
-    unbuilt = tuple(Unbuilt(name=name, why=told_of(name, place.installation.said),
+    unbuilt = tuple(Unbuilt(name=name, why=told_of(name, place.installation.said) or _asked(own, name),
                             elsewhere=elsewhere if there and name not in _missing(own, there.found) else "")
                     for name in missing)
     seen = here.seen(there)
@@ -129,6 +129,12 @@ def _own_build(own: OwnExtensions, here: _Looked, there: _Looked | None) -> OwnB
                          others=0, python=place.python)
     return OwnBuild(build=place.build.label, report=report, unbuilt=unbuilt,
                     output=place.installation.output if unbuilt else "")
+
+
+def _asked(own: OwnExtensions, name: str) -> str:
+    """Return what the build script asks before it makes a module; "" where it asks nothing."""
+    found = next((each for each in own.modules if each.name == name and each.question), None)
+    return f"it is made only where {found.question} ({found.file}:{found.line})" if found else ""
 
 
 def _missing(own: OwnExtensions, found: Distribution | None) -> list[str]:

@@ -38,6 +38,7 @@ class Module:
     sources: tuple[str, ...] = ()    # relative to the root, those that are named and there
     optional: bool = False           # the build goes on without it
     condition: str = ""              # that another system or interpreter fulfils: "sys.platform == 'win32'"
+    question: str = ""               # that its script asks before, whose answer the build knows: "USE_CYTHON"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

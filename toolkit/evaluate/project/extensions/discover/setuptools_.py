@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 import configparser
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.evaluate.project.extensions.discover.calls import binding_of
 from gilscope.toolkit.evaluate.project.extensions.discover.cffi import ffi_module
 from gilscope.toolkit.evaluate.project.extensions.discover.conditions import answered
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Module
@@ -69,7 +71,7 @@ def _module(files: Files, file: str, line: int, name: str, sources: list[str], *
     there = tuple(found for text in sources if (found := files.there(text, file)))
     if binding is None:
         cython = any(text.endswith(_CYTHON) for text in sources)
-        binding = Binding.CYTHON if cython else Binding.C_API
+        binding = Binding.CYTHON if cython else (binding_of(files, there) if there else Binding.C_API)
     backend = "setuptools-rust" if binding is Binding.PYO3 else "setuptools"
     return Module(name=name, binding=binding, backend=backend, file=file, line=line, sources=there, optional=optional,
                   condition=condition)
@@ -83,6 +85,7 @@ class _Script:
         self._script = script
         self._tree = tree
         self._conditions = dict(_conditions(tree))
+        self._questions = dict(_questions(tree))
         self._constants: dict[str, ast.expr] = {
             target.id: node.value for node in ast.walk(tree) if isinstance(node, ast.Assign)
             for target in node.targets if isinstance(target, ast.Name)}
@@ -130,8 +133,9 @@ class _Script:
 
     def _one(self, call: ast.Call, name: str, sources: list[str], binding: Binding | None = None, *,
              optional: bool = False) -> Module:
-        return _module(self._files, self._script, call.lineno, name, sources, optional=optional, binding=binding,
+        made = _module(self._files, self._script, call.lineno, name, sources, optional=optional, binding=binding,
                        condition=self._conditions.get(call, ""))
+        return replace(made, question=self._questions.get(call, ""))
 
     def _glob(self, pattern: str) -> list[str]:
         try:
@@ -201,6 +205,17 @@ def _parts(node: ast.expr) -> tuple[list[ast.expr], str]:
 def _is_empty(node: ast.expr) -> bool:
     return (isinstance(node, ast.List | ast.Tuple) and not node.elts) or (
         isinstance(node, ast.Constant) and node.value is None)
+
+
+def _questions(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """Yield each call behind a question whose answer is not certain; where there are several, the innermost last."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If | ast.IfExp) and answered(node.test) is None:
+            asked = ast.unparse(node.test)
+            inside = node.body if isinstance(node, ast.If) else [node.body]
+            others = node.orelse if isinstance(node, ast.If) else [node.orelse]
+            for parts, text in ((inside, asked), (others, f"not ({asked})")):
+                yield from ((each, text) for part in parts for each in ast.walk(part) if isinstance(each, ast.Call))
 
 
 def _conditions(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
