@@ -110,6 +110,7 @@ def test_modules_are_found_by_what_builds_them(tmp_path, case):
     {"setup.py": SETUP + "setup(ext_modules=[])\n"},
     {"pyproject.toml": backend("hatchling.build"), "tests/a.c": C_SOURCE},
     {"pyproject.toml": backend("maturin", '[tool.maturin]\nbindings = "bin"\n'), "Cargo.toml": "[package]\n"},
+    {"pyproject.toml": backend("flit_core.buildapi"), "setup.py": SETUP + "setup(ext_modules=[Extension('a', [])])\n"},
     {"pyproject.toml": "not toml [", "setup.py": "print 'of Python 2'\n"},
 ])
 def test_project_without_any(tmp_path, files):
@@ -190,3 +191,12 @@ def test_question_that_only_the_build_can_answer_is_kept(tmp_path):
             "ext.append(Extension('c', []))\n")
     assert [(each.name, each.question, each.condition) for each in written(tmp_path, {"setup.py": code}).modules] == [
         ("a", "more()", ""), ("b", "not (more())", ""), ("c", "", "")]
+
+
+@pytest.mark.parametrize(("named", "modules"), [("python", ["_core"]), ("${FOLDER}", ["_core", "_other"])])
+def test_others_sources_beside_are_not_the_projects(tmp_path, named, modules):
+    found = written(tmp_path, {
+        "pyproject.toml": backend("scikit_build_core.build"), "CMakeLists.txt": f"add_subdirectory({named})\n",
+        "python/CMakeLists.txt": "pybind11_add_module(_core core.cpp)\n",
+        "vendored/python/CMakeLists.txt": "pybind11_add_module(_other other.cpp)\n"})
+    assert [each.name for each in found.modules] == modules

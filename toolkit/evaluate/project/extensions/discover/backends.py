@@ -16,7 +16,7 @@ from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Module
 from gilscope.toolkit.evaluate.requirements.declared import table_below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from gilscope.toolkit.evaluate.project.extensions.discover.files import Files
 
@@ -48,26 +48,32 @@ def named_modules(files: Files) -> tuple[list[Module], list[str]]:
 
 
 def _by_backend(files: Files, pyproject: Mapping[str, Any], backend: str) -> Iterator[Module]:
-    if backend.startswith("mesonpy"):
-        yield from from_meson(files)
-    elif backend.startswith("maturin"):
-        yield from from_maturin(files, pyproject)
-    elif backend.startswith("scikit_build_core.build"):
-        yield from from_cmake(files, "scikit-build-core")
-    elif backend.startswith("py_build_cmake"):
-        yield from from_cmake(files, "py-build-cmake")
-    elif backend.startswith("hatchling"):
-        yield from _by_hatch(files, pyproject)
-    elif backend.startswith("poetry"):
-        build = table_below(pyproject, "tool", "poetry").get("build")
-        script = build if isinstance(build, str) else build.get("script") if isinstance(build, dict) else None
-        if isinstance(script, str):
-            yield from from_script(files, script)
-    elif backend.startswith("pdm"):
-        if table_below(pyproject, "tool", "pdm", "build").get("run-setuptools"):
-            yield from from_script(files, "setup.py")
-    else:   # setuptools, and backends of the project's own, which wrap it as a rule
-        yield from _by_setuptools(files, pyproject)
+    by_name: dict[str, Callable[[], Iterator[Module]]] = {
+        "mesonpy": lambda: from_meson(files),
+        "maturin": lambda: from_maturin(files, pyproject),
+        "scikit_build_core.build": lambda: from_cmake(files, "scikit-build-core"),
+        "py_build_cmake": lambda: from_cmake(files, "py-build-cmake"),
+        "hatchling": lambda: _by_hatch(files, pyproject),
+        "poetry": lambda: _by_poetry(files, pyproject),
+        "pdm": lambda: _by_pdm(files, pyproject),
+        # These compile nothing, whatever lies beside.
+        "flit": lambda: iter(()), "uv_build": lambda: iter(()), "whey": lambda: iter(()),
+    }
+    chosen = next((found for name, found in by_name.items() if backend.startswith(name)), None)
+    # What is none of these is setuptools, or a backend of the project's own, which wraps it as a rule.
+    yield from chosen() if chosen else _by_setuptools(files, pyproject)
+
+
+def _by_poetry(files: Files, pyproject: Mapping[str, Any]) -> Iterator[Module]:
+    build = table_below(pyproject, "tool", "poetry").get("build")
+    script = build if isinstance(build, str) else build.get("script") if isinstance(build, dict) else None
+    if isinstance(script, str):
+        yield from from_script(files, script)
+
+
+def _by_pdm(files: Files, pyproject: Mapping[str, Any]) -> Iterator[Module]:
+    if table_below(pyproject, "tool", "pdm", "build").get("run-setuptools"):
+        yield from from_script(files, "setup.py")
 
 
 def _by_setuptools(files: Files, pyproject: Mapping[str, Any]) -> Iterator[Module]:
