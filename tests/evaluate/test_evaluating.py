@@ -12,6 +12,7 @@ from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport
 from gilscope.toolkit.evaluate.packages.install.scratch import Scratch
 from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.project.installing import Installation
 from gilscope.toolkit.evaluate.project.racing import looks
 from gilscope.toolkit.evaluate.report.screen import exit_code
 from gilscope.toolkit.evaluate.sections import Development, Missing
@@ -88,7 +89,7 @@ def steps(monkeypatch):
         monkeypatch.setattr(evaluating, name, getattr(made, name))
     monkeypatch.setattr(looks, "check_races", made.check_races)
     monkeypatch.setattr(evaluating.scratch, "prepare", made.prepare)
-    monkeypatch.setattr(evaluating, "install_project", lambda *_, **__: None)
+    monkeypatch.setattr(evaluating, "install_project", lambda *_, **__: Installation())
     return made
 
 
@@ -145,7 +146,7 @@ def test_newer_versions_are_not_installed_offline_nor_in_the_time_of_the_tests(s
 
 def test_project_itself_is_not_built_offline(steps, folder, monkeypatch):
     tried = []
-    monkeypatch.setattr(evaluating, "install_project", lambda *_, **__: tried.append(1))
+    monkeypatch.setattr(evaluating, "install_project", lambda *_, **__: tried.append(1) or Installation())
     _, said = evaluate(steps, folder, offline=True)
     assert tried == []
     assert "3.14t: the project itself is imported from its folder, not installed: --offline" in said

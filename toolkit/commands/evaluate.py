@@ -16,18 +16,18 @@ from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
 from gilscope.toolkit.evaluate.report import forced as forced_text
-from gilscope.toolkit.evaluate.report import screen
+from gilscope.toolkit.evaluate.report import own_extensions, screen
 from gilscope.toolkit.evaluate.report.explain_package import Beside, explain
 from gilscope.toolkit.evaluate.report.json_ import plain
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.site.single.verdicts import conclusion_cards, verdict_values
 
 if TYPE_CHECKING:
     from gilscope.toolkit.builds.find import FoundBuilds
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.model import Build
-    from gilscope.toolkit.report.document import Document
 
 NEWEST = 2               # free-threaded builds that are looked at when none are named
 BUDGET = 600.0           # seconds
@@ -85,7 +85,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--build-sdists", action="store_true",
                         help="Build from source what has no wheel. Runs the packages' build scripts.")
     parser.add_argument("--explain", metavar="NAME",
-                        help="Show everything known of a package, an extension module or its file, and nothing else.")
+                        help="Show everything known of a package, an extension module or its file, or a source of the "
+                             "project's own ('extensions': all of them), and nothing else.")
     add_output(parser, "the verdict")
     add_page(parser, "the verdict")
     parser.set_defaults(run=run)
@@ -100,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     found = find_builds(args.build, project_dir=Path.cwd())
     evaluation = Evaluator(asked, _targets(found, args.builds), found.builds, say).go()
     output = Output(args)
-    document = _explained(evaluation, args.explain) if args.explain else screen.document(evaluation)
+    document = explained(evaluation, args.explain) if args.explain else screen.document(evaluation)
     output.show(document)
     output.finish(lambda: plain(evaluation))
     if page:
@@ -122,7 +123,12 @@ def _targets(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
     return tuple(free[-NEWEST:])
 
 
-def _explained(evaluation: Evaluation, name: str) -> Document:
+def explained(evaluation: Evaluation, name: str) -> Document:
+    """Return everything known of a package, an extension module, a file or a source called `name`.
+
+    Raises:
+        UnknownNameError: nothing is.
+    """
     reports = [each.readiness for each in evaluation.builds] + [each.readiness for each in evaluation.interpreters]
     lock = evaluation.project.lock
     beside = Beside(
@@ -132,7 +138,9 @@ def _explained(evaluation: Evaluation, name: str) -> Document:
                 if not isinstance(each.tests, Missing)},
         forced={each.build.label: forced_text.said(each.forced) for each in evaluation.builds
                 if each.forced is not None})
+    reports += [own.report for own in own_extensions.builds_of(evaluation) if own.report]
     document = explain([each for each in reports if not isinstance(each, Missing)], name, beside)
+    document = Document((*document.sections, *own_extensions.explained(evaluation, name)))
     if not document.sections:
         raise UnknownNameError(f"no package, extension module or file {name!r} among what was looked at")
     return document

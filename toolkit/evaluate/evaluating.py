@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,11 @@ from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.project.bench import Bench
 from gilscope.toolkit.evaluate.project.conventions import find_project
 from gilscope.toolkit.evaluate.project.cost_and_gain import Compared, Comparing
-from gilscope.toolkit.evaluate.project.installing import install_project
+from gilscope.toolkit.evaluate.project.extensions.building import Place, own_builds
+from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
+from gilscope.toolkit.evaluate.project.extensions.finding import find_extensions
+from gilscope.toolkit.evaluate.project.extensions.staging import stage
+from gilscope.toolkit.evaluate.project.installing import Installation, install_project
 from gilscope.toolkit.evaluate.project.racing.at_once import NEEDED as NEEDED_AT_ONCE
 from gilscope.toolkit.evaluate.project.racing.looks import Wanted, look_for_races
 from gilscope.toolkit.evaluate.project.suite.running import needed_by, run_tests
@@ -91,6 +95,8 @@ class Evaluator:
         if asked.lock and not self._locked and asked.lock.suffix not in {".toml", ".lock"}:
             raise BadFileError(f"{asked.lock} names no package: fill it, or leave --lock out")
         self._twins = {build.label: reference_of(build, at_hand) for build in builds}
+        self.extensions = find_extensions(self.project.root)
+        self._places: dict[str, Place] = {}   # where the project itself was installed, or was to be
 
     def go(self) -> Evaluation:
         """Make every step and return what it comes to.
@@ -104,6 +110,7 @@ class Evaluator:
         inside = self._readiness(twins, interpreters=True)
         with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder:
             benches = self._benches(Path(folder), (*self._builds, *twins))
+            own = self._own(benches)
             workers = {twin.label: self._workers(twin, inside[twin.label], benches[twin.label]) for twin in twins}
             tests = self._tests(benches)
             races = look_for_races(
@@ -111,8 +118,11 @@ class Evaluator:
                 tests, left=self._left, say=self._say)
             compared = self._compared(benches, tests, twins)
         machine, speed = compared.machine, compared.speed
-        builds = tuple(self._one(build, reports, tests, compared.sections[build.label]) for build in self._builds)
-        interpreters = tuple(_interpreters(twin, inside[twin.label], speed, workers[twin.label]) for twin in twins)
+        builds = tuple(self._one(build, reports, tests, compared.sections[build.label], own.get(build.label))
+                       for build in self._builds)
+        interpreters = tuple(
+            replace(_interpreters(twin, inside[twin.label], speed, workers[twin.label]), own=own.get(twin.label))
+            for twin in twins)
         processes = tuple(_processes(twins, speed))
         conclusions = (
             *(conclude(each, machine, races) for each in builds),
@@ -120,8 +130,9 @@ class Evaluator:
             *(conclude_processes(each, machine, races) for each in processes))
         return Evaluation(
             project=self.project, machine=machine, builds=builds, interpreters=interpreters, processes=processes,
-            races=races, conclusions=conclusions, next_steps=next_steps(builds, races, conclusions),
-            seconds=self._clock() - self._began, development=self._development(benches),
+            races=races, conclusions=conclusions, extensions=self.extensions,
+            next_steps=next_steps(builds, races, conclusions, self.extensions), seconds=self._clock() - self._began,
+            development=self._development(benches),
         )
 
     def _told_apart(self) -> Apart:
@@ -142,14 +153,14 @@ class Evaluator:
 
     def _one(
         self, build: Build, reports: dict[str, BuildReport | Missing], tests: dict[str, TestRun | Missing],
-        speed: Sections,
+        speed: Sections, own: OwnBuild | None,
     ) -> BuildEvaluation:
         twin = self._twins[build.label]
         there = tests[twin.label] if twin else Missing(reason=f"no build like {build.label} with a GIL is at hand")
         return BuildEvaluation(
             build=build, offered=self._offered(build), readiness=reports[build.label], tests=tests[build.label],
             reference_tests=there, cost=speed.cost, gain=speed.gain, contention=speed.contention, failure=speed.failure,
-            forced=speed.forced,
+            forced=speed.forced, own=own,
         )
 
     def _offered(self, build: Build) -> tuple[Offered, ...] | Missing:
@@ -211,7 +222,7 @@ class Evaluator:
 
     def _benches(self, folder: Path, builds: Sequence[Build]) -> dict[str, Bench | Missing]:
         """Return where the project's code is run on each build: its packages, what its tests need, and itself."""
-        if self.project.tests is None and self._asked.workload is None:
+        if self.project.tests is None and self._asked.workload is None and not self.extensions.any:
             return dict.fromkeys((build.label for build in builds), Missing(reason="no tests were found"))
         if self._left() <= 0:
             return dict.fromkeys((build.label for build in builds), NO_TIME)
@@ -227,16 +238,32 @@ class Evaluator:
         if made is None:
             return NOTHING_INSTALLED
         target = folder / build.label
-        if reason := self._not_installed(made, target):
-            self._say(f"{build.label}: the project itself is imported from its folder, not installed: {reason}")
-        return Bench(build=build.label, python=made.python, folders=self.project.sources if reason else (target,),
-                     lacking=tuple(made.missing), compiled=folder / f"{build.label}-compiled")
+        done = self._install(build, made, target)
+        self._places[build.label] = Place(build=build, python=made.python, target=target, installation=done)
+        if done.failure:
+            self._say(f"{build.label}: the project itself is imported from its folder, not installed: {done.failure}")
+        root = None if done.failure or not self.extensions.any else folder / f"{build.label}-tree"
+        if root and (reason := stage(self.project, target, root)):
+            self._say(f"{build.label}: its tests are run beside its sources, as there is no copy: {reason}")
+            root = None
+        return Bench(build=build.label, python=made.python, lacking=tuple(made.missing), root=root,
+                     folders=self.project.sources if done.failure else (target,),
+                     compiled=folder / f"{build.label}-compiled")
 
-    def _not_installed(self, made: scratch.Scratch, target: Path) -> str | None:
-        """Install the project itself; return why not.  What builds it would be downloaded."""
+    def _install(self, build: Build, made: scratch.Scratch, target: Path) -> Installation:
+        """Install the project itself.  What builds it would be downloaded."""
         if self._asked.offline:
-            return "--offline"
-        return install_project(self.project, made.folder, target, compilers=self._asked.sdists)
+            return Installation(failure="--offline")
+        if self.extensions.any:
+            self._say(f"{build.label}: build the project itself with its extension modules")
+        return install_project(self.project, made.folder, target)
+
+    def _own(self, benches: dict[str, Bench | Missing]) -> dict[str, OwnBuild]:
+        """Return what the project's own extension modules do on each build, by its label."""
+        twins = {label: twin.label for label, twin in self._twins.items() if twin}
+        never = {label: OwnBuild(build=label, failure=bench.reason) for label, bench in benches.items()
+                 if isinstance(bench, Missing) and self.extensions.any}
+        return never | own_builds(self.extensions, self._places, twins)
 
     def _workers(
         self, twin: Build, readiness: BuildReport | Missing, bench: Bench | Missing,
@@ -263,7 +290,7 @@ class Evaluator:
             if self.project.tests:
                 self._say(f"{label}: run {' '.join(self.project.tests)}")
             limit = self._left() * SHARE_FOR_TESTS / (len(benches) - number)
-            found[label] = run_tests(self.project, bench, limit=limit)
+            found[label] = run_tests(bench.placed(self.project), bench, limit=limit)
         return found
 
     def _compared(

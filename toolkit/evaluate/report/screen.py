@@ -10,7 +10,7 @@ from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
 from gilscope.toolkit.evaluate.report import forced as forced_text
-from gilscope.toolkit.evaluate.report import worker_cost
+from gilscope.toolkit.evaluate.report import own_extensions, worker_cost
 from gilscope.toolkit.evaluate.report.doctor import way_to
 from gilscope.toolkit.evaluate.report.table import NOT_QUIET, table
 from gilscope.toolkit.evaluate.sections import Missing
@@ -42,6 +42,7 @@ def document(found: Evaluation) -> Document:
         *_titled("Why", _why(found.conclusions)),
         *_titled("What turns the GIL on", _merged((each.build.label, line) for each in found.builds
                                                   for line in _culprits(each))),
+        *_titled(own_extensions.TITLE, own_extensions.lines(found)),
         *_titled("In the lock (metadata only, not a verdict)",
                  _merged((each.build.label, line) for each in found.builds for line in _offers(each))),
         *_titled("Gain", (line for each in found.builds for line in _gain(each, found.machine))),

@@ -9,6 +9,7 @@ from gilscope.toolkit.evaluate.packages.judge.interpreters import REFUSED
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
 from gilscope.toolkit.evaluate.packages.wording import named
 from gilscope.toolkit.evaluate.sections import NO_TIME, UNASKED, Broken, Missing, Races, Workers
+from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.words import WORTH, may_tell_speed
 from gilscope.toolkit.evaluate.verdict.worker_price import takes
 
@@ -32,7 +33,7 @@ def conclude_interpreters(
     if isinstance(found.readiness, Missing):
         return Conclusion(target=target, word=Word.INCONCLUSIVE, reasons=(found.readiness.reason,), confidence="low",
                           unexercised=())
-    findings = found.readiness.findings
+    findings = (*found.readiness.findings, *own_extensions.findings(found.own))
     failing = [each for each in findings if each.interpreters in
                {InterpreterStatus.FAILS, InterpreterStatus.CRASH, InterpreterStatus.HANG}]
     unknown = [each for each in findings if each.interpreters is InterpreterStatus.UNKNOWN]

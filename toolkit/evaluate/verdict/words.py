@@ -16,6 +16,7 @@ from gilscope.toolkit.evaluate.packages.wording import named, needed
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
 from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.evaluate.verdict import own_extensions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,9 +53,10 @@ def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Rac
                           unexercised=unexercised)
 
     told = may_tell_speed(machine)
-    if blockers := [*_blockers(found), *_lost_blockers(found, told=told), *_race_blockers(races)]:
+    if blockers := [*own_extensions.blockers(found.own), *_blockers(found), *_lost_blockers(found, told=told),
+                    *_race_blockers(races)]:
         return because(Word.BLOCKED, *blockers)
-    if unknown := [*_unknown(found), *_race_doubts(found, races)]:
+    if unknown := [*own_extensions.unknowns(found.own), *_unknown(found), *_race_doubts(found, races)]:
         return because(Word.INCONCLUSIVE, *unknown)
     if isinstance(found.gain, Missing):
         gain: list[str] = []
@@ -62,7 +64,7 @@ def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Rac
         return because(Word.NOT_WORTH_IT, small)
     else:
         gain = list(_gains(found.gain)) if told else []
-    if costs := list(_costs(found, told=told)):
+    if costs := [*own_extensions.costs(found.own), *_costs(found, told=told)]:
         return because(Word.WITH_COST, *costs, *gain)
     return because(Word.READY, *_ready(found, told=told), *gain)
 
@@ -269,7 +271,7 @@ def _gains(gain: Gain) -> Iterator[str]:
 
 def _ready(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
     assert not isinstance(found.readiness, Missing)
-    files = sum(len(finding.seen.extensions) for finding in found.readiness.findings)
+    files = sum(len(finding.seen.extensions) for finding in found.readiness.findings) + own_extensions.files(found.own)
     who = "1 extension file does" if files == 1 else f"{files} extension files do"
     yield f"{who} without the GIL, as slots and imports say" if files else "no extension file is in the way"
     if not isinstance(found.tests, Missing):

@@ -6,7 +6,7 @@ checker judges order, not luck.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.bench import Bench
@@ -74,7 +74,10 @@ def _workload(
 
     def look(bench: Bench, limit: float) -> Races | Missing:
         say(f"{bench.build}: look for data races in the workload")
-        return check_workload(wanted.project, bench, workload, limit=limit, threads=wanted.threads)
+        name = workload.name
+        placed = bench.placed_file(wanted.project, name) if workload.kind == "script" else name
+        return check_workload(bench.placed(wanted.project), bench, replace(workload, name=placed), limit=limit,
+                              threads=wanted.threads)
 
     seen = _first(places, left() * SHARE_FOR_WORKLOAD, left, look)
     return {"script": seen} if workload.kind == "script" else {"workload": seen}
@@ -86,7 +89,7 @@ def _tests(wanted: Wanted, say: Callable[[str], None], threads: int) -> Look:
     def look(bench: Bench, limit: float) -> Races | Missing:
         if wanted.project.tests:
             say(f"{bench.build}: look for data races in the tests{each}")
-        return check_races(wanted.project, bench, limit=limit, threads=threads)
+        return check_races(bench.placed(wanted.project), bench, limit=limit, threads=threads)
 
     return look
 

@@ -137,7 +137,7 @@ class SuiteCosts:
         # By a command of its own: the meter runs on our Python, which may have a GIL.
         off = ["env", *(f"{name}={value}" for name, value in FORCED_OFF.items())] if self._off(label) else []
         command = [sys.executable, "-I", "-c", METER, str(told), *off, *own_command(self._project.tests, bench.python)]
-        ending = run_bounded(command, self._project.root, environment(bench, place), place / "output",
+        ending = run_bounded(command, bench.placed(self._project).root, environment(bench, place), place / "output",
                              limit=self._limit, quiet=QUIET_SECONDS)
         if ending != "0":
             how = "with the GIL forced off" if self._off(label) else "every time"

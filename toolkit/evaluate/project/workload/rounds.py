@@ -235,22 +235,28 @@ class WorkloadMeasurer:
 
     def _ask(self, cell: Cell, folder: str, extra: Mapping[str, str]) -> Answer:
         bench, build = self.benches[cell.label], self._builds[cell.label]
+        project = bench.placed(self.project)
         model = "free-threaded" if build.free_threaded and cell.model == "threads" else cell.model
         spec = TrialSpec(
             name=f"workload/{cell.label}/{cell.model}/{cell.workers}", folder=folder, program=PROGRAM,
             progress_timeout=self._patience(), build=cell.label,
             model=model, workers=max(cell.workers, 1), gil=None,
-            parameters={"kind": self.workload.kind, "name": self.workload.name,
+            parameters={"kind": self.workload.kind, "name": self._name(bench),
                         "words": json.dumps(self.workload.words)},
             scales={"calls": self._calls, "cores": usable_cores(), "limit": LONGEST_SECONDS}, host=sys.executable,
             suite=False,
         )
-        environment = child_environment((*bench.folders, self.project.root)) | dict(extra)
+        environment = child_environment((*bench.folders, project.root)) | dict(extra)
         if bench.compiled:
             environment |= compiled_into(bench.compiled)
         if self._forced and build.free_threaded:
             environment |= FORCED_OFF
         return run_child(str(bench.python), spec, environment)
+
+    def _name(self, bench: Bench) -> str:
+        """Return what is run on a build: of a script of the project's, the one beside the built modules."""
+        name = self.workload.name
+        return bench.placed_file(self.project, name) if self.workload.kind == "script" else name
 
 
 def _pools(text: str) -> dict[str, int]:
