@@ -303,3 +303,23 @@ import threading
 for _ in range(200):
     threading.Thread(target=int).start()
 """
+
+EVENTS = """
+# Two threads wait for each other's events.
+import threading
+
+def answer(mine, other):
+    for _ in range(3000):
+        mine.wait()    # here
+        mine.clear()
+        other.set()
+
+first, second = threading.Event(), threading.Event()
+threads = [threading.Thread(target=answer, args=each) for each in ((first, second), (second, first))]
+for thread in threads:
+    thread.start()
+first.set()
+for thread in threads:
+    thread.join()
+"""
+EVENTS_LINE = 7

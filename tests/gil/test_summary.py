@@ -182,7 +182,7 @@ def test_trace_names_processes_and_other_gils_and_nobody_as_holder_of_what_a_thr
 
 @pytest.mark.parametrize(("content", "words"), [
     (b"something else" * 300000, "was not written by"), (b"gilscope", "was not written by"),
-    (b"gilscope" + (99).to_bytes(4, "little") + bytes(5_000_000), "format 99"),
+    (b"gilscope" + (99).to_bytes(4, "little") + bytes(7_000_000), "format 99"),
 ])
 def test_foreign_files_are_refused(tmp_path, content, words):
     path = tmp_path / "1-2.gil"

@@ -4,57 +4,145 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 1000, OUTERMOST = 8 };
+enum { DEPTH_MAX = 1000, OUTERMOST = 8, CALLERS_MAX = 50, FILE_NAME = 224, FUNCTION_NAME = 88 };
 
-static uint64_t word(uint64_t address)
+/* A thread reads its own frames as they lie: nothing changes them while it waits.  Those of a thread that runs change
+   meanwhile, and are read through the kernel, which refuses a bad address. */
+enum whose { OWN, ANOTHERS };
+
+static int copy(uint64_t from, void *into, unsigned long size, enum whose whose)
 {
-    return *(const uint64_t *)address;
+    if (whose == ANOTHERS)
+        return peek(from, into, size);
+    memcpy(into, (const void *)from, size);
+    return 1;
 }
 
-static uint64_t innermost(void)
+static uint64_t word(uint64_t address, enum whose whose)
 {
-    uint64_t state = sites_known ? own_thread_state() : 0;
-    if (state == 0)
-        return 0;
-    uint64_t frame = word(state + at.state_frame);
-    return python_version >> 16 == 0x030c && frame != 0 ? word(frame) : frame;
+    uint64_t found;
+    return copy(address, &found, sizeof found, whose) ? found : 0;
 }
 
-/* Frames that the interpreter puts between those of functions have an owner of their own, and no code to tell. */
-static uint64_t of_code(uint64_t frame)
+static uint64_t member(const unsigned char *frame, uint64_t offset)
 {
-    for (int depth = 0; frame != 0 && depth < DEPTH_MAX; depth++, frame = word(frame + at.previous))
-        if (*(const unsigned char *)(frame + at.owner) <= at.last_owner)
-            return frame;
+    uint64_t found;
+    memcpy(&found, frame + offset, sizeof found);
+    return found;
+}
+
+static uint64_t innermost(uint64_t state, enum whose whose)
+{
+    uint64_t frame = state ? word(state + at.state_frame, whose) : 0;
+    return python_version >> 16 == 0x030c && frame != 0 ? word(frame, whose) : frame;
+}
+
+static uint64_t code_of(const unsigned char *frame)
+{
+    return member(frame, at.executable) & ~(uint64_t)7;     /* the low bits are tags */
+}
+
+/* Read the frame at `address` into `frame`, or the first one outwards that runs a function: frames that the interpreter
+   puts between have an owner of their own, and no code to tell. */
+static int find_frame(uint64_t address, unsigned char *frame, enum whose whose)
+{
+    for (int depth = 0; address != 0 && depth < DEPTH_MAX; depth++, address = member(frame, at.previous)) {
+        if (!copy(address, frame, at.frame_size, whose))
+            return 0;
+        if (frame[at.owner] <= at.last_owner)
+            return whose == OWN || word(code_of(frame) + at.type, whose) == code_type;
+    }
     return 0;
 }
 
-static uint64_t code_of(uint64_t frame)
-{
-    return word(frame + at.executable) & ~(uint64_t)7;      /* the low bits are tags */
-}
-
 /* Find the bytecode that the frame runs: free-threaded builds from 3.14 on have a copy for each thread. */
-static uint64_t bytecode(uint64_t frame, uint64_t code)
+static uint64_t bytecode(const unsigned char *frame, uint64_t code)
 {
-    uint64_t copies, copy;
+    uint64_t copies, copied;
     if (at.tlbc == 0)
         return code + at.bytecode;
-    int32_t index = *(const int32_t *)(frame + at.tlbc_index);
+    int32_t index;
+    memcpy(&index, frame + at.tlbc_index, sizeof index);
     if (index > 0 && index < 65536 && peek(code + at.tlbc, &copies, 8) && copies != 0 &&
-        peek(copies + 8 + 8 * (uint64_t)index, &copy, 8) && copy != 0)
-        return copy;
+        peek(copies + 8 + 8 * (uint64_t)index, &copied, 8) && copied != 0)
+        return copied;
     return code + at.bytecode;
+}
+
+static void text_at(uint64_t code, uint64_t offset, char *into, unsigned long size);
+
+/* Where code comes from: the program, a package that it has installed, or Python itself. */
+enum origin { PROGRAM, PACKAGE, LIBRARY, NOWHERE };
+
+/* Tell it by the path of its file; what a file is, is kept with the address of its name, which its functions share. */
+static enum origin origin_of(uint64_t code, enum whose whose)
+{
+    static uint64_t known[1024];
+    uint64_t name = word(code + at.filename, whose);
+    uint64_t *entry = &known[(name >> 4) * 0x9E3779B97F4A7C15u >> 54];
+    uint64_t kept = __atomic_load_n(entry, __ATOMIC_RELAXED);
+    if ((kept & ~(uint64_t)7) == name && name != 0)
+        return (enum origin)(kept & 7);
+    char file[FILE_NAME];
+    text_at(code, at.filename, file, sizeof file);
+    if (file[0] == 0)
+        return NOWHERE;
+    enum origin origin = PROGRAM;
+    if (strstr(file, "/site-packages/") || strstr(file, "/dist-packages/"))
+        origin = PACKAGE;
+    else if (strncmp(file, "<frozen ", 8) == 0 || strstr(file, "/lib/python3") || strstr(file, "/lib64/python3"))
+        origin = LIBRARY;
+    __atomic_store_n(entry, name | (uint64_t)origin, __ATOMIC_RELAXED);
+    return origin;
+}
+
+/* The instruction that a frame is at, in bytes from the code's first. */
+static uint64_t instruction_of(const unsigned char *frame, uint64_t code)
+{
+    return member(frame, at.instruction) - bytecode(frame, code);
+}
+
+/* Whether what was read of a running thread's frame belongs together. */
+static int fits(uint64_t code, uint64_t instruction, enum whose whose)
+{
+    return whose == OWN || instruction < 2 * word(code + at.length, whose);
+}
+
+/* Find where a thread is, and the line of the program's own that led there: the innermost of its own code, else of a
+   package's, else none. */
+static int place_in(uint64_t state, struct place *place, enum whose whose)
+{
+    unsigned char frame[FRAME_MAX];
+    if (!find_frame(innermost(state, whose), frame, whose))
+        return 0;
+    enum origin best = LIBRARY;
+    *place = (struct place){0};
+    for (int depth = 0; depth < CALLERS_MAX; depth++) {
+        uint64_t code = code_of(frame), instruction = instruction_of(frame, code);
+        if (!fits(code, instruction, whose))
+            return 0;
+        enum origin origin = origin_of(code, whose);
+        if (depth == 0) {
+            place->code = code, place->instruction = instruction;
+            best = origin < best ? origin : best;
+        } else if (origin < best) {
+            best = origin;
+            place->caller = code, place->caller_instruction = instruction;
+        }
+        if (best == PROGRAM || !find_frame(member(frame, at.previous), frame, whose))
+            break;
+    }
+    return 1;
 }
 
 int own_place(struct place *place)
 {
-    uint64_t frame = of_code(innermost());
-    if (frame == 0)
-        return 0;
-    place->code = code_of(frame);
-    place->instruction = word(frame + at.instruction) - bytecode(frame, place->code);
-    return 1;
+    return place_in(sites_known ? own_thread_state() : 0, place, OWN);
+}
+
+int place_of_holder(uint64_t state, struct place *place)
+{
+    return place_in(state, place, ANOTHERS);
 }
 
 /* Write one character in UTF-8; return how many bytes it took. */
@@ -154,17 +242,17 @@ static uint32_t line_of(const unsigned char *table, uint64_t size, uint32_t line
     return 0;
 }
 
-static uint32_t line_at(struct place place)
+static uint32_t line_at(uint64_t code, uint64_t instruction)
 {
     static _Thread_local unsigned char table[16384];
     uint64_t lines, size;
     uint32_t first;
-    if (!peek(place.code + at.firstlineno, &first, 4))
+    if (!peek(code + at.firstlineno, &first, 4))
         return 0;
-    if (!peek(place.code + at.linetable, &lines, 8) || !peek(lines + at.length, &size, 8) || size > sizeof table ||
+    if (!peek(code + at.linetable, &lines, 8) || !peek(lines + at.length, &size, 8) || size > sizeof table ||
         !peek(lines + at.bytes, table, size))
         return first;
-    uint32_t line = line_of(table, size, first, place.instruction);
+    uint32_t line = line_of(table, size, first, instruction);
     return line ? line : first;
 }
 
@@ -172,18 +260,72 @@ void describe(struct place place, struct site *site)
 {
     text_at(place.code, at.filename, site->file, sizeof site->file);
     text_at(place.code, at.qualname, site->function, sizeof site->function);
-    site->line = line_at(place);
+    site->line = line_at(place.code, place.instruction);
+    if (place.caller == 0)
+        return;
+    text_at(place.caller, at.filename, site->caller_file, sizeof site->caller_file);
+    text_at(place.caller, at.qualname, site->caller_function, sizeof site->caller_function);
+    site->caller_line = line_at(place.caller, place.caller_instruction);
+}
+
+struct function { const char *file, *name; };
+
+static int is_among(const char *path, const char *name, const struct function *functions, unsigned long count)
+{
+    const char *base = strrchr(path, '/');
+    base = base ? base + 1 : path;
+    for (unsigned long i = 0; i < count; i++)
+        if (strcmp(base, functions[i].file) == 0 && strcmp(name, functions[i].name) == 0)
+            return 1;
+    return 0;
+}
+
+/* Whether a function of the standard library takes a lock in order to wait for other threads: that is no contention.
+   The last is a pool's thread, which waits for work in a SimpleQueue; until 3.12 that was made of a lock. */
+int waits_for_threads(const char *file, const char *function)
+{
+    static const struct function found[] = {
+        {"threading.py", "Condition.wait"}, {"threading.py", "Thread.join"},
+        {"threading.py", "Thread._wait_for_tstate_lock"}, {"threading.py", "_shutdown"}, {"thread.py", "_worker"},
+    };
+    return is_among(file, function, found, sizeof found / sizeof *found);
+}
+
+/* Whether the calling thread is in a function of the standard library that waits for other threads, or in what that calls. */
+int within_a_wait(void)
+{
+    static const struct function found[] = {
+        {"threading.py", "Condition.wait"}, {"threading.py", "Event.wait"}, {"threading.py", "Barrier.wait"},
+        {"threading.py", "Semaphore.acquire"}, {"threading.py", "Thread.join"}, {"_base.py", "Future.result"},
+        {"_base.py", "Future.exception"},
+    };
+    unsigned char frame[FRAME_MAX];
+    char file[FILE_NAME], function[FUNCTION_NAME];
+    uint64_t address = innermost(own_thread_state(), OWN);
+    for (int depth = 0; depth < OUTERMOST && find_frame(address, frame, OWN); depth++) {
+        uint64_t code = code_of(frame);
+        if (origin_of(code, OWN) != LIBRARY)
+            return 0;
+        text_at(code, at.filename, file, sizeof file);
+        text_at(code, at.qualname, function, sizeof function);
+        if (is_among(file, function, found, sizeof found / sizeof *found))
+            return 1;
+        address = member(frame, at.previous);
+    }
+    return 0;
 }
 
 /* Write what the thread runs: the outermost function of it that is not threading's own. */
 int own_entry(char *into, unsigned long size)
 {
+    unsigned char frame[FRAME_MAX];
     uint64_t last[OUTERMOST];
     unsigned count = 0;
-    for (uint64_t frame = of_code(innermost()); frame != 0 && count < DEPTH_MAX; frame = of_code(word(frame + at.previous)))
+    uint64_t address = innermost(own_thread_state(), OWN);
+    for (; count < DEPTH_MAX && find_frame(address, frame, OWN); address = member(frame, at.previous))
         last[count++ % OUTERMOST] = code_of(frame);
     for (unsigned i = count; i > 0 && i + OUTERMOST > count; i--) {
-        char file[224], function[88];
+        char file[FILE_NAME], function[FUNCTION_NAME];
         uint64_t code = last[(i - 1) % OUTERMOST];
         text_at(code, at.filename, file, sizeof file);
         const char *base = strrchr(file, '/');
