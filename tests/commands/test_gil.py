@@ -13,6 +13,7 @@ from gilscope.toolkit.commands.gil import command as gil
 from gilscope.toolkit.commands.gil.report import document
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.diagnosis import diagnose
+from gilscope.toolkit.gil.elsewhere import Elsewhere
 from gilscope.toolkit.gil.recorder import Recording, inflation
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT, builds
@@ -260,3 +261,25 @@ def test_report_without_a_gil_says_so():
     headings = text.partition("Where each")[2].splitlines()[1].split()
     assert headings == ["thread", "there", "CPU", "no", "core", "locks", "objects", "idle"]
     assert "CPU inflation: 1.50 times the CPU time" in text
+
+
+def elsewhere(**changes):
+    values = {"build": "3.13t", "version": "3.13.1", "wall": 0.5, "cpu": 1.0, "ratio": 2.0, "refused": None,
+              "busy": False}
+    return Elsewhere(**{**values, **changes})
+
+
+@pytest.mark.parametrize(("there", "said"), [
+    (elsewhere(), "On 3.13t, without the GIL, it was 2.00 times as fast: 500 ms in place of 1.00 s, one run each."),
+    (elsewhere(ratio=0.5, wall=2.0), "it was 2.00 times as slow: 2.00 s in place of 1.00 s"),
+    (elsewhere(ratio=1.01, wall=0.99), "On 3.13t it took as long: 990 ms in place of 1.00 s"),
+    (elsewhere(ratio=1.01, wall=0.99, busy=True), "The machine was busy, so that says little"),
+    (elsewhere(ratio=None, refused="it was ended there after 20 s"),
+     "What 3.13t gives is not known: it was ended there after 20 s."),
+])
+def test_what_the_free_threaded_build_gives_is_said_and_doubted(there, said):
+    found = replace(diagnose(["program.py"], made_up()), elsewhere=there)
+    *_, lines = document(found, places=5).sections
+    assert lines.title == "In short"
+    assert said in lines.items[0]
+    assert lines.items[1] == found.limit.sentence     # it ends in this one

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.pairing import minor_of
-from gilscope.toolkit.gil.recorder import record
+from gilscope.toolkit.gil.recorder import BUSY, queued_share, record
 from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.processes.starting import Supervised
 
@@ -33,6 +33,7 @@ class Elsewhere:
     cpu: float | None
     ratio: float | None     # how many times as fast as the first run
     refused: str | None     # why there is no ratio; None where there is one
+    busy: bool              # in the first run threads waited for a core, though one at a time had the GIL
 
 
 def free_build(builds: Sequence[Build], version: str) -> Build | None:
@@ -77,12 +78,14 @@ def run_there(build: Build, words: Sequence[str], environ: Mapping[str, str], fi
 
     there = record(run, usual)
     reason = _refusal(there, said[0])
+    busy = (queued_share(first) or 0.0) > BUSY
     if reason is not None:
-        return Elsewhere(build=build.label, version=build.version, wall=None, cpu=None, ratio=None, refused=reason)
+        return Elsewhere(build=build.label, version=build.version, wall=None, cpu=None, ratio=None, refused=reason,
+                         busy=busy)
     # From the interpreter's start to its end on both sides: the supervisor takes time of its own.
     took = summarize(there.processes)
     return Elsewhere(build=build.label, version=build.version, wall=took.wall, cpu=took.cpu,
-                     ratio=summarize(first.processes).wall / took.wall, refused=None)
+                     ratio=summarize(first.processes).wall / took.wall, refused=None, busy=busy)
 
 
 def _refusal(there: Recording, last_words: str) -> str | None:

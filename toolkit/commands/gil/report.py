@@ -174,8 +174,9 @@ def _there(there: Elsewhere, found: Diagnosis) -> str:
     if there.ratio is None or there.wall is None:
         return f"What {there.build} gives is not known: {there.refused}."
     times = f"{format_seconds(there.wall)} in place of {format_seconds(found.summary.wall)}"
-    if took_as_long(there):
+    if took_as_long(there) and not there.busy:
         return (f"On {there.build} it took as long: {times}, one run each. A program that works until a time is over "
                 "always does; see how much it did.")
     words = f"{there.ratio:.2f} times as fast" if there.ratio > 1 else f"{1 / there.ratio:.2f} times as slow"
-    return f"On {there.build}, without the GIL, it was {words}: {times}, one run each."
+    doubt = " The machine was busy, so that says little: repeat it on a quiet one." if there.busy else ""
+    return f"On {there.build}, without the GIL, it was {words}: {times}, one run each.{doubt}"

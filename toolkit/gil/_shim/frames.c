@@ -18,73 +18,76 @@ static int copy(uint64_t from, void *into, unsigned long size, enum whose whose)
     return 1;
 }
 
-static uint64_t word(uint64_t address, enum whose whose)
-{
-    uint64_t found;
-    return copy(address, &found, sizeof found, whose) ? found : 0;
-}
+/* A frame that runs a function: it and its code, each up to the last member that is asked for. */
+struct frame {
+    uint64_t code;
+    unsigned char own[FRAME_MAX], of_code[CODE_MAX];
+};
 
-static uint64_t member(const unsigned char *frame, uint64_t offset)
+static uint64_t member(const unsigned char *object, uint64_t offset)
 {
     uint64_t found;
-    memcpy(&found, frame + offset, sizeof found);
+    memcpy(&found, object + offset, sizeof found);
     return found;
 }
 
-static uint64_t innermost(uint64_t state, enum whose whose)
+static uint64_t word(uint64_t address)
 {
-    uint64_t frame = state ? word(state + at.state_frame, whose) : 0;
-    return python_version >> 16 == 0x030c && frame != 0 ? word(frame, whose) : frame;
+    return *(const uint64_t *)address;
 }
 
-static uint64_t code_of(const unsigned char *frame)
+/* Both the state of a thread that has the GIL and, in 3.12, what of its C stack it points to are there to be read. */
+static uint64_t innermost(uint64_t state)
 {
-    return member(frame, at.executable) & ~(uint64_t)7;     /* the low bits are tags */
+    uint64_t frame = state ? word(state + at.state_frame) : 0;
+    return python_version >> 16 == 0x030c && frame != 0 ? word(frame) : frame;
 }
 
-/* Read the frame at `address` into `frame`, or the first one outwards that runs a function: frames that the interpreter
-   puts between have an owner of their own, and no code to tell. */
-static int find_frame(uint64_t address, unsigned char *frame, enum whose whose)
+/* Read the frame at `address`, or the first one outwards that runs a function: frames that the interpreter puts between
+   have an owner of their own, and no code to tell. */
+static int find_frame(uint64_t address, struct frame *frame, enum whose whose)
 {
-    for (int depth = 0; address != 0 && depth < DEPTH_MAX; depth++, address = member(frame, at.previous)) {
-        if (!copy(address, frame, at.frame_size, whose))
+    for (int depth = 0; address != 0 && depth < DEPTH_MAX; depth++, address = member(frame->own, at.previous)) {
+        if (!copy(address, frame->own, at.frame_size, whose))
             return 0;
-        if (frame[at.owner] <= at.last_owner)
-            return whose == OWN || word(code_of(frame) + at.type, whose) == code_type;
+        if (frame->own[at.owner] > at.last_owner)
+            continue;
+        frame->code = member(frame->own, at.executable) & ~(uint64_t)7;     /* the low bits are tags */
+        return copy(frame->code, frame->of_code, at.code_size, whose) && member(frame->of_code, at.type) == code_type;
     }
     return 0;
 }
 
 /* Find the bytecode that the frame runs: free-threaded builds from 3.14 on have a copy for each thread. */
-static uint64_t bytecode(const unsigned char *frame, uint64_t code)
+static uint64_t bytecode(const struct frame *frame)
 {
     uint64_t copies, copied;
     if (at.tlbc == 0)
-        return code + at.bytecode;
+        return frame->code + at.bytecode;
     int32_t index;
-    memcpy(&index, frame + at.tlbc_index, sizeof index);
-    if (index > 0 && index < 65536 && peek(code + at.tlbc, &copies, 8) && copies != 0 &&
+    memcpy(&index, frame->own + at.tlbc_index, sizeof index);
+    if (index > 0 && index < 65536 && peek(frame->code + at.tlbc, &copies, 8) && copies != 0 &&
         peek(copies + 8 + 8 * (uint64_t)index, &copied, 8) && copied != 0)
         return copied;
-    return code + at.bytecode;
+    return frame->code + at.bytecode;
 }
 
-static void text_at(uint64_t code, uint64_t offset, char *into, unsigned long size);
+static void text_of(uint64_t object, char *into, unsigned long size);
 
 /* Where code comes from: the program, a package that it has installed, or Python itself. */
 enum origin { PROGRAM, PACKAGE, LIBRARY, NOWHERE };
 
 /* Tell it by the path of its file; what a file is, is kept with the address of its name, which its functions share. */
-static enum origin origin_of(uint64_t code, enum whose whose)
+static enum origin origin_of(const struct frame *frame)
 {
     static uint64_t known[1024];
-    uint64_t name = word(code + at.filename, whose);
+    uint64_t name = member(frame->of_code, at.filename);
     uint64_t *entry = &known[(name >> 4) * 0x9E3779B97F4A7C15u >> 54];
     uint64_t kept = __atomic_load_n(entry, __ATOMIC_RELAXED);
     if ((kept & ~(uint64_t)7) == name && name != 0)
         return (enum origin)(kept & 7);
     char file[FILE_NAME];
-    text_at(code, at.filename, file, sizeof file);
+    text_of(name, file, sizeof file);
     if (file[0] == 0)
         return NOWHERE;
     enum origin origin = PROGRAM;
@@ -96,40 +99,28 @@ static enum origin origin_of(uint64_t code, enum whose whose)
     return origin;
 }
 
-/* The instruction that a frame is at, in bytes from the code's first. */
-static uint64_t instruction_of(const unsigned char *frame, uint64_t code)
-{
-    return member(frame, at.instruction) - bytecode(frame, code);
-}
-
-/* Whether what was read of a running thread's frame belongs together. */
-static int fits(uint64_t code, uint64_t instruction, enum whose whose)
-{
-    return whose == OWN || instruction < 2 * word(code + at.length, whose);
-}
-
 /* Find where a thread is, and the line of the program's own that led there: the innermost of its own code, else of a
    package's, else none. */
 static int place_in(uint64_t state, struct place *place, enum whose whose)
 {
-    unsigned char frame[FRAME_MAX];
-    if (!find_frame(innermost(state, whose), frame, whose))
+    struct frame frame;
+    if (!find_frame(innermost(state), &frame, whose))
         return 0;
     enum origin best = LIBRARY;
     *place = (struct place){0};
     for (int depth = 0; depth < CALLERS_MAX; depth++) {
-        uint64_t code = code_of(frame), instruction = instruction_of(frame, code);
-        if (!fits(code, instruction, whose))
+        uint64_t instruction = member(frame.own, at.instruction) - bytecode(&frame);
+        if (instruction >= 2 * member(frame.of_code, at.length))    /* what a running thread has changed meanwhile */
             return 0;
-        enum origin origin = origin_of(code, whose);
+        enum origin origin = origin_of(&frame);
         if (depth == 0) {
-            place->code = code, place->instruction = instruction;
+            place->code = frame.code, place->instruction = instruction;
             best = origin < best ? origin : best;
         } else if (origin < best) {
             best = origin;
-            place->caller = code, place->caller_instruction = instruction;
+            place->caller = frame.code, place->caller_instruction = instruction;
         }
-        if (best == PROGRAM || !find_frame(member(frame, at.previous), frame, whose))
+        if (best == PROGRAM || !find_frame(member(frame.own, at.previous), &frame, whose))
             break;
     }
     return 1;
@@ -256,10 +247,27 @@ static uint32_t line_at(uint64_t code, uint64_t instruction)
     return line ? line : first;
 }
 
+/* Write file and function of the code that a place is in.  Each instruction of a loop is a place of its own: the site that
+   was described last with the same code has them already. */
+static void describe_code(uint64_t code, struct site *site)
+{
+    static uint32_t described[256];
+    uint32_t *latest = &described[(code >> 4) * 0x9E3779B97F4A7C15u >> 56];
+    const struct site *known = map ? &map->sites[__atomic_load_n(latest, __ATOMIC_RELAXED)] : NULL;
+    if (known != NULL && __atomic_load_n(&known->ready, __ATOMIC_ACQUIRE) == 2 && known->place.code == code) {
+        memcpy(site->file, known->file, sizeof site->file);
+        memcpy(site->function, known->function, sizeof site->function);
+        return;
+    }
+    text_at(code, at.filename, site->file, sizeof site->file);
+    text_at(code, at.qualname, site->function, sizeof site->function);
+    if (map != NULL && site > map->sites && site < map->sites + SITES_MAX)     /* not one on the stack */
+        __atomic_store_n(latest, (uint32_t)(site - map->sites), __ATOMIC_RELAXED);
+}
+
 void describe(struct place place, struct site *site)
 {
-    text_at(place.code, at.filename, site->file, sizeof site->file);
-    text_at(place.code, at.qualname, site->function, sizeof site->function);
+    describe_code(place.code, site);
     site->line = line_at(place.code, place.instruction);
     if (place.caller == 0)
         return;
@@ -299,18 +307,17 @@ int within_a_wait(void)
         {"threading.py", "Semaphore.acquire"}, {"threading.py", "Thread.join"}, {"_base.py", "Future.result"},
         {"_base.py", "Future.exception"},
     };
-    unsigned char frame[FRAME_MAX];
+    struct frame frame;
     char file[FILE_NAME], function[FUNCTION_NAME];
-    uint64_t address = innermost(own_thread_state(), OWN);
-    for (int depth = 0; depth < OUTERMOST && find_frame(address, frame, OWN); depth++) {
-        uint64_t code = code_of(frame);
-        if (origin_of(code, OWN) != LIBRARY)
+    uint64_t address = innermost(own_thread_state());
+    for (int depth = 0; depth < OUTERMOST && find_frame(address, &frame, OWN); depth++) {
+        if (origin_of(&frame) != LIBRARY)
             return 0;
-        text_at(code, at.filename, file, sizeof file);
-        text_at(code, at.qualname, function, sizeof function);
+        text_at(frame.code, at.filename, file, sizeof file);
+        text_at(frame.code, at.qualname, function, sizeof function);
         if (is_among(file, function, found, sizeof found / sizeof *found))
             return 1;
-        address = member(frame, at.previous);
+        address = member(frame.own, at.previous);
     }
     return 0;
 }
@@ -318,12 +325,12 @@ int within_a_wait(void)
 /* Write what the thread runs: the outermost function of it that is not threading's own. */
 int own_entry(char *into, unsigned long size)
 {
-    unsigned char frame[FRAME_MAX];
+    struct frame frame;
     uint64_t last[OUTERMOST];
     unsigned count = 0;
-    uint64_t address = innermost(own_thread_state(), OWN);
-    for (; count < DEPTH_MAX && find_frame(address, frame, OWN); address = member(frame, at.previous))
-        last[count++ % OUTERMOST] = code_of(frame);
+    uint64_t address = innermost(own_thread_state());
+    for (; count < DEPTH_MAX && find_frame(address, &frame, OWN); address = member(frame.own, at.previous))
+        last[count++ % OUTERMOST] = frame.code;
     for (unsigned i = count; i > 0 && i + OUTERMOST > count; i--) {
         char file[FILE_NAME], function[FUNCTION_NAME];
         uint64_t code = last[(i - 1) % OUTERMOST];

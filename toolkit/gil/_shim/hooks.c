@@ -13,7 +13,9 @@
 
 /* Bytes from members of a GIL's struct to its `cond`, the same in 3.12 to 3.15. */
 enum { ENABLED = 40, INTERVAL = 32, LAST_HOLDER = 24, LOCKED = 16 };
-enum { LOOKS_APART = 1000000 }; /* ns; several waiters need not look at one holder at the same time */
+/* ns between two looks: at one hold, where several waiters would look in turn; and at all, with a short switch interval.
+   One takes some 15 us, as the thread that looks has just been woken. */
+enum { APART_IN_HOLD = 4000000, APART = 1000000 };
 
 int all_holds;
 
@@ -128,7 +130,8 @@ static void note_interval(const struct gil *gil)
 static void look(struct slot *slot, struct gil *gil, uint64_t when)
 {
     uint32_t holder = gil->holder;
-    if (holder == 0 || when < gil->looked + LOOKS_APART || *(const volatile int *)((const char *)gil->cond - LOCKED) != 1)
+    if (holder == 0 || when < gil->looked + (gil->found ? APART_IN_HOLD : APART) ||
+        *(const volatile int *)((const char *)gil->cond - LOCKED) != 1)
         return;
     gil->looked = when;
     note_interval(gil);

@@ -80,13 +80,21 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *unused)
     return here;
 }
 
-static unsigned long end_of_frame(void)
+static unsigned long largest(const uint64_t *numbers, unsigned count)
 {
-    const uint64_t ends[] = {at.executable + 8, at.previous + 8, at.instruction + 8, at.owner + 1, at.tlbc_index + 4};
-    uint64_t end = 0;
-    for (unsigned i = 0; i < sizeof ends / sizeof *ends; i++)
-        end = ends[i] > end ? ends[i] : end;
-    return end;
+    uint64_t found = 0;
+    for (unsigned i = 0; i < count; i++)
+        found = numbers[i] > found ? numbers[i] : found;
+    return found;
+}
+
+static int find_sizes(void)
+{
+    const uint64_t frame[] = {at.executable + 8, at.previous + 8, at.instruction + 8, at.owner + 1, at.tlbc_index + 4};
+    const uint64_t code[] = {at.type + 8, at.length + 8, at.filename + 8};
+    at.frame_size = largest(frame, sizeof frame / sizeof *frame);
+    at.code_size = largest(code, sizeof code / sizeof *code);
+    return at.frame_size <= FRAME_MAX && at.code_size <= CODE_MAX;
 }
 
 int find_python(void)
@@ -114,8 +122,7 @@ int find_python(void)
         sites_known = offsets_from_runtime(minor);
         at.last_owner = 2;
     }
-    at.frame_size = end_of_frame();
-    sites_known &= this_thread_state != NULL && code_type != 0 && at.frame_size <= FRAME_MAX;
+    sites_known &= this_thread_state != NULL && code_type != 0 && find_sizes();
     return 1;
 }
 

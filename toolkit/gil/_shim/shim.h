@@ -25,6 +25,7 @@
 #define HISTOGRAM 40            /* waits by power of two of their nanoseconds: bucket b holds [2^b, 2^(b+1)) */
 #define GILS_MAX 128
 #define FRAME_MAX 128           /* bytes of a frame that are read */
+#define CODE_MAX 256            /* likewise of its code */
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -225,7 +226,7 @@ struct offsets {
     uint64_t state_frame, state_size, previous, executable, instruction, owner, tlbc_index;
     uint64_t filename, qualname, linetable, firstlineno, bytecode, tlbc, type, type_name, length, text, bytes;
     unsigned last_owner;        /* frames owned by the interpreter itself come after it */
-    unsigned long frame_size;   /* up to the last of its members that is read */
+    unsigned long frame_size, code_size;    /* up to the last of its members that is read */
 };
 
 extern struct offsets at;
