@@ -271,7 +271,7 @@ def elsewhere(**changes):
 
 @pytest.mark.parametrize(("there", "said"), [
     (elsewhere(), "On 3.13t, without the GIL, it was 2.00 times as fast: 500 ms in place of 1.00 s, one run each."),
-    (elsewhere(ratio=0.5, wall=2.0), "it was 2.00 times as slow: 2.00 s in place of 1.00 s"),
+    (elsewhere(ratio=0.5, wall=2.0), "it took 2.00 times as long: 2.00 s in place of 1.00 s"),
     (elsewhere(ratio=1.01, wall=0.99), "On 3.13t it took as long: 990 ms in place of 1.00 s"),
     (elsewhere(ratio=1.01, wall=0.99, busy=True), "The machine was busy, so that says little"),
     (elsewhere(ratio=None, refused="it was ended there after 20 s"),

@@ -177,6 +177,6 @@ def _there(there: Elsewhere, found: Diagnosis) -> str:
     if took_as_long(there) and not there.busy:
         return (f"On {there.build} it took as long: {times}, one run each. A program that works until a time is over "
                 "always does; see how much it did.")
-    words = f"{there.ratio:.2f} times as fast" if there.ratio > 1 else f"{1 / there.ratio:.2f} times as slow"
+    words = f"was {there.ratio:.2f} times as fast" if there.ratio > 1 else f"took {1 / there.ratio:.2f} times as long"
     doubt = " The machine was busy, so that says little: repeat it on a quiet one." if there.busy else ""
-    return f"On {there.build}, without the GIL, it was {words}: {times}, one run each.{doubt}"
+    return f"On {there.build}, without the GIL, it {words}: {times}, one run each.{doubt}"
