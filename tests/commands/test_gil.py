@@ -140,6 +140,36 @@ def test_signal_that_ends_the_program_is_told_as_shells_do(folder):
     assert "at least " in done.stderr.splitlines()[0]
     assert "of the program's" not in done.stderr
     assert "The machine was busy" not in done.stderr
+    assert done.stderr.endswith("Nothing limits it that threads wait for: it had one thread.\n")
+    assert "When it was ended" not in done.stderr      # that it had the GIL says nothing
+
+
+HUNG = """
+import ctypes, threading, time
+
+def ask():
+    while True:
+        time.sleep(0)           # gives the GIL away for a moment
+        asking.set()
+
+asking = threading.Event()
+threading.Thread(target=ask, name="asker", daemon=True).start()
+asking.wait()
+ctypes.PyDLL(None).system(b"sleep 0.2; kill -9 $PPID")     # keeps the GIL until it is killed
+"""
+
+
+@needs_shim
+@pytest.mark.skipif(not gil_on(), reason="this Python has no GIL")
+def test_program_that_hangs_is_told_by_what_its_threads_were_doing(folder):
+    (folder / "hung.py").write_text(HUNG)
+    done = run(folder, "hung.py")
+    assert done.returncode == 137
+    last = done.stderr.partition("When it was ended\n")[2]
+    assert re.search(r"main had the GIL, for [\d.]+ ms or longer, at hung.py:12 <module>\.", last)
+    assert re.search(r"asker waited for the GIL, for [\d.]+ ms or longer, at hung.py:6 ask\.", last)
+    said = " ".join(done.stderr.split())
+    assert re.search(r"The GIL limits it: threads .* while main had it at hung.py:12 <module>\.$", said)
 
 
 @needs_shim
