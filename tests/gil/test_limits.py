@@ -75,3 +75,12 @@ def test_program_without_threads_is_said_to_have_one():
 def test_killed_program_whose_cpu_time_is_not_known_does_not_wait_for_io():
     threads = (make_thread(0, [], main=True, cpu=None, run_queue=None),)
     assert limit_of(make_process(threads=threads, sites=(None,), ended=False)).what is Limiter.NOTHING
+
+
+def test_what_killed_threads_may_have_done_counts_as_their_work():
+    # A thread that waits for work until the end is not the only one that wanted to run: the others were killed.
+    total = Total(1, 0.5, 0.5, 0.0)
+    waiting = make_thread(0, [], main=True, cpu=0.01, totals={**make_thread(0, []).totals, Kind.PARK: total})
+    killed = (make_thread(number, [], cpu=None, run_queue=None, end=10.0) for number in (1, 2))
+    site = make_site(7, Reason.LOCK, thread=0, parked=total)
+    assert limit_of(make_process(threads=(waiting, *killed), sites=(None, site))).what is Limiter.NOTHING

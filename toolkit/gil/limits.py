@@ -71,9 +71,10 @@ def _working(summary: Summary) -> list[ThreadSummary]:
 
 
 def _wanted(row: ThreadSummary) -> float:
-    """Return the seconds in which a thread ran or wanted to run."""
-    ran = row.held if row.cpu is None else row.cpu
-    return ran + row.waited + row.handing_over + row.parked + row.spun
+    """Return the seconds in which a thread ran or wanted to run; of a killed one, all but those that it idled."""
+    if row.cpu is None:
+        return row.seconds - row.idle
+    return row.cpu + row.waited + row.handing_over + row.parked + row.spun
 
 
 def _share(seconds: Iterable[float], rows: Iterable[ThreadSummary]) -> float:

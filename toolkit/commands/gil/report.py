@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LEAST = 0.0001
 WORST = 3            # holders of whom is told who waited meanwhile
-SHOWN = 0.005        # a share below it is 0 %, as it is written
+SHOWN = 0.005        # a share below it says nothing: 0 %, as it is written
 MOST_LAST = 10       # threads of a killed process
 LAST = {Kind.WAIT: "waited for the GIL", Kind.HOLD: "had the GIL", Kind.SWITCH: "handed the GIL over",
         Kind.PARK: "was parked, for a lock or an object", Kind.IDLE: "waited for another thread", Kind.SPIN: "spun"}
@@ -48,7 +48,7 @@ def document(found: Diagnosis, *, places: int) -> Document:
     gil = found.gil_used or summary.waits > 0
     sections: list[Section] = [Heading(_title(found), 1), Lines("Waits", tuple(_waits(found)))]
     holders = [holder for holder in found.holders if holder.share >= SHOWN]
-    if holders and summary.share >= SEEN:
+    if holders and summary.share >= SHOWN:
         sections.append(holders_table(holders[:places], max(0, len(holders) - places)))
         sections.append(Lines("", (HOLDERS_LEGEND, *map(_meanwhile, holders[:WORST]))))
     sections.append(threads_table(summary, gil=gil))
@@ -82,7 +82,7 @@ def _waits(found: Diagnosis) -> Iterator[str]:
         yield f"For the GIL: none, it is off{during}."
     elif not summary.waits:
         yield "For the GIL: none."
-    elif summary.share < SEEN:
+    elif summary.share < SHOWN:
         yield (f"For the GIL: next to nothing: {format_seconds(summary.waited)} in {_counted(summary.waits, 'wait')}, "
                f"the longest {format_seconds(summary.longest)}, by {summary.longest_thread}.")
     else:

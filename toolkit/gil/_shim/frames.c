@@ -289,12 +289,13 @@ static int is_among(const char *path, const char *name, const struct function *f
 }
 
 /* Whether a function of the standard library takes a lock in order to wait for other threads: that is no contention.
-   The last is a pool's thread, which waits for work in a SimpleQueue; until 3.12 that was made of a lock. */
+   The last are threads of pools, which wait for work in a SimpleQueue; until 3.12 that was made of a lock. */
 int waits_for_threads(const char *file, const char *function)
 {
     static const struct function found[] = {
         {"threading.py", "Condition.wait"}, {"threading.py", "Thread.join"},
         {"threading.py", "Thread._wait_for_tstate_lock"}, {"threading.py", "_shutdown"}, {"thread.py", "_worker"},
+        {"pool.py", "Pool._handle_tasks"},
     };
     return is_among(file, function, found, sizeof found / sizeof *found);
 }
