@@ -255,6 +255,15 @@ def test_report_reads_as_it_should():
     assert f"{text}\n" == golden.read_text()
 
 
+def test_waits_in_which_nobody_had_the_gil_are_told():
+    process = make_process()
+    recording = made_up(sites=tuple(site and replace(site, caused=site.caused / 2) for site in process.sites))
+    text = render(document(diagnose(["program.py"], recording), places=5))
+    assert "For 50% of that nobody had it: who was to have it next had no core." in text
+    whole = made_up()
+    assert "nobody had it" not in render(document(diagnose(["program.py"], whole), places=5))
+
+
 def test_report_fits_a_narrow_terminal_in_one_table_each():
     threads = (make_thread(number, [], main=number == 0, called=f"ThreadPoolExecutor-0_1{number}")
                for number in range(3))

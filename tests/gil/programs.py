@@ -323,3 +323,19 @@ for thread in threads:
     thread.join()
 """
 EVENTS_LINE = 7
+
+SIMPLE_QUEUE = """
+# A thread waits for what the main one puts after 0.1 s; a Python that has the queue built in prints so.
+import queue, sys, threading, time
+
+def consume():
+    items.get()    # here
+
+items = queue.SimpleQueue()
+thread = threading.Thread(target=consume)
+thread.start()
+time.sleep(0.1)
+items.put(None)
+thread.join()
+print("_queue" in sys.builtin_module_names)
+"""

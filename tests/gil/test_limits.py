@@ -1,9 +1,11 @@
 """The one sentence that says what limits a program: of made-up records."""
 
+from dataclasses import replace
+
 import pytest
 
 from gilscope.toolkit.gil.holders import find_holders
-from gilscope.toolkit.gil.limits import Limiter, find_limit
+from gilscope.toolkit.gil.limits import Limiter, find_limit, held_share
 from gilscope.toolkit.gil.records import Kind, Line, Reason, Span, Total
 from gilscope.toolkit.gil.summary import summarize
 from tests.gil.recorded import make_process, make_site, make_thread
@@ -84,3 +86,13 @@ def test_what_killed_threads_may_have_done_counts_as_their_work():
     killed = (make_thread(number, [], cpu=None, run_queue=None, end=10.0) for number in (1, 2))
     site = make_site(7, Reason.LOCK, thread=0, parked=total)
     assert limit_of(make_process(threads=(waiting, *killed), sites=(None, site))).what is Limiter.NOTHING
+
+
+def test_a_wait_in_which_nobody_had_the_gil_is_none_for_it():
+    # On a busy machine a thread is woken and has no core: nobody keeps the GIL from it.
+    process = make_process()
+    hardly = [site and replace(site, caused=site.caused / 20) for site in process.sites]
+    summary = summarize([process])
+    holders = find_holders([replace(process, sites=tuple(hardly))])
+    assert held_share(summary, holders) == pytest.approx(0.05)
+    assert find_limit(summary, holders, free_threaded=False).what is Limiter.NOTHING

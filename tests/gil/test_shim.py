@@ -176,6 +176,15 @@ def test_to_spin_inside_a_wait_for_an_event_is_idle(label, record):
     assert [site for site in waits if site.reason is Reason.SPIN and not site.idle] == []
 
 
+@pytest.mark.parametrize("label", BUILDS)
+def test_to_wait_for_an_item_of_a_queue_is_idle(label, record):
+    recorded = record(label, programs.SIMPLE_QUEUE)
+    if recorded.process.version.startswith("3.12") and recorded.out == "True\n":
+        pytest.skip("this queue cannot be told from a lock")
+    waits = [site for site in recorded.process.sites if site and site.function == "consume" and site.parked.count]
+    assert [site for site in waits if site.reason is Reason.LOCK and not site.idle] == []
+
+
 @pytest.mark.parametrize("label", WITH_GIL)
 def test_main_thread_is_named_by_its_own_line(label, record):
     process = record(label, programs.SPIN, "2").process

@@ -52,7 +52,7 @@ def find_limit(summary: Summary, holders: Sequence[Holder], *, free_threaded: bo
         free_threaded: Whether its threads run without a GIL.
     """
     working = _working(summary)
-    of_gil = _share((row.waited for row in working), working)
+    of_gil = _share((row.waited for row in working), working) * held_share(summary, holders)
     of_locks = _share((row.parked + row.spun for row in working), working)
     if max(of_gil, of_locks) >= LIMITS:
         return _gil(of_gil, holders) if of_gil >= of_locks else _lock(of_locks, summary)
@@ -62,6 +62,13 @@ def find_limit(summary: Summary, holders: Sequence[Holder], *, free_threaded: bo
                     f"{_little(of_gil, of_locks)}.")
         return Limit(what=Limiter.IO, share=rest, thread=None, place=None, sentence=sentence)
     return _nothing(summary, of_gil, of_locks, free_threaded=free_threaded)
+
+
+def held_share(summary: Summary, holders: Sequence[Holder]) -> float:
+    """Return how much of the waits for the GIL somebody had it; in the rest a thread that could have it had no core."""
+    if not holders or not summary.waited:
+        return 1.0
+    return min(1.0, sum(holder.caused for holder in holders) / summary.waited)
 
 
 def _working(summary: Summary) -> list[ThreadSummary]:

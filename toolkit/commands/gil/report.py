@@ -13,7 +13,7 @@ from gilscope.toolkit.commands.gil.tables import (
     threads_table,
 )
 from gilscope.toolkit.gil.elsewhere import took_as_long
-from gilscope.toolkit.gil.limits import SEEN, where
+from gilscope.toolkit.gil.limits import SEEN, held_share, where
 from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.gil.records import Kind
 from gilscope.toolkit.report.document import Document, Heading, Lines
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.document import Section
 
 LEAST = 0.0001
+HELD = 0.8           # of the waits for the GIL, that somebody had it, below which that is told
 WORST = 3            # holders of whom is told who waited meanwhile
 SHOWN = 0.005        # a share below it says nothing: 0 %, as it is written
 MOST_LAST = 10       # threads of a killed process
@@ -89,6 +90,10 @@ def _waits(found: Diagnosis) -> Iterator[str]:
         yield (f"For the GIL: {format_seconds(summary.waited)} in {_counted(summary.waits, 'wait')}, "
                f"{summary.share:.1%} of the threads' time; {summary.wanted_share:.0%} of the time in which they wanted "
                "it while others did.")
+        held = held_share(summary, found.holders)
+        if held < HELD:
+            yield (f"For {1 - held:.0%} of that nobody had it: who was to have it next had no core. What limits the "
+                   "program is told without that.")
         yield f"Longest: {format_seconds(summary.longest)}, by {summary.longest_thread}."
         yield (f"It changed hands {summary.handovers:,} times; threads tried {summary.failed:,} times in vain, and "
                f"asked the holder {summary.requests:,} times to let go.")

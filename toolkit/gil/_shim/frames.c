@@ -289,7 +289,8 @@ static int is_among(const char *path, const char *name, const struct function *f
 }
 
 /* Whether a function of the standard library takes a lock in order to wait for other threads: that is no contention.
-   The last are threads of pools, which wait for work in a SimpleQueue; until 3.12 that was made of a lock. */
+   The last are threads of pools, which wait for work in a SimpleQueue; until 3.12 that was made of a lock, and not every
+   build of it has the queue in a file of its own (see called_from). */
 int waits_for_threads(const char *file, const char *function)
 {
     static const struct function found[] = {

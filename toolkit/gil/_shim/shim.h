@@ -252,6 +252,9 @@ void describe(struct place place, struct site *site);
 void find_naming(void);
 void name_of_started(char *into, unsigned long size);
 
+/* callers.c */
+int called_from(const char *module);
+
 /* sites.c */
 uint32_t sample(struct slot *slot, enum reason reason, uint64_t type);
 uint32_t sample_holder(struct slot *slot, uint32_t holder, uint64_t state);

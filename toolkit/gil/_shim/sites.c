@@ -32,12 +32,13 @@ static void name_of(uint64_t type, char *into, unsigned long size)
 }
 
 /* Whether a thread that waits there does so on purpose.  One that spins to get a lock which a wait for an event needs
-   for a moment waits for that event. */
+   for a moment waits for that event.  Until 3.12 a SimpleQueue that is empty was a lock that is taken. */
 static int is_on_purpose(const struct site *site, enum reason reason)
 {
-    if (reason == ON_LOCK || reason == ON_SPIN)
-        return waits_for_threads(site->file, site->function) || (reason == ON_SPIN && within_a_wait());
-    return reason == ON_OTHER;
+    if (reason != ON_LOCK && reason != ON_SPIN)
+        return reason == ON_OTHER;
+    return waits_for_threads(site->file, site->function) || (reason == ON_SPIN && within_a_wait()) ||
+           (python_version >> 16 == 0x030c && called_from("_queue."));
 }
 
 /* Find the entry of a thread's place, or make it; `slot` is the calling thread's, which pays for it. */
