@@ -14,7 +14,7 @@ from tests.benchmarks.common import build_of
 
 # Every program does a fixed amount of work and prints its wall and CPU seconds.
 PROGRAM = """
-import queue, socket, sys, threading, time
+import json, queue, socket, sys, threading, time
 def count():
     for _ in range(4_000_000): pass
 def call():
@@ -31,12 +31,18 @@ def write():
     right.close()
 def put():
     for x in range(60_000): passed.put(x)
+def parse():
+    for _ in range(4): json.loads(text)
+    parsed.append(1)
+def tick():
+    while not parsed: time.sleep(0.001)
 def get():
     for x in range(60_000): passed.get()
+text, parsed = "[" + "[1, 2.5], " * 300_000 + "0]", []
 lock, passed, (left, right) = threading.Lock(), queue.Queue(100), socket.socketpair()
 work = {"count, 1 thread": [count] * 1, "count, 2 threads": [count] * 2, "count, 4 threads": [count] * 4,
         "calls, 2 threads": [call] * 2, "a lock, 2 threads": [lock_it] * 2, "ping-pong": [read, write],
-        "a queue": [put, get]}[sys.argv[1]]
+        "parse, a ticker": [parse, tick], "a queue": [put, get]}[sys.argv[1]]
 threads = [threading.Thread(target=each) for each in work]
 wall, cpu = time.perf_counter(), time.process_time()
 for thread in threads: thread.start()
@@ -44,7 +50,7 @@ for thread in threads: thread.join()
 print(time.perf_counter() - wall, time.process_time() - cpu)
 """
 PROGRAMS = ("count, 1 thread", "count, 2 threads", "count, 4 threads", "calls, 2 threads", "a lock, 2 threads",
-            "ping-pong", "a queue")
+            "ping-pong", "parse, a ticker", "a queue")
 LIMIT = 120   # seconds
 
 

@@ -19,11 +19,13 @@ def asked(monkeypatch, tmp_path):
     got = []
 
     class Evaluator:
-        def __init__(self, request, builds, at_hand, say):
+        def __init__(self, request, builds, at_hand, say, *, kept):
             got.append((request, [build.label for build in builds]))
 
         def go(self):
             return evaluation()
+
+        look = go
 
     labels = ("3.13t", "3.14", "3.14t", "3.15t")
     monkeypatch.setattr(command, "Evaluator", Evaluator)
@@ -87,6 +89,69 @@ def test_explain_shows_all_of_a_package_by_any_of_its_names(asked, capsys, name)
     shown = capsys.readouterr().out
     assert "lxml 6.1 on 3.14t: turns the GIL on" in shown
     assert "evaluate: myapp" not in shown
+
+
+def test_explain_runs_nothing_but_packages(asked, monkeypatch, capsys):
+    monkeypatch.delattr(command.Evaluator, "go")
+    main(["evaluate", ".", "--explain", "lxml"])
+    assert "lxml 6.1 on 3.14t" in capsys.readouterr().out
+
+
+def test_plan_is_written_and_says_what_moved_the_next_time(asked, capsys, tmp_path):
+    main(["evaluate", ".", "--plan"])
+    shown = capsys.readouterr().out
+    assert "Plan (in free-threading.md)" in shown
+    assert "[ ] dependencies are ready: in the way: lxml" in shown
+    plan = tmp_path / "free-threading.md"
+    assert "- [ ] **dependencies are ready** (open): in the way: lxml" in plan.read_text()
+    plan.write_text(plan.read_text().replace("(open): in the way", "(done): in the way"))
+    main(["evaluate", ".", "--plan", "free-threading.md"])
+    assert "dependencies are ready: done -> open" in capsys.readouterr().out
+    assert "What moved" in plan.read_text()
+
+
+def test_plan_that_cannot_be_written_is_said(asked, capsys, tmp_path):
+    (tmp_path / "taken").mkdir()
+    assert main(["evaluate", ".", "--plan", "taken"]) == 2
+    assert "cannot write taken" in capsys.readouterr().err
+
+
+def test_ci_is_written_once(asked, capsys, tmp_path):
+    place = tmp_path / ".github/workflows/free-threading.yml"
+    main(["evaluate", ".", "--ci", "github"])
+    assert 'python: ["3.14t", "3.15t"]' in place.read_text()
+    place.write_text("mine")
+    assert main(["evaluate", ".", "--ci", "github"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert place.read_text() == "mine"
+    assert len(asked) == 1   # nothing was measured for it
+
+
+def test_figure_stands_behind_the_answer_in_markdown(asked, monkeypatch, capsys, tmp_path):
+    drawn = []
+    monkeypatch.setattr(command, "python_that_draws", lambda _: "python")
+    monkeypatch.setattr(command, "draw_figures", lambda _, figures, folder: drawn.extend(figures) or [
+        folder / f"{figure.name}.svg" for figure in figures])
+    (tmp_path / "docs").mkdir()
+    main(["evaluate", ".", "--figure", "images", "--markdown", "docs/report.md"])
+    text = (tmp_path / "docs" / "report.md").read_text()
+    assert "![myapp without a GIL](../images/free-threading.svg)" in text
+    assert text.index("Should we move?") < text.index("![myapp") < text.index("| target")
+    assert [bar for panel in drawn[0].panels for bar in panel.categories] == [
+        "3.14t, 4 threads", "processes 3.14", "3.14t, CPU", "3.14t, memory"]
+    assert "free-threading.svg" not in capsys.readouterr().out
+
+
+def test_figure_that_cannot_be_drawn_costs_nothing_else(asked, monkeypatch, capsys):
+    monkeypatch.setattr(command, "python_that_draws", lambda _: None)
+    assert main(["evaluate", ".", "--figure"]) == 1
+    assert "Should we move?" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "seconds"), [([], 0.0), (["--wait-quiet"], 1800.0), (["--wait-quiet", "90s"], 90.0)])
+def test_waiting_for_a_quiet_machine(asked, words, seconds):
+    main(["evaluate", ".", *words])
+    assert asked[0][0].wait_quiet == seconds
 
 
 def test_explain_of_what_is_not_there_is_a_mistake(asked, capsys):

@@ -5,14 +5,16 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from gilscope.toolkit.commands.gil import command as gil
 from gilscope.toolkit.commands.gil.report import document
 from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.diagnosis import diagnose
+from gilscope.toolkit.gil.elsewhere import Elsewhere
 from gilscope.toolkit.gil.recorder import Recording, inflation
-from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT, builds
 from tests.gil.recorded import make_process, make_thread
@@ -82,6 +84,52 @@ def test_module_is_run_and_everything_written(folder):
     assert names >= {"waits for the GIL", "holds the GIL"} if gil_on() else "holds the GIL" not in names
 
 
+CLASH = """
+import threading, time
+
+def ask():
+    while not ended.is_set():
+        time.sleep(0)           # gives the GIL away for a moment
+        asking.set()
+
+asking, ended = threading.Event(), threading.Event()
+asker = threading.Thread(target=ask, name="asker")
+asker.start()
+asking.wait()
+left = 3_000_000
+while left:
+    left -= 1
+ended.set()
+asker.join()
+print("done")
+"""
+
+
+@needs_shim
+@pytest.mark.skipif(not gil_on(), reason="this Python has no GIL")
+@pytest.mark.parametrize("option", [(), ("--once",)])
+def test_program_that_the_gil_limits_is_run_once_more_where_there_is_none(folder, option):
+    (folder / "clash.py").write_text(CLASH)
+    done = run(folder, "--build", f"this={sys.executable}", *option, "--json", "out.json", "clash.py")
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr    # what the second run prints is thrown away
+    found = json.loads((folder / "out.json").read_text())
+    holder = found["holders"][0]
+    assert (holder["thread"], holder["file"], holder["function"]) == ("main", str(folder / "clash.py"), "<module>")
+    assert (found["limit"]["what"], found["limit"]["thread"]) == ("gil", "main")
+    if option or found["elsewhere"] is None:     # there may be no such build at hand
+        assert "running it again" not in done.stderr
+        assert found["elsewhere"] is None
+    else:
+        assert f"gilscope: running it again on {found['elsewhere']['build']}" in done.stderr
+        assert (found["elsewhere"]["ratio"] is None) == (found["elsewhere"]["refused"] is not None)
+    jsonschema = pytest.importorskip("jsonschema")
+    from tests.report.test_as_json import closed
+
+    schema = json.loads((ROOT / "toolkit" / "report" / "schemas" / "gil.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(found, closed(schema))
+
+
 @needs_shim
 def test_signal_that_ends_the_program_is_told_as_shells_do(folder):
     (folder / "dies.py").write_text("import os; os.kill(os.getpid(), 9)")
@@ -92,6 +140,36 @@ def test_signal_that_ends_the_program_is_told_as_shells_do(folder):
     assert "at least " in done.stderr.splitlines()[0]
     assert "of the program's" not in done.stderr
     assert "The machine was busy" not in done.stderr
+    assert done.stderr.endswith("Nothing limits it that threads wait for: it had one thread.\n")
+    assert "When it was ended" not in done.stderr      # that it had the GIL says nothing
+
+
+HUNG = """
+import ctypes, threading, time
+
+def ask():
+    while True:
+        time.sleep(0)           # gives the GIL away for a moment
+        asking.set()
+
+asking = threading.Event()
+threading.Thread(target=ask, name="asker", daemon=True).start()
+asking.wait()
+ctypes.PyDLL(None).system(b"sleep 0.2; kill -9 $PPID")     # keeps the GIL until it is killed
+"""
+
+
+@needs_shim
+@pytest.mark.skipif(not gil_on(), reason="this Python has no GIL")
+def test_program_that_hangs_is_told_by_what_its_threads_were_doing(folder):
+    (folder / "hung.py").write_text(HUNG)
+    done = run(folder, "hung.py")
+    assert done.returncode == 137
+    last = done.stderr.partition("When it was ended\n")[2]
+    assert re.search(r"main had the GIL, for [\d.]+ ms or longer, at hung.py:12 <module>\.", last)
+    assert re.search(r"asker waited for the GIL, for [\d.]+ ms or longer, at hung.py:6 ask\.", last)
+    said = " ".join(done.stderr.split())
+    assert re.search(r"The GIL limits it: threads .* while main had it at hung.py:12 <module>\.$", said)
 
 
 @needs_shim
@@ -144,15 +222,24 @@ def quiet(*, gil=False, **changes):
     return {"free_threaded": True, "gil_used": gil, "threads": threads}
 
 
+LESS = ("it took less CPU time without the GIL (0.02 times): it did less work then, or to hand the GIL over costs it "
+        "more than to share objects")
+EQUALLY_LONG = ("it took equally long with the GIL and without (1.05 s): it works until a time is over, or sharing "
+                "costs all that more cores give")
+
+
 @pytest.mark.parametrize(("free", "found"), [
-    (made_up(**quiet()), 1.9),
+    (made_up(wall=0.96, **quiet()), 1.9),
     (made_up(cpu=1.1, **quiet()), "its threads hardly ran at the same time (1.1 cores on average)"),
     (made_up(**quiet(gil=True)), "the GIL was on in the run without it: an extension module has turned it on"),
     (made_up(ended=1, **quiet()), "the program did not end well each time"),
     (made_up(**quiet(cpu=None)), "its CPU time is not known"),
+    (made_up(wall=0.01, cpu=0.02, **quiet()), LESS),
+    (made_up(wall=1.02, cpu=1.9, **quiet()), EQUALLY_LONG),
+    (made_up(wall=0.55, cpu=1.05, **quiet()), 1.05),
 ])
 def test_inflation_is_a_number_or_a_reason(free, found):
-    assert inflation(free, made_up(cpu=1.0, **quiet())) == found
+    assert inflation(free, made_up(wall=1.05, cpu=1.0, **quiet())) == found
 
 
 def test_busy_machine_refuses_inflation():
@@ -163,31 +250,75 @@ def test_busy_machine_refuses_inflation():
 
 def test_report_reads_as_it_should():
     recording = made_up()
-    text = render(document(recording, summarize(recording.processes), None, places=5), ascii_only=True)
+    text = render(document(diagnose(["program.py"], recording), places=5), ascii_only=True)
     golden = ROOT / "tests" / "golden" / "gil.txt"
     assert f"{text}\n" == golden.read_text()
+
+
+def test_waits_in_which_nobody_had_the_gil_are_told():
+    process = make_process()
+    recording = made_up(sites=tuple(site and replace(site, caused=site.caused / 2) for site in process.sites))
+    text = render(document(diagnose(["program.py"], recording), places=5))
+    assert "For 50% of that nobody had it: who was to have it next had no core." in text
+    whole = made_up()
+    assert "nobody had it" not in render(document(diagnose(["program.py"], whole), places=5))
 
 
 def test_report_fits_a_narrow_terminal_in_one_table_each():
     threads = (make_thread(number, [], main=number == 0, called=f"ThreadPoolExecutor-0_1{number}")
                for number in range(3))
     recording = made_up(threads=tuple(threads))
-    text = render(document(recording, summarize(recording.processes), None, places=5), width=80)
+    text = render(document(diagnose(["program.py"], recording), places=5), width=80)
     assert max(map(len, text.splitlines())) <= 80
     assert text.count("ThreadPoo...utor-0_12") == 2      # a row in each table
     assert " 500 ms  ThreadPoo...utor-0_12      5  the GIL  program.py:5 spin" in text
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_long_names_of_threads_and_functions_leave_each_table_in_one_piece(width):
+    process = make_process()
+    sites = tuple(site and replace(site, file="/home/me/longer_module_name.py", function="LongClassName.some_method")
+                  for site in process.sites)
+    threads = tuple(replace(thread, called=f"ThreadPoolExecutor-0_1{thread.number}") for thread in process.threads)
+    recording = made_up(sites=(*sites[:4], None, *sites[5:]), threads=threads)
+    text = render(document(diagnose(["program.py"], recording), places=5), width=width)
+    assert max(map(len, text.splitlines())) <= width
+    assert text.count("ThreadPoo...utor-0_12") == 3      # a row in each table
+    assert re.search(r" 50 %  ThreadPoo...utor-0_12  500 ms   100 ms  longer_module_name.py:6\n", text)
+
+
 def test_places_beyond_those_asked_for_are_counted():
     recording = made_up()
-    text = render(document(recording, summarize(recording.processes), None, places=1))
+    text = render(document(diagnose(["program.py"], recording), places=1))
     assert "2 more waited less; --places shows more of them" in text
 
 
 def test_report_without_a_gil_says_so():
     recording = made_up(**quiet())
-    text = render(document(recording, summarize(recording.processes), 1.5, places=5), ascii_only=True)
+    text = render(document(diagnose(["program.py"], recording, cpu_inflation=1.5), places=5), ascii_only=True)
     assert "For the GIL: none, it is off." in text
     headings = text.partition("Where each")[2].splitlines()[1].split()
-    assert headings == ["thread", "there", "CPU", "no", "core", "locks", "idle"]
+    assert headings == ["thread", "there", "CPU", "no", "core", "locks", "objects", "idle"]
     assert "CPU inflation: 1.50 times the CPU time" in text
+
+
+def elsewhere(**changes):
+    values = {"build": "3.13t", "version": "3.13.1", "wall": 0.5, "cpu": 1.0, "ratio": 2.0, "refused": None,
+              "busy": False}
+    return Elsewhere(**{**values, **changes})
+
+
+@pytest.mark.parametrize(("there", "said"), [
+    (elsewhere(), "On 3.13t, without the GIL, it was 2.00 times as fast: 500 ms in place of 1.00 s, one run each."),
+    (elsewhere(ratio=0.5, wall=2.0), "it took 2.00 times as long: 2.00 s in place of 1.00 s"),
+    (elsewhere(ratio=1.01, wall=0.99), "On 3.13t it took as long: 990 ms in place of 1.00 s"),
+    (elsewhere(ratio=1.01, wall=0.99, busy=True), "The machine was busy, so that says little"),
+    (elsewhere(ratio=None, refused="it was ended there after 20 s"),
+     "What 3.13t gives is not known: it was ended there after 20 s."),
+])
+def test_what_the_free_threaded_build_gives_is_said_and_doubted(there, said):
+    found = replace(diagnose(["program.py"], made_up()), elsewhere=there)
+    *_, lines = document(found, places=5).sections
+    assert lines.title == "In short"
+    assert said in lines.items[0]
+    assert lines.items[1] == found.limit.sentence     # it ends in this one

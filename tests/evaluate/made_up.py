@@ -20,6 +20,7 @@ from gilscope.toolkit.evaluate.sections import (
     Gain,
     Interval,
     MachineFacts,
+    Memory,
     Missing,
     Place,
     Pool,
@@ -31,6 +32,7 @@ from gilscope.toolkit.evaluate.sections import (
     Worker,
     Workers,
 )
+from gilscope.toolkit.evaluate.verdict.answer import answered
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
 from gilscope.toolkit.evaluate.verdict.words import conclude
@@ -40,6 +42,7 @@ from tests.fakes import make_build
 NOT_DONE = Missing(reason="not asked for")
 QUIET = MachineFacts(cores=2, effective=1.95, run_queue=0.02, governor=None, libc="glibc 2.36", doubts=())
 CACHE = Place(file="cache.py", line=41, what="", seconds=1.0)
+MEMORY = Memory(here=74.5 * 2**20, there=62.5 * 2**20, process="the process of the workload with 2 threads")
 LOOK = RaceLook(of="tests", build="3.14t", threads=True, together=True)
 CLEAN = Races(build="3.14t", found=(), command=("pytest",), looks=(LOOK,), shared=())
 
@@ -134,6 +137,17 @@ def protobuf():
                    name="protobuf", version="7.36.2")
 
 
+def concluded(*builds, machine=QUIET, races=CLEAN, interpreters=(), processes=()):
+    """Return an evaluation of those builds with all that it comes to."""
+    conclusions = (
+        *(conclude(each, machine, races) for each in builds),
+        *(conclude_interpreters(each, machine, races) for each in interpreters),
+        *(conclude_processes(each, machine, races) for each in processes))
+    return answered(Evaluation(
+        project=PROJECT, machine=machine, builds=builds, interpreters=interpreters, processes=processes, races=races,
+        conclusions=conclusions, next_steps=next_steps(builds, races, conclusions, machine=machine), seconds=252.0))
+
+
 def evaluation(*, machine=QUIET):
     """Return a project with something in every section: two builds, of which one lacks a part of everything."""
     race = RaceFact(kind="lost update", variable="Counter.total", file="src/myapp/counter.py", line=17, confirmed=True)
@@ -142,7 +156,7 @@ def evaluation(*, machine=QUIET):
     asked = Place(file="src/myapp/io.py", line=3, what="lxml.etree", way=("site-packages/lxml/html/__init__.py:41",))
     first = found(
         readiness=blocked, tests=suite(gil_end=True, culprits=("lxml.etree",), imports=(asked,)),
-        cost=Cost(against="3.14", cpu=ratio(0.8), rss=1.19, import_seconds=0.1, import_there=0.08),
+        cost=Cost(against="3.14", cpu=ratio(0.8), rss=1.19, import_seconds=0.1, import_there=0.08, memory=MEMORY),
         gain=gain({2: ratio(1.5), 4: ratio(1.6)}, predicted=Interval(value=1.6, lo=1.4, hi=1.8)),
         contention=Contention(inflation=2.9, parked=0.06, places=(replace(CACHE, what="a dict"),), threads=2, cores=2,
                               pools=(Pool(library="OpenBLAS", threads=2),)))
@@ -151,12 +165,6 @@ def evaluation(*, machine=QUIET):
     second = BuildEvaluation(
         build=make_build("3.15t"), offered=offered, readiness=Missing(reason="offline"), tests=NOT_DONE,
         reference_tests=NOT_DONE, cost=NOT_DONE, gain=NOT_DONE, contention=NOT_DONE)
-    builds, interpreters = (first, second), (inside(lxml(), protobuf(), measured=NOT_DONE, workers=workers()),)
+    interpreters = (inside(lxml(), protobuf(), measured=NOT_DONE, workers=workers()),)
     processes = (ProcessesEvaluation(build=make_build("3.14"), measured=ratio(1.7)),)
-    conclusions = (
-        *(conclude(each, machine, races) for each in builds),
-        *(conclude_interpreters(each, machine, races) for each in interpreters),
-        *(conclude_processes(each, machine, races) for each in processes))
-    return Evaluation(
-        project=PROJECT, machine=machine, builds=builds, interpreters=interpreters, processes=processes, races=races,
-        conclusions=conclusions, next_steps=next_steps(builds, races, conclusions), seconds=252.0)
+    return concluded(first, second, machine=machine, races=races, interpreters=interpreters, processes=processes)

@@ -9,14 +9,16 @@ from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
 from gilscope.toolkit.evaluate import evaluating
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
 from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.kept import Kept
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport
 from gilscope.toolkit.evaluate.packages.install.scratch import Scratch
 from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.project.cost_and_gain import NO_WORKLOAD, Compared
 from gilscope.toolkit.evaluate.project.installing import Installation
 from gilscope.toolkit.evaluate.project.racing import looks
 from gilscope.toolkit.evaluate.report.screen import exit_code
-from gilscope.toolkit.evaluate.sections import Development, Missing
-from tests.evaluate.made_up import CLEAN, finding, report, suite, workers
+from gilscope.toolkit.evaluate.sections import Development, LeftOut, Missing, Sections
+from tests.evaluate.made_up import CLEAN, QUIET, finding, found, report, suite, workers
 from tests.fakes import make_build
 
 FREE, TWIN = make_build("3.14t"), make_build("3.14")
@@ -44,6 +46,7 @@ class Steps:
         self.fails = {}          # step -> exception
         self.newest = 0
         self.requests = []       # what was to be installed: to be judged, and to run the tests with
+        self.machine = QUIET
 
     def step(self, name):
         self.asked.append(name)
@@ -75,6 +78,17 @@ class Steps:
         self.step("tests")
         return suite(build=bench.build, gil_end=not bench.build.endswith("t"))
 
+    def comparing(self, project, workload, builds, twins, *, left, say):
+        self.left = left
+        return self
+
+    def compare(self, benches, tests):
+        if self.left() > 0:
+            self.step("speed")
+        sections = Sections(cost=found().cost, gain=NO_WORKLOAD, contention=NO_WORKLOAD)
+        return Compared(machine=self.machine, others=NO_WORKLOAD, several=False,
+                        sections=dict.fromkeys(benches, sections))
+
     def check_races(self, project, bench, *, limit, threads=0):
         if limit <= 0:
             return Missing(reason=NO_TIME)
@@ -89,6 +103,8 @@ def steps(monkeypatch):
         monkeypatch.setattr(evaluating, name, getattr(made, name))
     monkeypatch.setattr(looks, "check_races", made.check_races)
     monkeypatch.setattr(evaluating.scratch, "prepare", made.prepare)
+    monkeypatch.setattr(evaluating, "Comparing", made.comparing)
+    monkeypatch.setattr(evaluating, "wait_quiet", lambda limit, say: made.step("wait"))
     monkeypatch.setattr(evaluating, "install_project", lambda *_, **__: Installation())
     return made
 
@@ -109,7 +125,7 @@ def evaluate(steps, folder, builds=(FREE,), at_hand=(FREE, TWIN), **asked):
 
 def test_all_steps_in_their_order(steps, folder):
     found, _ = evaluate(steps, folder)
-    assert steps.asked == ["readiness", "newest", "readiness", "benches", "workers", "tests", "tests", "races"]
+    assert steps.asked == ["readiness", "newest", "readiness", "benches", "workers", "tests", "tests", "races", "speed"]
     assert [(each.target, each.word) for each in found.conclusions] == [
         ("3.14t", Word.READY), ("subinterpreters on 3.14", Word.READY)]
 
@@ -293,3 +309,91 @@ def test_mistakes_of_the_user_are_said(steps, folder, asked, error, words):
         asked = {"lock": folder / asked["lock"]}
     with pytest.raises(error, match=words):
         evaluate(steps, folder, **asked)
+
+
+@pytest.fixture
+def again(steps, folder, tmp_path_factory, monkeypatch):
+    """Give a function that evaluates as the next call would, and returns what was found, asked and said."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    python = elsewhere / "python"
+    python.write_text("")
+    monkeypatch.setenv("GILSCOPE_CACHE", str(elsewhere / "cache"))
+
+    def go(*, look=False, fresh=False, **asked):
+        steps.asked.clear()
+        said = []
+        builds = [replace(each, base_executable=str(python)) for each in (FREE, TWIN)]
+        evaluator = Evaluator(Asked(path=folder, **asked), builds[:1], builds, said.append, clock=lambda: steps.now,
+                              kept=lambda project, builds: Kept(project.root, builds, fresh=fresh))
+        return evaluator.look() if look else evaluator.go(), list(steps.asked), said
+
+    return go
+
+
+def test_nothing_is_measured_twice(again):
+    first, _, _ = again()
+    second, asked, said = again()
+    assert asked == []
+    assert second.conclusions == first.conclusions
+    assert len(second.kept) == 6
+    assert first.kept == ()
+    assert "4/6 the project's tests: nothing has changed since it was measured; next: data races" in said
+
+
+def test_changed_file_is_measured_anew(again, folder):
+    again()
+    (folder / "app.py").write_text("def g(): ...\n")
+    _, asked, _ = again()
+    assert "tests" in asked
+    assert "speed" in asked
+    assert again(fresh=True)[1][:1] == ["readiness"]
+
+
+def test_other_tests_are_run_and_packages_are_not_looked_at_again(again):
+    again()
+    _, asked, _ = again(tests="pytest -x")
+    assert asked == ["benches", "tests", "tests", "races", "speed"]
+
+
+def test_what_a_busy_machine_or_a_short_budget_left_open_is_measured_again(again, steps):
+    steps.machine = replace(QUIET, doubts=("busy",))
+    again()
+    assert again()[1] == ["benches", "speed"]
+    assert again(wait_quiet=60.0)[1] == ["benches", "wait", "speed"]
+
+
+def test_waiting_takes_nothing_from_the_budget(again, steps):
+    steps.takes["wait"] = 5000.0
+    seconds = again(wait_quiet=60.0)[0].seconds
+    assert seconds < 5000.0
+
+
+def test_looking_runs_no_tests(again):
+    found, asked, _ = again(look=True)
+    assert set(asked) == {"readiness", "newest"}
+    assert found.builds[0].tests.reason == "not run for --explain"
+    again()
+    found, asked, _ = again(look=True)
+    assert asked == []
+    assert found.builds[0].tests.passed == 412
+
+
+def test_what_cannot_be_collected_is_left_out_of_all_that_follows(steps, folder, monkeypatch):
+    seen = []
+    out = (LeftOut(file="tests/test_x.py", why="no"),)
+    tests = suite(left_out=out)
+    monkeypatch.setattr(evaluating, "run_tests", lambda project, bench, *, limit: replace(tests, build=bench.build))
+    monkeypatch.setattr(looks, "check_races", lambda project, *_, **__: seen.append(project.tests) or CLEAN)
+    evaluate(steps, folder)
+    assert seen == [("python", "-m", "pytest", "-q", "--ignore=tests/test_x.py")]
+
+
+def test_each_part_is_announced_with_what_comes_next(steps, folder):
+    _, said = evaluate(steps, folder)
+    assert [line.partition(" ")[0] for line in said if line[1:3] == "/6"] == [f"{number}/6" for number in range(1, 7)]
+    assert "5/6 data races; next: cost and gain" in said
+
+
+def test_command_that_is_told_has_what_was_asked(steps, folder):
+    found, _ = evaluate(steps, folder, tests="pytest -x")
+    assert found.command == f"gilscope evaluate {folder} --tests 'pytest -x'"

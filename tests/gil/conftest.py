@@ -55,7 +55,7 @@ class Recorded:
         """Return the nanosecond of CLOCK_MONOTONIC that its seconds count from."""
         (path,) = self.folder.glob(f"*{records.SUFFIX}")
         with path.open("rb") as file:
-            return records._HEADER.unpack(file.read(records._HEADER.size))[11]
+            return records._HEADER.unpack(file.read(records._HEADER.size))[13]
 
     @property
     def queued(self):

@@ -303,3 +303,39 @@ import threading
 for _ in range(200):
     threading.Thread(target=int).start()
 """
+
+EVENTS = """
+# Two threads wait for each other's events.
+import threading
+
+def answer(mine, other):
+    for _ in range(3000):
+        mine.wait()    # here
+        mine.clear()
+        other.set()
+
+first, second = threading.Event(), threading.Event()
+threads = [threading.Thread(target=answer, args=each) for each in ((first, second), (second, first))]
+for thread in threads:
+    thread.start()
+first.set()
+for thread in threads:
+    thread.join()
+"""
+EVENTS_LINE = 7
+
+SIMPLE_QUEUE = """
+# A thread waits for what the main one puts after 0.1 s; a Python that has the queue built in prints so.
+import queue, sys, threading, time
+
+def consume():
+    items.get()    # here
+
+items = queue.SimpleQueue()
+thread = threading.Thread(target=consume)
+thread.start()
+time.sleep(0.1)
+items.put(None)
+thread.join()
+print("_queue" in sys.builtin_module_names)
+"""

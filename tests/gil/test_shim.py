@@ -166,6 +166,38 @@ def test_waiting_for_a_threads_start_is_idle_also_where_it_only_spins(label, rec
     assert {span.kind for span in spans if process.sites[span.site] in waits} <= {Kind.IDLE}
 
 
+@pytest.mark.parametrize("label", FREE)
+def test_to_spin_inside_a_wait_for_an_event_is_idle(label, record):
+    process = record(label, programs.EVENTS).process
+    if not process.sites_known:
+        pytest.skip("frames of this version are not read")
+    waits = [site for site in process.sites if site and site.own.line == programs.EVENTS_LINE]
+    assert {site.function for site in waits} >= {"Condition.wait"}
+    assert [site for site in waits if site.reason is Reason.SPIN and not site.idle] == []
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_to_wait_for_an_item_of_a_queue_is_idle(label, record):
+    recorded = record(label, programs.SIMPLE_QUEUE)
+    if recorded.process.version.startswith("3.12") and recorded.out == "True\n":
+        pytest.skip("this queue cannot be told from a lock")
+    waits = [site for site in recorded.process.sites if site and site.function == "consume" and site.parked.count]
+    assert [site for site in waits if site.reason is Reason.LOCK and not site.idle] == []
+
+
+@pytest.mark.parametrize("label", WITH_GIL)
+def test_main_thread_is_named_by_its_own_line(label, record):
+    process = record(label, programs.SPIN, "2").process
+    if not process.sites_known:
+        pytest.skip("frames of this version are not read")
+    (main,) = (thread for thread in process.threads if thread.main)
+    sites = [site for site in process.sites if site and site.thread == main.number]
+    joins = [site for site in sites if site.idle]
+    assert joins
+    assert {Path(site.own.file).name for site in joins} == {"program.py"}
+    assert {Path(site.file).name for site in joins} == {"threading.py"}
+
+
 @pytest.mark.parametrize("label", BUILDS)
 def test_threads_have_the_names_that_threading_knows(label, record):
     recorded = record(label, programs.NAMED)

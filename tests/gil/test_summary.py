@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit.gil.chrome import trace, write_trace
 from gilscope.toolkit.gil.recorder import Recording, queued_share
-from gilscope.toolkit.gil.records import BadRecordError, Kind, Reason, Span, Total, read, read_folder
+from gilscope.toolkit.gil.records import BadRecordError, Kind, Line, Reason, Span, Total, read, read_folder
 from gilscope.toolkit.gil.summary import summarize, thread_names
 from tests.gil.recorded import make_process, make_site, make_thread
 from tests.gil.traces import checked
@@ -129,8 +129,32 @@ def test_trace_has_every_span_under_its_threads_name():
     assert first == {
         "name": "waits for the GIL", "cat": "wait", "ph": "X", "pid": 100, "tid": 102, "ts": 0.0, "dur": 100000.0,
         "args": {"at": "/home/me/program.py:5 in spin", "attempts": 2, "requests": 1, "holder": 101}}
+    hold = next(event for event in spans if event["name"] == "holds the GIL")
+    assert hold["args"] == {"at": "/home/me/program.py:6 in spin"}
     parked = next(event for event in spans if event["name"] == "parked")
     assert parked["args"] == {"at": "/home/me/program.py:7 in add", "on": "list"}
+
+
+def test_trace_has_the_programs_line_and_where_in_a_library_it_led():
+    caller = Line("/home/me/program.py", 9, "work")
+    site = make_site(361, file="/usr/lib/python3.13/json/decoder.py", function="scan", caller=caller)
+    threads = (make_thread(0, [Span(Kind.WAIT, 0.0, 1.0, 1, 0, 0, None, 0)], main=True),)
+    (wait,) = (event for event in checked(trace([make_process(threads=threads, sites=(None, site))]))
+               if event["ph"] == "X")
+    assert (wait["args"]["at"], wait["args"]["inside"]) == (
+        "/home/me/program.py:9 in work", "/usr/lib/python3.13/json/decoder.py:361 in scan")
+
+
+def test_contention_is_told_apart_by_what_threads_waited_for():
+    reasons = (Reason.LOCK, Reason.RAW, Reason.OBJECT, Reason.WORLD)
+    sites = (None, *(make_site(5, reason, parked=Total(1, 0.1 * place, 0.1, 0.0))
+                     for place, reason in enumerate(reasons, 1)),
+             make_site(9, Reason.OBJECT, idle=True, parked=Total(1, 9.0, 9.0, 0.0)))
+    totals = {**make_thread(1, []).totals, Kind.PARK: Total(4, 1.0, 0.4, 0.0)}
+    threads = (make_thread(0, [], main=True), make_thread(1, [], totals=totals))
+    summary = summarize([make_process(threads=threads, sites=sites)])
+    assert (summary.parked, summary.on_locks, summary.on_objects, summary.paused) == pytest.approx((1.0, 0.3, 0.3, 0.4))
+    assert [row.on_objects for row in summary.threads] == pytest.approx([0.0, 0.3])
 
 
 def test_trace_without_a_gil_draws_none_and_what_runs():
@@ -182,7 +206,7 @@ def test_trace_names_processes_and_other_gils_and_nobody_as_holder_of_what_a_thr
 
 @pytest.mark.parametrize(("content", "words"), [
     (b"something else" * 300000, "was not written by"), (b"gilscope", "was not written by"),
-    (b"gilscope" + (99).to_bytes(4, "little") + bytes(5_000_000), "format 99"),
+    (b"gilscope" + (99).to_bytes(4, "little") + bytes(7_000_000), "format 99"),
 ])
 def test_foreign_files_are_refused(tmp_path, content, words):
     path = tmp_path / "1-2.gil"

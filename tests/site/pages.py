@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from gilscope.toolkit.commands.gil.command import _as_json
 from gilscope.toolkit.commands.gil.report import document as gil_document
 from gilscope.toolkit.evaluate.report import doctor, screen
 from gilscope.toolkit.evaluate.report.json_ import plain as evaluation_values
+from gilscope.toolkit.gil.diagnosis import diagnose, values
 from gilscope.toolkit.gil.recorder import Recording
-from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.site.page import Pages
 from gilscope.toolkit.site.single.page import public, single_look
@@ -57,9 +56,8 @@ def gil_page(processes=(), **changes):
         usual = make_process()
         processes = (replace(usual, threads=(*usual.threads, make_thread(3, [], end=0.5, cpu=0.25))),)
     recording = Recording(processes=tuple(processes), **{"ended": 0, "wall": 1.0, "cpu": 1.5, **changes})
-    summary = summarize(processes)
-    document = gil_document(recording, summary, None, places=10)
-    return render("waits.html", wait_values(_as_json(["spin.py", "two words"], recording, summary, None), document))
+    found = diagnose(["spin.py", "two words"], recording)
+    return render("waits.html", wait_values(values(found), gil_document(found, places=10)))
 
 
 def evaluate_page():

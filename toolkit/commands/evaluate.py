@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 import argparse
+import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.commands.options.common import duration, positive
-from gilscope.toolkit.commands.options.files import add_output, add_page
+from gilscope.toolkit.commands.options.files import STDOUT, add_output, add_page
 from gilscope.toolkit.commands.output.documents import Output
+from gilscope.toolkit.commands.output.figures import python_that_draws
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.errors import BuildError, UnknownNameError
+from gilscope.toolkit.errors import BuildError, ToolkitError, UnknownNameError, cannot_write
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
+from gilscope.toolkit.evaluate.kept import Kept
+from gilscope.toolkit.evaluate.report import ci, first, own_extensions, picture, plan_file, screen
 from gilscope.toolkit.evaluate.report import forced as forced_text
-from gilscope.toolkit.evaluate.report import own_extensions, screen
 from gilscope.toolkit.evaluate.report.explain_package import Beside, explain
 from gilscope.toolkit.evaluate.report.json_ import plain
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.evaluate.sections import Missing
-from gilscope.toolkit.report.document import Document
+from gilscope.toolkit.reading import read_text
+from gilscope.toolkit.report.document import Document, Lines, Picture
+from gilscope.toolkit.report.figures.drawing import CannotDrawError, draw_figures
 from gilscope.toolkit.site.single.verdicts import conclusion_cards, verdict_values
 
 if TYPE_CHECKING:
     from gilscope.toolkit.builds.find import FoundBuilds
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.model import Build
+    from gilscope.toolkit.report.document import Section
 
 NEWEST = 2               # free-threaded builds that are looked at when none are named
 BUDGET = 600.0           # seconds
+QUIET = 1800.0           # likewise
+PLAN = "free-threading.md"
 
 
 def several(text: str) -> int:
@@ -84,6 +93,20 @@ def add_parser(commands: Any) -> None:
                         help="Download nothing: what earlier calls installed, and the metadata of the lock.")
     parser.add_argument("--build-sdists", action="store_true",
                         help="Build from source what has no wheel. Runs the packages' build scripts.")
+    parser.add_argument("--wait-quiet", metavar="TIME", type=duration, nargs="?", const=QUIET, default=0.0,
+                        help="Wait until other programs leave the cores alone, before anything is timed, at most TIME "
+                             f"({QUIET / 60:.0f}m where none is given). It takes nothing from the budget.")
+    parser.add_argument("--fresh", action="store_true",
+                        help="Measure everything anew. Without it, what was measured within a day counts as long as no "
+                             "file of the project, no build and no option has changed.")
+    parser.add_argument("--plan", metavar="FILE", type=Path, nargs="?", const=Path(PLAN),
+                        help="Write the steps of a migration with the state of each as Markdown to FILE (default: "
+                             f"{PLAN} here). Written again, it says what moved since.")
+    parser.add_argument("--figure", metavar="FOLDER", type=Path, nargs="?", const=Path(),
+                        help="Draw gain and cost into FOLDER (default: here) as SVG and PNG; Markdown shows it.")
+    parser.add_argument("--ci", choices=("github",),
+                        help=f"Write {ci.PLACE} into the project: its tests on builds without a GIL, and wheels where "
+                             "it has C code. A file that is there stays.")
     parser.add_argument("--explain", metavar="NAME",
                         help="Show everything known of a package, an extension module or its file, or a source of the "
                              "project's own ('extensions': all of them), and nothing else.")
@@ -95,19 +118,77 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Evaluate the project; return 1 when something blocks it on every build."""
     asked = Asked(path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, budget=args.budget,
-                  offline=args.offline, sdists=args.build_sdists, threads=args.threads or 0,
-                  extras=tuple(args.extra))
+                  offline=args.offline, sdists=args.build_sdists, wait_quiet=args.wait_quiet,
+                  threads=args.threads or 0, extras=tuple(args.extra))
     page = HtmlFile(args.html, say) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
-    evaluation = Evaluator(asked, _targets(found, args.builds), found.builds, say).go()
+    if args.ci and (place := args.path / ci.PLACE).exists():
+        raise ToolkitError(f"{place} is there already: remove it to have it written anew, or leave --ci out")
+    evaluator = Evaluator(asked, _targets(found, args.builds), found.builds, say, kept=lambda project, builds: Kept(
+        project.root, builds, fresh=args.fresh, outputs=_outputs(args)))
+    evaluation = evaluator.look() if args.explain else evaluator.go()
     output = Output(args)
     document = explained(evaluation, args.explain) if args.explain else screen.document(evaluation)
-    output.show(document)
+    if args.plan and not args.explain:
+        document = Document((*document.sections, *_planned(evaluation, args.plan)))
+    output.show(document, _with_picture(evaluation, document, args))
     output.finish(lambda: plain(evaluation))
+    if args.ci:
+        _write(args.path / ci.PLACE, ci.workflow(evaluation.project, [each.build for each in evaluation.builds],
+                                                 extensions=evaluation.extensions.any))
+        say(f"wrote {args.path / ci.PLACE}")
     if page:
         cards = [] if args.explain else conclusion_cards(plain(evaluation))
         page.write("verdict.html", verdict_values(document, cards), root=str(evaluation.project.root))
     return screen.exit_code(evaluation)
+
+
+def _with_picture(evaluation: Evaluation, document: Document, args: argparse.Namespace) -> Document:
+    """Return the document as Markdown has it: with the figure behind the answer, where one can be drawn."""
+    if args.figure is None or args.explain:
+        return document
+    if (shown := picture.figure(evaluation)) is None:
+        say("no figure: neither gain nor cost was measured")
+        return document
+    python = python_that_draws("gilscope evaluate ... --figure")
+    if python is None:
+        return document
+    try:
+        (drawn,) = draw_figures(python, [shown], args.figure)
+    except CannotDrawError as error:
+        say(str(error))
+        return document
+    say(f"wrote {drawn}")
+    beside = Path(args.markdown).parent if args.markdown not in {None, STDOUT} else Path()
+    answer, rest = document.sections[:2], document.sections[2:]
+    return Document((*answer, Picture(shown.title, os.path.relpath(drawn, beside)), *rest))
+
+
+def _outputs(args: argparse.Namespace) -> list[Path]:
+    """Return the files that this call writes."""
+    named = [args.json, args.markdown, args.html, args.plan, args.path / ci.PLACE]
+    if args.figure is not None:
+        named += [args.figure / f"{picture.NAME}{suffix}" for suffix in (".svg", ".png")]
+    return [Path(each) for each in named if each is not None and each != STDOUT]
+
+
+def _planned(evaluation: Evaluation, place: Path) -> list[Section]:
+    """Write the plan, and return it with what moved since it was written before."""
+    try:
+        before = plan_file.read(read_text(place))
+    except (OSError, UnicodeDecodeError):
+        before = plan_file.Earlier()
+    _write(place, plan_file.markdown(evaluation, before, time.strftime("%Y-%m-%d")))
+    lines = (*first.steps(evaluation.plan), *plan_file.since(evaluation, before))
+    return [Lines(f"Plan (in {place})", lines)]
+
+
+def _write(place: Path, text: str) -> None:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise cannot_write(str(place), error) from error
 
 
 def _targets(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:

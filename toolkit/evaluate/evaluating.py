@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 import time
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
@@ -16,44 +18,67 @@ from gilscope.toolkit.evaluate.evaluation import (
     InterpretersEvaluation,
     ProcessesEvaluation,
 )
+from gilscope.toolkit.evaluate.kept import lasting
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Options, diagnose, reference_of, with_newest
 from gilscope.toolkit.evaluate.packages.install import scratch
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.project.bench import Bench
-from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.conventions import find_project, needed_to_run
 from gilscope.toolkit.evaluate.project.cost_and_gain import Compared, Comparing
 from gilscope.toolkit.evaluate.project.extensions.building import Place, own_builds
 from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
 from gilscope.toolkit.evaluate.project.extensions.finding import find_extensions
 from gilscope.toolkit.evaluate.project.extensions.staging import stage
+from gilscope.toolkit.evaluate.project.fingerprint import digest, sums
 from gilscope.toolkit.evaluate.project.installing import Installation, install_project
+from gilscope.toolkit.evaluate.project.machine import wait_quiet
 from gilscope.toolkit.evaluate.project.racing.at_once import NEEDED as NEEDED_AT_ONCE
 from gilscope.toolkit.evaluate.project.racing.looks import Wanted, look_for_races
+from gilscope.toolkit.evaluate.project.suite.leaving_out import without
 from gilscope.toolkit.evaluate.project.suite.running import needed_by, run_tests
+from gilscope.toolkit.evaluate.project.upkeep import upkeep
 from gilscope.toolkit.evaluate.project.workers.cost import LIMIT as WORKERS_LIMIT
 from gilscope.toolkit.evaluate.project.workers.cost import measure_workers, modules_inside
 from gilscope.toolkit.evaluate.project.workload.name_check import refuse_misnamed
 from gilscope.toolkit.evaluate.requirements.closure import Apart, apart, reached
 from gilscope.toolkit.evaluate.requirements.locks import Graph, Locked, read_graph, read_lock
 from gilscope.toolkit.evaluate.requirements.tags import offered
-from gilscope.toolkit.evaluate.sections import NO_TIME, Broken, Development, Missing, TestRun, Workers
+from gilscope.toolkit.evaluate.sections import (
+    NO_TIME,
+    UNASKED,
+    Broken,
+    Development,
+    Missing,
+    Races,
+    Sections,
+    TestRun,
+    Workers,
+)
+from gilscope.toolkit.evaluate.verdict.answer import answered
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
 from gilscope.toolkit.evaluate.verdict.words import conclude
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from gilscope.toolkit.evaluate.kept import Kept
     from gilscope.toolkit.evaluate.project.conventions import Project
-    from gilscope.toolkit.evaluate.project.workload.speed import Speed
     from gilscope.toolkit.evaluate.requirements.tags import Offered
-    from gilscope.toolkit.evaluate.sections import Sections
     from gilscope.toolkit.model import Build
 
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
 SHARE_FOR_WORKERS = 0.15  # of what is left, for what one more interpreter takes, on each build
 SHARE_KEPT = 0.5         # of the budget, for what runs the project; newer versions are not installed in its time
-NOTHING_INSTALLED = Missing(reason="nothing of it was installed before; call it once without --offline")
+SHARE_FOR_RACES = 0.5    # of what is left after the tests, when there is a workload to be measured
+NOTHING_INSTALLED = Missing(reason="nothing of it was installed before; call it once without --offline", passing=True)
+NOT_RUN = Missing(reason="not run for --explain", passing=True)
+# The parts of an evaluation, in their order.
+STEPS = {
+    "packages": "what the packages do without the GIL", "interpreters": "what they do in subinterpreters",
+    "extensions": "the project's own extension modules",   # left out where it has none
+    "workers": "what one more worker takes", "tests": "the project's tests", "races": "data races",
+    "speed": "cost and gain"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +90,7 @@ class Asked:
     tests: str | None = None
     workload: str | None = None  # "package.module:function" or a script
     budget: float = 600.0        # seconds
+    wait_quiet: float = 0.0      # seconds to wait at most until the machine is quiet, before anything is timed
     offline: bool = False        # install nothing: what was installed by an earlier call, and the lock
     sdists: bool = False         # build from source what has no wheel
     extras: tuple[str, ...] = ()   # of the project's, that count as needed to run
@@ -76,9 +102,12 @@ class Evaluator:
 
     def __init__(
         self, asked: Asked, builds: Sequence[Build], at_hand: Sequence[Build], say: Callable[[str], None],
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.monotonic, *, kept: Callable[[Project, Sequence[Build]], Kept] | None = None,
     ) -> None:
-        """Evaluate on `builds`, which have no GIL; `at_hand` is where their twins with one are looked for."""
+        """Evaluate on `builds`, which have no GIL; `at_hand` is where their twins with one are looked for.
+
+        `kept` opens what earlier evaluations of the project have measured on those builds; None: nothing is kept.
+        """
         self._asked = asked
         self._builds = tuple(builds)
         self._at_hand = tuple(at_hand)
@@ -97,6 +126,9 @@ class Evaluator:
         self._twins = {build.label: reference_of(build, at_hand) for build in builds}
         self.extensions = find_extensions(self.project.root)
         self._places: dict[str, Place] = {}   # where the project itself was installed, or was to be
+        everything = (*self._builds, *(twin for twin in self._twins.values() if twin))
+        self._kept = kept(self.project, everything) if kept else None
+        self._known: dict[str, float] = {}   # parts that were measured before, and when
 
     def go(self) -> Evaluation:
         """Make every step and return what it comes to.
@@ -105,48 +137,140 @@ class Evaluator:
             KeyboardInterrupt: everything that was started is gone.
         """
         self._say_what_the_lock_offers()
-        reports = self._newest(self._readiness(self._builds, interpreters=False))
-        twins = tuple({twin.label: twin for twin in self._twins.values() if twin}.values())
-        inside = self._readiness(twins, interpreters=True)
+        reports, inside = self._packages()
+        twins = self._all_twins()
         with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder:
-            benches = self._benches(Path(folder), (*self._builds, *twins))
-            own = self._own(benches)
-            workers = {twin.label: self._workers(twin, inside[twin.label], benches[twin.label]) for twin in twins}
-            tests = self._tests(benches)
-            races = look_for_races(
-                Wanted(project=self.project, workload=self._asked.workload, threads=self._asked.threads), benches,
-                tests, left=self._left, say=self._say)
-            compared = self._compared(benches, tests, twins)
-        machine, speed = compared.machine, compared.speed
+            # Only when something is run there: what was measured before needs none.
+            benches = cache(lambda: self._benches(Path(folder), (*self._builds, *twins)))
+            own = self._once("extensions", lambda: self._own(benches())) if self.extensions.any else {}
+            workers = self._once("workers", lambda: {
+                twin.label: self._workers(twin, inside[twin.label], benches()[twin.label]) for twin in twins})
+            tests, lacking = self._once("tests", lambda: (self._tests(benches()), _lacking(benches())),
+                                        str(self.project.tests))
+            self.project = without(self.project, tests.values())
+            run = str(self.project.tests), str(self._asked.workload)
+            races = self._once("races", lambda: look_for_races(
+                Wanted(project=self.project, workload=self._asked.workload, threads=self._asked.threads), benches(),
+                tests, left=self._left, say=self._say), *run)
+            compared = self._once("speed", lambda: self._compared(benches(), tests, twins), *run,
+                                  str(self._asked.budget))
+        return self._evaluation(reports, inside, own, tests, races, workers, compared, lacking)
+
+    def look(self) -> Evaluation:
+        """Return what the packages do, and of all else what was measured before: what is known, without running it.
+
+        Raises:
+            KeyboardInterrupt: everything that was started is gone.
+        """
+        reports, inside = self._packages()
+        labels = [build.label for build in (*self._builds, *self._all_twins())]
+        tests: dict[str, TestRun | Missing] = dict.fromkeys(labels, NOT_RUN)
+        lacking: Mapping[str, tuple[str, ...]] = {}
+        if (earlier := self._earlier("tests", str(self.project.tests))) is not None:
+            tests, lacking = earlier
+        self.project = without(self.project, tests.values())
+        run = str(self.project.tests), str(self._asked.workload)
+        nowhere = Compared(machine=NOT_RUN, others=NOT_RUN, several=False,
+                           sections=dict.fromkeys(labels, Sections.missing(NOT_RUN)))
+        compared = self._earlier("speed", *run, str(self._asked.budget)) or nowhere
+        own = (self._earlier("extensions") or self._built()) if self.extensions.any else {}
+        return self._evaluation(reports, inside, own, tests, NOT_RUN, {}, compared, lacking)
+
+    def _built(self) -> dict[str, OwnBuild]:
+        """Return what the project's own extension modules do on each build, which takes building them."""
+        with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder:
+            return self._once("extensions", lambda: self._own(
+                self._benches(Path(folder), (*self._builds, *self._all_twins()))))
+
+    def _packages(self) -> tuple[dict[str, BuildReport | Missing], dict[str, BuildReport | Missing]]:
+        """Return what the packages do on the builds without a GIL, and on their twins."""
+        options = str(self._asked.lock), str(self._asked.sdists), str(self._asked.offline)
+        reports = self._once("packages", lambda: self._newest(self._readiness(self._builds, interpreters=False)),
+                             *options)
+        inside = self._once("interpreters", lambda: self._readiness(self._all_twins(), interpreters=True), *options)
+        return reports, inside
+
+    def _all_twins(self) -> tuple[Build, ...]:
+        return tuple({twin.label: twin for twin in self._twins.values() if twin}.values())
+
+    def _once[Value](self, name: str, make: Callable[[], Value], *depends: str) -> Value:
+        """Return a part of the evaluation: as it was measured before, or measured now and kept."""
+        steps = {key: text for key, text in STEPS.items() if key != "extensions" or self.extensions.any}
+        what, number = steps[name], [*steps].index(name) + 1
+        after = [*steps.values()][number:]
+        then = f"; next: {after[0]}" if after else ""
+        if (part := self._earlier(name, *depends)) is not None:
+            self._say(f"{number}/{len(steps)} {what}: nothing has changed since it was measured{then}")
+            return cast("Value", part)
+        self._say(f"{number}/{len(steps)} {what}{then}")
+        value = make()
+        if self._kept and lasting(value):
+            self._kept.put(name, value, *self._options(), *depends)
+        return value
+
+    def _earlier(self, name: str, *depends: str) -> Any:
+        part = self._kept.get(name, *self._options(), *depends) if self._kept else None
+        if part is None:
+            return None
+        self._known[STEPS[name]] = part.made
+        return part.value
+
+    def _options(self) -> tuple[str, ...]:
+        """Return what every part depends on beside files: on which builds, with which versions of packages."""
+        lock = self.project.lock
+        content = digest(sums(lock.parent, [lock])) if lock else ""
+        asked = str(self._asked.sdists), str(self._asked.extras), str(self._asked.threads)
+        return *(build.label for build in self._builds), content, *asked
+
+    def _evaluation(
+        self, reports: dict[str, BuildReport | Missing], inside: dict[str, BuildReport | Missing],
+        own: Mapping[str, OwnBuild], tests: dict[str, TestRun | Missing], races: Races | Missing,
+        workers: Mapping[str, Workers | Broken | Missing],
+        compared: Compared, lacking: Mapping[str, tuple[str, ...]],
+    ) -> Evaluation:
+        """Return all that was found, with what it comes to."""
+        machine, twins = compared.machine, self._all_twins()
         builds = tuple(self._one(build, reports, tests, compared.sections[build.label], own.get(build.label))
                        for build in self._builds)
         interpreters = tuple(
-            replace(_interpreters(twin, inside[twin.label], speed, workers[twin.label]), own=own.get(twin.label))
+            replace(_interpreters(twin, inside[twin.label], compared, workers.get(twin.label, UNASKED)),
+                    own=own.get(twin.label))
             for twin in twins)
-        processes = tuple(_processes(twins, speed))
+        processes = tuple(_processes(twins, compared))
         conclusions = (
             *(conclude(each, machine, races) for each in builds),
             *(conclude_interpreters(each, machine, races) for each in interpreters),
             *(conclude_processes(each, machine, races) for each in processes))
-        return Evaluation(
+        return answered(Evaluation(
             project=self.project, machine=machine, builds=builds, interpreters=interpreters, processes=processes,
             races=races, conclusions=conclusions, extensions=self.extensions,
-            next_steps=next_steps(builds, races, conclusions, self.extensions), seconds=self._clock() - self._began,
-            development=self._development(benches),
-        )
+            next_steps=next_steps(builds, races, conclusions, self.extensions, machine=machine,
+                                  needed=needed_to_run(self.project) if any(lacking.values()) else frozenset()),
+            seconds=self._clock() - self._began, development=self._development(lacking),
+            upkeep=upkeep(self.project.root), command=self._command(), kept=tuple(self._known),
+            kept_since=min(self._known.values(), default=None),
+        ))
+
+    def _command(self) -> str:
+        """Return the command that asks for this evaluation, without what only changes its output."""
+        asked = self._asked
+        named = [("--lock", asked.lock), ("--tests", asked.tests), ("--workload", asked.workload),
+                 ("--threads", asked.threads or None), *(("--extra", name) for name in asked.extras)]
+        words = [word for option, value in named if value is not None for word in (option, str(value))]
+        return shlex.join(["gilscope", "evaluate", str(asked.path), *words])
 
     def _told_apart(self) -> Apart:
         """Return the packages of the lock, those that the project needs to run apart from the others."""
         return apart(self._locked, self._graph, map(name_of, self.project.requirements) if self.project.declares
                      else None)
 
-    def _development(self, benches: dict[str, Bench | Missing]) -> Development | None:
+    def _development(self, lacking: Mapping[str, tuple[str, ...]]) -> Development | None:
         runtime = {each.name for each in self._apart.runtime} | set(map(name_of, self.project.requirements))
-        lacking = {label: names for label, bench in benches.items() if isinstance(bench, Bench)
-                   if (names := tuple(name for name in bench.lacking if name not in runtime))}
+        others = {label: names for label, missing in lacking.items()
+                  if (names := tuple(name for name in missing if name not in runtime))}
         packages = tuple(dict.fromkeys(each.name for each in self._apart.development))
-        found = Development(packages=packages, extras=self.project.extras, lacking=lacking)
-        return found if packages or found.extras or lacking else None
+        found = Development(packages=packages, extras=self.project.extras, lacking=others)
+        return found if packages or found.extras or others else None
 
     def _left(self) -> float:
         return self._asked.budget - (self._clock() - self._began)
@@ -297,24 +421,33 @@ class Evaluator:
         self, benches: dict[str, Bench | Missing], tests: dict[str, TestRun | Missing], twins: Sequence[Build],
     ) -> Compared:
         labels = {label: twin.label for label, twin in self._twins.items() if twin}
+        if self._asked.wait_quiet:
+            began = self._clock()
+            wait_quiet(self._asked.wait_quiet, self._say)
+            self._began += self._clock() - began   # waiting takes nothing from the budget
         comparing = Comparing(self.project, self._asked.workload, (*self._builds, *twins), labels, left=self._left,
                               say=self._say)
         return comparing.compare(benches, tests)
 
 
+def _lacking(benches: Mapping[str, Bench | Missing]) -> dict[str, tuple[str, ...]]:
+    """Return what could not be installed of what the project's code is run with, by the build's label."""
+    return {label: bench.lacking for label, bench in benches.items() if isinstance(bench, Bench)}
+
+
 def _interpreters(
-    twin: Build, readiness: BuildReport | Missing, speed: Speed | Missing, workers: Workers | Broken | Missing,
+    twin: Build, readiness: BuildReport | Missing, compared: Compared, workers: Workers | Broken | Missing,
 ) -> InterpretersEvaluation:
-    if isinstance(speed, Missing):
-        return InterpretersEvaluation(build=twin, readiness=readiness, measured=speed, workers=workers)
-    return InterpretersEvaluation(build=twin, readiness=readiness, workers=workers,
-                                  measured=speed.other_model(twin.label, "subinterpreters"),
-                                  failure=speed.failure(twin.label, "subinterpreters"))
+    if isinstance(compared.others, Missing):
+        return InterpretersEvaluation(build=twin, readiness=readiness, measured=compared.others, workers=workers)
+    inside = compared.others["subinterpreters", twin.label]
+    return InterpretersEvaluation(build=twin, readiness=readiness, workers=workers, measured=inside.measured,
+                                  failure=inside.failure)
 
 
-def _processes(twins: Sequence[Build], speed: Speed | Missing) -> Iterator[ProcessesEvaluation]:
+def _processes(twins: Sequence[Build], compared: Compared) -> Iterator[ProcessesEvaluation]:
     """Yield what processes do on each build with a GIL; nothing where no function was measured."""
-    if isinstance(speed, Missing) or not speed.several:
+    if isinstance(compared.others, Missing) or not compared.several:
         return
     for twin in twins:
-        yield ProcessesEvaluation(build=twin, measured=speed.other_model(twin.label, "processes"))
+        yield ProcessesEvaluation(build=twin, measured=compared.others["processes", twin.label].measured)

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from gilscope.toolkit.evaluate.decision import UNREAD
 from gilscope.toolkit.evaluate.project.extensions.facts import NO_EXTENSIONS, OwnExtensions
 from gilscope.toolkit.evaluate.sections import UNASKED
 
 if TYPE_CHECKING:
+    from gilscope.toolkit.evaluate.decision import Answer, Step, Upkeep
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport
     from gilscope.toolkit.evaluate.project.conventions import Project
     from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
@@ -107,3 +109,9 @@ class Evaluation:
     seconds: float                    # that it took
     development: Development | None = None   # None: there is nothing of the kind
     extensions: OwnExtensions = NO_EXTENSIONS   # of the project's own, by its files
+    upkeep: Upkeep = UNREAD           # what the project already does about builds without a GIL
+    command: str = "gilscope evaluate ."   # that makes it, without what only changes its output
+    kept: tuple[str, ...] = ()        # parts that were measured before, nothing they depend on having changed since
+    kept_since: float | None = None   # when the oldest of them was, in seconds since the epoch
+    answer: Answer | None = None      # None: no build without a GIL was looked at
+    plan: tuple[Step, ...] = ()

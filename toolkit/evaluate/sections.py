@@ -5,7 +5,7 @@ A section that could not be had is a `Missing` in its place, with the reason.  S
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -20,10 +20,12 @@ class Missing:
 
     reason: str
     failed: bool = False   # it was tried and could not be done, for want of an index or a disk, say
+    passing: bool = field(default=False, compare=False)   # another call may have it: time was short
 
 
-NO_TIME = Missing(reason="no time was left in the budget")
+NO_TIME = Missing(reason="no time was left in the budget", passing=True)
 UNASKED = Missing(reason="not asked for")
+NO_WORKLOAD = "no workload was measured"   # how a reason begins, where there is no cost; what the tests said comes next
 WORKLOAD_FAILED = "the workload failed on"   # how a reason begins; the build comes next
 
 
@@ -52,6 +54,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A file of tests that could not be collected, so that the others were run without it."""
+
+    file: str                    # relative to the project's root
+    why: str                     # the error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TestRun:
     """The project's own tests on one build."""
 
@@ -70,9 +80,20 @@ class TestRun:
     output: str                  # its last lines
     lacking: tuple[str, ...] = ()     # packages that they may need and that could not be installed
     imports: tuple[Place, ...] = ()   # the project's line behind each extension module that was loaded: `what`
+    left_out: tuple[LeftOut, ...] = ()
+    by_file: Mapping[str, float] = field(default_factory=dict)   # seconds that the tests of each file took, where known
 
 
 Measure = Literal["workload", "script", "tests"]   # one thread of a function, a script as it is, the project's tests
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Resident bytes of a process on two builds."""
+
+    here: float
+    there: float                 # on the build with the GIL
+    process: str                 # which: "the workload with 2 threads", "the tests"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +107,8 @@ class Cost:
     import_seconds: float | None  # of the workload's module, here
     import_there: float | None = None   # likewise on the other
     by: Measure = "workload"     # the start of the tests counts with them, all threads of a script with it
+    sample: str = ""             # which of the tests were run for it: "7 of 40 files"; "": all of them
+    memory: Memory | None = None   # with as many threads as were measured; None: not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

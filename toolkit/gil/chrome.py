@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from gilscope.toolkit.gil.records import Process, Span, Thread
+    from gilscope.toolkit.gil.records import Line, Process, Span, Thread
 
 ALL = (float("-inf"), float("inf"))
 HAVING_IT = frozenset({Kind.HOLD, Kind.SWITCH})
@@ -104,11 +104,17 @@ def _between(thread: Thread, spans: Sequence[Span]) -> Iterator[tuple[float, flo
         position = max(position, end)
 
 
+def _line(line: Line) -> str:
+    return f"{line.file}:{line.line} in {line.function}"
+
+
 def _arguments(process: Process, thread: Thread, span: Span) -> dict[str, Any]:
     found: dict[str, Any] = {}
     site = process.sites[span.site] if span.site else None
     if site is not None:
-        found["at"] = f"{site.file}:{site.line} in {site.function}"
+        found["at"] = _line(site.own)
+        if site.inside is not None:
+            found["inside"] = _line(site.inside)
         if span.kind in {Kind.PARK, Kind.IDLE, Kind.SPIN}:
             found["on"] = site.on or site.reason.name.lower()
     if span.kind is Kind.WAIT:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 BUSY = 0.15      # share of its threads' CPU demand that waited for a core, from which on a machine is too busy
 OVERLAP = 1.2    # cores in use at once on average, below which threads hardly ran at the same time
+LESS = 0.95      # times the CPU time, below which the run without the GIL cannot have done the same work at a price
+MORE = 1.1       # likewise, from which on there is a price
+SAME = 0.05      # share by which two runs differ that took equally long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +77,8 @@ def inflation(free: Recording, with_gil: Recording) -> float | str:
     """Return how many times the CPU time the program takes when its threads run at the same time.
 
     The same work on the same build, without the GIL against with it: what is more is the price of sharing objects, of
-    their reference counts and cache lines for instance, which no wait shows.
+    their reference counts and cache lines for instance, which no wait shows.  Two runs of a program need not do the
+    same work: one that works until a time is over does more with more cores.
 
     Returns:
         The ratio, or the reason why it would mean nothing.
@@ -88,9 +92,21 @@ def inflation(free: Recording, with_gil: Recording) -> float | str:
         return "its CPU time is not known"
     if queued > BUSY:
         return f"the machine was busy: its threads waited for a core {queued:.0%} of the time"
+    return _other_work(free, with_gil) or free.cpu / with_gil.cpu
+
+
+def _other_work(free: Recording, with_gil: Recording) -> str | None:
+    """Return why the CPU time of the two runs is not that of the same work, or None."""
+    ratio = free.cpu / with_gil.cpu
+    if ratio < LESS:
+        return (f"it took less CPU time without the GIL ({ratio:.2f} times): it did less work then, or to hand the GIL "
+                "over costs it more than to share objects")
     if free.cpu < OVERLAP * free.wall:
         return f"its threads hardly ran at the same time ({free.cpu / free.wall:.1f} cores on average)"
-    return free.cpu / with_gil.cpu
+    if ratio > MORE and abs(free.wall / with_gil.wall - 1) < SAME:
+        return (f"it took equally long with the GIL and without ({with_gil.wall:.2f} s): it works until a time is "
+                "over, or sharing costs all that more cores give")
+    return None
 
 
 def queued_share(recording: Recording) -> float | None:

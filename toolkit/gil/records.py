@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from typing import Any
 
 SUFFIX = ".gil"
-FORMAT = 2
+FORMAT = 3
 PAGE = 4096
-SITES, SITE = 4096, 512
+SITES, SITE = 4096, 1024
 SLOTS, SLOT = 2048, 1024
 CHUNKS, CHUNK, SPANS = 8192, 8192, 255
 HISTOGRAM = 40
 _SLOTS_AT = PAGE + SITES * SITE
 _CHUNKS_AT = _SLOTS_AT + SLOTS * SLOT
-_HEADER = struct.Struct("=8s10I5Q256s1024s")
-_SITE = struct.Struct("=2I3Q2I8Q224s88s40sI")
-_SLOT = struct.Struct(f"=2I2Q16s128s2IQ28Q18Q{HISTOGRAM}I128s")
+_HEADER = struct.Struct("=8s12I5Q256s1024s")
+_SITE = struct.Struct("=2I5Q2I12QQ224s88s40s2I224s88s")
+_SLOT = struct.Struct(f"=2I2Q16s128s2IQ28Q18Q{HISTOGRAM}I128s2IQ")
 _CHUNK = struct.Struct("=2IQ16x")
 _SPAN = struct.Struct("=2QI3H2BI")
 _FREE_THREADED, _SITES_KNOWN, _ENDED, _FORKED, _ALL_HOLDS, _GIL_ON = 1, 2, 4, 8, 32, 64
@@ -93,19 +93,41 @@ class Span:
         return self.end - self.begin
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of Python code."""
+
+    file: str
+    line: int
+    function: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """One place in the program at which one thread waited, for one reason."""
+    """One place in the program at which one thread waited, for one reason, or had the GIL."""
 
     thread: int          # Thread.number
     file: str
     line: int
     function: str
+    caller: Line | None  # the innermost line of the program's own that led there; None: it is itself, or there is none
     reason: Reason
     idle: bool           # a thread that is parked there waits because the program wants it to
     on: str              # the type of the object parked on: "list"
     waited: Total        # for the GIL
     parked: Total
+    held: Total          # had the GIL while other threads waited for it
+    caused: float        # seconds that those waited meanwhile, added up
+
+    @property
+    def own(self) -> Line:
+        """The line of the program's own, else the place itself."""
+        return self.caller or Line(self.file, self.line, self.function)
+
+    @property
+    def inside(self) -> Line | None:
+        """The place itself where `own` is another one."""
+        return Line(self.file, self.line, self.function) if self.caller else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +159,7 @@ class Thread:
     spans_lost: int      # older ones that were overwritten; the totals have them
     sampling: float      # seconds spent on finding out where it waits
     unfinished: tuple[Kind, float] | None  # what a killed process's thread was in, since when
+    unfinished_at: int   # the site at which it was then, index of Process.sites; 0: not known
 
     @property
     def seconds(self) -> float:
@@ -166,6 +189,8 @@ class Process:
     threads_lost: int
     sites_lost: int
     gils_lost: int
+    switch_interval: float | None   # seconds; None where no thread waited for a GIL
+    looks: int           # at where the thread is that has the GIL
     clock_cost: float    # seconds per reading of the clock
     hold_cost: float     # seconds per hold recorded: two readings and their sums
 
@@ -212,8 +237,8 @@ def read(path: str | Path) -> Process:
 
 
 def _process(header: tuple[Any, ...], fixed: bytes, chunks: bytes) -> Process:
-    (_, _, pid, parent, python, flags, used, lost, sites_lost, gils_lost, _, start, real, end, clock, pair,
-     executable, command) = header
+    (_, _, pid, parent, python, flags, used, lost, sites_lost, gils_lost, _, interval, looks, start, real, end, clock,
+     pair, executable, command) = header
     spans = _spans(chunks, start)
     last = end or _latest(fixed, chunks, used, start)
     threads = tuple(_thread(fixed, number, start, last, spans.get(number, []))
@@ -226,7 +251,9 @@ def _process(header: tuple[Any, ...], fixed: bytes, chunks: bytes) -> Process:
         all_holds=bool(flags & _ALL_HOLDS), started=real / 1e9, seconds=(last - start) / 1e9,
         executable=_text(executable), command=tuple(map(_text, command.rstrip(b"\0").split(b"\0"))),
         threads=tuple(thread for thread in threads if thread is not None), sites=tuple(_sites(fixed, start)),
-        threads_lost=lost, sites_lost=sites_lost, gils_lost=gils_lost, clock_cost=clock / 1e12, hold_cost=pair / 1e12,
+        threads_lost=lost, sites_lost=sites_lost, gils_lost=gils_lost,
+        switch_interval=interval / 1e6 if interval else None, looks=looks, clock_cost=clock / 1e12,
+        hold_cost=pair / 1e12,
     )
 
 
@@ -235,7 +262,7 @@ def _latest(fixed: bytes, chunks: bytes, used: int, start: int) -> int:
     latest = start
     for number in range(min(used, SLOTS)):
         fields = _SLOT.unpack_from(fixed, _SLOTS_AT + number * SLOT)
-        latest = max(latest, fields[2], fields[3], fields[8])
+        latest = max(latest, fields[2], fields[3], fields[8], fields[-1])
     for chunk, count, _ in _chunks(chunks):
         if count:
             latest = max(latest, _SPAN.unpack_from(chunks, chunk + _CHUNK.size + (count - 1) * _SPAN.size)[1])
@@ -268,7 +295,7 @@ def _thread(fixed: bytes, number: int, start: int, last: int, spans: list[Span])
     (tid, flags, born, died, name, entry, state, _, since, *rest) = _SLOT.unpack_from(fixed, _SLOTS_AT + number * SLOT)
     if not flags & _PYTHON or not born:
         return None
-    totals, numbers, histogram, called = rest[:28], rest[28:46], rest[46:-1], rest[-1]
+    totals, numbers, histogram, (called, at, _, _) = rest[:28], rest[28:46], rest[46:-4], rest[-4:]
     attempts, timeouts, handovers, free, acquired, _, spans_lost, _, sampling, yields, *usage = numbers
     ended, counted = bool(flags & _SLOT_ENDED), bool(flags & _USAGE_KNOWN)
     cpu, run_queue, voluntary, involuntary = map(operator.sub, usage[:4], usage[4:])
@@ -283,6 +310,7 @@ def _thread(fixed: bytes, number: int, start: int, last: int, spans: list[Span])
         involuntary=involuntary if counted else None, yields=yields,
         spans=tuple(spans), spans_lost=spans_lost, sampling=sampling / 1e9,
         unfinished=None if ended or not state else (Kind(state), max(0, since - start) / 1e9),
+        unfinished_at=0 if ended or not state else at,
     )
 
 
@@ -292,9 +320,13 @@ def _sites(fixed: bytes, start: int) -> Iterator[Site | None]:
         if fields[0] != 2:  # noqa: PLR2004  2: written whole
             yield None
             continue
-        file, function, on = (_text(each) for each in fields[15:18])
-        yield Site(thread=fields[18], file=file, line=fields[1], function=function, reason=Reason(fields[5]),
-                   idle=bool(fields[6]), on=on, waited=_total(fields[7:11], start), parked=_total(fields[11:15], start))
+        (_, line, *_, reason, idle), totals, caused, tail = fields[:9], fields[9:21], fields[21], fields[22:]
+        file, function, on, thread, caller_line, caller_file, caller_function = tail
+        waited, parked, held = (_total(totals[first : first + 4], start) for first in (0, 4, 8))
+        caller = Line(_text(caller_file), caller_line, _text(caller_function)) if caller_file.strip(b"\0") else None
+        yield Site(thread=thread, file=_text(file), line=line, function=_text(function), caller=caller,
+                   reason=Reason(reason), idle=bool(idle), on=_text(on), waited=waited, parked=parked, held=held,
+                   caused=caused / 1e9)
 
 
 def _total(fields: tuple[int, ...] | list[int], start: int) -> Total:

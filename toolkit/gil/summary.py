@@ -1,4 +1,7 @@
-"""What recorded processes come to: shares, per thread, the longest wait, who waited where, and what measuring cost."""
+"""What recorded processes come to: shares, per thread, the longest wait, who waited where, and what measuring cost.
+
+Who made them wait is told by `holders`, and what limits the program by `limits`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gilscope.toolkit.gil.records import Process, Site, Thread, Total
+    from gilscope.toolkit.gil.records import Line, Process, Site, Thread, Total
 
 WORKED = 0.01        # share of the process's CPU time, above which a thread has done something
 PASS_COST = 12e-9    # seconds per release that is counted and not timed; measured as 10 to 12 ns on 3.13 and 3.14
@@ -19,7 +22,7 @@ PASS_COST = 12e-9    # seconds per release that is counted and not timed; measur
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One line of the program, or of a library, that waited for one reason."""
+    """One line of the program, or of a library that it has not called, that waited for one reason."""
 
     thread: str | None  # None: all that waited there, added up
     file: str
@@ -30,6 +33,7 @@ class Place:
     count: int
     seconds: float
     longest: float
+    inside: Line | None = None   # where in a library most of it was, which that line had called; None: there itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +52,10 @@ class ThreadSummary:
     handovers: int
     held: float
     handing_over: float       # after a request, until another thread had the GIL
-    parked: float             # in contention for a lock or an object
+    parked: float             # in contention for a lock or an object, or paused
     parks: int
+    on_objects: float         # of that, for an object that threads share: in critical sections
+    paused: float             # of that, because all threads were stopped, for the garbage collector for instance
     spun: float               # yielded its CPU until one was free
     spins: int
     yields: int               # times it gave its CPU away while it tried to get a lock
@@ -75,8 +81,10 @@ class Summary:
     failed: int
     requests: int
     handovers: int
-    parked: float             # in contention for locks and objects
+    parked: float             # in contention for locks and objects, and paused
     parks: int
+    on_objects: float         # of that, for objects: in critical sections
+    paused: float             # of that, because all threads were stopped
     spun: float               # yielded the CPU until one was free
     spins: int
     idle: float
@@ -111,6 +119,11 @@ class Summary:
         return (self.parked + self.spun) / self.thread_seconds if self.thread_seconds else 0.0
 
     @property
+    def on_locks(self) -> float:
+        """Seconds parked for locks: the program's, and few inside the interpreter."""
+        return max(0.0, self.parked - self.on_objects - self.paused)
+
+    @property
     def overhead_share(self) -> float | None:
         """What measuring took as a share of the CPU time; None where that is not known of every process."""
         return self.overhead / self.cpu if self.cpu and not self.killed else None
@@ -131,6 +144,7 @@ def summarize(processes: Sequence[Process]) -> Summary:
         waits=sum(row.waits for row in rows), failed=sum(row.failed for row in rows),
         requests=sum(row.requests for row in rows), handovers=sum(row.handovers for row in rows),
         parked=sum(row.parked for row in rows), parks=sum(row.parks for row in rows),
+        on_objects=sum(row.on_objects for row in rows), paused=sum(row.paused for row in rows),
         spun=sum(row.spun for row in rows), spins=sum(row.spins for row in rows),
         idle=sum(row.idle for row in rows), cpu=_known(row.cpu for row in rows),
         run_queue=_known(row.run_queue for row in rows), system_calls=sum(_calls(thread) for _, thread, _ in threads),
@@ -165,13 +179,16 @@ def _name(thread: Thread, common: str) -> str:
 def _thread(process: Process, thread: Thread, name: str) -> ThreadSummary:
     totals = thread.totals
     switches = None if thread.voluntary is None else thread.voluntary + (thread.involuntary or 0)
+    contended = [site for site in filter(None, process.sites) if site.thread == thread.number and not site.idle]
     return ThreadSummary(
         process=process.pid, tid=thread.tid, name=name, seconds=thread.seconds, waited=totals[Kind.WAIT].seconds,
         waits=totals[Kind.WAIT].count, longest=totals[Kind.WAIT].longest,
         failed=max(0, thread.attempts - totals[Kind.WAIT].count), requests=thread.timeouts,
         handovers=thread.handovers, held=totals[Kind.HOLD].seconds, handing_over=totals[Kind.SWITCH].seconds,
-        parked=totals[Kind.PARK].seconds, parks=totals[Kind.PARK].count, spun=totals[Kind.SPIN].seconds,
-        spins=totals[Kind.SPIN].count, yields=thread.yields,
+        parked=totals[Kind.PARK].seconds, parks=totals[Kind.PARK].count,
+        on_objects=sum(site.parked.seconds for site in contended if site.reason is Reason.OBJECT),
+        paused=sum(site.parked.seconds for site in contended if site.reason is Reason.WORLD),
+        spun=totals[Kind.SPIN].seconds, spins=totals[Kind.SPIN].count, yields=thread.yields,
         idle=totals[Kind.IDLE].seconds, cpu=thread.cpu, run_queue=thread.run_queue, switches=switches,
     )
 
@@ -217,28 +234,31 @@ def _known_count(values: Iterable[int | None]) -> int | None:
 
 
 def _places(processes: Sequence[Process], *, by_thread: bool) -> tuple[Place, ...]:
-    found: dict[tuple[str | None, str, int, str, str, bool], list[Total]] = defaultdict(list)
+    found: dict[tuple[str | None, Line, str, bool], list[tuple[Total, Line | None]]] = defaultdict(list)
     for process in processes:
-        names = dict(zip((thread.number for thread in process.threads), _labels(process, processes), strict=True))
+        names = thread_labels(process, processes)
         for site in filter(None, process.sites):
             thread = names.get(site.thread, "?") if by_thread else None
-            place = thread, site.file, site.line, site.function
             if site.waited.count:
-                found[*place, "the GIL", False].append(site.waited)
+                found[thread, site.own, "the GIL", False].append((site.waited, site.inside))
             if site.parked.count:
-                found[*place, _what(site), site.idle].append(site.parked)
+                found[thread, site.own, _what(site), site.idle].append((site.parked, site.inside))
     places = [
-        Place(thread=thread, file=file, line=line, function=function, what=what, idle=idle,
-              count=sum(each.count for each in totals), seconds=sum(each.seconds for each in totals),
-              longest=max(each.longest for each in totals))
-        for (thread, file, line, function, what, idle), totals in found.items()
+        Place(thread=thread, file=own.file, line=own.line, function=own.function, what=what, idle=idle,
+              inside=max(parts, key=lambda part: part[0].seconds)[1],
+              count=sum(total.count for total, _ in parts), seconds=sum(total.seconds for total, _ in parts),
+              longest=max(total.longest for total, _ in parts))
+        for (thread, own, what, idle), parts in found.items()
     ]
     return tuple(sorted(places, key=lambda place: (-place.seconds, place.file, place.line)))
 
 
-def _labels(process: Process, processes: Sequence[Process]) -> list[str]:
+def thread_labels(process: Process, processes: Sequence[Process]) -> dict[int, str]:
+    """Return the names of the process's threads by their numbers, with its own number where it is one of several."""
     names = thread_names(process)
-    return [f"{process.pid} {name}" for name in names] if len(processes) > 1 else names
+    if len(processes) > 1:
+        names = [f"{process.pid} {name}" for name in names]
+    return dict(zip((thread.number for thread in process.threads), names, strict=True))
 
 
 def _what(site: Site) -> str:

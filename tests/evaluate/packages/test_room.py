@@ -97,6 +97,8 @@ def test_size_is_that_of_all_files(tmp_path):
 def test_command_clears(place, tmp_path, capsys):
     place("one")
     (tmp_path / "wheels" / "any").mkdir(parents=True)
+    (tmp_path / "evaluations" / "any").mkdir(parents=True)
     assert main(["doctor", "--clear-cache"]) == 0
     assert "1 environment removed, about 1.0 GiB" in capsys.readouterr().out
     assert not (tmp_path / "wheels").exists()
+    assert not (tmp_path / "evaluations").exists()

@@ -88,3 +88,38 @@ def test_spinning_process_ends_with_who_started_it(capfd):
     assert process.communicate(timeout=60)[0] == ""   # its standard input is closed, as when we are killed
     assert process.returncode == 1
     assert capfd.readouterr().err == ""
+
+
+QUIET_SPIN = Spin(cores=2, effective=1.95, ran=100, waited=1, lasted=51)
+BUSY_SPIN = Spin(cores=2, effective=1.1, ran=100, waited=80, lasted=90)
+
+
+def waited(spins, limit=100.0):
+    """Return what waiting comes to, what was said, and the pauses."""
+    now, said, pauses, seen = [0.0], [], [], iter(spins)
+
+    def pause(seconds):
+        pauses.append(seconds)
+        now[0] += seconds
+
+    quiet = machine.wait_quiet(limit, said.append, spinning=lambda _: next(seen), pause=pause, clock=lambda: now[0])
+    return quiet, said, pauses
+
+
+def test_waits_until_it_is_quiet_for_several_looks(monkeypatch):
+    monkeypatch.setattr(machine, "usable_cores", lambda: 2)
+    quiet, said, pauses = waited([BUSY_SPIN, QUIET_SPIN, BUSY_SPIN, QUIET_SPIN, QUIET_SPIN, QUIET_SPIN])
+    assert (quiet, len(pauses)) == (True, 2)
+    assert said[0].startswith("wait for the machine to become quiet: 2 cores do only 1.10 cores' work")
+
+
+def test_waits_no_longer_than_it_may(monkeypatch):
+    monkeypatch.setattr(machine, "usable_cores", lambda: 2)
+    quiet, said, pauses = waited([BUSY_SPIN] * 9, limit=25.0)
+    assert (quiet, len(pauses)) == (False, 3)
+    assert said[-1].startswith("the machine did not become quiet in 25 s")
+
+
+def test_one_core_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(machine, "usable_cores", lambda: 1)
+    assert waited([BUSY_SPIN]) == (False, [], [])

@@ -241,3 +241,26 @@ def test_commands_of_the_project_are_found_where_it_was_installed(tmp_path):
     bench = Bench(build="3.14t", python=tmp_path / "env/bin/python", folders=(tmp_path / "own",))
     first, second, *_ = testing.environment(bench, tmp_path)["PATH"].split(os.pathsep)
     assert (first, second) == (str(tmp_path / "own/bin"), str(tmp_path / "env/bin"))
+
+
+def test_file_that_cannot_be_collected_is_left_out_and_named(make_project, monkeypatch):
+    project = make_project("def test_passes(): import app")
+    (project.root / "test_broken.py").write_text("import gone\n")
+    found = run(project, monkeypatch)
+    assert (found.passed, found.errors, found.ending) == (1, 0, "0")
+    assert [(each.file, each.why) for each in found.left_out] == [
+        ("test_broken.py", "ModuleNotFoundError: No module named 'gone'")]
+    assert found.command[-1] == "--ignore=test_broken.py"
+    assert set(found.by_file) == {"test_app.py"}
+
+
+def test_nothing_is_left_out_where_nothing_would_be_left(make_project, monkeypatch):
+    found = run(make_project("import gone"), monkeypatch)
+    assert (found.left_out, found.ending) == ((), "2")
+    assert "No module named 'gone'" in found.output
+
+
+def test_how_far_the_tests_came_is_told(make_project, monkeypatch):
+    talk = f"{sys.executable} -c 'print(\"....  [ 37%]\", flush=True)\nwhile True: pass'"
+    assert run(make_project("", tests=talk), monkeypatch, limit=1.0).ending == (
+        "unfinished: not done within 1 s, at 37 %")

@@ -1,6 +1,7 @@
 """What the tests cost on two builds: made-up runs, and one real one."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,8 @@ def test_cost_is_of_rounds_after_the_first(runs):
 
 @pytest.mark.parametrize(("changes", "reason"), [
     ({"cpu": {"3.14t": 9.0, "3.14": LEAST_CPU / 2}}, "the tests take 0.5 s of CPU time, most of it to start"),
-    ({"limit": 30.0 * LEAST_ROUNDS}, "the tests are too long to be run 4 times more"),
+    ({"limit": 30.0 * LEAST_ROUNDS},
+     "the tests take 10 s on 3.14t, 10 s on 3.14, and 4 rounds of them do not fit into the 90 s"),
     ({"3.14t": NOT_DONE}, "not asked for"),
     ({"3.14t": suite(gil_end=True)}, "the GIL was on at the end of the tests"),
     ({"3.14": suite(build="3.14", ending="1", failed=2)}, "not all tests pass on 3.14"),
@@ -101,3 +103,34 @@ def test_meter_ends_as_what_it_measures(tmp_path, code, ending):
     cpu, resident = map(float, told.read_text().split())
     assert cpu > 0
     assert resident > 0
+
+
+def files(*seconds):
+    return {f"tests/test_{number}.py": each for number, each in enumerate(seconds)}
+
+
+def both(by_file):
+    usual = suite(seconds=10.0, by_file=by_file)
+    return {"3.14t": usual, "3.14": replace(usual, build="3.14", gil_end=True)}
+
+
+def test_suite_that_is_too_long_is_sampled(runs):
+    cost, asked, costs = runs(limit=60.0, **both(files(*[1.0] * 9)))   # 9 of 10 s are tests, 1 s is the start
+    assert len(asked) >= 2 * (LEAST_ROUNDS + 1)
+    assert cost.sample.endswith(" of 9 files")
+    assert [word for word in costs._tests if word.startswith("--ignore=tests/test_")]
+
+
+def test_suite_of_one_file_or_of_another_runner_is_not_sampled(runs):
+    assert "do not fit" in runs(limit=60.0, **both(files(9.0)))[0].reason
+    assert runs(limit=60.0, **both(files(9.0)))[0].passing
+
+
+def test_suite_whose_every_file_is_too_long_is_not_sampled(runs):
+    assert "do not fit into the 30 s" in runs(limit=30.0, **both(files(4.5, 4.5)))[0].reason
+
+
+def test_suite_that_fits_is_run_whole(runs):
+    cost, _, costs = runs(**both(files(*[1.0] * 9)))
+    assert cost.sample == ""
+    assert not any(word.startswith("--ignore") for word in costs._tests)

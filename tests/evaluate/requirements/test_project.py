@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.toolkit.errors import BadFileError, ToolkitError
-from gilscope.toolkit.evaluate.project.conventions import PYTEST, find_project
+from gilscope.toolkit.evaluate.project.conventions import PYTEST, find_project, needed_to_run
 from gilscope.toolkit.evaluate.requirements.declared import requirement_lines
 
 PEP_621 = """
@@ -183,6 +183,14 @@ def test_flat_project_without_metadata(tmp_path):
      "modules: app (the root)"),
     ({"requirements.txt": "# none\n"}, {"lock": None}, "lock: none found, so versions are chosen today"),
     ({"pylock.b.toml": "", "pylock.a.toml": ""}, {}, "lock: pylock.a.toml"),
+    ({"pyproject.toml": '[project]\nname = "shop"'}, {"requirements": ()},
+     "requirements: none, as [project] of pyproject.toml declares none"),
+    ({"setup.cfg": "[metadata]\nname = shop"}, {"requirements": ()}, "requirements: none, as setup.cfg declares none"),
+    ({"pyproject.toml": '[project]\nname = "shop"\ndynamic = ["dependencies"]', "setup.py": ""}, {"requirements": ()},
+     ("requirements: none found (no [project], [tool.poetry], setup.cfg, requirements.txt or PKG-INFO; setup.py is not "
+      "run: put them into a requirements.txt)")),
+    ({"pyproject.toml": '[project]\nname = "shop"', "requirements.txt": "six\n"}, {"requirements": ("six",)},
+     "requirements: requirements.txt"),
     ({"pylock.b.toml": "", "requirements.txt": "six==1\n"}, {}, "lock: pylock.b.toml"),
 ])
 def test_what_is_found_by_each_convention_is_said(tmp_path, files, fields, said):
@@ -226,3 +234,13 @@ def test_missing_lock_and_folder_are_named(tmp_path):
 def test_requirements_that_include_nothing_are_named(tmp_path):
     with pytest.raises(BadFileError, match=r"base\.txt cannot be read"):
         find_project(write(tmp_path, **{"requirements.txt": "-r base.txt"}))
+
+
+def test_what_the_program_needs_is_declared_or_imported_by_its_modules_not_by_its_tests(tmp_path):
+    write(tmp_path, **{
+        "requirements.txt": "Or_Json>=3; python_version > '3.8'\n", "shop/__init__.py": "import msgpack.ext, json\n",
+        "shop/db/store.py": "from psycopg import connect\nfrom . import models\nfrom shop.db import x\n",
+        "shop/broken.py": "import (", "tests/test_shop.py": "import hypothesis\n"})
+    needed = needed_to_run(find_project(tmp_path))
+    assert {"or-json", "msgpack", "psycopg"} <= needed
+    assert "hypothesis" not in needed

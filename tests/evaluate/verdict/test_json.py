@@ -19,7 +19,8 @@ def test_comes_back_as_it_went():
 def test_top_keys():
     assert set(told()) == {
         "schema", "tool", "project", "machine", "builds", "interpreters", "processes", "races", "conclusions",
-        "next_steps", "seconds", "development", "extensions"}
+        "next_steps", "seconds", "development", "extensions", "upkeep", "command", "kept", "kept_since", "answer",
+        "plan"}
     assert (told()["schema"], told()["tool"]) == (SCHEMA, "gilscope evaluate")
     assert {field.name for field in dataclasses.fields(Evaluation)} < set(told())
 
@@ -47,3 +48,12 @@ def test_conclusion_has_word_reasons_and_confidence():
     first = told()["conclusions"][0]
     assert (first["target"], first["word"], first["confidence"]) == ("3.14t", "BLOCKED", "high")
     assert first["reasons"]
+
+
+def test_answer_and_plan_are_those_of_the_screen():
+    answer, plan = told()["answer"], told()["plan"]
+    assert (answer["decision"], answer["target"]) == ("Wait", "3.14t")
+    assert answer["blockers"][0] == {"what": "lxml 6.1 turns the GIL on", "who": "we", "action": "take lxml 7.0"}
+    assert answer["cost"]["memory"]["process"] == "the process of the workload with 2 threads"
+    assert answer["gain"]["how"] == "measured"
+    assert {step["state"] for step in plan} <= {"done", "open", "not known", "not needed"}

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.evaluate.packages.judge.status import Status
-from gilscope.toolkit.evaluate.sections import NO_TIME, Contention, Missing, Pool
+from gilscope.toolkit.evaluate.sections import NO_TIME, Contention, LeftOut, Missing, Pool
 from gilscope.toolkit.evaluate.verdict.next_steps import ADVICE, crowds, next_steps
-from tests.evaluate.made_up import CACHE, CLEAN, NOT_DONE, evaluation, finding, found, report, suite
+from tests.evaluate.made_up import CACHE, CLEAN, NOT_DONE, QUIET, evaluation, finding, found, ratio, report, suite
 from tests.fakes import make_build
 
 
-def steps(*builds, races=CLEAN):
-    return next_steps(builds, races, ())
+def steps(*builds, races=CLEAN, **others):
+    return next_steps(builds, races, (), **others)
 
 
 def test_every_status_that_blocks_has_an_advice():
@@ -70,8 +70,6 @@ def test_failing_tests_and_tests_not_run():
     assert steps(found(tests=NO_TIME), found(tests=NOT_DONE), found(tests=suite(failed=1)))[2] == (
         "3.14t: look at the failing tests")
     assert steps(found(), races=NOT_DONE) == ()
-    assert steps(found(tests=suite(errors=1, lacking=("psutil",)))) == (
-        "3.14t: let the tests do without psutil, or replace it",)
     assert steps(found(tests=NOT_DONE)) == ("3.14t: have its tests run, named by --tests if need be (not asked for)",)
     assert steps(found(tests=NO_TIME)) == (
         "3.14t: evaluate once more, within a larger --budget: what was installed is kept",)
@@ -106,3 +104,79 @@ def test_pools_of_libraries_are_limited_where_threads_are_more_than_cores(thread
                        pools=(Pool(library="OpenBLAS", threads=2), Pool(library="OpenMP", threads=1)))
     assert sum("OPENBLAS_NUM_THREADS=1" in step for step in steps(found(contention=crowd))) == said
     assert len(list(crowds(crowd))) == said
+
+
+def waiting(what):
+    place = replace(CACHE, what=what)
+    (step,) = steps(found(contention=Contention(inflation=1.0, parked=0.2, places=(place,))))
+    return step.partition(": ")[2]
+
+
+@pytest.mark.parametrize(("what", "words"), [
+    ("a dict", "an object of its own"), ("an object", "an object of its own"), ("a list", "an object of its own"),
+    ("a lock", "hold it only around what belongs together"),
+    ("all threads to stop", "have it collect less often"),
+    ("a lock inside the interpreter", "inside the interpreter: do it less often"),
+    ("a lock or an object, spinning", "gilscope gil shows for what"), ("", "gilscope gil shows for what")])
+def test_advice_follows_from_what_is_waited_for(what, words):
+    said = waiting(what)
+    assert words in said
+    assert ("an object of its own" in said) is (words == "an object of its own")
+
+
+def lacking(name, *findings, **others):
+    tests = suite(errors=1, lacking=(name,))
+    return steps(found(tests=tests, readiness=report(*findings)), **others)
+
+
+def test_what_only_the_tests_need_they_may_do_without():
+    assert lacking("psutil") == ("3.14t: let the tests do without psutil, or replace it",)
+    assert lacking("psutil", needed={"orjson"}) == lacking("psutil")
+
+
+def test_what_the_program_needs_is_not_taken_from_the_tests():
+    (step,) = lacking("Or_Json", needed={"or-json"})
+    assert step == ("3.14t: Or_Json could not be installed, and the program itself needs it: build it from source "
+                    "(--build-sdists), or replace it")
+
+
+def test_what_has_a_step_as_a_package_gets_no_second():
+    (step,) = lacking("lxml", finding(Status.NO_WHEEL))
+    assert step.startswith("3.14t: lxml has no wheel")
+
+
+def test_offline_is_not_told_to_name_its_tests():
+    never = Missing(reason="nothing of it was installed before; call it once without --offline")
+    assert steps(found(tests=never)) == ()
+
+
+def test_left_out_file_has_the_option_that_does_it_on_purpose():
+    out = (LeftOut(file="tests/test_x.py", why="ImportError: no"),)
+    tests = suite(left_out=out, command=("/env/bin/python", "-m", "pytest", "-q", "--ignore=tests/test_x.py"))
+    (step,) = steps(found(tests=tests))
+    assert step == ("have tests/test_x.py collected, or leave it out on purpose: --tests 'python -m pytest -q "
+                    "--ignore=tests/test_x.py'")
+    assert steps(found(tests=replace(tests, lacking=("psutil",)))) == (
+        "3.14t: let the tests do without psutil, or replace it",)
+
+
+BUSY = replace(QUIET, doubts=("busy",))
+UNSURE = found(cost=replace(found().cost, cpu=ratio(1 / 1.14)))
+
+
+def test_cost_that_is_in_doubt_is_measured_again_when_it_is_quiet():
+    assert steps(UNSURE, machine=BUSY) == (
+        "repeat when the machine is quiet, or with --wait-quiet, to know what one thread costs",)
+
+
+@pytest.mark.parametrize(("build", "machine"), [
+    (UNSURE, QUIET), (found(), BUSY), (UNSURE, replace(BUSY, cores=1)), (UNSURE, NOT_DONE)])
+def test_nobody_is_sent_to_wait_where_that_does_not_help(build, machine):
+    assert not any("--wait-quiet" in step for step in steps(build, machine=machine))
+
+
+def test_cost_that_tests_cannot_tell_asks_for_a_workload():
+    short = Missing(reason="no workload was measured, and the tests take 0.3 s of CPU time, most of it to start")
+    (step,) = steps(found(cost=short))
+    assert step.startswith("name what the program does for one request or job")
+    assert steps(found(cost=Missing(reason="no time was left in the budget"))) == ()

@@ -6,7 +6,17 @@ import pytest
 
 from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation, ProcessesEvaluation, Word
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
-from gilscope.toolkit.evaluate.sections import NO_TIME, Contention, Cost, Interval, Missing, RaceFact, SharedFact
+from gilscope.toolkit.evaluate.sections import (
+    NO_TIME,
+    Contention,
+    Cost,
+    Interval,
+    LeftOut,
+    Memory,
+    Missing,
+    RaceFact,
+    SharedFact,
+)
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.words import conclude
 from tests.evaluate.made_up import (
@@ -212,14 +222,62 @@ def test_cost_by_the_tests_says_so():
     assert "the tests take 1.11 times the CPU time of 3.14" in verdict.reasons
 
 
-@pytest.mark.parametrize(("changes", "doubts", "reason"), [
-    ({"cost": Missing(reason="the tests are too short")}, (), "the tests are too short"),
-    ({}, ("busy",), "the machine is too busy or too small"),
-])
-def test_ready_without_a_measured_cost_says_so(changes, doubts, reason):
-    verdict = conclude(found(**changes), replace(QUIET, doubts=doubts), CLEAN)
+@pytest.mark.parametrize("changes", [{}, {"gain": NOT_DONE}, {"contention": NOT_DONE},
+                                     {"readiness": report(finding(Status.LOST))}])
+def test_nothing_is_ready_whose_cost_was_not_measured(changes):
+    short = Missing(reason="the tests are too short")
+    verdict = conclude(found(cost=short, **changes), QUIET, CLEAN)
+    assert verdict.word is Word.INCONCLUSIVE
+    assert verdict.reasons[0] == "what it costs one thread was not measured: the tests are too short"
+
+
+def test_what_blocks_or_brings_nothing_needs_no_cost():
+    assert conclude(found(cost=NOT_DONE, tests=suite(failed=1)), QUIET, CLEAN).word is Word.BLOCKED
+    assert conclude(found(cost=NOT_DONE, gain=gain(wait=0.001)), QUIET, CLEAN).word is Word.NOT_WORTH_IT
+
+
+BUSY = replace(QUIET, doubts=("busy",))
+
+
+@pytest.mark.parametrize(("factor", "word"), [(1.05, Word.READY), (1.12, Word.INCONCLUSIVE), (1.19, Word.INCONCLUSIVE),
+                                              (1.3, Word.WITH_COST)])
+def test_cpu_time_of_a_busy_machine_is_told_in_a_wide_interval(factor, word):
+    verdict = conclude(found(cost=cost(factor)), BUSY, CLEAN)   # within 2 %, so within 4 % here
+    assert (verdict.word, verdict.confidence) == (word, "medium")
+    (said,) = [reason for reason in verdict.reasons if "times the CPU time" in reason]
+    assert said.startswith(f"one thread takes {factor:.2f} [{factor / 1.02 ** 2:.2f}, {factor / 0.98 ** 2:.2f}] times")
+    assert ("it may cost more than 15 %" in said) is (word is Word.INCONCLUSIVE)
+
+
+def test_noise_of_a_busy_machine_is_doubt():
+    assert conclude(found(cost=cost(1.05, cpu=ratio(1 / 1.05, floor=0.1))), BUSY, CLEAN).word is Word.INCONCLUSIVE
+
+
+def test_memory_is_of_a_named_process():
+    of = Memory(here=85 * 2**20, there=68 * 2**20, process="the process of the workload with 2 threads")
+    (reason,) = [each for each in conclude(found(cost=cost(memory=of)), QUIET, CLEAN).reasons if "memory" in each]
+    assert reason == ("25 % more memory than on 3.14: 85.0 MiB instead of 68.0 MiB, the process of the workload with 2 "
+                      "threads")
+    small = replace(of, here=25 * 2**20, there=18 * 2**20)
+    assert conclude(found(cost=cost(memory=small)), QUIET, CLEAN).word is Word.READY
+
+
+OUT = LeftOut(file="tests/test_x.py", why="ImportError: no")
+
+
+def test_file_that_cannot_be_collected_here_alone_blocks():
+    verdict = conclude(found(tests=suite(left_out=(OUT,))), QUIET, CLEAN)
+    assert verdict.word is Word.BLOCKED
+    assert verdict.reasons == ("tests/test_x.py cannot be collected, and can on 3.14: ImportError: no",)
+    lacking = suite(left_out=(OUT,), lacking=("psutil",))
+    assert conclude(found(tests=lacking), QUIET, CLEAN).word is Word.INCONCLUSIVE
+
+
+def test_file_that_cannot_be_collected_anywhere_lowers_the_confidence():
+    both = {"tests": suite(left_out=(OUT,)), "reference_tests": suite(build="3.14", left_out=(OUT,))}
+    verdict = conclude(found(**both), QUIET, CLEAN)
     assert (verdict.word, verdict.confidence) == (Word.READY, "medium")
-    assert f"what it costs one thread was not measured: {reason}" in verdict.reasons
+    assert verdict.unexercised == ("tests/test_x.py: it cannot be collected: ImportError: no",)
 
 
 @pytest.mark.parametrize(("changes", "word"), [   # on both sides of each bound
@@ -421,7 +479,7 @@ def test_processes(measured, machine, word, reason):
 
 
 @pytest.mark.parametrize("changes", [
-    {"gain": gain({2: ratio(1.0)})}, {"cost": Cost(against="3.14", cpu=ratio(0.6), rss=None, import_seconds=None)},
+    {"gain": gain({2: ratio(1.0)})},
     {"contention": Contention(inflation=2.9, parked=0.2, places=())},
     {"gain": gain(predicted=Interval(value=1.05, lo=0.9, hi=1.15))},
 ])

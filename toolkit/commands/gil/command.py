@@ -6,10 +6,11 @@ import json
 import os
 import sys
 from argparse import RawDescriptionHelpFormatter
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.commands.gil.report import document
 from gilscope.toolkit.commands.options.common import positive
 from gilscope.toolkit.commands.options.files import add_page
@@ -21,8 +22,10 @@ from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.foreign import in_json
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.chrome import trace
+from gilscope.toolkit.gil.diagnosis import diagnose, values
+from gilscope.toolkit.gil.elsewhere import Elsewhere, free_build, run_there
+from gilscope.toolkit.gil.limits import Limiter
 from gilscope.toolkit.gil.recorder import Recording, inflation, record
-from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.race.program.start import run_words
 from gilscope.toolkit.race.program.target import default_python, module_of, refuse_plain_folder
 from gilscope.toolkit.report.terminal import WIDTH, render
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from gilscope.toolkit.gil.summary import Summary
+    from gilscope.toolkit.gil.diagnosis import Diagnosis
 
 UNMEASURED = 3   # the exit code when the program ended well and nothing was recorded
 PLACES = 10
@@ -41,15 +44,16 @@ NARROWEST = 40   # characters; a terminal may say that it has none
 USAGE = """gilscope gil [options] SCRIPT [ARGS...]
        gilscope gil [options] -m MODULE [ARGS...]"""
 DESCRIPTION = """\
-Run a Python program and report what its threads wait for. On a build with a GIL: how long they wait for it, the
-longest wait, where in the program. On a free-threaded build: how long they are parked on locks and on objects that they
-share. The program is neither changed nor slowed down; Linux with glibc and a C compiler."""
+Run a Python program and report what its threads wait for. On a build with a GIL: how long they wait for it, who has it
+meanwhile, at which line of the program, and what the free-threaded build gives. On a free-threaded build: how long they
+are parked on locks and on objects that they share. The last sentence says what limits the program. The program is not
+changed; Linux with glibc and a C compiler."""
 EPILOG = """\
 exit codes: the program's own; 128+N when signal N ended it; 3 when it ended well but nothing was recorded.
 The report follows on standard error. Processes that the program starts are recorded, too.
 """
 WITH_VALUE = frozenset({"--build", "--trace", "--json", "--html", "--places", "--python-args"})
-FLAGS = frozenset({"--inflation"})
+FLAGS = frozenset({"--inflation", "--once"})
 
 
 def add_parser(commands: Any) -> None:
@@ -72,6 +76,8 @@ def add_parser(commands: Any) -> None:
         help=f"Show the N threads and places that waited most (default: {PLACES}). For a long program.")
     add("--inflation", action="store_true", help="On a free-threaded build, run the program again with its GIL on, and "
         "say how much more CPU time it takes when its threads run at the same time. It must bear to be run again.")
+    add("--once", action="store_true", help="Run the program once only. Else one that ends well and that the GIL "
+        "limits is run again on the free-threaded build at hand, without input and output, to say what that gives.")
     parser.cut = cut
     parser.set_defaults(run=run)
 
@@ -100,19 +106,19 @@ def run(args: Namespace) -> int:
             first.problem or "the program's Python did not load the library that measures, as one does that is linked "
             "statically, or is older than 3.12"))
         return code or UNMEASURED
-    grown = _inflation(args, command, first)
+    found = diagnose(args.program, first, cpu_inflation=_inflation(args, command, first))
+    if not args.once:
+        found = replace(found, elsewhere=_elsewhere(found, [*args.python_args, *args.program], first))
     unsaved = 0
     if args.trace:
         unsaved = saved(args.trace, in_json(json.dumps(trace(first.processes), separators=(",", ":"))))
-    summary = summarize(first.processes)
-    told = document(first, summary, grown, places=args.places)
+    told = document(found, places=args.places)
     if args.json:
-        text = in_json(json.dumps(_as_json(args.program, first, summary, grown), indent=1))
-        unsaved = saved(args.json, text + "\n") or unsaved
+        unsaved = saved(args.json, in_json(json.dumps(values(found), indent=1)) + "\n") or unsaved
     else:
         put_beside(render(told, width=_width(), ascii_only=not _takes_unicode()))
     if page:
-        unsaved = page.saved("waits.html", wait_values(_as_json(args.program, first, summary, grown), told)) or unsaved
+        unsaved = page.saved("waits.html", wait_values(values(found), told)) or unsaved
     warn_of_late_options("gil", WITH_VALUE | FLAGS, first.ended, args.program[1:])
     return code or unsaved
 
@@ -147,15 +153,15 @@ def _inflation(args: Namespace, command: list[str], first: Recording) -> float |
     return inflation(first, again)
 
 
-def _as_json(words: Sequence[str], first: Recording, summary: Summary, grown: float | str | None) -> dict[str, Any]:
-    shares = {"share": summary.share, "wanted_share": summary.wanted_share, "blocked_share": summary.blocked_share,
-              "overhead_share": summary.overhead_share}
-    return {
-        "program": list(words), "version": first.processes[0].version, "free_threaded": first.free_threaded,
-        "gil_used": first.gil_used, "exit": first.ended, "wall": first.wall, "cpu": first.cpu,
-        "cpu_inflation": grown if isinstance(grown, float) else None,
-        "cpu_inflation_refused": grown if isinstance(grown, str) else None, **shares, **asdict(summary),
-    }
+def _elsewhere(found: Diagnosis, words: list[str], first: Recording) -> Elsewhere | None:
+    """Return what the free-threaded build gives; None where that is no question, or there is no such build."""
+    if found.free_threaded or found.exit or found.limit.what is not Limiter.GIL or "-" in found.program[:1]:
+        return None
+    build = free_build(find_builds(project_dir=Path.cwd()).builds, found.version)
+    if build is None:
+        return None
+    say(f"gilscope: running it again on {build.label}, without its output")
+    return run_there(build, words, os.environ, first)
 
 
 def _width() -> int:

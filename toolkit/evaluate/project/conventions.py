@@ -5,6 +5,8 @@ Reads files only; nothing of the project is imported or run.
 
 from __future__ import annotations
 
+import ast
+import re
 import shlex
 import tomllib
 from dataclasses import dataclass
@@ -29,6 +31,7 @@ NOT_THE_PROJECT = frozenset({
     "venv", "env", "node_modules", "setup", "conftest", "noxfile", "tasks", "fabfile", "versioneer",
 })
 PYTEST = ("python", "-m", "pytest", "-q")
+_NAME = re.compile(r"[\w.-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,3 +181,27 @@ def _single_modules(folder: Path) -> Iterator[str]:
 
 def _is_ours(name: str) -> bool:
     return name.isidentifier() and name not in NOT_THE_PROJECT and not name.startswith(("_", "test_"))
+
+
+def needed_to_run(project: Project) -> frozenset[str]:
+    """Return the normalized names of what the program itself needs: what it declares, and what its modules import.
+
+    A module that has another name than its package is known by the requirement alone.
+    """
+    declared = {canonicalize_name(match[0]) for text in project.requirements if (match := _NAME.match(text))}
+    files = [file for folder in project.sources for name in project.modules
+             for file in (folder / f"{name}.py", *(folder / name).rglob("*.py"))]
+    return frozenset(declared | {canonicalize_name(name) for file in files for name in _imports(file)})
+
+
+def _imports(file: Path) -> Iterator[str]:
+    """Yield the top-level modules that a file imports; none of one that cannot be read."""
+    try:
+        tree = ast.parse(read_text(file))
+    except (OSError, ValueError, SyntaxError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.bench import Bench
 from gilscope.toolkit.evaluate.project.suite.cost import SuiteCosts
-from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, Workload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, OTHER_MODELS, Workload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Sections, TestRun
 
@@ -20,11 +20,20 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.project.conventions import Project
     from gilscope.toolkit.evaluate.sections import Forced, MachineFacts
     from gilscope.toolkit.model import Build
+    from gilscope.toolkit.stats.words import Comparison
 
-SHARE_FOR_COST = 0.2     # of what is left after the races, to run the tests again for their CPU time
+SHARE_FOR_COST = 0.5     # of what is left after the races, to run the tests again for their CPU time
 MOST_FOR_COST = 60.0     # seconds, likewise; and once more with the GIL forced off
 NO_WORKLOAD = Missing(reason="no --workload was given")
 NOT_ASKED = Missing(reason="speed was not asked about (--workload)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """What the workload did in another model than threads, on a build with a GIL."""
+
+    measured: Comparison | Missing        # against as many threads there
+    failure: str                          # why it fails there although it does not in threads; ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +41,9 @@ class Compared:
     """What the rounds have shown."""
 
     machine: MachineFacts | Missing
-    speed: Speed | Missing
     sections: Mapping[str, Sections]      # by the label of each build without a GIL
+    others: Mapping[tuple[str, str], Elsewhere] | Missing   # by model and the label of each build with a GIL
+    several: bool                         # a function was measured in several workers, so in those of other models, too
 
 
 class Comparing:
@@ -76,7 +86,10 @@ class Comparing:
         speed = Speed(measurer, machine)
         sections = {label: speed.sections(label, self._twins.get(label, "")) for label in free}
         forced = self._workload_forced(measurer, speed)   # the last of all: it is no part of the verdict
-        return Compared(machine=machine, speed=speed, sections={
+        others = {(model, label): Elsewhere(measured=speed.other_model(label, model),
+                                            failure=speed.failure(label, model))
+                  for label, build in self._builds.items() if not build.free_threaded for model in OTHER_MODELS}
+        return Compared(machine=machine, others=others, several=speed.several, sections={
             label: replace(each, forced=forced.get(label)) for label, each in sections.items()})
 
     def _workload_forced(self, before: WorkloadMeasurer, seen: Speed) -> dict[str, Forced | Missing]:
@@ -105,7 +118,7 @@ class Comparing:
         machine = costs.calibration.facts() if costs.found else unknown
         missing = Sections.missing(lacking)
         forced = self._tests_forced(places, tests)
-        return Compared(machine=machine, speed=lacking, sections={
+        return Compared(machine=machine, others=lacking, several=False, sections={
             label: replace(missing, cost=costs.cost(label, self._twins.get(label, "a build with a GIL")),
                            forced=forced.get(label)) for label in free})
 

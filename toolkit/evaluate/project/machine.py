@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -25,6 +26,8 @@ SPIN_SECONDS = 0.25
 START_SECONDS = 30.0
 MOST_QUEUED = 0.15      # share of a spinning process's life: more, and no word on speed is said
 LEAST_EFFECTIVE = 1.5   # cores
+QUIET_LOOKS = 3         # in a row: other programs come and go
+QUIET_PAUSE = 10.0      # seconds between looks at a busy machine
 # Says that it is ready, goes round as often as it is told, or for SPIN_SECONDS (0), and says how often that was,
 # nanoseconds that it ran, waited for a core (-1: the system does not tell), and took.  The scheduler's own count of
 # what a thread ran lags by a tick.  Its line is standard input: who waits there when we are gone ends, and who spins is
@@ -108,6 +111,37 @@ class Calibration:
         for number in range(-1, -1 - LEAST_SPINS + len(self.spins), -1):
             self.take(number)
         return Missing(reason=self.failure) if self.failure else facts(list(self.spins.values()))
+
+
+def wait_quiet(
+    limit: float, say: Callable[[str], None], *, spinning: Callable[[int], Spin] = spin,
+    pause: Callable[[float], None] = time.sleep, clock: Callable[[], float] = time.monotonic,
+) -> bool:
+    """Wait until the machine gives as many processes as it has cores what they want; return whether it does.
+
+    Args:
+        limit: Seconds to wait at most.
+        say: Is told what keeps it busy, at each look.
+        spinning: Looks at it.
+        pause: Waits for the next look.
+        clock: Seconds.
+    """
+    began, cores, quiet = clock(), usable_cores(), 0
+    while quiet < QUIET_LOOKS:
+        seen = Calibration(spinning)
+        seen.take(0)
+        if seen.failure or cores == 1:   # waiting does not help
+            return False
+        told = facts([*seen.spins.values()])
+        quiet = 0 if told.doubts else quiet + 1
+        if not told.doubts:
+            continue
+        if clock() - began >= limit:
+            say(f"the machine did not become quiet in {limit:.0f} s: {told.doubts[0]}")
+            return False
+        say(f"wait for the machine to become quiet: {told.doubts[0]}")
+        pause(QUIET_PAUSE)
+    return True
 
 
 def facts(spins: Sequence[Spin]) -> MachineFacts:

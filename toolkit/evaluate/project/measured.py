@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.sections import Cost, Missing
+from gilscope.toolkit.evaluate.sections import Cost, Memory, Missing
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
@@ -33,6 +33,12 @@ class Measured:
     unavailable: bool = False    # the failure is the model's: this build does not have it
 
 
+# Which process was looked at, in words.
+PROCESS: dict[Measure, str] = {
+    "workload": "the process of the workload with one thread", "script": "the script's process",
+    "tests": "the largest process of the tests"}
+
+
 def cost_of(here: Measured, there: Measured, cpu: Comparison | None, against: str, by: Measure) -> Cost | Missing:
     """Return what a build takes against another.
 
@@ -48,5 +54,6 @@ def cost_of(here: Measured, there: Measured, cpu: Comparison | None, against: st
     resident = [median(each.rss) for each in (here, there)]
     return Cost(
         against=against, cpu=cpu, rss=resident[0] / resident[1],
+        memory=Memory(here=resident[0], there=resident[1], process=PROCESS[by]),
         more_bytes=resident[0] - resident[1], by=by, import_seconds=median(here.imports) if here.imports else None,
         import_there=median(there.imports) if there.imports else None)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
+from gilscope.toolkit.evaluate.report import first, own_extensions, worker_cost
 from gilscope.toolkit.evaluate.report import forced as forced_text
-from gilscope.toolkit.evaluate.report import own_extensions, worker_cost
 from gilscope.toolkit.evaluate.report.doctor import way_to
 from gilscope.toolkit.evaluate.report.table import NOT_QUIET, table
 from gilscope.toolkit.evaluate.sections import Missing
@@ -18,14 +19,14 @@ from gilscope.toolkit.evaluate.verdict.next_steps import crowds
 from gilscope.toolkit.evaluate.verdict.words import may_tell_speed
 from gilscope.toolkit.report.document import Document, Heading, Lines
 from gilscope.toolkit.report.wording import ratio_number, ratio_text
-from gilscope.toolkit.units import format_minutes, format_seconds
+from gilscope.toolkit.units import counted, format_minutes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Evaluation
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-    from gilscope.toolkit.evaluate.sections import Cost, Development, Gain, MachineFacts, Place, RaceLook
+    from gilscope.toolkit.evaluate.sections import Contention, Cost, Development, Gain, MachineFacts, Place, RaceLook
     from gilscope.toolkit.report.document import Section
 
 UNEVEN = 1.6       # times an even share of the CPU time, from which on it is worth a word
@@ -37,6 +38,7 @@ def document(found: Evaluation) -> Document:
     """Return the report of an evaluation."""
     sections: list[Section] = [
         Heading(f"evaluate: {found.project.name}", 1),
+        *_titled(first.TITLE, first.lines(found.answer) if found.answer else ()),
         Lines("", tuple(_about(found))),
         table(found),
         *_titled("Why", _why(found.conclusions)),
@@ -50,6 +52,8 @@ def document(found: Evaluation) -> Document:
         *_titled("Where threads wait for each other",
                  (line for each in found.builds for line in _contention(each, found.machine))),
         *_titled("What one more worker takes", worker_cost.lines(found.interpreters)),
+        *_titled("Tests left out", _merged((each.build.label, line) for each in found.builds
+                                           for line in _left_out(each))),
         *_titled("Races", _races(found)),
         *_titled("No part of the verdict", _development(found.development)),
         *_titled("Machine", _machine(found.machine)),
@@ -76,10 +80,19 @@ def _merged(told: Iterable[tuple[str, str]]) -> Iterator[str]:
 def _about(found: Evaluation) -> Iterator[str]:
     project = found.project
     lock = f"versions of {project.lock.name}" if project.lock else "versions of today"
-    count = len(project.requirements)
-    yield (f"{count} requirement{'s' * (count != 1)}, {lock}; tests: {' '.join(project.tests or ('none',))}; "
-           f"took {format_minutes(found.seconds)}")
+    count = counted(len(project.requirements), "requirement")
+    needs = f"{count}, {lock}" if project.requirements else "no requirements"
+    yield f"{needs}; tests: {' '.join(project.tests or ('none',))}; took {format_minutes(found.seconds)}"
     yield f"found: {'; '.join(project.found)}"
+    if found.kept and found.kept_since is not None:
+        at = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.kept_since))
+        yield (f"as measured before, since {at} at the earliest, as nothing has changed: {'; '.join(found.kept)} "
+               "(--fresh measures anew)")
+
+
+def _left_out(found: BuildEvaluation) -> Iterator[str]:
+    if not isinstance(found.tests, Missing):
+        yield from (f"{each.file} cannot be collected: {each.why}" for each in found.tests.left_out)
 
 
 def _few(names: Sequence[str]) -> str:
@@ -162,8 +175,31 @@ def _gain(found: BuildEvaluation, machine: MachineFacts | Missing) -> Iterator[s
     if isinstance(found.gain, Missing):
         return
     quiet = may_tell_speed(machine)
-    parts = [*_gain_parts(found.gain, quiet=quiet), *(_import_parts(found.cost) if quiet else ())]
+    parts = [*_gain_parts(found.gain, quiet=quiet), *(_otherwise(found) if quiet else ()),
+             *(_import_parts(found.cost) if quiet else ())]
     yield f"{found.build.label}: {'; '.join(parts)}"
+
+
+def _otherwise(found: BuildEvaluation) -> Iterator[str]:
+    """Yield why what was measured lies outside what was predicted: what no prediction knows, and what was seen."""
+    gain = found.gain
+    if isinstance(gain, Missing) or isinstance(gain.predicted, Missing) or isinstance(gain.measured, Missing):
+        return
+    most = gain.measured[max(gain.measured)]   # what is predicted
+    if most.lo > gain.predicted.hi:
+        yield "more than predicted, which knows the waits for the GIL and not what it costs to hand it over"
+    elif most.hi < gain.predicted.lo:
+        yield ("less than predicted, which knows CPU time and not how threads wait for each other: "
+               f"{_seen_waits(found.contention)}")
+
+
+def _seen_waits(contention: Contention | Missing) -> str:
+    if isinstance(contention, Missing) or (contention.parked is None and not contention.places):
+        return "for what was not seen"
+    place = contention.places[0] if contention.places else None
+    at = f", most at {place.file}:{place.line}{f' ({place.what})' if place.what else ''}" if place else ""
+    share = "" if contention.parked is None else f" {contention.parked * 100:.0f} % of their time"
+    return f"they were parked{share} in another run{at}"
 
 
 def _import_parts(cost: Cost | Missing) -> Iterator[str]:

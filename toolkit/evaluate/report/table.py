@@ -8,9 +8,10 @@ from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, S
 from gilscope.toolkit.evaluate.report.worker_cost import growth
 from gilscope.toolkit.evaluate.sections import Missing, Workers
 from gilscope.toolkit.evaluate.verdict.own_extensions import findings
-from gilscope.toolkit.evaluate.verdict.words import may_tell_speed
+from gilscope.toolkit.evaluate.verdict.words import may_tell_speed, times
 from gilscope.toolkit.report.document import Column, Entry, Inflation, Table
 from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +60,7 @@ def _build_row(
     return (
         Entry(found.build.label), Entry(conclusion.word), *looked, _tests(found.tests, notes),
         _one_thread(cost, machine, notes),
-        Entry("") if isinstance(cost, Missing) or cost.rss is None else Entry(f"{(cost.rss - 1) * 100:+.0f} %"),
+        _memory(cost, notes),
     )
 
 
@@ -98,8 +99,18 @@ def _one_thread(cost: Cost | Missing, machine: MachineFacts | Missing, notes: Fo
     if isinstance(cost, Missing):
         return _absent(cost, notes)
     if not may_tell_speed(machine):
-        return _absent(Missing(reason=NOT_QUIET), notes)
-    return Entry(Inflation(cost.cpu.inverted()), notes.marks(IN_PLACE[cost.by]))
+        seen = times(cost, told=False)
+        return Entry(f"{seen.lo:.2f}-{seen.hi:.2f}x", notes.marks([f"a wide interval, as {NOT_QUIET}"]))
+    part = [f"a sample of them: {cost.sample}"] if cost.sample else []
+    return Entry(Inflation(cost.cpu.inverted()), notes.marks([*IN_PLACE[cost.by], *part]))
+
+
+def _memory(cost: Cost | Missing, notes: Footnotes) -> Entry:
+    """Return how much more memory which process has."""
+    if isinstance(cost, Missing) or cost.memory is None:
+        return Entry()
+    more = cost.memory.here - cost.memory.there
+    return Entry(f"{'+' if more >= 0 else '-'}{format_bytes(abs(more))}", notes.marks([cost.memory.process]))
 
 
 def _some(names: Sequence[str]) -> str:

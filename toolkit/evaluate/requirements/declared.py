@@ -54,6 +54,8 @@ def find_requirements(
             said.append(f"not looked at, as it is no release: {', '.join(told.left_out)}")
     elif found := tuple(_from_metadata(root / "PKG-INFO")):
         said.append("requirements: PKG-INFO")
+    elif where := _declares_none(root, project):
+        said.append(f"requirements: none, as {where} declares none")
     else:
         unread = "; setup.py is not run: put them into a requirements.txt" if (root / "setup.py").is_file() else ""
         said.append("requirements: none found (no [project], [tool.poetry], setup.cfg, requirements.txt or PKG-INFO"
@@ -80,6 +82,15 @@ def find_extras(root: Path, pyproject: Mapping[str, Any]) -> dict[str, tuple[str
     else:
         found = {name: _lines(text) for name, text in _options(root / "setup.cfg", "options.extras_require").items()}
     return {name: _checked(root, texts) for name, texts in found.items()}
+
+
+def _declares_none(root: Path, project: Mapping[str, Any]) -> str:
+    """Return which file says that the project needs nothing, by not saying what; "": none does."""
+    if project and "dependencies" not in _strings(project.get("dynamic", ())):
+        return "[project] of pyproject.toml"
+    if not (root / "setup.py").is_file() and _ini(root / "setup.cfg", "metadata", "name"):
+        return "setup.cfg"
+    return ""
 
 
 def _without_itself(

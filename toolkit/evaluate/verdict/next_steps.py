@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.extensions.facts import NO_EXTENSIONS, OwnExtensions
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
-from gilscope.toolkit.evaluate.sections import NO_TIME, WORKLOAD_FAILED, Forced, Missing
+from gilscope.toolkit.evaluate.sections import NO_TIME, NO_WORKLOAD, WORKLOAD_FAILED, Forced, Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.words import worth
+from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, worth
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion
     from gilscope.toolkit.evaluate.packages.doctor import Finding
-    from gilscope.toolkit.evaluate.sections import Contention, Pool, Races, TestRun
+    from gilscope.toolkit.evaluate.sections import Contention, MachineFacts, Place, Pool, Races, TestRun
 
 # What can be done about each status; the package and the build stand before it.
 ADVICE = {
@@ -36,16 +39,37 @@ LIMITS = {"OpenBLAS": "OPENBLAS_NUM_THREADS", "MKL": "MKL_NUM_THREADS", "BLIS": 
           "OpenMP": "OMP_NUM_THREADS"}
 LEAST_WAITED = 0.02   # seconds of all threads: less costs nobody anything
 MOST_LINES = 3
-THE_GIL = "the GIL"   # what is waited for where a package has turned it on
+# What threads wait for, in the words of `gil.summary`; anything else is an object that they share.
+THE_GIL = "the GIL"   # where a package has turned it on
+THE_WORLD = "all threads to stop"
+WAITS = {
+    THE_WORLD: ("threads wait there until all of them have stopped: if that is the garbage collector, have it collect "
+                "less often (gc.freeze, gc.set_threshold), or make fewer objects that refer to others"),
+    "a lock": ("threads wait for a lock there: hold it only around what belongs together, or have a lock for each part "
+               "of what it guards"),
+    "a lock inside the interpreter": "threads wait there for each other inside the interpreter: do it less often",
+}
+UNTOLD = "threads wait for each other there; gilscope gil shows for what"
+SHARED = "let each thread have an object of its own there, and merge them later"
+NOBODY = Missing(reason="the machine was not looked at")
 
 
 def next_steps(
     builds: Sequence[BuildEvaluation], races: Races | Missing, conclusions: Sequence[Conclusion],
-    extensions: OwnExtensions = NO_EXTENSIONS,
+    extensions: OwnExtensions = NO_EXTENSIONS, *, machine: MachineFacts | Missing = NOBODY, needed: Container[str] = (),
 ) -> tuple[str, ...]:
-    """Return one sentence for each thing to do."""
-    steps = [*own_extensions.steps(builds, extensions), *_packages(builds), *_mending(builds),
-             *_races(races), *_tests(builds), *_workload(builds),
+    """Return one sentence for each thing to do.
+
+    Args:
+        builds: What was found.
+        races: Likewise.
+        conclusions: What it comes to.
+        extensions: Of the project's own.
+        machine: Whether it was quiet.
+        needed: Normalized names of what the program itself needs, not its tests alone.
+    """
+    steps = [*own_extensions.steps(builds, extensions), *_packages(builds), *_mending(builds), *_races(races),
+             *_tests(builds, needed), *_left_out(builds), *_workload(builds), *_cost(builds, machine),
              *_contention(builds), *_pools(builds)]
     ready = [each.target for each in conclusions if each.word in {Word.READY, Word.WITH_COST}]
     if ready:
@@ -58,9 +82,9 @@ def _packages(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
     mended: dict[tuple[str, str], list[str]] = {}
     for build in builds:
         for finding in _findings(build):
-            if finding.verdict.status in ADVICE and not _mended(build, finding):
-                where.setdefault(_advice(build, finding), []).append(build.build.label)
-            if newer := _mended(build, finding):
+            if finding.verdict.status in ADVICE and not newer_version(build, finding):
+                where.setdefault(advice_on(build, finding), []).append(build.build.label)
+            if newer := newer_version(build, finding):
                 mended.setdefault((finding.name, newer), []).append(build.build.label)
     for (name, version), labels in mended.items():
         yield f"{', '.join(labels)}: take {name} {version}, which mends it"
@@ -68,7 +92,8 @@ def _packages(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
         yield f"{', '.join(labels)}: {advice}"
 
 
-def _advice(build: BuildEvaluation, finding: Finding) -> str:
+def advice_on(build: BuildEvaluation, finding: Finding) -> str:
+    """Return what can be done about a package that no newer version is known to mend."""
     assert not isinstance(build.readiness, Missing)
     newest, status = build.readiness.newest.get(finding.name, ("", None))
     if finding.verdict.status is Status.GIL and newest and status:   # not mended by it
@@ -77,7 +102,7 @@ def _advice(build: BuildEvaluation, finding: Finding) -> str:
     return ADVICE[finding.verdict.status].format(name=finding.name)
 
 
-def _mended(build: BuildEvaluation, finding: Finding) -> str:
+def newer_version(build: BuildEvaluation, finding: Finding) -> str:
     """Return the newest version when it is known to run on the build, "" otherwise."""
     assert not isinstance(build.readiness, Missing)
     version, status = build.readiness.newest.get(finding.name, ("", finding.verdict.status))
@@ -110,20 +135,45 @@ def _races(races: Races | Missing) -> Iterator[str]:
         yield f"{race.file}:{race.line}: guard {race.variable} with a lock ({race.kind}); gilscope race names it"
 
 
-def _tests(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+def _tests(builds: Sequence[BuildEvaluation], needed: Container[str]) -> Iterator[str]:
     for build in builds:
         if build.tests == NO_TIME or _unfinished(build.tests):
             yield f"{build.build.label}: evaluate once more, within a larger --budget: what was installed is kept"
             continue
         if isinstance(build.tests, Missing):
-            yield f"{build.build.label}: have its tests run, named by --tests if need be ({build.tests.reason})"
+            # Where nothing was installed, no other command would run them.
+            if "--offline" not in build.tests.reason:
+                yield f"{build.build.label}: have its tests run, named by --tests if need be ({build.tests.reason})"
             continue
-        if build.tests.lacking and build.tests.errors:
-            yield f"{build.build.label}: let the tests do without {', '.join(build.tests.lacking)}, or replace it"
+        if build.tests.lacking and (build.tests.errors or build.tests.left_out):
+            yield from _lacking(build, build.tests.lacking, needed)
         elif _broken(build.tests) > _broken(build.reference_tests):
             yield f"{build.build.label}: look at the failing tests"
         elif build.tests.ending not in {"0", "1"} and build.tests.ending.isdecimal() and not build.tests.passed:
             yield from _start(build.tests)
+
+
+def _lacking(build: BuildEvaluation, lacking: Iterable[str], needed: Container[str]) -> Iterator[str]:
+    """Yield what to do without packages that could not be installed; what is in the way itself has a step already."""
+    said = {canonicalize_name(each.name) for each in _findings(build) if each.verdict.status in ADVICE}
+    for name in lacking:
+        if (key := canonicalize_name(name)) in said:
+            continue
+        if key in needed:
+            yield (f"{build.build.label}: {name} could not be installed, and the program itself needs it: build it "
+                   "from source (--build-sdists), or replace it")
+        else:
+            yield f"{build.build.label}: let the tests do without {name}, or replace it"
+
+
+def _left_out(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+    """Yield what to do about files of tests that could not be collected: mend them, or leave them out on purpose."""
+    for build in builds:
+        if isinstance(build.tests, Missing) or not build.tests.left_out or build.tests.lacking:
+            continue
+        files = [each.file for each in build.tests.left_out]
+        yield (f"have {', '.join(files)} collected, or leave {'it' if len(files) == 1 else 'them'} out on purpose: "
+               f"--tests {shlex.quote(shlex.join(('python', *build.tests.command[1:])))}")
 
 
 def _unfinished(tests: TestRun | Missing) -> bool:
@@ -147,14 +197,48 @@ def _workload(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
             yield f"have the workload run: it{build.cost.reason.removeprefix('the workload')}"
 
 
+def _cost(builds: Sequence[BuildEvaluation], machine: MachineFacts | Missing) -> Iterator[str]:
+    """Yield how to get to know what one thread costs, where that is what is not known."""
+    for build in builds:
+        if isinstance(build.cost, Missing):
+            if build.cost.reason.startswith(NO_WORKLOAD):
+                yield ("name what the program does for one request or job, to measure what it costs: --workload "
+                       "SCRIPT, or --workload MODULE:FUNCTION")
+        elif cost_doubt(build.cost, told=may_tell_speed(machine)) and _may_get_quiet(machine):
+            yield "repeat when the machine is quiet, or with --wait-quiet, to know what one thread costs"
+
+
+def _may_get_quiet(machine: MachineFacts | Missing) -> bool:
+    return not isinstance(machine, Missing) and bool(machine.doubts) and machine.cores > 1
+
+
 def _contention(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
     """Yield the project's own lines where threads wait for each other; what a library does there is its own affair."""
-    lines = {(place.file, place.line): None for build in builds if not isinstance(build.contention, Missing)
-             for place in build.contention.places
-             if not place.file.startswith(("/", "<", "lib/", "site-packages/")) and place.seconds >= LEAST_WAITED
-             and place.what != THE_GIL}
-    for file, line in list(lines)[:MOST_LINES]:
-        yield f"{file}:{line}: let each thread have an object of its own there, and merge them later"
+    lines = {(place.file, place.line): place for build in builds for place in own_places(build)}
+    for (file, line), place in list(lines.items())[:MOST_LINES]:
+        yield f"{file}:{line}: {WAITS.get(place.what) or (SHARED if _is_object(place.what) else UNTOLD)}"
+
+
+def _is_object(what: str) -> bool:
+    return what.startswith(("a ", "an ")) and "spinning" not in what and "lock" not in what
+
+
+def own_places(build: BuildEvaluation) -> Iterator[Place]:
+    """Yield the project's own lines where threads waited for each other long enough for a word."""
+    for place in () if isinstance(build.contention, Missing) else build.contention.places:
+        if is_own(place.file) and place.seconds >= LEAST_WAITED and place.what != THE_GIL:
+            yield place
+
+
+def worst_lines(builds: Sequence[BuildEvaluation]) -> list[tuple[str, int]]:
+    """Return the project's own lines that a change would help: not where all threads are stopped for a collection."""
+    return list(dict.fromkeys((place.file, place.line) for build in builds for place in own_places(build)
+                              if place.what != THE_WORLD))[:MOST_LINES]
+
+
+def is_own(file: str) -> bool:
+    """Return whether a file is the project's, as `Shown` names them."""
+    return not file.startswith(("/", "<", "lib/", "site-packages/"))
 
 
 def crowds(found: Contention) -> Iterator[str]:

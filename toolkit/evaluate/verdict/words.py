@@ -3,7 +3,7 @@
 For builds without a GIL here, for subinterpreters and processes in `models`.
 
 The order of the checks: what blocks comes first, then what is not known, then what it costs, then what it gains.
-Nothing is READY without positive evidence for every part; what is unknown is never ready.
+Nothing is READY without positive evidence for every part; what is unknown is never ready, and so is what it costs.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.packages.wording import named, needed
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
-from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.evaluate.sections import Interval, Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
+from gilscope.toolkit.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Confidence
-    from gilscope.toolkit.evaluate.packages.doctor import BuildReport
-    from gilscope.toolkit.evaluate.sections import Forced, Gain, MachineFacts, Races, TestRun
+    from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
+    from gilscope.toolkit.evaluate.sections import Cost, Forced, Gain, MachineFacts, Races, TestRun
 
 # PEP 779's targets for supported free-threading, and twice the first of them.
 COST_WARN = 1.15       # times the CPU time of one thread
@@ -40,6 +41,8 @@ SLOW_SHARE = 1.5       # CPU inflation above which threads are in each other's w
 PARKED_MUCH = 0.1      # share of thread time, likewise
 NOT_TOGETHER = ("no code of the project's own was seen running in two of them; name a --workload, or --threads 4 for "
                 "its tests")
+WIDER = 2.0            # times the interval of CPU time on a busy machine, by its logarithm
+NO_COST = "what it costs one thread was not measured"   # how a reason begins; why comes next
 WHO = {"workload": "one thread takes", "script": "the script takes", "tests": "the tests take"}
 
 
@@ -60,12 +63,16 @@ def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Rac
         return because(Word.INCONCLUSIVE, *unknown)
     if isinstance(found.gain, Missing):
         gain: list[str] = []
-    elif small := _not_worth(found.gain, told=told):
+    elif small := not_worth(found.gain, told=told):
         return because(Word.NOT_WORTH_IT, small)
     else:
         gain = list(_gains(found.gain)) if told else []
-    if costs := [*own_extensions.costs(found.own), *_costs(found, told=told)]:
-        return because(Word.WITH_COST, *costs, *gain)
+    costs = [*own_extensions.costs(found.own), *_costs(found, told=told)]
+    doubt = [text for text in [cost_doubt(found.cost, told=told)] if text]
+    if doubt and (isinstance(found.cost, Missing) or not costs):
+        return because(Word.INCONCLUSIVE, *doubt, *costs, *gain)
+    if costs:
+        return because(Word.WITH_COST, *costs, *doubt, *gain)
     return because(Word.READY, *_ready(found, told=told), *gain)
 
 
@@ -74,9 +81,40 @@ def may_tell_speed(machine: MachineFacts | Missing) -> bool:
     return not isinstance(machine, Missing) and not machine.doubts
 
 
+def times(cost: Cost, *, told: bool) -> Interval:
+    """Return how many times the CPU time it takes, in a wide interval where no word on speed may be told.
+
+    CPU time is steady beside other load, but not untouched by it: caches and units of a core are shared.
+    """
+    more = cost.cpu.inverted()
+    if told:
+        return Interval(value=more.ratio, lo=more.lo, hi=more.hi)
+    noise = 1 + (more.floor or 0.0)
+    lo, hi = min(more.between[0], more.ratio / noise), max(more.between[1], more.ratio * noise)
+    return Interval(value=more.ratio, lo=more.ratio * (lo / more.ratio) ** WIDER,
+                    hi=more.ratio * (hi / more.ratio) ** WIDER)
+
+
+def cost_doubt(cost: Cost | Missing, *, told: bool) -> str:
+    """Return why nobody can say that one thread costs little or much more; "": it is known."""
+    if isinstance(cost, Missing):
+        return f"{NO_COST}: {cost.reason}"
+    if told:
+        return ""
+    seen = times(cost, told=told)
+    if not seen.lo <= COST_WARN <= seen.hi:
+        return ""
+    return f"{_wide(cost, seen)}: it may cost more than {(COST_WARN - 1) * 100:.0f} %"
+
+
+def _wide(cost: Cost, seen: Interval) -> str:
+    return (f"{WHO[cost.by]} {seen.value:.2f} [{seen.lo:.2f}, {seen.hi:.2f}] times the CPU time of {cost.against}, "
+            "measured on a busy or small machine")
+
+
 def _blockers(found: BuildEvaluation) -> Iterator[str]:
     if not isinstance(found.readiness, Missing):
-        yield from _package_blockers(found.readiness)
+        yield from (text for _, text in package_blockers(found.readiness))
     if not isinstance(found.tests, Missing):
         yield from _test_blockers(found.tests, found.reference_tests)
     if found.failure:
@@ -98,16 +136,17 @@ def worth(forced: Forced | Missing | None) -> str:
     return f"{best.ratio:.2f}x [{best.lo:.2f}, {best.hi:.2f}] as fast as on {forced.against}{with_threads}"
 
 
-def _package_blockers(report: BuildReport) -> Iterator[str]:
+def package_blockers(report: BuildReport) -> Iterator[tuple[Finding | None, str]]:
+    """Yield what packages have in the way, each with its words; None: a module that belongs to none."""
     for finding in report.findings:
         # C code that is lost is a price, and blocks where the price was measured: `_lost_blockers`.
         if finding.verdict.status.blocks and finding.verdict.status is not Status.LOST:
             why = finding.verdict.reasons[0] if finding.verdict.reasons else ""
             # What an installer says of a missing wheel begins with that it is missing.
             status = "" if why.startswith(Status.NO_WHEEL.value) else f" {finding.verdict.status.value}"
-            yield f"{named(finding)}{status}{f': {why}' if why else ''}{needed(finding)}"
+            yield finding, f"{named(finding)}{status}{f': {why}' if why else ''}{needed(finding)}"
     for module in report.unowned:
-        yield f"{module}, of no package, turns the GIL on"
+        yield None, f"{module}, of no package, turns the GIL on"
 
 
 def _lost_blockers(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
@@ -129,6 +168,10 @@ def _test_blockers(tests: TestRun, reference: TestRun | Missing) -> Iterator[str
         yield f"the GIL was on at the end of the tests{by}"
     if stuck := _stuck(tests, there):
         yield stuck
+    elsewhere = {each.file for each in there.left_out} if there else set()
+    for each in () if tests.lacking else tests.left_out:
+        if each.file not in elsewhere:
+            yield f"{each.file} cannot be collected{f', and can on {there.build}' if there else ''}: {each.why}"
     # What cannot be collected for want of a package says nothing of the build.
     broken = (tests.failed or 0) + (0 if tests.lacking else tests.errors or 0)
     before = ((there.failed or 0) + (there.errors or 0)) if there else 0
@@ -202,7 +245,7 @@ def _unknown(found: BuildEvaluation) -> Iterator[str]:
         yield f"nothing of the project was run on it: {found.tests.reason}"
     elif found.tests.ending.startswith(UNFINISHED):
         yield f"the tests were {found.tests.ending.partition(': ')[2]}, all that the budget left for them"
-    elif found.tests.lacking and (found.tests.errors or not found.tests.passed):
+    elif found.tests.lacking and (found.tests.errors or found.tests.left_out or not found.tests.passed):
         yield f"tests could not be run, as {', '.join(found.tests.lacking)} could not be installed"
     elif _ended_badly(found.tests) and not found.tests.passed:
         yield f"the tests end with {_code(found.tests)}, with the GIL, too: nothing of the project was seen"
@@ -222,11 +265,20 @@ def _costs(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
         if told and factor > COST_WARN and found.cost.cpu.verdict() == "slower":
             red = ", far beyond PEP 779's 15 %" if factor > COST_RED else ""
             yield f"{WHO[found.cost.by]} {factor:.2f} times the CPU time of {found.cost.against}{red}"
-        few = found.cost.more_bytes is not None and found.cost.more_bytes < LEAST_RSS
-        if found.cost.rss is not None and found.cost.rss > RSS_WARN and not few:
-            yield f"{(found.cost.rss - 1) * 100:.0f} % more memory than {found.cost.against}"
+        if not told and (seen := times(found.cost, told=told)).lo > COST_WARN:
+            yield _wide(found.cost, seen)
+        yield from _memory(found.cost)
     if told and not isinstance(found.contention, Missing):
         yield from _contention(found)
+
+
+def _memory(cost: Cost) -> Iterator[str]:
+    of = cost.memory
+    share, more = (of.here / of.there, of.here - of.there) if of else (cost.rss, cost.more_bytes)
+    if share is None or share <= RSS_WARN or (more is not None and more < LEAST_RSS):
+        return
+    which = f": {format_bytes(of.here)} instead of {format_bytes(of.there)}, {of.process}" if of else ""
+    yield f"{(share - 1) * 100:.0f} % more memory than on {cost.against}{which}"
 
 
 def _contention(found: BuildEvaluation) -> Iterator[str]:
@@ -239,7 +291,7 @@ def _contention(found: BuildEvaluation) -> Iterator[str]:
         yield f"threads are parked {found.contention.parked * 100:.0f} % of their time{at}"
 
 
-def _not_worth(gain: Gain, *, told: bool) -> str | None:
+def not_worth(gain: Gain, *, told: bool) -> str | None:
     """Return why there is no gain; None when there is one, or when it is not known.
 
     That threads hardly wait for the GIL is no word on speed: it is true on a busy machine, too, where threads that wait
@@ -278,10 +330,9 @@ def _ready(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
         passed = {None: "the tests pass", 1: "1 test passes"}.get(
             found.tests.passed, f"{found.tests.passed} tests pass")
         yield f"{passed}, and the GIL is off at their end"
-    if isinstance(found.cost, Missing):
-        yield f"what it costs one thread was not measured: {found.cost.reason}"
-    elif not told:
-        yield "what it costs one thread was not measured: the machine is too busy or too small"
+    assert not isinstance(found.cost, Missing)   # of which there is a doubt
+    if not told:
+        yield _wide(found.cost, times(found.cost, told=told))
     else:
         yield f"{WHO[found.cost.by]} {1 / found.cost.cpu.ratio:.2f} times the CPU time of {found.cost.against}"
 
@@ -297,6 +348,8 @@ def _unexercised(found: BuildEvaluation, machine: MachineFacts | Missing, races:
         yield from (f"races in the {of}: {reason}" for of, reason in races.lacking)
         if not races.together:
             yield f"threads: {NOT_TOGETHER}"
+    if not isinstance(found.tests, Missing):
+        yield from (f"{each.file}: it cannot be collected: {each.why}" for each in found.tests.left_out)
     if not isinstance(machine, Missing):
         yield from (f"speed: {doubt}" for doubt in machine.doubts)
 

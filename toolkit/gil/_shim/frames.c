@@ -4,57 +4,136 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 1000, OUTERMOST = 8 };
+enum { DEPTH_MAX = 1000, OUTERMOST = 8, CALLERS_MAX = 50, FILE_NAME = 224, FUNCTION_NAME = 88 };
+
+/* A thread reads its own frames as they lie: nothing changes them while it waits.  Those of a thread that runs change
+   meanwhile, and are read through the kernel, which refuses a bad address. */
+enum whose { OWN, ANOTHERS };
+
+static int copy(uint64_t from, void *into, unsigned long size, enum whose whose)
+{
+    if (whose == ANOTHERS)
+        return peek(from, into, size);
+    memcpy(into, (const void *)from, size);
+    return 1;
+}
+
+/* A frame that runs a function: it and its code, each up to the last member that is asked for. */
+struct frame {
+    uint64_t code;
+    unsigned char own[FRAME_MAX], of_code[CODE_MAX];
+};
+
+static uint64_t member(const unsigned char *object, uint64_t offset)
+{
+    uint64_t found;
+    memcpy(&found, object + offset, sizeof found);
+    return found;
+}
 
 static uint64_t word(uint64_t address)
 {
     return *(const uint64_t *)address;
 }
 
-static uint64_t innermost(void)
+/* Both the state of a thread that has the GIL and, in 3.12, what of its C stack it points to are there to be read. */
+static uint64_t innermost(uint64_t state)
 {
-    uint64_t state = sites_known ? own_thread_state() : 0;
-    if (state == 0)
-        return 0;
-    uint64_t frame = word(state + at.state_frame);
+    uint64_t frame = state ? word(state + at.state_frame) : 0;
     return python_version >> 16 == 0x030c && frame != 0 ? word(frame) : frame;
 }
 
-/* Frames that the interpreter puts between those of functions have an owner of their own, and no code to tell. */
-static uint64_t of_code(uint64_t frame)
+/* Read the frame at `address`, or the first one outwards that runs a function: frames that the interpreter puts between
+   have an owner of their own, and no code to tell. */
+static int find_frame(uint64_t address, struct frame *frame, enum whose whose)
 {
-    for (int depth = 0; frame != 0 && depth < DEPTH_MAX; depth++, frame = word(frame + at.previous))
-        if (*(const unsigned char *)(frame + at.owner) <= at.last_owner)
-            return frame;
+    for (int depth = 0; address != 0 && depth < DEPTH_MAX; depth++, address = member(frame->own, at.previous)) {
+        if (!copy(address, frame->own, at.frame_size, whose))
+            return 0;
+        if (frame->own[at.owner] > at.last_owner)
+            continue;
+        frame->code = member(frame->own, at.executable) & ~(uint64_t)7;     /* the low bits are tags */
+        return copy(frame->code, frame->of_code, at.code_size, whose) && member(frame->of_code, at.type) == code_type;
+    }
     return 0;
 }
 
-static uint64_t code_of(uint64_t frame)
+/* Find the bytecode that the frame runs: free-threaded builds from 3.14 on have a copy for each thread. */
+static uint64_t bytecode(const struct frame *frame)
 {
-    return word(frame + at.executable) & ~(uint64_t)7;      /* the low bits are tags */
+    uint64_t copies, copied;
+    if (at.tlbc == 0)
+        return frame->code + at.bytecode;
+    int32_t index;
+    memcpy(&index, frame->own + at.tlbc_index, sizeof index);
+    if (index > 0 && index < 65536 && peek(frame->code + at.tlbc, &copies, 8) && copies != 0 &&
+        peek(copies + 8 + 8 * (uint64_t)index, &copied, 8) && copied != 0)
+        return copied;
+    return frame->code + at.bytecode;
 }
 
-/* Find the bytecode that the frame runs: free-threaded builds from 3.14 on have a copy for each thread. */
-static uint64_t bytecode(uint64_t frame, uint64_t code)
+static void text_of(uint64_t object, char *into, unsigned long size);
+
+/* Where code comes from: the program, a package that it has installed, or Python itself. */
+enum origin { PROGRAM, PACKAGE, LIBRARY, NOWHERE };
+
+/* Tell it by the path of its file; what a file is, is kept with the address of its name, which its functions share. */
+static enum origin origin_of(const struct frame *frame)
 {
-    uint64_t copies, copy;
-    if (at.tlbc == 0)
-        return code + at.bytecode;
-    int32_t index = *(const int32_t *)(frame + at.tlbc_index);
-    if (index > 0 && index < 65536 && peek(code + at.tlbc, &copies, 8) && copies != 0 &&
-        peek(copies + 8 + 8 * (uint64_t)index, &copy, 8) && copy != 0)
-        return copy;
-    return code + at.bytecode;
+    static uint64_t known[1024];
+    uint64_t name = member(frame->of_code, at.filename);
+    uint64_t *entry = &known[(name >> 4) * 0x9E3779B97F4A7C15u >> 54];
+    uint64_t kept = __atomic_load_n(entry, __ATOMIC_RELAXED);
+    if ((kept & ~(uint64_t)7) == name && name != 0)
+        return (enum origin)(kept & 7);
+    char file[FILE_NAME];
+    text_of(name, file, sizeof file);
+    if (file[0] == 0)
+        return NOWHERE;
+    enum origin origin = PROGRAM;
+    if (strstr(file, "/site-packages/") || strstr(file, "/dist-packages/"))
+        origin = PACKAGE;
+    else if (strncmp(file, "<frozen ", 8) == 0 || strstr(file, "/lib/python3") || strstr(file, "/lib64/python3"))
+        origin = LIBRARY;
+    __atomic_store_n(entry, name | (uint64_t)origin, __ATOMIC_RELAXED);
+    return origin;
+}
+
+/* Find where a thread is, and the line of the program's own that led there: the innermost of its own code, else of a
+   package's, else none. */
+static int place_in(uint64_t state, struct place *place, enum whose whose)
+{
+    struct frame frame;
+    if (!find_frame(innermost(state), &frame, whose))
+        return 0;
+    enum origin best = LIBRARY;
+    *place = (struct place){0};
+    for (int depth = 0; depth < CALLERS_MAX; depth++) {
+        uint64_t instruction = member(frame.own, at.instruction) - bytecode(&frame);
+        if (instruction >= 2 * member(frame.of_code, at.length))    /* what a running thread has changed meanwhile */
+            return 0;
+        enum origin origin = origin_of(&frame);
+        if (depth == 0) {
+            place->code = frame.code, place->instruction = instruction;
+            best = origin < best ? origin : best;
+        } else if (origin < best) {
+            best = origin;
+            place->caller = frame.code, place->caller_instruction = instruction;
+        }
+        if (best == PROGRAM || !find_frame(member(frame.own, at.previous), &frame, whose))
+            break;
+    }
+    return 1;
 }
 
 int own_place(struct place *place)
 {
-    uint64_t frame = of_code(innermost());
-    if (frame == 0)
-        return 0;
-    place->code = code_of(frame);
-    place->instruction = word(frame + at.instruction) - bytecode(frame, place->code);
-    return 1;
+    return place_in(sites_known ? own_thread_state() : 0, place, OWN);
+}
+
+int place_of_holder(uint64_t state, struct place *place)
+{
+    return place_in(state, place, ANOTHERS);
 }
 
 /* Write one character in UTF-8; return how many bytes it took. */
@@ -154,36 +233,108 @@ static uint32_t line_of(const unsigned char *table, uint64_t size, uint32_t line
     return 0;
 }
 
-static uint32_t line_at(struct place place)
+static uint32_t line_at(uint64_t code, uint64_t instruction)
 {
     static _Thread_local unsigned char table[16384];
     uint64_t lines, size;
     uint32_t first;
-    if (!peek(place.code + at.firstlineno, &first, 4))
+    if (!peek(code + at.firstlineno, &first, 4))
         return 0;
-    if (!peek(place.code + at.linetable, &lines, 8) || !peek(lines + at.length, &size, 8) || size > sizeof table ||
+    if (!peek(code + at.linetable, &lines, 8) || !peek(lines + at.length, &size, 8) || size > sizeof table ||
         !peek(lines + at.bytes, table, size))
         return first;
-    uint32_t line = line_of(table, size, first, place.instruction);
+    uint32_t line = line_of(table, size, first, instruction);
     return line ? line : first;
+}
+
+/* Write file and function of the code that a place is in.  Each instruction of a loop is a place of its own: the site that
+   was described last with the same code has them already. */
+static void describe_code(uint64_t code, struct site *site)
+{
+    static uint32_t described[256];
+    uint32_t *latest = &described[(code >> 4) * 0x9E3779B97F4A7C15u >> 56];
+    const struct site *known = map ? &map->sites[__atomic_load_n(latest, __ATOMIC_RELAXED)] : NULL;
+    if (known != NULL && __atomic_load_n(&known->ready, __ATOMIC_ACQUIRE) == 2 && known->place.code == code) {
+        memcpy(site->file, known->file, sizeof site->file);
+        memcpy(site->function, known->function, sizeof site->function);
+        return;
+    }
+    text_at(code, at.filename, site->file, sizeof site->file);
+    text_at(code, at.qualname, site->function, sizeof site->function);
+    if (map != NULL && site > map->sites && site < map->sites + SITES_MAX)     /* not one on the stack */
+        __atomic_store_n(latest, (uint32_t)(site - map->sites), __ATOMIC_RELAXED);
 }
 
 void describe(struct place place, struct site *site)
 {
-    text_at(place.code, at.filename, site->file, sizeof site->file);
-    text_at(place.code, at.qualname, site->function, sizeof site->function);
-    site->line = line_at(place);
+    describe_code(place.code, site);
+    site->line = line_at(place.code, place.instruction);
+    if (place.caller == 0)
+        return;
+    text_at(place.caller, at.filename, site->caller_file, sizeof site->caller_file);
+    text_at(place.caller, at.qualname, site->caller_function, sizeof site->caller_function);
+    site->caller_line = line_at(place.caller, place.caller_instruction);
+}
+
+struct function { const char *file, *name; };
+
+static int is_among(const char *path, const char *name, const struct function *functions, unsigned long count)
+{
+    const char *base = strrchr(path, '/');
+    base = base ? base + 1 : path;
+    for (unsigned long i = 0; i < count; i++)
+        if (strcmp(base, functions[i].file) == 0 && strcmp(name, functions[i].name) == 0)
+            return 1;
+    return 0;
+}
+
+/* Whether a function of the standard library takes a lock in order to wait for other threads: that is no contention.
+   The last are threads of pools, which wait for work in a SimpleQueue; until 3.12 that was made of a lock, and not every
+   build of it has the queue in a file of its own (see called_from). */
+int waits_for_threads(const char *file, const char *function)
+{
+    static const struct function found[] = {
+        {"threading.py", "Condition.wait"}, {"threading.py", "Thread.join"},
+        {"threading.py", "Thread._wait_for_tstate_lock"}, {"threading.py", "_shutdown"}, {"thread.py", "_worker"},
+        {"pool.py", "Pool._handle_tasks"},
+    };
+    return is_among(file, function, found, sizeof found / sizeof *found);
+}
+
+/* Whether the calling thread is in a function of the standard library that waits for other threads, or in what that calls. */
+int within_a_wait(void)
+{
+    static const struct function found[] = {
+        {"threading.py", "Condition.wait"}, {"threading.py", "Event.wait"}, {"threading.py", "Barrier.wait"},
+        {"threading.py", "Semaphore.acquire"}, {"threading.py", "Thread.join"}, {"_base.py", "Future.result"},
+        {"_base.py", "Future.exception"},
+    };
+    struct frame frame;
+    char file[FILE_NAME], function[FUNCTION_NAME];
+    uint64_t address = innermost(own_thread_state());
+    for (int depth = 0; depth < OUTERMOST && find_frame(address, &frame, OWN); depth++) {
+        if (origin_of(&frame) != LIBRARY)
+            return 0;
+        text_at(frame.code, at.filename, file, sizeof file);
+        text_at(frame.code, at.qualname, function, sizeof function);
+        if (is_among(file, function, found, sizeof found / sizeof *found))
+            return 1;
+        address = member(frame.own, at.previous);
+    }
+    return 0;
 }
 
 /* Write what the thread runs: the outermost function of it that is not threading's own. */
 int own_entry(char *into, unsigned long size)
 {
+    struct frame frame;
     uint64_t last[OUTERMOST];
     unsigned count = 0;
-    for (uint64_t frame = of_code(innermost()); frame != 0 && count < DEPTH_MAX; frame = of_code(word(frame + at.previous)))
-        last[count++ % OUTERMOST] = code_of(frame);
+    uint64_t address = innermost(own_thread_state());
+    for (; count < DEPTH_MAX && find_frame(address, &frame, OWN); address = member(frame.own, at.previous))
+        last[count++ % OUTERMOST] = frame.code;
     for (unsigned i = count; i > 0 && i + OUTERMOST > count; i--) {
-        char file[224], function[88];
+        char file[FILE_NAME], function[FUNCTION_NAME];
         uint64_t code = last[(i - 1) % OUTERMOST];
         text_at(code, at.filename, file, sizeof file);
         const char *base = strrchr(file, '/');

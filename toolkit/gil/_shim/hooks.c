@@ -11,7 +11,11 @@
 #include <errno.h>
 #include <limits.h>
 
-enum { ENABLED = 40 };          /* bytes from `enabled` to `cond`; the same in 3.13 to 3.15 */
+/* Bytes from members of a GIL's struct to its `cond`, the same in 3.12 to 3.15. */
+enum { ENABLED = 40, INTERVAL = 32, LAST_HOLDER = 24, LOCKED = 16 };
+/* ns between two looks: at one hold, where several waiters would look in turn; and at all, with a short switch interval.
+   One takes some 15 us, as the thread that looks has just been woken. */
+enum { APART_IN_HOLD = 4000000, APART = 1000000 };
 
 int all_holds;
 
@@ -105,13 +109,55 @@ EXPORT int pthread_cond_destroy(pthread_cond_t *cond)
     return real.cond_destroy(cond);
 }
 
+/* Add up what the waiters have waited until `when`. */
+static void count_waiting(struct gil *gil, uint64_t when)
+{
+    if (when <= gil->counted)
+        return;
+    gil->waited += gil->waiters * (when - gil->counted);
+    gil->counted = when;
+}
+
+static void note_interval(const struct gil *gil)
+{
+    unsigned long microseconds = *(const volatile unsigned long *)((const char *)gil->cond - INTERVAL);
+    map->header.interval_us = microseconds < UINT32_MAX ? (uint32_t)microseconds : 0;
+}
+
+/* See where the holder is: a thread has waited for the GIL in vain for the switch interval.  It has the GIL's mutex, which
+   the holder needs to give the GIL away: until then its thread state is there.  Of all the places at which one hold is
+   found, the most frequent is kept (Boyer and Moore's vote). */
+static void look(struct slot *slot, struct gil *gil, uint64_t when)
+{
+    uint32_t holder = gil->holder;
+    if (holder == 0 || when < gil->looked + (gil->found ? APART_IN_HOLD : APART) ||
+        *(const volatile int *)((const char *)gil->cond - LOCKED) != 1)
+        return;
+    gil->looked = when;
+    note_interval(gil);
+    uint32_t site = sample_holder(slot, holder - 1, *(const volatile uint64_t *)((const char *)gil->cond - LAST_HOLDER));
+    if (site == 0)
+        return;
+    if (gil->votes == 0 || gil->found == site) {
+        gil->found = site;
+        gil->votes++;
+    } else
+        gil->votes--;
+    map->slots[holder - 1].at = gil->found;
+    map->slots[holder - 1].looked = when;
+}
+
 static void begin_wait(struct slot *slot, struct gil *gil)
 {
     self.waiting = (struct span){.begin = now(), .kind = WAIT, .gil = (uint8_t)(gil - gils), .other = (uint16_t)gil->holder};
     self.waiting.site = sample(slot, ON_NOTHING, 0);
     self.gil = gil;
+    count_waiting(gil, self.waiting.begin);
     if (gil->waiters++ == 0)
         gil->contended = self.waiting.begin;
+    if (map->header.interval_us == 0)
+        note_interval(gil);
+    slot->at = self.waiting.site;
     slot->gil = self.waiting.gil;
     slot->since = self.waiting.begin;
     slot->state = WAIT;
@@ -136,11 +182,14 @@ EXPORT int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t
     self.waiting.timeouts += result == ETIMEDOUT && self.waiting.timeouts != UINT16_MAX;
     slot->attempts++;
     slot->timeouts += result == ETIMEDOUT;
+    if (result == ETIMEDOUT)
+        look(slot, gil, self.wait_end);
     return result;
 }
 
 static void end_wait(struct slot *slot, struct gil *gil)
 {
+    count_waiting(gil, self.wait_end);
     if (gil->waiters != 0)
         gil->waiters--;
     struct span *wait = &self.waiting;
@@ -171,7 +220,11 @@ static void on_unlock(struct gil *gil)
     else {
         slot->acquired_free++;
         slot->since = gil->waiters || all_holds ? now() : 0;
+        if (gil->waiters != 0)
+            count_waiting(gil, slot->since);
     }
+    gil->waited_before = gil->waited;
+    gil->found = gil->votes = 0;
     note_gil();
     uint32_t me = self.number + 1;
     slot->acquired++;
@@ -194,6 +247,22 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
     return real.mutex_unlock(mutex);
 }
 
+/* The holder lets go.  Where it was seen by those who waited is where it spent the time; else where it lets go. */
+static void end_hold(struct slot *slot, struct gil *gil)
+{
+    struct span hold = {.begin = slot->since ? slot->since : gil->contended, .end = now(), .kind = HOLD, .gil = (uint8_t)slot->gil};
+    count_waiting(gil, hold.end);
+    uint64_t caused = gil->waited - gil->waited_before;
+    if (caused != 0)
+        hold.site = gil->found ? gil->found : sample(slot, ON_NOTHING, 0);
+    record(slot, &hold);
+    if (hold.site == 0)
+        return;
+    struct site *site = &map->sites[hold.site];
+    add_total(&site->held, hold.begin > gil->contended ? hold.begin : gil->contended, hold.end);
+    site->caused += caused;
+}
+
 EXPORT int pthread_cond_signal(pthread_cond_t *cond)
 {
     if (unlikely(real.cond_signal == NULL))
@@ -204,10 +273,8 @@ EXPORT int pthread_cond_signal(pthread_cond_t *cond)
     struct slot *slot = gil != NULL ? own_slot(0) : NULL;
     if (slot == NULL)
         return real.cond_signal(cond);
-    if (slot->state == HOLD && (slot->since != 0 || gil->waiters != 0)) {
-        struct span hold = {.begin = slot->since ? slot->since : gil->contended, .end = now(), .kind = HOLD, .gil = (uint8_t)slot->gil};
-        record(slot, &hold);
-    }
+    if (slot->state == HOLD && (slot->since != 0 || gil->waiters != 0))
+        end_hold(slot, gil);
     slot->state = 0;
     gil->holder = 0;
     self.releasing = 1;
@@ -236,8 +303,10 @@ EXPORT int pthread_cond_wait(pthread_cond_t *restrict cond, pthread_mutex_t *res
 
 void forget_holders(void)
 {
-    for (uint32_t i = 0; i < gil_count; i++)
-        gils[i].holder = gils[i].last = gils[i].waiters = 0;
+    for (uint32_t i = 0; i < gil_count; i++) {
+        struct gil *gil = &gils[i];
+        *gil = (struct gil){.cond = gil->cond, .switch_cond = gil->switch_cond, .mutex = gil->mutex};
+    }
 }
 
 void hold_from_now(void)

@@ -25,6 +25,7 @@ static struct before begin_park(struct slot *slot, struct span *span, const sem_
     span->site = sample(slot, reason, type);
     span->kind = is_idle(span->site, reason) ? IDLE : PARK;
     slot->since = span->begin;
+    slot->at = span->site;
     slot->state = span->kind;
     return before;
 }

@@ -13,6 +13,7 @@
 const char *runtime, *runtime_end;
 uint32_t python_version;
 int python, free_threaded, sites_known;
+uint64_t code_type;
 
 static const char *code_begin, *code_end;
 static void *(*this_thread_state)(void);
@@ -79,6 +80,23 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *unused)
     return here;
 }
 
+static unsigned long largest(const uint64_t *numbers, unsigned count)
+{
+    uint64_t found = 0;
+    for (unsigned i = 0; i < count; i++)
+        found = numbers[i] > found ? numbers[i] : found;
+    return found;
+}
+
+static int find_sizes(void)
+{
+    const uint64_t frame[] = {at.executable + 8, at.previous + 8, at.instruction + 8, at.owner + 1, at.tlbc_index + 4};
+    const uint64_t code[] = {at.type + 8, at.length + 8, at.filename + 8};
+    at.frame_size = largest(frame, sizeof frame / sizeof *frame);
+    at.code_size = largest(code, sizeof code / sizeof *code);
+    return at.frame_size <= FRAME_MAX && at.code_size <= CODE_MAX;
+}
+
 int find_python(void)
 {
     runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
@@ -94,6 +112,7 @@ int find_python(void)
     unsigned minor = python_version >> 16 & 0xff;
     if (python_version >> 24 != 3 || minor < 12 || sizeof(void *) != 8)
         return 0;
+    code_type = (uint64_t)dlsym(RTLD_DEFAULT, "PyCode_Type");
     this_thread_state = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     if (minor == 12) {
         offsets_3_12();
@@ -103,7 +122,7 @@ int find_python(void)
         sites_known = offsets_from_runtime(minor);
         at.last_owner = 2;
     }
-    sites_known &= this_thread_state != NULL;
+    sites_known &= this_thread_state != NULL && code_type != 0 && find_sizes();
     return 1;
 }
 

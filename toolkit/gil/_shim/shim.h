@@ -16,7 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-#define FORMAT 2                /* raise it with every change below */
+#define FORMAT 3                /* raise it with every change below */
 #define SITES_MAX 4096
 #define SLOTS_MAX 2048
 #define CHUNKS_MAX 8192         /* 64 MiB */
@@ -24,6 +24,8 @@
 #define SPANS_PER_CHUNK 255
 #define HISTOGRAM 40            /* waits by power of two of their nanoseconds: bucket b holds [2^b, 2^(b+1)) */
 #define GILS_MAX 128
+#define FRAME_MAX 128           /* bytes of a frame that are read */
+#define CODE_MAX 256            /* likewise of its code */
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -68,22 +70,32 @@ struct slot {                   /* one thread; 1024 bytes */
     uint64_t cpu_start, runqueue_start, voluntary_start, involuntary_start;
     uint32_t histogram[HISTOGRAM];
     char called[NAME];          /* its name in threading when it was started; "" when it was not started there */
-    char padding[1024 - 8 - 16 - 144 - 16 - 32 * KINDS - 18 * 8 - 4 * HISTOGRAM - NAME];
+    uint32_t at, reserved;      /* the site that it waits at, or was found at as it had the GIL; of a killed thread */
+    uint64_t looked;            /* when it was found there */
+    char padding[1024 - 8 - 16 - 144 - 16 - 32 * KINDS - 18 * 8 - 4 * HISTOGRAM - NAME - 16];
 };
 
-struct site {                   /* one place at which one thread waited, for one reason; 512 bytes */
+struct place { uint64_t code, instruction, caller, caller_instruction; };   /* caller: as in struct site; 0: itself */
+
+struct site {                   /* one place at which one thread waited, for one reason, or had the GIL; 1024 bytes */
     uint32_t ready, line;
-    uint64_t code, instruction, object;
+    struct place place;
+    uint64_t object;
     uint32_t reason, idle;
     struct total waited, parked;
+    struct total held;          /* had the GIL while others waited for it */
+    uint64_t caused;            /* ns that those waited meanwhile, added up */
     char file[224], function[88], on[40];
     uint32_t slot;              /* the thread */
-    char padding[512 - 40 - 64 - 352 - 4];
+    uint32_t caller_line;       /* the line of the program's own that led there; no file: it is itself, or none was found */
+    char caller_file[224], caller_function[88];
+    char padding[1024 - 56 - 96 - 8 - 352 - 8 - 312];
 };
 
 struct header {                 /* one page */
     char magic[8];
     uint32_t format, pid, parent, python, flags, slots_used, slots_lost, sites_lost, gils_lost, chunks_used;
+    uint32_t interval_us, looks;     /* the switch interval, 0: not known; at who has the GIL */
     uint64_t start, start_real, end; /* ns; start_real since the epoch, the others CLOCK_MONOTONIC */
     uint64_t clock_ps, pair_ps; /* one reading of the clock; one hold recorded */
     char executable[256], command[1024];
@@ -100,15 +112,19 @@ struct mapping {                /* the file, chunk by chunk */
 _Static_assert(sizeof(struct span) == 32, "span");
 _Static_assert(sizeof(struct chunk) == 8192, "chunk");
 _Static_assert(sizeof(struct slot) == 1024, "slot");
-_Static_assert(sizeof(struct site) == 512, "site");
+_Static_assert(sizeof(struct site) == 1024, "site");
 
 struct gil {
     pthread_cond_t *cond, *switch_cond;
     pthread_mutex_t *mutex;
     uint32_t holder;            /* 1 + slot; 0: nobody that we know */
     uint32_t last;              /* likewise: who held it last */
-    uint32_t waiters;           /* these two change under the GIL's own mutex */
+    uint32_t waiters;           /* from here on: under the GIL's own mutex */
     uint64_t contended;         /* since when there are any */
+    uint64_t waited, counted;   /* ns of all waiters, added up until `counted` */
+    uint64_t waited_before;     /* until the present hold began */
+    uint64_t looked;            /* when a waiter saw last where the holder is */
+    uint32_t found, votes;      /* the site at which it was found most often during the present hold: 0, not at any */
 };
 
 struct self {                   /* what a thread keeps of its own */
@@ -210,6 +226,7 @@ struct offsets {
     uint64_t state_frame, state_size, previous, executable, instruction, owner, tlbc_index;
     uint64_t filename, qualname, linetable, firstlineno, bytecode, tlbc, type, type_name, length, text, bytes;
     unsigned last_owner;        /* frames owned by the interpreter itself come after it */
+    unsigned long frame_size, code_size;    /* up to the last of its members that is read */
 };
 
 extern struct offsets at;
@@ -217,14 +234,17 @@ extern const char *runtime, *runtime_end;
 extern uint32_t python_version;
 extern int python;              /* whether this is a Python that we know */
 extern int free_threaded, sites_known;
+extern uint64_t code_type;
 int find_python(void);
 int from_python(const void *caller);
 int peek(uint64_t address, void *into, unsigned long size);
 uint64_t own_thread_state(void);
 
 /* frames.c */
-struct place { uint64_t code, instruction; };
 int own_place(struct place *place);
+int place_of_holder(uint64_t state, struct place *place);
+int within_a_wait(void);
+int waits_for_threads(const char *file, const char *function);
 int own_entry(char *into, unsigned long size);
 void describe(struct place place, struct site *site);
 
@@ -232,8 +252,12 @@ void describe(struct place place, struct site *site);
 void find_naming(void);
 void name_of_started(char *into, unsigned long size);
 
+/* callers.c */
+int called_from(const char *module);
+
 /* sites.c */
 uint32_t sample(struct slot *slot, enum reason reason, uint64_t type);
+uint32_t sample_holder(struct slot *slot, uint32_t holder, uint64_t state);
 enum reason park_reason(const sem_t *semaphore, uint64_t *type);
 int is_idle(uint32_t site, enum reason reason);
 

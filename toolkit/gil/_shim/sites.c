@@ -4,14 +4,15 @@
 #include <string.h>
 
 enum { TRIES = 32, NEAR = 1 << 16, TIMED = 63, ENTRY_TRIES = 32 };
-enum { LONG = 5000 };           /* ns; a look that took longer had lost its CPU */
+enum { LONG = 5000, LONG_LOOK = 50000 };     /* ns; a look that took longer had lost its CPU */
 
-static uint32_t hashed(struct place place, enum reason reason, uint64_t object)
+static uint32_t hashed(uint32_t thread, const struct place *place, enum reason reason, uint64_t object)
 {
-    uint64_t mixed = (place.code >> 4) * 0x9E3779B97F4A7C15u;
-    mixed ^= (place.instruction + 64 * (uint64_t)reason) * 0xC2B2AE3D27D4EB4Fu;
+    uint64_t mixed = (place->code >> 4) * 0x9E3779B97F4A7C15u;
+    mixed ^= (place->instruction + 64 * (uint64_t)reason) * 0xC2B2AE3D27D4EB4Fu;
     mixed ^= (object >> 4) * 0x165667B19E3779F9u;
-    mixed ^= (uint64_t)self.number * 0xD6E8FEB86659FD93u;
+    mixed ^= (uint64_t)thread * 0xD6E8FEB86659FD93u;
+    mixed ^= (place->caller + place->caller_instruction) * 0xFF51AFD7ED558CCDu;
     return (uint32_t)(mixed >> 40);
 }
 
@@ -30,24 +31,20 @@ static void name_of(uint64_t type, char *into, unsigned long size)
     into[size - 1] = 0;
 }
 
-/* Functions of threading.py that take a lock in order to wait for another thread. */
-static int waits_on_purpose(const struct site *site)
+/* Whether a thread that waits there does so on purpose.  One that spins to get a lock which a wait for an event needs
+   for a moment waits for that event.  Until 3.12 a SimpleQueue that is empty was a lock that is taken. */
+static int is_on_purpose(const struct site *site, enum reason reason)
 {
-    static const char *const names[] = {
-        "Condition.wait", "Thread.join", "Thread._wait_for_tstate_lock", "_shutdown",
-    };
-    const char *base = strrchr(site->file, '/');
-    if (strcmp(base ? base + 1 : site->file, "threading.py") != 0)
-        return 0;
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(site->function, names[i]) == 0)
-            return 1;
-    return 0;
+    if (reason != ON_LOCK && reason != ON_SPIN)
+        return reason == ON_OTHER;
+    return waits_for_threads(site->file, site->function) || (reason == ON_SPIN && within_a_wait()) ||
+           (python_version >> 16 == 0x030c && called_from("_queue."));
 }
 
-static uint32_t find(struct slot *slot, struct place place, enum reason reason, uint64_t type)
+/* Find the entry of a thread's place, or make it; `slot` is the calling thread's, which pays for it. */
+static uint32_t find(struct slot *slot, uint32_t thread, const struct place *place, enum reason reason, uint64_t type)
 {
-    uint32_t start = hashed(place, reason, type);
+    uint32_t start = hashed(thread, place, reason, type);
     for (uint32_t i = 0; i < TRIES; i++) {
         uint32_t number = (start + i) % SITES_MAX;
         if (number == 0)        /* 0 means that a place is not known */
@@ -58,18 +55,18 @@ static uint32_t find(struct slot *slot, struct place place, enum reason reason, 
             break;
         if (ready == 0 && __atomic_compare_exchange_n(&site->ready, &ready, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
             uint64_t begin = now();
-            site->code = place.code, site->instruction = place.instruction, site->object = type;
+            site->place = *place, site->object = type;
             site->reason = reason;
-            site->slot = self.number;
-            describe(place, site);
+            site->slot = thread;
+            describe(*place, site);
             name_of(type, site->on, sizeof site->on);
-            site->idle = reason == ON_OTHER || ((reason == ON_LOCK || reason == ON_SPIN) && waits_on_purpose(site));
+            site->idle = is_on_purpose(site, reason);
             __atomic_store_n(&site->ready, 2, __ATOMIC_RELEASE);
             slot->sample_ns += now() - begin;
             return number;
         }
-        if (ready == 2 && site->code == place.code && site->instruction == place.instruction &&
-            site->reason == (uint32_t)reason && site->object == type && site->slot == self.number)
+        if (ready == 2 && memcmp(&site->place, place, sizeof *place) == 0 && site->reason == (uint32_t)reason &&
+            site->object == type && site->slot == thread)
             return number;
     }
     __atomic_fetch_add(&map->header.sites_lost, 1, __ATOMIC_RELAXED);
@@ -85,11 +82,23 @@ uint32_t sample(struct slot *slot, enum reason reason, uint64_t type)
         return 0;
     if (unlikely(slot->entry[0] == 0 && self.entry_tries < ENTRY_TRIES && ++self.entry_tries))
         own_entry(slot->entry, sizeof slot->entry);
-    uint32_t number = find(slot, place, reason, type);
+    uint32_t number = find(slot, self.number, &place, reason, type);
     if (timed) {
         uint64_t took = now() - begin;
         slot->sample_ns += (took < LONG ? took : LONG) * (TIMED + 1);
     }
+    return number;
+}
+
+/* Like it, for the thread that has the GIL: `holder` is the number of its slot, `state` its thread state. */
+uint32_t sample_holder(struct slot *slot, uint32_t holder, uint64_t state)
+{
+    struct place place;
+    uint64_t begin = now();
+    uint32_t number = sites_known && place_of_holder(state, &place) ? find(slot, holder, &place, ON_NOTHING, 0) : 0;
+    uint64_t took = now() - begin;
+    slot->sample_ns += took < LONG_LOOK ? took : LONG_LOOK;
+    __atomic_fetch_add(&map->header.looks, 1, __ATOMIC_RELAXED);
     return number;
 }
 

@@ -67,9 +67,14 @@ def make_room(most: float | None = None) -> tuple[int, float]:
 
 
 def clear() -> tuple[int, float]:
-    """Remove every environment that nobody uses just now, and all wheels; return how many, and their bytes."""
+    """Remove every environment that nobody uses just now, all wheels and what evaluations keep.
+
+    Returns:
+        How many environments went, and their bytes.
+    """
     removed = make_room(0)
-    shutil.rmtree(cache_dir() / "wheels", ignore_errors=True)
+    for name in ("wheels", "evaluations"):
+        shutil.rmtree(cache_dir() / name, ignore_errors=True)
     return removed
 
 

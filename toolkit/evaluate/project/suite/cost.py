@@ -9,12 +9,14 @@ from __future__ import annotations
 import random
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.evaluate.project.machine import Calibration
 from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, Measured, cost_of
+from gilscope.toolkit.evaluate.project.suite.leaving_out import ignoring, is_pytest, sampled
 from gilscope.toolkit.evaluate.project.suite.running import (
     QUIET_SECONDS,
     UNFINISHED,
@@ -22,13 +24,13 @@ from gilscope.toolkit.evaluate.project.suite.running import (
     own_command,
     run_bounded,
 )
-from gilscope.toolkit.evaluate.sections import Forced, Missing, TestRun
+from gilscope.toolkit.evaluate.sections import NO_WORKLOAD, Forced, Missing, TestRun
 from gilscope.toolkit.reading import read_text
 from gilscope.toolkit.stats.together import Together
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.project.bench import Bench
     from gilscope.toolkit.evaluate.project.conventions import Project
@@ -71,6 +73,9 @@ class SuiteCosts:
         self._random = random.Random(seed)
         self._forced = forced
         self._pairs: dict[str, str] = {}
+        self._tests = project.tests or ()
+        self._sample = ""
+        self.too_long = False
         self._tried: dict[str, str] = {}   # how the tests failed here, by the build's label; "": they did not
         self._runs = {label: run for label, run in tests.items()
                       if label in benches and isinstance(run, TestRun) and _passed(run)}
@@ -86,11 +91,18 @@ class SuiteCosts:
             pairs.pop(label)
         self._pairs = pairs
         runs = [self._runs[label] for label in dict.fromkeys((*pairs, *pairs.values()))]
-        round_seconds = SLACK * sum(run.seconds for run in runs)
-        rounds = min(MOST_ROUNDS, int(self._limit / round_seconds) - 1) if runs else 0   # one is thrown away
+        if not runs:
+            return
+        rounds = self._rounds(sum(run.seconds for run in runs))
+        if rounds < LEAST_ROUNDS and (less := self._sampled(runs)):
+            rounds = self._rounds(less)
         if rounds < LEAST_ROUNDS:
+            self.too_long = True
+            took = ", ".join(f"{run.seconds:.0f} s on {run.build}" for run in runs)
             self._reasons |= dict.fromkeys(
-                [run.build for run in runs], f"the tests are too long to be run {LEAST_ROUNDS + 1} times more for it")
+                [run.build for run in runs],
+                f"the tests take {took}, and {LEAST_ROUNDS + 1} rounds of them do not fit into the {self._limit:.0f} s "
+                "that are left for it")
             return
         self.found = {run.build: Measured() for run in runs}
         with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
@@ -98,15 +110,36 @@ class SuiteCosts:
                 if not self._round(number, Path(name)):
                     return
 
+    def _rounds(self, seconds: float) -> int:
+        """Return how many rounds there is time for, one of which is thrown away, when one takes so many seconds."""
+        return min(MOST_ROUNDS, int(self._limit / (SLACK * seconds)) - 1)
+
+    def _sampled(self, runs: Sequence[TestRun]) -> float:
+        """Run a sample of the files from now on; return the seconds that a round takes, 0: there is no such sample."""
+        assert self._project.tests is not None   # they were run
+        files = dict.fromkeys(file for run in runs for file in run.by_file)
+        if len(files) < 2 or not is_pytest(self._project.tests):  # noqa: PLR2004 - of one file there is no part
+            return 0.0
+        together = {file: sum(run.by_file.get(file, 0.0) for run in runs) for file in files}
+        start = sum(run.seconds for run in runs) - sum(together.values())   # of the runner, and to collect
+        most = self._limit / (SLACK * (LEAST_ROUNDS + 2)) - start
+        chosen = sampled(together, most, self._random)
+        if not chosen:
+            return 0.0
+        self._tests = ignoring(self._project.tests, [file for file in files if file not in chosen])
+        self._sample = f"{len(chosen)} of {len(files)} files"
+        return start + sum(together[file] for file in chosen)
+
     def cost(self, label: str, against: str) -> Cost | Missing:
         """Return what the tests take on one build against another, or why that is not known."""
         failures = [self.found[each].failure if each in self.found else self._reasons.get(each, "")
                     for each in (label, against)]
         unmeasured = [f"the tests were not run on {each}" for each in (label, against) if each not in self.found]
         if failure := next(filter(None, [*failures, *unmeasured]), ""):
-            return Missing(reason=f"no workload was measured, and {failure}")
+            return Missing(reason=f"{NO_WORKLOAD}, and {failure}", passing=self.too_long)
         cpu = Together({each: measured.cpu for each, measured in self.found.items()}, clock="CPU")
-        return cost_of(self.found[label], self.found[against], cpu.compare(against, label), against, "tests")
+        cost = cost_of(self.found[label], self.found[against], cpu.compare(against, label), against, "tests")
+        return cost if isinstance(cost, Missing) else replace(cost, sample=self._sample)
 
     def forced(self, label: str, against: str) -> Forced | Missing:
         """Return what the tests do with the GIL forced off on the build `label`."""
@@ -133,10 +166,9 @@ class SuiteCosts:
         measured, bench = self.found[label], self._benches[label]
         place.mkdir(exist_ok=True)
         told = place / "usage"
-        assert self._project.tests is not None   # they were run
         # By a command of its own: the meter runs on our Python, which may have a GIL.
         off = ["env", *(f"{name}={value}" for name, value in FORCED_OFF.items())] if self._off(label) else []
-        command = [sys.executable, "-I", "-c", METER, str(told), *off, *own_command(self._project.tests, bench.python)]
+        command = [sys.executable, "-I", "-c", METER, str(told), *off, *own_command(self._tests, bench.python)]
         ending = run_bounded(command, bench.placed(self._project).root, environment(bench, place), place / "output",
                              limit=self._limit, quiet=QUIET_SECONDS)
         if ending != "0":

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -21,6 +22,7 @@ from xml.etree import ElementTree as ET
 from gilscope.toolkit import temporary
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown, compiled_into, short
 from gilscope.toolkit.evaluate.project.conventions import PYTEST
+from gilscope.toolkit.evaluate.project.suite.leaving_out import ignoring, is_pytest, seconds_by_file, uncollected
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Place, TestRun
 from gilscope.toolkit.measure.process.running import last_lines
 from gilscope.toolkit.processes.starting import Supervised
@@ -30,16 +32,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.sections import LeftOut
 
 WITNESS = Path(__file__).parent / "witness"
 NOT_FOUND = 127   # the status of what cannot be started, as shells say it
 UNFINISHED = "unfinished"
 QUIET_SECONDS = 120.0           # without a word: pytest says something for each file
+MOST_TRIES = 3                  # to leave out what cannot be collected
 MOST_OUTPUT_BYTES = 64 * 2**20
 _POLL_SECONDS = 0.25
 _UNITTEST = re.compile(r"Ran (\d+) tests? in ")
 _TOLD = re.compile(   # an exception, pytest's in a conftest.py, too; what argparse says; pytest of itself
     r"(?:E +)?((?:\w+\.)*\w*(?:Error|Exception|Exit)\b(?:: .+)?)$|[\w.-]+: error: (.+)|ERROR: (?!usage)(.+)")
+_PERCENT = re.compile(r"\[ *(\d+)%\]$", re.MULTILINE)
 _SUMMARY = re.compile(r"(\d+) (passed|failed|errors?|skipped)\b")
 
 
@@ -56,7 +61,24 @@ def run_tests(project: Project, bench: Bench, *, limit: float, quiet: float = QU
         return Missing(reason="the project has no tests that could be found")
     if limit <= 0:
         return NO_TIME
-    command = own_command(project.tests, bench.python)
+    began = time.monotonic()
+    found = _run_once(project, project.tests, bench, limit=limit, quiet=quiet)
+    left_out: tuple[LeftOut, ...] = ()
+    for _ in range(MOST_TRIES if is_pytest(project.tests) else 0):   # a file's error may hide those of others
+        left = limit - (time.monotonic() - began)
+        if not found.left_out or found.passed or found.failed or left <= 0:
+            break
+        left_out = (*left_out, *found.left_out)
+        command = ignoring(project.tests, [each.file for each in left_out])
+        again = _run_once(project, command, bench, limit=left, quiet=quiet)
+        if not (again.passed or again.failed or again.left_out):
+            break   # nothing is left: the first run says more
+        found = again
+    return replace(found, left_out=left_out if found.passed or found.failed else ())
+
+
+def _run_once(project: Project, tests: Sequence[str], bench: Bench, *, limit: float, quiet: float) -> TestRun:
+    command = own_command(tests, bench.python)
     with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
         place = Path(name)
         began = time.monotonic()
@@ -68,9 +90,17 @@ def run_tests(project: Project, bench: Bench, *, limit: float, quiet: float = QU
         gil, culprits, imports = _witnessed(place / "witness", Shown(project, bench))
         return TestRun(
             build=bench.build, command=command, passed=counted.get("passed"), failed=counted.get("failed"),
-            errors=counted.get("errors"), skipped=counted.get("skipped"), seconds=seconds, ending=ending,
-            gil_end=gil, culprits=culprits, output=output, imports=imports, lacking=bench.lacking,
+            errors=counted.get("errors"), skipped=counted.get("skipped"), seconds=seconds,
+            ending=ending + _how_far(ending, output), gil_end=gil, culprits=culprits, output=output, imports=imports,
+            lacking=bench.lacking, left_out=uncollected(place / "junit.xml", project.root, told_by),
+            by_file=seconds_by_file(place / "junit.xml", project.root),
         )
+
+
+def _how_far(ending: str, output: str) -> str:
+    """Return how much of the tests was done when their time was up, where pytest's output tells."""
+    done = _PERCENT.findall(output) if ending.startswith(UNFINISHED) else []
+    return f", at {done[-1]} %" if done else ""
 
 
 def own_command(command: Sequence[str], python: Path) -> tuple[str, ...]:

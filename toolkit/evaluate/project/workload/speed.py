@@ -29,6 +29,7 @@ from gilscope.toolkit.evaluate.sections import (
     Forced,
     Gain,
     Interval,
+    Memory,
     Missing,
     Place,
     Pool,
@@ -116,7 +117,17 @@ class Speed:
 
     def _cost(self, label: str, against: str) -> Cost | Missing:
         here, there = (Cell(each, min(self._counts)) for each in (label, against))
-        return cost_of(self._found[here], self._found[there], self._cpus.compare(there, here), against, self._by)
+        cost = cost_of(self._found[here], self._found[there], self._cpus.compare(there, here), against, self._by)
+        return cost if isinstance(cost, Missing) else replace(cost, memory=self._memory(label, against) or cost.memory)
+
+    def _memory(self, label: str, against: str) -> Memory | None:
+        """Return what a process with as many threads as are measured takes: what is deployed has several, too."""
+        most = max(self._counts)
+        here, there = (self._found[Cell(each, most)].rss for each in (label, against))
+        if most < 2 or not (here and there):  # noqa: PLR2004 - the cost of one thread has that already
+            return None
+        process = f"the process of the workload with {most} threads"
+        return Memory(here=median(here), there=median(there), process=process)
 
     @property
     def _by(self) -> Measure:

@@ -93,4 +93,5 @@ def contended(places: Iterable[WaitingPlace]) -> list[WaitingPlace]:
     What is frozen into the interpreter imports modules, before there are any threads.
     """
     return [each for each in places
-            if not each.idle and each.file and not each.file.startswith("<frozen") and not is_ours(each.file)]
+            if not each.idle and each.file and not is_ours(each.file)
+            and not (each.inside or each).file.startswith("<frozen")]

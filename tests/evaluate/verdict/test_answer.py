@@ -1,0 +1,189 @@
+"""Should we move?  The decision, who must act, gain and price, each by what was found; made-up findings throughout."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gilscope.toolkit.evaluate.decision import Decision, Effort
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.report import first
+from gilscope.toolkit.evaluate.sections import Contention, Forced, Interval, Memory, Missing, RaceFact
+from gilscope.toolkit.evaluate.verdict.answer import answer, answered, gained, paid
+from tests.evaluate.made_up import (
+    CACHE,
+    CLEAN,
+    NOT_DONE,
+    QUIET,
+    concluded,
+    evaluation,
+    finding,
+    found,
+    gain,
+    ratio,
+    report,
+    suite,
+)
+from tests.fakes import make_build
+
+BUSY = replace(QUIET, doubts=("2 cores do only 1.10 cores' work at once",))
+RACE = RaceFact(kind="lost update", variable="total", file="shop/counter.py", line=17, confirmed=True)
+MEMORY = Memory(here=85 * 2**20, there=68 * 2**20, process="the process of the workload with 2 threads")
+
+
+def told(*builds, **others):
+    """Return the answer to builds on which those things were found."""
+    return answer(concluded(*builds, **others))
+
+
+def said(given):
+    return "\n".join(first.lines(given))
+
+
+@pytest.mark.parametrize(("changes", "decision"), [
+    ({}, Decision.MOVE), ({"gain": NOT_DONE}, Decision.CAN), ({"gain": gain()}, Decision.CAN),
+    ({"gain": gain({2: ratio(1.0)})}, Decision.NO), ({"tests": NOT_DONE}, Decision.UNKNOWN),
+    ({"cost": NOT_DONE}, Decision.UNKNOWN), ({"readiness": report(finding(Status.GIL))}, Decision.WAIT),
+    # What is in the way does not matter where nothing is to be gained.
+    ({"readiness": report(finding(Status.GIL)), "gain": gain(wait=0.001)}, Decision.NO),
+    ({"readiness": report(finding(Status.LOST))}, Decision.MOVE),
+])
+def test_decision(changes, decision):
+    assert told(found(**changes)).decision is decision
+
+
+def test_busy_machine_promises_no_gain():
+    given = told(found(), machine=BUSY)
+    assert given.decision is Decision.CAN
+    assert isinstance(given.gain, Missing)
+    assert "the interval is wide, as the machine was busy or small" in said(given)
+    assert given.more == "gilscope evaluate . --wait-quiet"
+
+
+def test_answer_is_about_the_build_that_most_can_be_said_of():
+    blocked = found(build=make_build("3.15t"), readiness=report(finding(Status.GIL)))
+    assert told(blocked, found()).target == "3.14t"
+    worse = found(readiness=report(finding(Status.GIL), replace(finding(Status.CRASH), name="other")))
+    assert told(worse, blocked).target == "3.15t"
+    assert told(blocked, found(tests=NOT_DONE)).target == "3.15t"
+    assert told() is None
+
+
+def test_who_must_act_and_what_is_ours():
+    mended = replace(report(finding(Status.GIL), replace(finding(Status.NO_WHEEL), name="orjson")),
+                     newest={"lxml": ("7.0", Status.READY)})
+    given = told(found(readiness=mended), races=replace(CLEAN, found=(RACE,)))
+    assert [(each.what, each.who, each.action.partition(":")[0]) for each in given.blockers] == [
+        ("lxml 6.1 turns the GIL on", "we", "take lxml 7.0"),
+        ("orjson 6.1 has no wheel for 3.14t", "orjson", "orjson has no wheel"),
+        ("data race on total (lost update, shop/counter.py:17), confirmed: fix it first", "we", "")]
+    assert given.effort == Effort(files=("shop/counter.py",), places=("shop/counter.py:17",),
+                                  packages=("lxml 7.0", "orjson"), unknown="")
+    text = said(given)
+    assert ("Wait: on 3.14t 1 package stands in the way and has no version that does not; 1 package has to be taken in "
+            "a newer version; 1 thing of our own has to be mended.") in text
+    assert "effort: 1 place in 1 file of ours (shop/counter.py:17); 2 packages to change" in text
+    assert given.more == "gilscope evaluate . --explain orjson"
+
+
+def test_lost_c_code_that_costs_too_much_is_its_owners_affair():
+    lost = found(readiness=report(finding(Status.LOST)), cost=replace(found().cost, cpu=ratio(0.7)))
+    (blocker,) = told(lost).blockers
+    assert (blocker.who, blocker.what.partition(",")[0]) == ("lxml", "lxml 6.1 loses its C code")
+
+
+def test_gil_that_a_package_turned_on_is_not_blamed_on_us_as_well():
+    flipped = found(readiness=report(finding(Status.GIL)), tests=suite(gil_end=True, culprits=("lxml.etree",)))
+    assert [each.who for each in told(flipped).blockers] == ["lxml"]
+    alone = found(tests=suite(gil_end=True, culprits=("ours._c",)))
+    assert [(each.who, each.what) for each in told(alone).blockers] == [
+        ("we", "the GIL was on at the end of the tests (ours._c)")]
+
+
+def test_ready_has_nothing_in_the_way():
+    given = told(found())
+    assert given.blockers == ()
+    assert given.because == "nothing is in the way on 3.14t, and threads gain"
+    assert "in the way (" not in said(given)
+    assert "no place of ours is known to need a change" in said(given)
+
+
+def test_effort_says_when_races_were_not_looked_for():
+    assert told(found(), races=NOT_DONE).effort.unknown == "races were not looked for: not asked for"
+
+
+def test_lines_where_threads_wait_count_as_places_but_not_a_libraries_nor_a_collection():
+    places = (CACHE, replace(CACHE, file="site-packages/lxml/html.py"),
+              replace(CACHE, line=9, what="all threads to stop"))
+    given = told(found(contention=Contention(inflation=1.0, parked=0.05, places=places)))
+    assert given.effort.places == ("cache.py:41",)
+
+
+@pytest.mark.parametrize(("given", "how", "words"), [
+    (gain({2: ratio(1.5), 4: ratio(1.9)}), "measured", "1.90x [1.86, 1.94] as fast as 3.14 with 4 threads, measured"),
+    (gain(predicted=Interval(value=1.6, lo=1.4, hi=1.8)), "predicted", "1.60x [1.40, 1.80] as fast as 3.14, predicted"),
+    (gain(), "at most", "at most 1.90x as fast as 3.14"),
+])
+def test_gain_is_the_best_that_is_known(given, how, words):
+    seen = gained(found(gain=given), QUIET)
+    assert seen.how == how
+    assert words in said(told(found(gain=given)))
+
+
+def test_gain_says_for_which_threads():
+    uneven = replace(gain({0: ratio(1.5)}), threads=3, busiest=0.8)
+    assert ("1.50x [1.47, 1.53] as fast as 3.14, measured; the workload has 3 threads at once today, the busiest with "
+            "80 % of their CPU time") in said(told(found(gain=uneven)))
+    alone = replace(gain({0: ratio(1.5)}), threads=1, busiest=1.0)
+    assert said(told(found(gain=alone))).count("busiest") == 0
+
+
+def test_gain_and_cost_with_the_gil_forced_off_stand_in():
+    forced = Forced(against="3.14", by="workload", cost=found().cost, measured={2: ratio(1.4)}, failure="",
+                    machine=QUIET)
+    blocked = found(readiness=report(finding(Status.GIL)), gain=NOT_DONE, cost=NOT_DONE, forced=forced)
+    assert gained(blocked, QUIET).how == "forced off"
+    assert paid(blocked, told=True).times == pytest.approx(1 / 0.95)
+    assert "with the GIL forced off, which is not safe" in said(told(blocked))
+    assert isinstance(gained(replace(blocked, forced=replace(forced, machine=BUSY)), QUIET), Missing)
+
+
+def test_memory_is_of_a_named_process_in_mib():
+    cost = replace(found().cost, memory=MEMORY)
+    text = said(told(found(cost=cost)))
+    assert "memory: 85.0 MiB, 68.0 MiB on 3.14 (the process of the workload with 2 threads)" in text
+    assert "memory: not measured" in said(told(found()))
+
+
+def test_what_works_with_the_gil_is_said_where_moving_does_not():
+    given = evaluation()
+    assert given.answer.instead == ("processes on 3.14: 1.70x [1.67, 1.73] as fast as threads there",)
+    assert told(found(), processes=given.processes).decision is Decision.MOVE
+    assert told(found(), processes=given.processes).instead == ()
+    assert told(found(gain=NOT_DONE), processes=given.processes).instead == given.answer.instead
+
+
+def test_one_command_tells_more():
+    assert told(found(gain=NOT_DONE)).more == "gilscope evaluate . --workload MODULE:FUNCTION"
+    assert told(found()).more == "gilscope evaluate . --plan"
+    one_core = replace(QUIET, cores=1, doubts=("one core only",))
+    assert told(found(), machine=one_core).more == "gilscope evaluate . --plan"
+
+
+def test_evaluation_without_builds_has_no_answer():
+    empty = answered(replace(evaluation(), builds=()))
+    assert (empty.answer, empty.plan) == (None, ())
+
+
+def test_many_blockers_are_cut_and_counted():
+    many = report(*(replace(finding(Status.CRASH, InterpreterStatus.OK), name=f"p{number}") for number in range(6)))
+    text = said(told(found(readiness=many)))
+    assert text.count("in the way (the owners of") == 4
+    assert "in the way: 2 more, see Why" in text
+
+
+def test_command_is_the_users():
+    given = concluded(found(readiness=report(finding(Status.GIL))))
+    asked = answered(replace(given, command="gilscope evaluate '/src/my app'", project=replace(
+        given.project, root=Path("/src/my app"))))
+    assert asked.answer.more == "gilscope evaluate '/src/my app' --explain lxml"

@@ -1,0 +1,102 @@
+"""The steps of a migration: the state of each, the file that keeps them, and what moved between two of them."""
+
+from dataclasses import replace
+
+import pytest
+
+from gilscope.toolkit.evaluate.decision import Upkeep
+from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.report import plan_file
+from gilscope.toolkit.evaluate.sections import LeftOut, Missing, RaceFact, RaceLook
+from gilscope.toolkit.evaluate.verdict.answer import answered
+from gilscope.toolkit.evaluate.verdict.plan import CI, CLASSIFIER, COST_AND_GAIN, DEPENDENCIES, IN_THREADS, RACES, TESTS
+from tests.evaluate.made_up import CLEAN, NOT_DONE, QUIET, concluded, finding, found, gain, ratio, report, suite
+
+RACE = RaceFact(kind="lost update", variable="total", file="shop/counter.py", line=17, confirmed=False)
+KEPT_UP = Upkeep(ci=".github/workflows/ci.yml", classifier="Programming Language :: Python :: Free Threading",
+                 published=True)
+IN_FOUR = RaceLook(of="tests at once", build="3.14t", threads=True, together=True, workers=4, alone=("x: why",))
+AT_ONCE = replace(CLEAN, looks=(IN_FOUR,))
+BUSY = replace(QUIET, doubts=("busy",))
+
+
+def states(*, upkeep=KEPT_UP, machine=QUIET, races=CLEAN, **changes):
+    given = concluded(found(**changes), machine=machine, races=races)
+    return {each.name: (each.state, each.says) for each in answered(replace(given, upkeep=upkeep)).plan}
+
+
+def test_all_done():
+    assert {state for state, _ in states(races=AT_ONCE).values()} == {"done"}
+
+
+@pytest.mark.parametrize(("step", "state", "says", "given"), [
+    (DEPENDENCIES, "open", "in the way: lxml", {"readiness": report(finding(Status.GIL))}),
+    (DEPENDENCIES, "not known", "could not be judged: lxml", {"readiness": report(finding(Status.UNKNOWN))}),
+    (DEPENDENCIES, "not known", "not asked for", {"readiness": NOT_DONE}),
+    (DEPENDENCIES, "done", "without their C code: lxml", {"readiness": report(finding(Status.LOST))}),
+    (DEPENDENCIES, "done", "it has none", {"readiness": replace(report(), others=0)}),
+    (TESTS, "not known", "not asked for", {"tests": NOT_DONE}),
+    (TESTS, "open", "2 of 414 fail", {"tests": suite(failed=2, ending="1")}),
+    (TESTS, "open", "the GIL was on at their end", {"tests": suite(gil_end=True)}),
+    (TESTS, "open", "they end with crash: SIGSEGV", {"tests": suite(ending="crash: SIGSEGV")}),
+    (TESTS, "open", "412 pass; left out: tests/a.py", {"tests": suite(left_out=(LeftOut(file="tests/a.py", why=""),))}),
+    (TESTS, "done", "1 test passed", {"tests": suite(passed=1)}),
+    (TESTS, "done", "they pass", {"tests": suite(passed=None)}),
+    (RACES, "not known", "not asked for", {"races": NOT_DONE}),
+    (RACES, "open", "total at shop/counter.py:17 and 1 more", {"races": replace(CLEAN, found=(RACE, RACE))}),
+    (RACES, "open", "total at shop/counter.py:17; gilscope race", {"races": replace(CLEAN, found=(RACE,))}),
+    (RACES, "not known", "seen running in two threads", {"races": replace(CLEAN, looks=())}),
+    (IN_THREADS, "not known", "--threads 4 runs them so", {"races": CLEAN}),
+    (IN_THREADS, "not known", "--threads 4 runs them so", {"races": NOT_DONE}),
+    (IN_THREADS, "not known", "it takes pytest",
+     {"races": replace(CLEAN, lacking=(("tests at once", "it takes pytest"),))}),
+    (IN_THREADS, "done", "in 4 threads; 1 test ran alone", {"races": AT_ONCE}),
+    (IN_THREADS, "open", "failing: a, b, c, d and 1 more; 1 test ran alone",
+     {"races": replace(CLEAN, looks=(replace(IN_FOUR, failing=tuple("abcde")),))}),
+    (COST_AND_GAIN, "not known", "what it costs one thread was not measured", {"cost": NOT_DONE}),
+    (COST_AND_GAIN, "not known", "gain: not asked for", {"gain": NOT_DONE}),
+    (COST_AND_GAIN, "not known", "gain: short", {"gain": gain(Missing(reason="short"))}),
+    (COST_AND_GAIN, "not known", "gain: the machine was too busy", {"machine": BUSY}),
+    (COST_AND_GAIN, "done", "one thread takes 1.05", {"gain": gain({2: ratio(1.5)})}),
+    (CI, "open", "--ci github", {"upkeep": replace(KEPT_UP, ci="")}),
+    (CLASSIFIER, "open", "add the classifier", {"upkeep": replace(KEPT_UP, classifier="")}),
+    (CLASSIFIER, "not needed", "no metadata", {"upkeep": replace(KEPT_UP, classifier="", published=False)}),
+])
+def test_state_of_a_step(step, state, says, given):
+    seen = states(**given)[step]
+    assert seen[0] == state
+    assert says in seen[1]
+
+
+def given(**changes):
+    return concluded(found(**changes))
+
+
+def test_plan_is_read_back():
+    text = plan_file.markdown(given(), plan_file.Earlier(), "2026-11-22")
+    earlier = plan_file.read(text)
+    assert earlier.date == "2026-11-22"
+    assert earlier.states == {each.name: each.state for each in given().plan}
+    assert f"- [x] **{TESTS}** (done): 412 tests passed" in text
+    assert "- [ ] **CI runs the tests" in text
+    assert "What moved" not in text
+
+
+def test_what_moved_since_the_last_time():
+    before = plan_file.read(plan_file.markdown(given(tests=suite(failed=2, ending="1")), plan_file.Earlier(),
+                                               "2026-11-20"))
+    assert plan_file.moved(given(), before) == [f"{TESTS}: open -> done"]
+    assert list(plan_file.since(given(), before)) == [f"since 2026-11-20: {TESTS}: open -> done"]
+    assert f"## What moved\n\n- since 2026-11-20: {TESTS}: open -\\> done" in plan_file.markdown(
+        given(), before, "2026-11-22")
+
+
+def test_nothing_moved_is_said_and_a_first_plan_says_nothing():
+    same = plan_file.read(plan_file.markdown(given(), plan_file.Earlier(), "2026-11-20"))
+    assert list(plan_file.since(given(), same)) == ["since 2026-11-20: nothing has moved"]
+    assert list(plan_file.since(given(), plan_file.read("# a file of somebody else's\n"))) == []
+
+
+def test_step_that_is_new_has_not_moved():
+    before = plan_file.Earlier(date="2026-11-20", states={TESTS: "done"})
+    assert plan_file.moved(given(), before) == []

@@ -1,0 +1,111 @@
+"""The nouns of the answer: whether to move, for how much, at what price, who must act, and the steps on the way.
+
+Plain values: the screen, Markdown, JSON and pages read the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.evaluate.sections import Measure, Memory, Missing
+
+
+class Decision(StrEnum):
+    """Whether to move to a build without a GIL."""
+
+    MOVE = "Move"
+    CAN = "You can move"          # nothing is in the way; whether it gains was not shown
+    WAIT = "Wait"
+    NO = "No"
+    UNKNOWN = "Not known yet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocker:
+    """One thing in the way, and who has to do what about it."""
+
+    what: str                     # "lxml 6.1 turns the GIL on"
+    who: str                      # "we", or the package whose owners must act
+    action: str                   # "take lxml 7.0"; "" where `what` says it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """What of the project itself is known to need a change."""
+
+    files: tuple[str, ...]
+    places: tuple[str, ...]       # "file:line"
+    packages: tuple[str, ...]     # to be taken in another version, replaced or waited for
+    unknown: str                  # why there may be more; ""
+
+
+How = Literal["measured", "forced off", "predicted", "at most"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gained:
+    """How many times faster the workload is without the GIL, and with which threads."""
+
+    how: How
+    ratio: float
+    lo: float | None              # None: a bound has no interval
+    hi: float | None
+    threads: int                  # 0: those that the program starts
+    against: str                  # the build with the GIL
+    today: int | None             # threads of the workload at the same time, with the GIL
+    busiest: float | None         # share of their CPU time that the busiest takes, 0..1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paid:
+    """What it costs without the GIL."""
+
+    times: float                  # the CPU time of the build with the GIL
+    lo: float
+    hi: float
+    against: str
+    by: Measure
+    busy: bool                    # the machine was: the interval is twice as wide
+    memory: Memory | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Should we move?"""
+
+    decision: Decision
+    target: str                   # the build that it is about
+    because: str
+    gain: Gained | Missing
+    cost: Paid | Missing
+    blockers: tuple[Blocker, ...]
+    effort: Effort
+    instead: tuple[str, ...]      # what brings something today, with the GIL: "processes on 3.14: 1.96x [1.76, 2.12]"
+    more: str                     # the command that shows more
+
+
+State = Literal["done", "open", "not known", "not needed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of a migration."""
+
+    name: str                     # stays the same from one evaluation to the next
+    state: State
+    says: str                     # what was seen, or what is to be done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upkeep:
+    """What a project's files already say and do about builds without a GIL."""
+
+    ci: str            # the file that has its tests run on one; "": none was found
+    classifier: str    # "Programming Language :: Python :: Free Threading :: 2 - Beta"; ""
+    published: bool    # it has metadata that classifiers belong to
+
+
+UNREAD = Upkeep(ci="", classifier="", published=False)

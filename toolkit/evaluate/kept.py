@@ -1,0 +1,183 @@
+"""What an evaluation has measured, kept so that nothing is measured twice: each part by itself, in the cache folder.
+
+A part counts as long as no file of the project, no build, no option that it depends on and no file of gilscope's own
+has changed, and for a day: versions of packages are chosen anew then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import io
+import json
+import pickle
+import shutil
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gilscope.toolkit
+from gilscope.toolkit.builds.packages.stamp import identity
+from gilscope.toolkit.builds.user_dirs import cache_dir
+from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums
+from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED
+from gilscope.toolkit.evaluate.sections import NO_TIME, MachineFacts, Missing, Races, TestRun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gilscope.toolkit.model import Build
+
+FRESH_SECONDS = 24 * 3600.0      # as of scratch environments: a new wheel may be out tomorrow
+REMOVED_SECONDS = 7 * FRESH_SECONDS
+STATE = "state.json"
+_DAMAGED = (OSError, pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One part of an evaluation, as it was measured before."""
+
+    value: Any
+    made: float         # seconds since the epoch
+
+
+class Kept:
+    """The parts of the evaluations of one project."""
+
+    def __init__(
+        self, root: Path, builds: Sequence[Build], *, fresh: bool = False, outputs: Iterable[Path] = (),
+    ) -> None:
+        """Look at the files of the project in `root`; with `fresh` nothing of before counts.
+
+        Args:
+            root: The project's folder.
+            builds: All that anything is measured on.
+            fresh: Measure everything anew.
+            outputs: Files that this call writes; they are no part of the project.
+        """
+        self._root = root
+        self._fresh = fresh
+        self._folder = _folder() / hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        self._others = (_own_sum(), *sorted(f"{build.label} {identity(build)}" for build in builds))
+        self._state = self._read()
+        ours = {str(path.resolve().relative_to(root)) for path in outputs if path.resolve().is_relative_to(root)}
+        self._ignored: set[str] = {*self._state["ignored"], *ours}
+        self._before = self._sums()
+        self._made: dict[str, tuple[str, ...]] = {}   # what was measured by this call, with what it depends on
+
+    def get(self, name: str, *depends: str) -> Part | None:
+        """Return a part when nothing that it depends on has changed, `depends` included."""
+        told = self._state["parts"].get(_key(name, depends), {})
+        if self._fresh or told.get("stamp") != self._stamp(depends) or told["made"] < time.time() - FRESH_SECONDS:
+            return None
+        try:
+            return Part(value=_load((self._folder / f"{_key(name, depends)}.pickle").read_bytes()), made=told["made"])
+        except _DAMAGED:
+            return None   # damaged, or of another version: measured again
+
+    def put(self, name: str, value: Any, *depends: str) -> None:
+        """Keep a part; that it cannot be written costs nobody an answer."""
+        key = _key(name, depends)
+        self._made[key] = depends
+        # What tests write into the project's folder is there the next time, too.
+        self._ignored |= made_by_the_run(self._before, self._sums())
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            _replace(self._folder / f"{key}.pickle", pickle.dumps(value))
+            self._write(key)
+
+    def _write(self, key: str) -> None:
+        parts = self._state["parts"]
+        parts[key] = {"made": time.time()}
+        for each, depends in self._made.items():
+            parts[each]["stamp"] = self._stamp(depends)
+        self._state["ignored"] = sorted(self._ignored)
+        _replace(self._folder / STATE, json.dumps(self._state).encode())
+
+    def _sums(self) -> dict[str, str]:
+        cached = cache_dir()   # which somebody may keep in the project's folder
+        return {name: summed for name, summed in sums(self._root).items()
+                if not (self._root / name).is_relative_to(cached)}
+
+    def _stamp(self, depends: tuple[str, ...]) -> str:
+        files = {name: summed for name, summed in self._before.items() if name not in self._ignored}
+        return digest(files, *self._others, *depends)
+
+    def _read(self) -> dict[str, Any]:
+        remove_old()
+        try:
+            state = json.loads((self._folder / STATE).read_text(encoding="utf-8"))
+            return {"parts": {str(key): {"stamp": str(told["stamp"]), "made": float(told["made"])}
+                              for key, told in state["parts"].items()}, "ignored": list(map(str, state["ignored"]))}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return {"parts": {}, "ignored": []}
+
+
+def lasting(value: Any) -> bool:  # noqa: PLR0911 - one answer per kind of value
+    """Return whether a part is worth keeping: nothing in it was short of time, a quiet machine or an index."""
+    match value:
+        case Missing():
+            return not (value.passing or value.failed)
+        case TestRun():
+            return not value.ending.startswith(UNFINISHED)
+        case Races():   # which says in words what it could not look at
+            return not any(NO_TIME.reason in reason or UNFINISHED in reason for _, reason in value.lacking)
+        case MachineFacts():
+            return not value.doubts or value.cores == 1
+        case dict():
+            return all(map(lasting, value.values()))
+        case tuple() | list():
+            return all(map(lasting, value))
+        case _ if dataclasses.is_dataclass(value):
+            return all(lasting(getattr(value, each.name)) for each in dataclasses.fields(value))
+        case _:
+            return True
+
+
+def remove_old() -> None:
+    """Remove what was kept of projects that nobody has evaluated for a week."""
+    for state in _folder().glob(f"*/{STATE}"):
+        with contextlib.suppress(OSError):
+            if state.stat().st_mtime < time.time() - REMOVED_SECONDS:
+                shutil.rmtree(state.parent, ignore_errors=True)
+
+
+def _folder() -> Path:
+    return cache_dir() / "evaluations"
+
+
+def _key(name: str, depends: tuple[str, ...]) -> str:
+    return f"{name}-{hashlib.sha256(chr(0).join(depends).encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Put a file in place in one step."""
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_bytes(content)
+    fresh.replace(path)
+
+
+@cache
+def _own_sum() -> str:
+    """Return a sum of gilscope's own files, by size and time: another version may see something else."""
+    root = Path(gilscope.toolkit.__file__).parent
+    told = [f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}" for path in sorted(root.rglob("*.py"))
+            if (status := path.stat())]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+
+
+class _Ours(pickle.Unpickler):
+    """Reads back nothing but values of gilscope's own classes, paths and plain values."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.startswith("gilscope.toolkit.") or module.partition(".")[0] == "pathlib":
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"{module}.{name} is none of ours")
+
+
+def _load(content: bytes) -> Any:
+    return _Ours(io.BytesIO(content)).load()

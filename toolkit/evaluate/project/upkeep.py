@@ -1,0 +1,48 @@
+"""What a project's files already say and do about builds without a GIL: CI jobs and classifiers.  Reads files only."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.decision import Upkeep
+from gilscope.toolkit.reading import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CI_FILES = (".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml", ".circleci/config.yml",
+            "azure-pipelines.yml", ".travis.yml", ".cirrus.yml")
+METADATA = ("pyproject.toml", "setup.cfg", "setup.py")
+# "3.14t", "py314t", "cp314t-*", "python-freethreading", "free-threaded": however an environment without a GIL is named.
+_FREE = re.compile(r"\b3\.1[3-9]\d*t\b|\b(?:py|cp)31[3-9]t|free-?thread", re.IGNORECASE)
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+_CLASSIFIER = re.compile(r"Programming Language :: Python :: Free Threading(?: :: \d - \w+)?")
+
+
+def upkeep(root: Path) -> Upkeep:
+    """Return what the files of the project in `root` say; a file that cannot be read says nothing."""
+    metadata = "\n".join(_text(root / name) for name in METADATA)
+    found = _CLASSIFIER.search(_uncommented(metadata))
+    published = bool(re.search(r"^\[(project|tool\.poetry|metadata)\]", metadata, re.MULTILINE)) or (
+        root / "setup.py").is_file()
+    return Upkeep(ci=next(_with_free_builds(root), ""), classifier=found[0] if found else "", published=published)
+
+
+def _with_free_builds(root: Path) -> Iterator[str]:
+    for pattern in CI_FILES:
+        for path in sorted(root.glob(pattern)):
+            if _FREE.search(_uncommented(_text(path))):
+                yield str(path.relative_to(root))
+
+
+def _uncommented(text: str) -> str:
+    return "\n".join(_COMMENT.sub("", line) for line in text.splitlines())
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path)
+    except (OSError, UnicodeDecodeError):
+        return ""

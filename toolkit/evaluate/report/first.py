@@ -1,0 +1,94 @@
+"""The answer in words: the first lines of the screen and of Markdown, and the steps of a plan.  Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.evaluate.verdict.words import WHO
+from gilscope.toolkit.report.wording import ratio_number
+from gilscope.toolkit.units import counted, format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gilscope.toolkit.evaluate.decision import Answer, Blocker, Effort, Gained, Paid, Step
+
+TITLE = "Should we move?"
+MOST_NAMED = 4     # of anything in one line; the sections below and --json have all
+BOXES = {"done": "[x]", "open": "[ ]", "not known": "[?]", "not needed": "[-]"}
+
+
+def lines(found: Answer) -> Iterator[str]:
+    """Yield the decision, then a line for each thing that somebody who decides must know."""
+    yield f"{found.decision.value}: {found.because}."
+    yield f"gain: {_gain(found.gain)}"
+    yield f"cost: {_cost(found.cost)}"
+    if isinstance(found.cost, Missing) or found.cost.memory is None:
+        yield "memory: not measured"
+    else:
+        of = found.cost.memory
+        yield (f"memory: {format_bytes(of.here)}, {format_bytes(of.there)} on {found.cost.against} "
+               f"({of.process})")
+    yield from _in_the_way(found.blockers)
+    yield f"effort: {_effort(found.effort)}"
+    yield from (f"without moving: {each}" for each in found.instead)
+    yield f"more: {found.more}"
+
+
+def _gain(gain: Gained | Missing) -> str:
+    if isinstance(gain, Missing):
+        return f"not known: {gain.reason}"
+    between = "" if gain.lo is None or gain.hi is None else f" [{ratio_number(gain.lo)}, {ratio_number(gain.hi)}]"
+    number = f"{ratio_number(gain.ratio)}x{between}"
+    threads = f" with {counted(gain.threads, 'thread')}" if gain.threads else ""
+    said = {"measured": f"{number} as fast as {gain.against}{threads}, measured",
+            "forced off": f"{number} as fast as {gain.against}{threads}, with the GIL forced off, which is not safe",
+            "predicted": f"{number} as fast as {gain.against}, predicted, not measured",
+            "at most": f"at most {number} as fast as {gain.against}, as little as threads wait for the GIL there"}
+    return said[gain.how] + _today(gain)
+
+
+def _today(gain: Gained) -> str:
+    """Return which threads the workload has at the same time with the GIL, and how even their work is."""
+    if gain.today is None:
+        return ""
+    even = "" if gain.busiest is None or gain.today < 2 else (  # noqa: PLR2004 - one thread has it all
+        f", the busiest with {gain.busiest * 100:.0f} % of their CPU time")
+    return f"; the workload has {counted(gain.today, 'thread')} at once today{even}"
+
+
+def _cost(cost: Paid | Missing) -> str:
+    if isinstance(cost, Missing):
+        return f"not known: {cost.reason}"
+    wide = "; the interval is wide, as the machine was busy or small" if cost.busy else ""
+    between = f"[{ratio_number(cost.lo)}, {ratio_number(cost.hi)}]"
+    return f"{WHO[cost.by]} {ratio_number(cost.times)} {between} times the CPU time of {cost.against}{wide}"
+
+
+def _in_the_way(blockers: Sequence[Blocker]) -> Iterator[str]:
+    for each in blockers[:MOST_NAMED]:
+        who = "we act" if each.who == "we" else f"the owners of {each.who} act"
+        action = f"; {each.action}" if each.action else ""
+        yield f"in the way ({who}): {each.what}{action}"
+    if len(blockers) > MOST_NAMED:
+        yield f"in the way: {len(blockers) - MOST_NAMED} more, see Why"
+
+
+def _effort(effort: Effort) -> str:
+    places = "no place of ours is known to need a change"
+    if effort.places:
+        more = f" and {len(effort.places) - MOST_NAMED} more" if len(effort.places) > MOST_NAMED else ""
+        places = (f"{counted(len(effort.places), 'place')} in {counted(len(effort.files), 'file')} of ours "
+                  f"({', '.join(effort.places[:MOST_NAMED])}{more})")
+    packages = f"; {counted(len(effort.packages), 'package')} to change" if effort.packages else ""
+    return f"{places}{packages}{f'; {effort.unknown}' if effort.unknown else ''}"
+
+
+def steps(plan: Sequence[Step]) -> Iterator[str]:
+    """Yield the steps of a plan, each with its state."""
+    yield from (f"{BOXES[each.state]} {each.name}: {_state(each)}" for each in plan)
+
+
+def _state(step: Step) -> str:
+    return step.says if step.state in {"done", "open"} else f"{step.state}: {step.says}"

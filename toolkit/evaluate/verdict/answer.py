@@ -1,0 +1,244 @@
+"""Should we move?  One answer from all that was found: gain, price, what is in the way and who must act.  Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.decision import Answer, Blocker, Decision, Effort, Gained, Paid
+from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.packages.wording import named
+from gilscope.toolkit.evaluate.sections import Forced, Missing
+from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, is_own, newer_version, worst_lines
+from gilscope.toolkit.evaluate.verdict.plan import plan
+from gilscope.toolkit.evaluate.verdict.words import NO_COST, may_tell_speed, not_worth, package_blockers, times
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from gilscope.toolkit.evaluate.decision import How
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Evaluation
+    from gilscope.toolkit.evaluate.packages.doctor import Finding
+    from gilscope.toolkit.evaluate.sections import Gain, MachineFacts
+    from gilscope.toolkit.stats.words import Comparison
+
+WE = "we"
+# Of several builds the one that most can be said of: what can be done at once, then what nothing can help.
+ORDER = (Decision.MOVE, Decision.CAN, Decision.NO, Decision.WAIT, Decision.UNKNOWN)
+NO_BUILD = Missing(reason="no build without a GIL was looked at")
+NOT_QUIET = "the machine was too busy or too small for a word on speed"
+
+
+def answered(found: Evaluation) -> Evaluation:
+    """Return an evaluation with its answer, and the steps to the build that the answer is about."""
+    told = answer(found)
+    build = next((each for each in found.builds if told and each.build.label == told.target), None)
+    return replace(found, answer=told, plan=plan(found, build) if build else ())
+
+
+def answer(found: Evaluation) -> Answer | None:
+    """Return the answer for the build that most can be said of; None without any."""
+    told = may_tell_speed(found.machine)
+    words = {each.target: each for each in found.conclusions}
+    able = [(build, words[build.build.label]) for build in found.builds]
+    if not able:
+        return None
+    build, conclusion = min(able, key=lambda pair: (ORDER.index(decide(*pair, told=told)), _in_the_way(pair[0])))
+    decision = decide(build, conclusion, told=told)
+    gain, blockers = gained(build, found.machine), tuple(_blockers(build, conclusion))
+    effort = _effort(found, build, blockers)
+    return Answer(
+        decision=decision, target=build.build.label, gain=gain, cost=paid(build, told=told), blockers=blockers,
+        because=_because(decision, build, conclusion, blockers, gain, told=told), effort=effort,
+        instead=tuple(_instead(found, decision)), more=_more(found, decision, build, blockers))
+
+
+def decide(found: BuildEvaluation, conclusion: Conclusion, *, told: bool) -> Decision:
+    """Return whether to move to one build."""
+    nothing_to_gain = not isinstance(found.gain, Missing) and not_worth(found.gain, told=told)
+    match conclusion.word:
+        case Word.NOT_WORTH_IT:
+            return Decision.NO
+        case Word.BLOCKED:
+            return Decision.NO if nothing_to_gain else Decision.WAIT
+        case Word.READY | Word.WITH_COST:
+            gains = told and not isinstance(found.gain, Missing) and _faster(found.gain.measured)
+            return Decision.MOVE if gains else Decision.CAN
+        case _:
+            return Decision.UNKNOWN
+
+
+def _faster(measured: Mapping[int, Comparison] | Missing) -> dict[int, Comparison]:
+    known = {} if isinstance(measured, Missing) else measured
+    return {threads: each for threads, each in known.items() if each.verdict() == "faster"}
+
+
+def _in_the_way(found: BuildEvaluation) -> tuple[bool, int]:
+    """Return what orders builds of one decision: those that were not looked at last, then by how much is in the way."""
+    if isinstance(found.readiness, Missing):
+        return True, 0
+    return False, len(list(package_blockers(found.readiness)))
+
+
+def gained(found: BuildEvaluation, machine: MachineFacts | Missing) -> Gained | Missing:
+    """Return the best that is known of a build's gain: with the GIL forced off, measured, predicted, or a bound."""
+    gain, forced = found.gain, found.forced
+    if isinstance(forced, Forced) and may_tell_speed(forced.machine) and (best := _best(forced.measured)):
+        return _compared("forced off", *best, gain, forced.against)
+    if isinstance(gain, Missing):
+        return gain
+    if not may_tell_speed(machine):
+        return Missing(reason=NOT_QUIET)
+    if best := _best(gain.measured):
+        return _compared("measured", *best, gain, gain.against)
+    return _reckoned(gain)
+
+
+def _reckoned(gain: Gain) -> Gained | Missing:
+    """Return a gain that was not measured: predicted, or at most what the waits for the GIL allow."""
+    seen = Gained(how="at most", ratio=1.0, lo=None, hi=None, threads=0, against=gain.against, today=gain.threads,
+                  busiest=gain.busiest)
+    if not isinstance(gain.predicted, Missing):
+        told = gain.predicted
+        return replace(seen, how="predicted", ratio=told.value, lo=told.lo, hi=told.hi)
+    if gain.ceiling is not None:
+        return replace(seen, ratio=gain.ceiling)
+    return gain.measured if isinstance(gain.measured, Missing) else Missing(reason="too few rounds were measured")
+
+
+def _best(measured: Mapping[int, Comparison] | Missing) -> tuple[int, Comparison] | None:
+    """Return with how many threads it is fastest, of what anything may be said of."""
+    known = {} if isinstance(measured, Missing) else measured
+    told = {threads: each for threads, each in known.items() if each.verdict() != "unknown"}
+    return max(told.items(), key=lambda item: item[1].ratio) if told else None
+
+
+def _compared(how: How, threads: int, best: Comparison, gain: Gain | Missing, against: str) -> Gained:
+    today, busiest = (None, None) if isinstance(gain, Missing) else (gain.threads, gain.busiest)
+    return Gained(how=how, ratio=best.ratio, lo=best.lo, hi=best.hi,
+                  threads=threads, against=against, today=today, busiest=busiest)
+
+
+def paid(found: BuildEvaluation, *, told: bool) -> Paid | Missing:
+    """Return what a build costs one thread, and a process."""
+    cost = found.cost
+    if isinstance(cost, Missing) and isinstance(found.forced, Forced) and not isinstance(found.forced.cost, Missing):
+        cost, told = found.forced.cost, may_tell_speed(found.forced.machine)
+    if isinstance(cost, Missing):
+        return cost
+    seen = times(cost, told=told)
+    return Paid(times=seen.value, lo=seen.lo, hi=seen.hi, against=cost.against, by=cost.by, busy=not told,
+                memory=cost.memory)
+
+
+def _blockers(found: BuildEvaluation, conclusion: Conclusion) -> Iterator[Blocker]:
+    """Yield what is in the way on a build: packages, whose owners act unless a version is there, and what is ours."""
+    if conclusion.word is not Word.BLOCKED:
+        return
+    packages = [] if isinstance(found.readiness, Missing) else list(package_blockers(found.readiness))
+    told = {text for _, text in packages}
+    for finding, text in packages:
+        if finding is None:
+            yield Blocker(what=text, who=WE, action="")
+        elif newer := newer_version(found, finding):
+            yield Blocker(what=_short(found, finding), who=WE, action=f"take {finding.name} {newer}")
+        else:
+            yield Blocker(what=_short(found, finding), who=finding.name, action=advice_on(found, finding))
+    turned_on = any(finding is not None and finding.verdict.status is Status.GIL for finding, _ in packages)
+    for reason in conclusion.reasons:
+        if reason in told or (turned_on and reason.startswith("the GIL was on at the end")):
+            continue   # what a package does to the tests and to the workload is said of the package
+        if finding := _losing(found, reason):
+            yield Blocker(what=reason, who=finding.name, action=advice_on(found, finding))
+        else:
+            yield Blocker(what=reason, who=WE, action="")
+
+
+def _losing(found: BuildEvaluation, reason: str) -> Finding | None:
+    """Return the package of which a reason says that its C code is missed."""
+    findings = () if isinstance(found.readiness, Missing) else found.readiness.findings
+    return next((each for each in findings if each.verdict.status is Status.LOST
+                 and reason.startswith(f"{named(each)} {Status.LOST.value}")), None)
+
+
+def _short(found: BuildEvaluation, finding: Finding) -> str:
+    status = finding.verdict.status
+    says = {Status.NO_WHEEL: f"has no wheel for {found.build.label}", Status.NOT_FOUND: "was not found"}
+    return f"{named(finding)} {says.get(status, status.value)}"
+
+
+def _effort(found: Evaluation, build: BuildEvaluation, blockers: tuple[Blocker, ...]) -> Effort:
+    races = () if isinstance(found.races, Missing) else found.races.found
+    places = [f"{race.file}:{race.line}" for race in races if is_own(race.file)]
+    places += [f"{file}:{line}" for file, line in worst_lines([build])]
+    unique = tuple(dict.fromkeys(places))
+    return Effort(
+        files=tuple(dict.fromkeys(place.rpartition(":")[0] for place in unique)), places=unique,
+        packages=tuple(dict.fromkeys(_named(each) for each in blockers if each.who != WE or each.action)),
+        unknown=f"races were not looked for: {found.races.reason}" if isinstance(found.races, Missing) else "")
+
+
+def _named(blocker: Blocker) -> str:
+    return blocker.who if blocker.who != WE else blocker.action.removeprefix("take ")
+
+
+def _because(
+    decision: Decision, build: BuildEvaluation, conclusion: Conclusion, blockers: tuple[Blocker, ...],
+    gain: Gained | Missing, *, told: bool,
+) -> str:
+    label = build.build.label
+    if decision is Decision.WAIT:
+        return f"on {label} {_parties(blockers)}"
+    if decision is Decision.NO:
+        nothing = "" if isinstance(build.gain, Missing) else not_worth(build.gain, told=told)
+        return f"{label} brings nothing worth it: {nothing or conclusion.reasons[0]}"
+    if decision is Decision.UNKNOWN:
+        reason = conclusion.reasons[0]
+        return f"{label}: {NO_COST if reason.startswith(NO_COST) else reason}"   # why has a line of its own
+    dear = ", at a price" if conclusion.word is Word.WITH_COST else ""
+    if decision is Decision.CAN:
+        shown = "whether it gains is not known" if isinstance(gain, Missing) else "no gain was shown"
+        return f"nothing is in the way on {label}{dear}; {shown}"
+    return f"nothing is in the way on {label}{dear}, and threads gain"
+
+
+def _parties(blockers: tuple[Blocker, ...]) -> str:
+    """Return how much is in the way, by who must act."""
+    waiting = len({each.who for each in blockers if each.who != WE})
+    newer = sum(each.who == WE and bool(each.action) for each in blockers)
+    ours = sum(each.who == WE and not each.action for each in blockers)
+    parts = [_count(waiting, "package stands in the way and has no version that does not",
+                    "packages stand in the way and have no version that does not")]
+    parts += [_count(newer, "package has to be taken in a newer version",
+                     "packages have to be taken in newer versions")]
+    parts += [_count(ours, "thing of our own has to be mended", "things of our own have to be mended")]
+    told = [part for part in parts if part]
+    return "; ".join(told) or "something stands in the way"
+
+
+def _count(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}" if number else ""
+
+
+def _instead(found: Evaluation, decision: Decision) -> Iterator[str]:
+    """Yield which models with the GIL make the workload faster today, where moving does not."""
+    if decision is Decision.MOVE or not may_tell_speed(found.machine):
+        return
+    ready = {each.target for each in found.conclusions if each.word in {Word.READY, Word.WITH_COST}}
+    models = [*((f"processes on {each.build.label}", each.measured) for each in found.processes),
+              *((f"subinterpreters on {each.build.label}", each.measured) for each in found.interpreters)]
+    for target, measured in models:
+        if target in ready and not isinstance(measured, Missing) and measured.verdict() == "faster":
+            yield f"{target}: {measured.ratio:.2f}x [{measured.lo:.2f}, {measured.hi:.2f}] as fast as threads there"
+
+
+def _more(found: Evaluation, decision: Decision, build: BuildEvaluation, blockers: tuple[Blocker, ...]) -> str:
+    """Return the one command that tells most of what is not said."""
+    packages = [each.who for each in blockers if each.who != WE]
+    if packages:
+        return f"{found.command} --explain {packages[0]}"
+    if isinstance(found.machine, Missing) or not found.machine.doubts:
+        alone = isinstance(build.gain, Missing) and decision in {Decision.CAN, Decision.UNKNOWN}
+        return f"{found.command} --workload MODULE:FUNCTION" if alone else f"{found.command} --plan"
+    return f"{found.command} --wait-quiet" if found.machine.cores > 1 else f"{found.command} --plan"

@@ -1,0 +1,81 @@
+"""What `gilscope gil` found of a program: one value, which the terminal's text, the JSON and a page are made of."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.gil.holders import find_convoys, find_holders, longest_holds
+from gilscope.toolkit.gil.limits import find_limit
+from gilscope.toolkit.gil.recorder import queued_share
+from gilscope.toolkit.gil.summary import summarize
+from gilscope.toolkit.gil.unfinished import last_seen, with_unfinished
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from gilscope.toolkit.gil.elsewhere import Elsewhere
+    from gilscope.toolkit.gil.holders import Convoy, Hold, Holder
+    from gilscope.toolkit.gil.limits import Limit
+    from gilscope.toolkit.gil.recorder import Recording
+    from gilscope.toolkit.gil.summary import Summary
+    from gilscope.toolkit.gil.unfinished import Last
+
+SCHEMA = "gilscope/gil/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """One run of a program under the shim, and what it comes to; times are seconds."""
+
+    program: tuple[str, ...]           # as given: a script or -m module, and its arguments
+    version: str
+    free_threaded: bool                # the build
+    gil_used: bool
+    exit: int                          # exit code, or minus the signal that ended it
+    wall: float
+    cpu: float
+    summary: Summary
+    limit: Limit
+    holders: tuple[Holder, ...]        # who had the GIL while others waited, the worst first
+    longest_holds: tuple[Hold, ...]
+    convoys: tuple[Convoy, ...]
+    switch_interval: float | None      # None where no thread waited for a GIL
+    last_seen: tuple[Last, ...]        # what threads of killed processes were doing
+    queued_share: float | None         # of the time in which threads wanted a core, that they waited for one
+    cpu_inflation: float | str | None  # times the CPU time with the GIL on, or why that is not known; None: not asked
+    elsewhere: Elsewhere | None        # the run on the free-threaded build; None: there was none
+
+
+def diagnose(
+    program: Sequence[str], recording: Recording, *, cpu_inflation: float | str | None = None,
+    elsewhere: Elsewhere | None = None,
+) -> Diagnosis:
+    """Return what a recording of at least one process comes to."""
+    processes = [with_unfinished(process) for process in recording.processes]
+    summary, holders = summarize(processes), find_holders(processes)
+    intervals = [process.switch_interval for process in processes if process.switch_interval is not None]
+    first = processes[0]
+    return Diagnosis(
+        program=tuple(program), version=first.version, free_threaded=first.free_threaded,
+        gil_used=recording.gil_used, exit=recording.ended, wall=recording.wall, cpu=recording.cpu, summary=summary,
+        limit=find_limit(summary, holders, free_threaded=not recording.gil_used), holders=holders,
+        longest_holds=longest_holds(processes), convoys=find_convoys(processes, holders),
+        switch_interval=intervals[0] if intervals else None, last_seen=last_seen(processes),
+        queued_share=queued_share(recording), cpu_inflation=cpu_inflation, elsewhere=elsewhere,
+    )
+
+
+def values(found: Diagnosis) -> dict[str, Any]:
+    """Return it as values that JSON has; `report/schemas/gil.json` says their form."""
+    summary = found.summary
+    shares = {"share": summary.share, "wanted_share": summary.wanted_share, "blocked_share": summary.blocked_share,
+              "overhead_share": summary.overhead_share}
+    inflation = found.cpu_inflation
+    own = asdict(found)
+    del own["summary"]
+    own["last_seen"] = [{**each, "kind": each["kind"].name.lower()} for each in own["last_seen"]]
+    own |= {"cpu_inflation": inflation if isinstance(inflation, float) else None,
+            "cpu_inflation_refused": inflation if isinstance(inflation, str) else None}
+    return {"schema": SCHEMA, **own, **shares, **asdict(summary)}

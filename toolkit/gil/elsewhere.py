@@ -1,0 +1,106 @@
+"""What the free-threaded build gives a program that the GIL limits: it is run once more there, if it runs there."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.builds.pairing import minor_of
+from gilscope.toolkit.gil.recorder import BUSY, queued_share, record
+from gilscope.toolkit.gil.summary import summarize
+from gilscope.toolkit.processes.starting import Supervised
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gilscope.toolkit.gil.recorder import Recording
+    from gilscope.toolkit.model import Build
+
+LONGER = 10.0        # times as long as the first run, and seconds: what it may take there
+SAME = 0.05          # share by which two runs differ that took equally long
+KILLED = -9          # how a run ended that took too long
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """The program's run on the free-threaded build, or why that says nothing."""
+
+    build: str
+    version: str
+    wall: float | None      # seconds from the first process's start to the last one's end
+    cpu: float | None
+    ratio: float | None     # how many times as fast as the first run
+    refused: str | None     # why there is no ratio; None where there is one
+    busy: bool              # in the first run threads waited for a core, though one at a time had the GIL
+
+
+def free_build(builds: Sequence[Build], version: str) -> Build | None:
+    """Return the free-threaded build that is nearest to `version`: of the same minor version, else the next one."""
+    minor = [int(part) for part in version.split(".")[:2]]
+
+    def distance(build: Build) -> tuple[bool, int]:
+        other = [int(part) for part in minor_of(build).split(".")]
+        return build.debug, abs(other[1] - minor[1])
+
+    return min((build for build in builds if build.free_threaded), key=distance, default=None)
+
+
+def run_there(build: Build, words: Sequence[str], environ: Mapping[str, str], first: Recording) -> Elsewhere:
+    """Run the program on `build`, its output thrown away and its input empty, and compare it with the first run.
+
+    Args:
+        build: A free-threaded one.
+        words: What follows the interpreter on the command line.
+        environ: As of the first run.
+        first: The run on the build with a GIL; it ended well.
+
+    Raises:
+        UnavailableError: as `record`.
+    """
+    limit = LONGER * first.wall + LONGER
+    said = [""]
+    usual = {name: value for name, value in environ.items() if name != "PYTHON_GIL"}
+
+    def run(environment: dict[str, str]) -> int:
+        # The program alone is to have the shim, not the supervisor, which is a Python, too.
+        own = [f"{name}={value}" for name, value in environment.items() if usual.get(name) != value]
+        with tempfile.TemporaryFile() as complaint:
+            with Supervised(["env", *own, build.executable, *words], env=usual, stderr=complaint) as process:
+                try:
+                    code = process.wait(limit)
+                except (subprocess.TimeoutExpired, KeyboardInterrupt):   # the first run is to be told all the same
+                    return KILLED
+            complaint.seek(0)
+            said[0] = (complaint.read().decode(errors="replace").strip().splitlines() or [""])[-1]
+            return code
+
+    there = record(run, usual)
+    reason = _refusal(there, said[0])
+    busy = (queued_share(first) or 0.0) > BUSY
+    if reason is not None:
+        return Elsewhere(build=build.label, version=build.version, wall=None, cpu=None, ratio=None, refused=reason,
+                         busy=busy)
+    # From the interpreter's start to its end on both sides: the supervisor takes time of its own.
+    took = summarize(there.processes)
+    return Elsewhere(build=build.label, version=build.version, wall=took.wall, cpu=took.cpu,
+                     ratio=summarize(first.processes).wall / took.wall, refused=None, busy=busy)
+
+
+def _refusal(there: Recording, last_words: str) -> str | None:
+    if there.ended == KILLED:
+        return f"it was ended there after {there.wall:.0f} s"
+    if there.ended:
+        how = f"exit code {there.ended}" if there.ended > 0 else f"signal {-there.ended}"
+        return f"it does not run there ({how}{': ' + last_words[:200] if last_words else ''})"
+    if not there.processes:
+        return "nothing was recorded there"
+    if there.gil_used:
+        return "an extension module turns the GIL on there; `gilscope doctor` names it"
+    return None
+
+
+def took_as_long(found: Elsewhere) -> bool:
+    """Return whether both runs took equally long."""
+    return found.ratio is not None and abs(found.ratio - 1) < SAME

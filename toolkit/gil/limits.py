@@ -1,0 +1,154 @@
+"""What limits a program, in one sentence: the GIL, a lock, an object that threads share, pauses, I/O, or nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import PurePath
+
+from gilscope.toolkit.gil.records import Line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gilscope.toolkit.gil.holders import Holder
+    from gilscope.toolkit.gil.summary import Place, Summary, ThreadSummary
+
+LIMITS = 0.1       # share of their time that threads wait, from which on what they wait for limits the program
+MOSTLY = 0.5       # share of it in which they neither run nor wait for each other, from which on it waits for I/O
+HARDLY = 0.2       # of what the thread wants to run that wants it most; what wants less is in nobody's way
+SEEN = 0.001       # a share below it says nothing
+
+
+class Limiter(StrEnum):
+    """What may limit a program."""
+
+    GIL = "gil"
+    LOCK = "lock"
+    OBJECT = "object"      # one that threads share: they wait in critical sections
+    PAUSES = "pauses"      # all threads are stopped, again and again
+    IO = "io"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """What limits a program."""
+
+    what: Limiter
+    share: float           # of its threads' time, without that in which they wait for each other on purpose
+    thread: str | None     # GIL: who has it meanwhile
+    place: Line | None     # GIL: where that thread is; lock, object, pauses: where threads wait most
+    sentence: str
+
+
+def find_limit(summary: Summary, holders: Sequence[Holder], *, free_threaded: bool) -> Limit:
+    """Return what limits the program.
+
+    Args:
+        summary: What its processes come to.
+        holders: Who had the GIL, the worst first.
+        free_threaded: Whether its threads run without a GIL.
+    """
+    working = _working(summary)
+    of_gil = _share((row.waited for row in working), working) * held_share(summary, holders)
+    of_locks = _share((row.parked + row.spun for row in working), working)
+    if max(of_gil, of_locks) >= LIMITS:
+        return _gil(of_gil, holders) if of_gil >= of_locks else _lock(of_locks, summary)
+    rest = _elsewhere(summary)
+    if rest is not None and rest >= MOSTLY:
+        sentence = (f"It waits for I/O: {rest:.0%} of its threads' time is reading, sleeping and the like. "
+                    f"{_little(of_gil, of_locks)}.")
+        return Limit(what=Limiter.IO, share=rest, thread=None, place=None, sentence=sentence)
+    return _nothing(summary, of_gil, of_locks, free_threaded=free_threaded)
+
+
+def held_share(summary: Summary, holders: Sequence[Holder]) -> float:
+    """Return how much of the waits for the GIL somebody had it; in the rest a thread that could have it had no core."""
+    if not holders or not summary.waited:
+        return 1.0
+    return min(1.0, sum(holder.caused for holder in holders) / summary.waited)
+
+
+def _working(summary: Summary) -> list[ThreadSummary]:
+    """Return the threads that want to run, compared with the one that wants it most."""
+    least = HARDLY * max(map(_wanted, summary.threads), default=0.0)
+    return [row for row in summary.threads if _wanted(row) >= least]
+
+
+def _wanted(row: ThreadSummary) -> float:
+    """Return the seconds in which a thread ran or wanted to run; of a killed one, all but those that it idled."""
+    if row.cpu is None:
+        return row.seconds - row.idle
+    return row.cpu + row.waited + row.handing_over + row.parked + row.spun
+
+
+def _share(seconds: Iterable[float], rows: Iterable[ThreadSummary]) -> float:
+    time = sum(row.seconds - row.idle for row in rows)
+    return min(1.0, sum(seconds) / time) if time > 0 else 0.0
+
+
+def _elsewhere(summary: Summary) -> float | None:
+    """Return the share of all threads' time in which they neither ran nor waited for anything of Python's."""
+    known = [row for row in summary.threads if row.cpu is not None]
+    if not known:
+        return None
+    away = (row.seconds - row.idle - _wanted(row) - (row.run_queue or 0.0) for row in known)
+    return _share((max(0.0, seconds) for seconds in away), known)
+
+
+def _gil(share: float, holders: Sequence[Holder]) -> Limit:
+    text = f"The GIL limits it: threads that want it waited {share:.0%} of their time"
+    if not holders:
+        return Limit(what=Limiter.GIL, share=share, thread=None, place=None, sentence=f"{text}.")
+    worst = holders[0]
+    place = Line(worst.file, worst.line, worst.function)
+    return Limit(what=Limiter.GIL, share=share, thread=worst.thread, place=place,
+                 sentence=f"{text}, {worst.share:.0%} of that while {worst.thread} had it at {where(place)}.")
+
+
+def _lock(share: float, summary: Summary) -> Limit:
+    seconds = {Limiter.LOCK: summary.on_locks, Limiter.OBJECT: summary.on_objects, Limiter.PAUSES: summary.paused}
+    what = max(seconds, key=lambda each: seconds[each])
+    places = [place for place in summary.places if not place.idle and place.what != "the GIL"]
+    worst = next((place for place in places if _kind(place) is what), places[0] if places else None)
+    subject = {Limiter.LOCK: "A lock limits it", Limiter.PAUSES: "Pauses in which all threads are stopped limit it",
+               Limiter.OBJECT: f"{worst.what.capitalize() if worst else 'An object'} that threads share limits it"}
+    if summary.spun > seconds[what]:     # one that was free before the thread was parked
+        subject[what] = "A lock or an object that threads share limits it"
+    text = f"{subject[what]}: threads that want to run waited {share:.0%} of their time"
+    place = Line(worst.file, worst.line, worst.function) if worst else None
+    return Limit(what=what, share=share, thread=None, place=place,
+                 sentence=f"{text}, most at {where(place)}." if place else f"{text}.")
+
+
+def _kind(place: Place) -> Limiter:
+    if place.what == "all threads to stop":
+        return Limiter.PAUSES
+    return Limiter.LOCK if "lock" in place.what else Limiter.OBJECT
+
+
+def _nothing(summary: Summary, of_gil: float, of_locks: float, *, free_threaded: bool) -> Limit:
+    if len(summary.threads) <= summary.processes:
+        each = "" if summary.processes == 1 else " in each process"
+        sentence = f"Nothing limits it that threads wait for: it had one thread{each}."
+    else:
+        sentence = f"Nothing limits it: {_little(of_gil, of_locks, begin='its threads')}."
+        if free_threaded:
+            sentence += " What sharing objects costs without a wait, --inflation tells."
+    return Limit(what=Limiter.NOTHING, share=max(of_gil, of_locks), thread=None, place=None, sentence=sentence)
+
+
+def _little(of_gil: float, of_locks: float, begin: str = "They") -> str:
+    """Say how little threads wait for each other; shares that say nothing are left out."""
+    shares = [f"{share:.1%} of their time for {what}"
+              for share, what in ((of_gil, "the GIL"), (of_locks, "locks and objects")) if share >= SEEN]
+    return f"{begin} waited {' and '.join(shares)}" if shares else f"{begin} hardly waited for each other"
+
+
+def where(place: Line | Holder | Place) -> str:
+    """Return file, line and function, the file with its folder only where its own name says nothing."""
+    path = PurePath(place.file.removeprefix("<frozen ").removesuffix(">").rpartition("importlib.")[2])
+    name = str(PurePath(*path.parts[-2:])) if path.stem in {"__init__", "__main__"} else path.name
+    return f"{name}:{place.line} {place.function}"
