@@ -28,7 +28,8 @@ LAYERS = (
     ("gilscope",),   # its version; imports the public names when they are asked for
 )
 # What runs before anything is installed stands beside the layers and knows only what needs no package.
-BESIDE = {"gilscope.toolkit.bootstrap": ("gilscope.toolkit.builds", "gilscope.toolkit.errors")}
+BESIDE = {"gilscope.toolkit.bootstrap": ("gilscope.toolkit.builds", "gilscope.toolkit.errors",
+                                         "gilscope.toolkit.processes")}
 ONLY_IMPORTERS = dict.fromkeys(
     ("gilscope.workloads", "gilscope.runners"),
     tuple(f"gilscope.toolkit.{part}" for part in ("measure", "experiments", "evaluate", "commands")))

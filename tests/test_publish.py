@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from gilscope.toolkit.model import Cell, Failure
+from gilscope.toolkit.model import Cell, Failure, Note
 from gilscope.toolkit.publish import _scrubbed, without_traces
 from tests.fakes import make_run
 
@@ -17,8 +17,10 @@ def test_no_folder_is_told():
     failure = Failure(cell=Cell(workload="w", runner="serial", workers=1, build=build.label), kind="exception",
                       reason="ValueError: no", output='File "/home/me/work/mod.py", line 3', round=0)
     published = without_traces(dataclasses.replace(
-        run, builds=(build,), failures=(failure,), options={"paths": ["/home/me/work"], "selection": {}}))
+        run, label="/home/me/results/nightly", notes=(Note(text="see /home/me/log.txt"),),
+        builds=(build,), failures=(failure,), options={"paths": ["/home/me/work"], "selection": {}}))
     assert "/home" not in repr(published)
+    assert published.label == "nightly"
     assert published.builds[0].config_args == "'--enable-shared' '--with-lto' 'CFLAGS=-O3 -g'"
     assert published.failures[0].reason == "ValueError: no"
     assert published.measurements == run.measurements

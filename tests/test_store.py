@@ -36,6 +36,9 @@ def add(store, cell, observation, folder):
 
 def write(run, tmp_path, label="label", results=None):
     """Keep `run` as a run of its own would be kept; return its folder."""
+    if not run.cells:   # made-up runs go without; what is kept says what was to be measured
+        run = dataclasses.replace(run, cells=tuple(dict.fromkeys(
+            each.cell for each in (*run.measurements, *run.failures))))
     store = Store.create(label, results or tmp_path / "results")
     for measurement in run.measurements:
         for observation in measurement.observations:
@@ -69,7 +72,7 @@ seconds = st.floats(1e-9, 1e6)
 names = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=20)
 
 
-@given(cpu_seconds=st.none() | st.floats(0, 1e6), observation=st.builds(
+@given(cpu_seconds=st.none() | st.just(0.0) | seconds, observation=st.builds(
     Observation, round=st.just(0), wall=st.lists(seconds, min_size=1, max_size=4).map(tuple), cpu=st.just(()),
     loops=st.integers(1, 2**32), starved=st.booleans(),
     evidence=st.builds(Evidence, others_cores=st.none() | st.floats(0, 512), steal=st.none() | st.floats(0, 1),
@@ -83,9 +86,9 @@ def test_every_observation_comes_back(observation, cpu_seconds, tmp_path_factory
     if cpu_seconds is not None:
         observation = dataclasses.replace(observation, cpu=(cpu_seconds,) * len(observation.wall))
     folder = tmp_path_factory.mktemp("any")
-    run = dataclasses.replace(make_run(rounds=1), measurements=(), cells=(), options={"experiment": "any"})
     cell = Cell(workload="mine:function", runner="serial", workers=1, build="3.14", task_seconds=0.001,
                 phase=Phase.STARTUP)
+    run = dataclasses.replace(make_run(rounds=1), measurements=(), cells=(cell,), options={"experiment": "any"})
     store = Store.create("label", folder)
     kept = add(store, cell, observation, folder)
     store.save(run)
@@ -376,7 +379,7 @@ def test_full_disk_leaves_the_earlier_state_whole(run, tmp_path):
         run = dataclasses.replace(make_run(rounds=1), label="label")
         path = write(run, folder)
         store, so_far = Store.reopen(path)
-        more = make_run(rounds=30)
+        more = dataclasses.replace(make_run(rounds=30), cells=so_far.cells)
         for each in more.measurements:
             for observation in each.observations:
                 add(store, each.cell, observation, folder)
@@ -426,8 +429,8 @@ def test_two_runs_beside_each_other_do_not_mix(run, tmp_path):
     for index, each in enumerate(run.measurements):
         for observation in each.observations:
             add(first if index < half else second, each.cell, observation, tmp_path)
-    for label, store in (("first", first), ("second", second)):
-        store.save(dataclasses.replace(run, label=label, cells=()))
+    for label, store, kept in (("first", first, run.measurements[:half]), ("second", second, run.measurements[half:])):
+        store.save(dataclasses.replace(run, label=label, cells=tuple(each.cell for each in kept)))
         store.close()
     assert {each.cell for each in load_run(first.path).measurements} == {each.cell for each in run.measurements[:half]}
     assert {each.cell for each in load_run(second.path).measurements} == {each.cell for each in run.measurements[half:]}

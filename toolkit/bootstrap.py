@@ -30,6 +30,7 @@ from gilscope.toolkit.builds.source import compile as compiled  # noqa: E402
 from gilscope.toolkit.builds.source.apt import distribution_source  # noqa: E402
 from gilscope.toolkit.builds.user_dirs import cache_dir, locked, uv_command  # noqa: E402
 from gilscope.toolkit.errors import BuildError, ToolkitError  # noqa: E402
+from gilscope.toolkit.processes.starting import run  # noqa: E402
 
 STAMP = "gilscope-setup.json"
 OLDEST = (3, 12)
@@ -121,8 +122,7 @@ class Setup:
     def _install(self) -> None:
         groups = sorted({*self.groups, *self._groups_installed()})
         say(f"installing gilscope{' and ' + ', '.join(groups) if groups else ''} into {self.venv.name}")
-        asked = subprocess.run([str(self.python), "-c", GROUPS, *groups], cwd=str(self.root), check=False,
-                               capture_output=True, text=True)
+        asked = run([self.python, "-c", GROUPS, *groups], cwd=self.root)
         if asked.returncode:
             raise BuildError(f"pyproject.toml has no such dependency group: {asked.stderr.strip().splitlines()[-1]}")
         command = [*self._installer(), "--editable", str(self.root), *asked.stdout.split("\n")]
@@ -196,8 +196,7 @@ def candidates() -> list[str]:
 def ask(python: str) -> str:
     """Return the version of a CPython that this project can use, "" when it cannot."""
     try:
-        told = subprocess.run([python, "-I", "-S", "-c", ASK], check=False, timeout=20, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True)
+        told = run([python, "-I", "-S", "-c", ASK], timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     name, _, rest = told.stdout.strip().partition(" ")
@@ -225,10 +224,10 @@ def install_python() -> tuple[str, str]:
     """
     say(f"no CPython 3.12 or newer with a GIL was found; getting one (this is Python {sys.version.split()[0]})")
     uv = uv_command()
-    if uv and subprocess.run([uv, "python", "install", BUILT_WHEN_NONE[0]], check=False).returncode == 0:
-        found = subprocess.run([uv, "python", "find", BUILT_WHEN_NONE[0]], check=True, stdout=subprocess.PIPE,
-                               text=True).stdout.strip()
-        return found, ask(found)
+    if uv and run([uv, "python", "install", BUILT_WHEN_NONE[0]]).returncode == 0:
+        found = run([uv, "python", "find", BUILT_WHEN_NONE[0]]).stdout.strip()
+        if version := ask(found):
+            return found, version
     return build_python()
 
 

@@ -110,13 +110,9 @@ def _main(words: list[str]) -> int:
     streams.prepare()
     try:
         args = _parse(words)
-    except SystemExit:
-        try:
-            streams.put("", end="")   # what --help has printed, where a reader that has gone is no surprise
-        except ToolkitError as error:
-            streams.complain(f"gilscope: {error}")
-            return error.exit_code
-        raise
+    except ToolkitError as error:   # of --help: standard output cannot be written
+        streams.complain(f"gilscope: {error}")
+        return error.exit_code
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited; then nobody would tell how a process ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if words[0] == "race":   # its program does not wait for that

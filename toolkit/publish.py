@@ -68,6 +68,7 @@ def without_traces(run: Run) -> Run:
     """Return the run without paths, host name and the user's folders."""
     return dataclasses.replace(
         run,
+        label=Path(run.label).name if Path(run.label).is_absolute() else run.label,   # of a folder that was named
         builds=tuple(_without_paths(build) for build in run.builds),
         machine=dataclasses.replace(run.machine, hostname=""),
         failures=tuple(dataclasses.replace(failure, output="", reason=without_folders(failure.reason))

@@ -9,7 +9,7 @@ import errno
 import json
 import os
 import stat
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,11 +19,11 @@ SETTINGS = 16 * MIB   # what people and tools write for a project: settings, loc
 RESULTS = 256 * MIB   # values of one build, a thousand rounds of a hundred cells among them
 
 
-def read_bytes(path: Path, most: int = SETTINGS) -> bytes:
-    """Return what the regular file `path` holds.
+def opened(path: Path) -> BinaryIO:
+    """Return the regular file `path`, opened to be read.
 
     Raises:
-        OSError: it is missing, cannot be read, is no regular file, or is larger than `most` bytes; `strerror` says so.
+        OSError: it is missing, cannot be read, or is no regular file; `strerror` says so.
     """
     try:
         # Else to open a pipe would wait for who writes to it.
@@ -34,13 +34,20 @@ def read_bytes(path: Path, most: int = SETTINGS) -> bytes:
         raise
     except ValueError:
         raise OSError(errno.EINVAL, "its name has a null byte", str(path)) from None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            content = file.read(most + 1)
-    finally:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def read_bytes(path: Path, most: int = SETTINGS) -> bytes:
+    """Return what the regular file `path` holds.
+
+    Raises:
+        OSError: as `opened`, or it is larger than `most` bytes; `strerror` says so.
+    """
+    with opened(path) as file:
+        content = file.read(most + 1)
     if len(content) > most:
         raise OSError(errno.EFBIG, f"it has more than {most // MIB} MiB, and no more is read", str(path))
     return content
@@ -54,6 +61,17 @@ def read_text(path: Path, most: int = SETTINGS) -> str:
         UnicodeDecodeError: it holds something else.
     """
     return read_bytes(path, most).decode("utf-8")
+
+
+def last_text(path: Path, most: int) -> str:
+    """Return the end of the regular file `path`, which may be large, be cut anywhere, or not be text.
+
+    Raises:
+        OSError: as `opened`.
+    """
+    with opened(path) as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - most))
+        return file.read(most).decode(errors="replace")
 
 
 def parse_json(text: str) -> Any:

@@ -134,7 +134,7 @@ def measure(build: str, rounds: int, folder: Path, *, more: float) -> Run:
     )
     settings = Settings(rounds=rounds, values=3, warmups=0, min_seconds=0.0, timeout=120.0)
     store = Store.create("noise", folder / "results")
-    with ProgressReporter() as reporter:
+    with ProgressReporter(print) as reporter:
         return Scheduler(run, store, ByName(arms), settings, reporter, InTurn()).go()
 
 

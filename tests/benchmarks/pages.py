@@ -18,10 +18,13 @@ WATCH = """
 window.tasks = [];
 new PerformanceObserver(list => window.tasks.push(...list.getEntries().map(each => each.duration)))
     .observe({type: "longtask", buffered: true});
+window.painted = new Promise(done => new PerformanceObserver(list => {
+    for (const each of list.getEntriesByName("first-contentful-paint")) done(each.startTime);
+}).observe({type: "paint", buffered: true}));
 """
-PAINT = """() => new Promise(done => requestAnimationFrame(() => setTimeout(() => done({
-    paint: (performance.getEntriesByName("first-contentful-paint")[0] || {startTime: NaN}).startTime,
-    whole: performance.timing.loadEventEnd - performance.timing.navigationStart, tasks: window.tasks}), 0)))"""
+TOLD = """async () => ({
+    paint: await window.painted, tasks: window.tasks,
+    whole: performance.timing.loadEventEnd - performance.timing.navigationStart})"""
 
 
 def timings(browser, file):
@@ -30,7 +33,7 @@ def timings(browser, file):
     page = context.new_page()
     page.add_init_script(WATCH)
     page.goto(file.as_uri(), wait_until="load")
-    found = page.evaluate(PAINT)
+    found = page.evaluate(TOLD)
     context.close()
     return found["paint"], found["whole"], found["tasks"]
 

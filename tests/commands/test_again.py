@@ -11,7 +11,7 @@ from gilscope.toolkit.builds.find import inspect_new
 from gilscope.toolkit.commands import compare
 from gilscope.toolkit.commands.run import again
 from gilscope.toolkit.commands.run.again import Again, measure_again
-from gilscope.toolkit.errors import BuildError, ToolkitError
+from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure.plan.cells import Selection
 from gilscope.toolkit.measure.plan.record import Request
 from gilscope.toolkit.measure.plan.settings import Settings
@@ -75,11 +75,18 @@ def test_only_builds_of_two_runs_are_a_pair_whatever_their_names(host, prepared,
     assert [side[0] for side in prepared] == [("old",), ("new",)]
 
 
-def test_code_that_changed_in_place_is_taken_from_the_folder_that_is_named(host, prepared, tmp_path):
+def test_code_that_changed_in_place_is_taken_from_the_folder_that_is_named(host, prepared, tmp_path, monkeypatch):
     runs = [run(label, host, paths=(str(tmp_path),), user=OWN, workloads=()) for label in ("A", "B")]
-    with pytest.raises(ToolkitError, match=r"both sides would be the same now.*git worktree add"):
+    place = tmp_path / "here"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    with pytest.raises(ToolkitError, match=r"both sides would be the same now.*git worktree add \.\./before COMMIT"):
         measure_again(*runs, ASKED, tmp_path)
+    with pytest.raises(ToolkitError, match=r"is where the other side's code is: name the folder that has that of A"):
+        measure_again(*runs, replace(ASKED, path=tmp_path), tmp_path)
     (tmp_path / "before").mkdir()
+    with pytest.raises(ToolkitError, match=r"git worktree add \.\./before2 COMMIT"):   # what is there may be now's
+        measure_again(*runs, ASKED, tmp_path)
     with pytest.raises(Reached):
         measure_again(*runs, replace(ASKED, path=tmp_path / "before"), tmp_path)
     assert [side[1] for side in prepared] == [(str(tmp_path / "before"),), (str(tmp_path),)]
@@ -94,11 +101,12 @@ def test_one_interpreter_and_a_workload_of_ours_is_nothing_to_compare(host, tmp_
 
 def test_interpreter_that_is_gone_or_another_one_now_is_named(host, tmp_path):
     gone = replace(host, executable=str(tmp_path / "python"))
-    with pytest.raises(BuildError, match=r"host of A is gone from .*python, so that side"):
+    with pytest.raises(ToolkitError, match=r"host of A is gone from .*python, so that side"):
         measure_again(run("A", gone), run("B", host), ASKED, tmp_path)
     other = replace(host, version="3.13.0a1")
-    with pytest.raises(BuildError, match=r"host of B was Python 3\.13\.0a1.*there is"):
+    with pytest.raises(ToolkitError, match=r"host of B was Python 3\.13\.0a1.*there is") as caught:
         measure_again(run("A", host), run("B", other), ASKED, tmp_path)
+    assert caught.value.exit_code == 2   # as of every other refusal: nothing was begun
 
 
 @pytest.mark.parametrize(("changed", "said"), [

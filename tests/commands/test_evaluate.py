@@ -43,11 +43,12 @@ def test_newest_builds_are_the_default(asked, capsys):
 
 def test_options_reach_the_evaluation(asked):
     main(["evaluate", ".", "--builds", "3.13t", "--tests", "pytest -q", "--workload", "app:f", "--budget", "90s",
-          "--offline", "--build-sdists", "--lock", "uv.lock"])
+          "--offline", "--build-sdists", "--lock", "uv.lock", "--threads", "4", "--extra", "excel", "--extra", "xml"])
     ((request, labels),) = asked
     assert labels == ["3.13t"]
     assert (request.tests, request.workload, request.budget) == ("pytest -q", "app:f", 90.0)
     assert (request.offline, request.sdists, str(request.lock)) == (True, True, "uv.lock")
+    assert (request.threads, request.extras) == (4, ("excel", "xml"))
 
 
 def test_json(asked, capsys):
@@ -109,7 +110,8 @@ def test_without_a_free_threaded_build_it_says_how_to_get_one(asked, monkeypatch
     assert "gilscope builds install 3.14t" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [[], [".", "--budget", "soon"], [".", "--json", "--markdown"]])
+@pytest.mark.parametrize("words", [
+    [], [".", "--budget", "soon"], [".", "--threads", "1"], [".", "--json", "--markdown"]])
 def test_mistakes_on_the_command_line(words, capsys):
     with pytest.raises(SystemExit) as ending:
         main(["evaluate", *words])

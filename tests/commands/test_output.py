@@ -50,7 +50,7 @@ def test_word_of_the_command_is_no_file():
 @pytest.mark.parametrize(("words", "message"), [
     (["report", "--json=out.txt"], "does not end in .json"),
     (["report", "--json", "out.txt", "label"], "does not end in .json"),
-    (["compare", "--markd", "A", "B"], "does not end in .md"),        # an abbreviation takes the word
+    (["compare", "--markd", "A", "B"], "did you mean --markdown?"),   # an abbreviation takes no word
     (["report", "--json", "nowhere/out.json"], "there is no folder 'nowhere'"),
     (["report", "--json", "--markdown"], "cannot both be on standard output"),
     (["report", "--markdown", "--json", "-"], "cannot both be on standard output"),

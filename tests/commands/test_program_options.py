@@ -8,7 +8,7 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from gilscope.toolkit.commands.options.programs import interpreter_flags, output_file, save
+from gilscope.toolkit.commands.options.programs import interpreter_flags, output_file, saved
 from gilscope.toolkit.gil import preload
 from tests.conformance.builds import ROOT
 
@@ -143,7 +143,7 @@ def test_report_to_a_log_that_is_open_cuts_nothing_off(tmp_path):
     with log.open("w") as file:
         file.write("before\n")
         file.flush()
-        save(f"/dev/fd/{file.fileno()}", "report\n")
+        saved(f"/dev/fd/{file.fileno()}", "report\n")
         file.write("after\n")
     assert log.read_text() == "before\nreport\nafter\n"
 

@@ -1,6 +1,7 @@
 """`gilscope run` before its first value: what is known to make it worth little is said."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,8 @@ from gilscope.toolkit.measure.plan.record import Request
 from gilscope.toolkit.measure.plan.settings import Settings
 from gilscope.toolkit.measure.prepare.find_module import code_sum
 from gilscope.toolkit.measure.process.spec import UserTarget
-from gilscope.toolkit.model import Phase
+from gilscope.toolkit.model import Cell, Phase
+from tests.fakes import RunMaker
 
 SETTINGS = Settings(rounds=5, values=2, warmups=0, min_seconds=0.01, timeout=1.0, budget=None, resolution=None, seed=0)
 
@@ -52,3 +54,17 @@ def test_run_does_not_go_on_with_another_function(tmp_path):
     with pytest.raises(ToolkitError, match="the code of work:f has changed since before began"):
         command._refuse_changed_code("before", request)
     command._refuse_changed_code("before", replace(request, code=""))   # of a run from before there was a sum
+
+
+def test_failed_cells_are_counted_without_their_twins():
+    maker = RunMaker(rounds=2)
+    serial, threads = (Cell(workload="w", runner=name, workers=1, build="b") for name in ("serial", "threads"))
+    maker.measure(serial, 1.0)
+    for cell in (threads, replace(threads, twin=True)):
+        maker.fail(cell, "crash", "SIGSEGV")
+    (line,) = command.failure_lines(maker.run(("b",)), Path("x"))
+    assert line.startswith("1 cell failed; their last output is in x/run.json")
+    maker.failures = []
+    maker.fail(replace(serial, twin=True), "crash", "SIGSEGV")
+    (line,) = command.failure_lines(maker.run(("b",)), Path("x"))
+    assert line.startswith("1 A/A arm failed: the noise floor goes by the spread of all others")

@@ -24,6 +24,7 @@ from gilscope.toolkit.evaluate.sections import (
     Place,
     Pool,
     RaceFact,
+    RaceLook,
     Races,
     Spread,
     TestRun,
@@ -39,7 +40,8 @@ from tests.fakes import make_build
 NOT_DONE = Missing(reason="not asked for")
 QUIET = MachineFacts(cores=2, effective=1.95, run_queue=0.02, governor=None, libc="glibc 2.36", doubts=())
 CACHE = Place(file="cache.py", line=41, what="", seconds=1.0)
-CLEAN = Races(build="3.14t", found=(), command=("pytest",))
+LOOK = RaceLook(of="tests", build="3.14t", threads=True, together=True)
+CLEAN = Races(build="3.14t", found=(), command=("pytest",), looks=(LOOK,), shared=())
 
 
 def ratio(value, *, width=0.02, rounds=20, floor=0.01):
@@ -153,8 +155,8 @@ def evaluation(*, machine=QUIET):
     processes = (ProcessesEvaluation(build=make_build("3.14"), measured=ratio(1.7)),)
     conclusions = (
         *(conclude(each, machine, races) for each in builds),
-        *(conclude_interpreters(each, machine) for each in interpreters),
-        *(conclude_processes(each, machine) for each in processes))
+        *(conclude_interpreters(each, machine, races) for each in interpreters),
+        *(conclude_processes(each, machine, races) for each in processes))
     return Evaluation(
         project=PROJECT, machine=machine, builds=builds, interpreters=interpreters, processes=processes, races=races,
         conclusions=conclusions, next_steps=next_steps(builds, races, conclusions), seconds=252.0)

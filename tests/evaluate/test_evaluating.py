@@ -12,8 +12,10 @@ from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport
 from gilscope.toolkit.evaluate.packages.install.scratch import Scratch
 from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.project.installing import Installation
+from gilscope.toolkit.evaluate.project.racing import looks
 from gilscope.toolkit.evaluate.report.screen import exit_code
-from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.evaluate.sections import Development, Missing
 from tests.evaluate.made_up import CLEAN, finding, report, suite, workers
 from tests.fakes import make_build
 
@@ -41,6 +43,7 @@ class Steps:
         self.found = {"3.14t": report(finding()), "3.14": replace(report(finding()), build=TWIN)}
         self.fails = {}          # step -> exception
         self.newest = 0
+        self.requests = []       # what was to be installed: to be judged, and to run the tests with
 
     def step(self, name):
         self.asked.append(name)
@@ -49,6 +52,7 @@ class Steps:
             raise self.fails[name]
 
     def diagnose(self, request, builds, *_):
+        self.requests.append(("judged", request.requirements))
         self.step("readiness")
         return tuple(self.found[build.label] for build in builds if build.label in self.found)
 
@@ -57,6 +61,7 @@ class Steps:
         return reports
 
     def prepare(self, request, builds, *_):
+        self.requests.append(("tests", request.requirements))
         self.step("benches")
         return {build.label: Scratch(folder=Path("/scratch") / build.label, distributions=()) for build in builds}
 
@@ -70,7 +75,7 @@ class Steps:
         self.step("tests")
         return suite(build=bench.build, gil_end=not bench.build.endswith("t"))
 
-    def check_races(self, project, bench, *, limit):
+    def check_races(self, project, bench, *, limit, threads=0):
         if limit <= 0:
             return Missing(reason=NO_TIME)
         self.step("races")
@@ -80,10 +85,11 @@ class Steps:
 @pytest.fixture
 def steps(monkeypatch):
     made = Steps()
-    for name in ("diagnose", "with_newest", "measure_workers", "run_tests", "check_races"):
+    for name in ("diagnose", "with_newest", "measure_workers", "run_tests"):
         monkeypatch.setattr(evaluating, name, getattr(made, name))
+    monkeypatch.setattr(looks, "check_races", made.check_races)
     monkeypatch.setattr(evaluating.scratch, "prepare", made.prepare)
-    monkeypatch.setattr(evaluating, "install_project", lambda *_, **__: None)
+    monkeypatch.setattr(evaluating, "install_project", lambda *_, **__: Installation())
     return made
 
 
@@ -140,7 +146,7 @@ def test_newer_versions_are_not_installed_offline_nor_in_the_time_of_the_tests(s
 
 def test_project_itself_is_not_built_offline(steps, folder, monkeypatch):
     tried = []
-    monkeypatch.setattr(evaluating, "install_project", lambda *_, **__: tried.append(1))
+    monkeypatch.setattr(evaluating, "install_project", lambda *_, **__: tried.append(1) or Installation())
     _, said = evaluate(steps, folder, offline=True)
     assert tried == []
     assert "3.14t: the project itself is imported from its folder, not installed: --offline" in said
@@ -179,6 +185,70 @@ def test_lock_is_told_at_once_as_metadata(steps, folder):
     assert said[0] == (
         "3.14t: 1 of 2 packages of the lock have a wheel; no wheel: other (metadata only, not a verdict)")
     assert [each.kind for each in found.builds[0].offered] == ["nothing", "pure"]
+
+
+POETRY_LOCK = """
+[[package]]
+name = "thing"
+version = "1"
+groups = ["main"]
+[package.dependencies]
+below = "*"
+[[package]]
+name = "below"
+version = "1"
+groups = ["main"]
+[[package]]
+name = "pytest"
+version = "8"
+groups = ["test"]
+[package.dependencies]
+pluggy = "*"
+[[package]]
+name = "pluggy"
+version = "1"
+groups = ["test"]
+[[package]]
+name = "cryptography"
+version = "46"
+groups = ["lint"]
+[metadata]
+lock-version = "2.1"
+"""
+
+
+def test_packages_for_development_decide_no_verdict(steps, folder):
+    (folder / "poetry.lock").write_text(POETRY_LOCK)
+    found, _ = evaluate(steps, folder)
+    judged = {requirements for what, requirements in steps.requests if what == "judged"}
+    assert judged == {("below==1", "thing==1")}
+    (tests,) = (requirements for what, requirements in steps.requests if what == "tests")
+    assert set(tests) == {"below==1", "thing==1", "pytest==8", "pluggy==1", "pytest"}   # no linter's
+    assert found.development == Development(
+        packages=("cryptography", "pluggy", "pytest"), extras=(), lacking={})
+
+
+def test_requirement_that_an_old_lock_lacks_is_judged_all_the_same(steps, folder):
+    (folder / "requirements.txt").write_text("thing\nnewcomer>=2\n")
+    (folder / "poetry.lock").write_text(POETRY_LOCK)
+    evaluate(steps, folder)
+    assert ("judged", ("below==1", "thing==1", "newcomer>=2")) in steps.requests
+
+
+def test_what_only_the_tests_lack_is_said_apart(steps, folder, monkeypatch):
+    made = Scratch(folder=folder, distributions=(), missing={"thing": "no wheel", "linter": "no wheel"})
+    monkeypatch.setattr(evaluating.scratch, "prepare", lambda *_: {"3.14t": made, "3.14": made})
+    found, _ = evaluate(steps, folder)
+    assert found.development.lacking == {"3.14t": ("linter",), "3.14": ("linter",)}
+
+
+def test_extra_of_the_project_is_judged_when_asked_for(steps, folder):
+    (folder / "pyproject.toml").write_text(
+        '[project]\nname = "app"\ndependencies = ["thing"]\n[project.optional-dependencies]\nxml = ["lxml"]\n')
+    assert evaluate(steps, folder)[0].development.extras == ("xml",)
+    assert ("judged", ("thing",)) in steps.requests
+    assert evaluate(steps, folder, extras=("xml",))[0].development is None
+    assert ("judged", ("thing", "lxml")) in steps.requests
 
 
 def test_project_without_requirements_has_nothing_in_the_way(steps, folder):

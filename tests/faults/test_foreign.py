@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from gilscope.toolkit import cli, foreign
 from gilscope.toolkit.builds.find import FoundBuilds
 from gilscope.toolkit.commands import builds, list_, streams
+from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.measure.abilities.probe import Abilities
 from gilscope.toolkit.measure.process.frame import describe_error, shown
 from gilscope.toolkit.model import Cell
@@ -197,7 +198,7 @@ def test_progress(hostile, terminal, capsys, monkeypatch):
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("TERM", "xterm-256color")
     cell = Cell(build=hostile, workload=hostile, runner=hostile, workers=1, phase="steady")
-    with ProgressReporter() as reporter:
+    with ProgressReporter(say) as reporter:
         reporter.round_begins(0, 1, 1)
         reporter.arm_begins(cell)
         reporter.note(hostile)

@@ -68,7 +68,8 @@ def program(folder):
 
 
 def test_race(folder):
-    code, out, err = call(folder, "race", "--github", "--sarif", "r.sarif", "--json=r.json", program(folder))
+    code, out, err = call(folder, "race", "--github", "--sarif", "r.sarif", "--html", "r.html", "--json=r.json",
+                          program(folder))
     assert (code, out) == (66, "")
     commands = [line for line in err.split("\n") if line.startswith("::")]
     assert len(commands) == 2   # of the two races
@@ -76,15 +77,25 @@ def test_race(folder):
     assert "w" + NASTY in {race["first"]["thread"] for race in json.loads((folder / "r.json").read_text())["races"]}
     for name in ("r.sarif", "r.json"):
         assert not is_safe((folder / name).read_text())
+    check_page(folder / "r.html")
+
+
+def check_page(file):
+    """Check that a page shows the names, as text."""
+    page = file.read_text()
+    assert not {*page} & {*UNSEEN} - {"\n"}
+    assert "&lt;b&gt;[bold]" in page
+    assert "<b>" not in page
 
 
 @pytest.mark.skipif(preload.unavailable() is not None, reason=str(preload.unavailable()))
 def test_gil(folder):
-    code, out, err = call(folder, "gil", "--trace", "t.json", program(folder))
+    code, out, err = call(folder, "gil", "--trace", "t.json", "--html", "g.html", program(folder))
     assert (code, out) == (0, "")
     assert "Where each thread's time went" in err
     assert not is_safe(err)
     assert not is_safe((folder / "t.json").read_text())
+    check_page(folder / "g.html")
 
 
 @pytest.mark.slow

@@ -8,13 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.builds.logged_command import last_lines
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.evaluate.requirements.file import requirement_lines
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
+from gilscope.toolkit.experiments.gil_trace.lanes import traced
+from gilscope.toolkit.gil.records import BadRecordError, read_folder
 from gilscope.toolkit.race.report.settings import settings
 from gilscope.toolkit.reading import parse_json, read_bytes, read_text
+from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.faults.calling import call, faults_of, limited
+from tests.faults.commands import HOST, LIMIT
 
 EXAMPLE = ROOT / "results" / "example"
 
@@ -148,3 +153,86 @@ def test_report_on_a_full_disk_is_3(option):
     done = command("report", str(EXAMPLE), option, "/dev/full")
     assert (done.returncode, "No space left on device" in done.stderr) == (3, True)
     assert "Traceback" not in done.stderr
+
+
+RACY = """
+import sys, threading
+count = 0
+def add():
+    global count
+    for _ in range(100): count += 1
+threads = [threading.Thread(target=add) for _ in range(int(sys.argv[1]))]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+sys.exit(int(sys.argv[2]))
+"""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.parametrize(("threads", "ends", "code"), [(2, 5, 66), (1, 5, 5), (1, 0, 3)])
+def test_report_that_cannot_be_written_hides_neither_race_nor_exit_code(threads, ends, code, tmp_path):
+    (tmp_path / "racy.py").write_text(RACY)
+    done = command("race", "--json=/dev/full", "--sarif=/dev/full", "racy.py", str(threads), str(ends), cwd=tmp_path,
+                   env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == code, done.stderr
+    assert done.stderr.count("cannot write /dev/full: No space left on device") == 2
+    assert ("data race" in done.stderr) == (code == 66)
+
+
+def test_end_of_a_log_is_read_without_the_rest(tmp_path):
+    log = odd("huge", tmp_path / "log")
+    with log.open("ab") as file:
+        file.write(b"\none\ntwo\xff\n")
+    with limited(30):
+        assert last_lines(log, 2) == "  one\n  two\ufffd"
+    for kind in set(KINDS) - {"huge"}:
+        with limited(30):
+            assert "cannot be read" in last_lines(odd(kind, tmp_path / kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_recording_that_is_no_file_is_refused(kind, tmp_path):
+    odd(kind, tmp_path / "1-2.gil")
+    with limited(30):
+        if kind == "huge":   # its beginning says that its process was killed before it had one
+            assert read_folder(tmp_path) == []
+            return
+        with pytest.raises(BadRecordError, match=r"regular file|back to itself"):
+            read_folder(tmp_path)
+
+
+@pytest.mark.parametrize("content", [
+    "", "{}", "[]", '{"traceEvents": 3}', '{"traceEvents": [{}]}', '{"traceEvents": ["x"]}', "[" * 10**6,
+    ('{"traceEvents": [{"name": "thread_name", "tid": 1, "ph": "M", "args": {"name": "CPU"}},'
+     ' {"name": "x", "ph": "X", "tid": 1, "ts": "soon", "dur": 1}]}'),
+    *KINDS,
+])
+def test_trace_of_a_cell_that_is_none_is_named(content, tmp_path):
+    path = tmp_path / "trace.json"
+    if content in KINDS:
+        odd(content, path)
+    else:
+        path.write_text(content)
+    with limited(30), pytest.raises(BadFileError, match=r"trace\.json"):
+        traced(path, ("x",))
+
+
+READER_GONE = """
+import os, sys
+near, far = os.pipe()
+os.dup2(far, 2)
+os.close(far)
+os.close(near)
+os.execv(sys.executable, [sys.executable, "-m", "gilscope", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.slow
+def test_reader_that_has_gone_ends_no_measuring(tmp_path):
+    """As `gilscope run 2>&1 | head -1` does."""
+    done = subprocess.run([sys.executable, "-c", READER_GONE, "run", "primes", "--models", "threads", "--workers", "2",
+                           "--quick", "--rounds", "2", "--label", "x", *HOST], cwd=tmp_path, check=False, timeout=LIMIT,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
+    assert done.returncode == 0
+    assert "Speed-up over serial" in done.stdout
+    assert load_run(tmp_path / "results" / "x").rounds_done == 2

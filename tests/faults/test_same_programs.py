@@ -184,6 +184,8 @@ LIBRARY = [
     "type_params", "unary", "unpack", "unpack_ex", "userdict", "userlist", "userstring", "weakset", "with",
     "zipapp",
 ]
+# Where the exit code may be another one, and why.
+RACING = {}
 
 
 def chosen(name, cases, number):
@@ -224,27 +226,27 @@ def test_small_program_does_the_same(name, label, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("label", BUILDS)
 @pytest.mark.parametrize("path", chosen("fixed", FIXED, 12), ids=lambda path: path.parent.name)
-def test_program_with_threads_does_the_same(path, tmp_path):
-    expected, got = both(sys.executable, path.parent, path.name)
+def test_program_with_threads_does_the_same(path, label, tmp_path):
+    expected, got = both(BUILDS[label], path.parent, path.name)
     assert got == expected
     assert got[0] == 0
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("label", BUILDS)
 @pytest.mark.parametrize("name", chosen("library", LIBRARY, 12))
-def test_tests_of_the_standard_library_do_the_same(name, tmp_path):
-    for python in BUILDS.values():
-        source = library(python) / "test" / f"test_{name}.py"
-        if source.exists():
-            break
-    else:
-        pytest.skip("no Python at hand has such tests")
+def test_tests_of_the_standard_library_do_the_same(name, label, tmp_path):
+    python = BUILDS[label]
+    source = library(python) / "test" / f"test_{name}.py"
+    if not source.exists():
+        pytest.skip(f"{label} comes without such tests")
     (tmp_path / source.name).write_bytes(source.read_bytes())
     expected, got = both(python, tmp_path, source.name)
-    if got[0] == RACE_FOUND != expected[0]:
-        pytest.skip("it races")
-    assert (got[0], got[1], counted(got[2])) == (expected[0], expected[1], counted(expected[2]))
+    assert (got[0] == RACE_FOUND != expected[0]) <= (name in RACING), got[2][-3000:]
+    codes = [expected[0] if name in RACING else got[0], expected[0]]
+    assert (codes[0], got[1], counted(got[2])) == (codes[1], expected[1], counted(expected[2]))
 
 
 @functools.cache

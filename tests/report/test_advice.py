@@ -47,6 +47,15 @@ def test_fastest_is_what_to_use_with_its_interval_and_memory():
     assert re.fullmatch(r"w \(CPU work\) on 3\.14: threads, 4\.00x \[[\d.]+, [\d.]+\], in 13 MiB\.", line)
 
 
+def test_model_that_shares_no_round_with_the_baseline_was_measured():
+    made = Made(rounds=4, floor=None).add("threads", 2, 1.5)
+    serial, threads = made.measurements
+    made.measurements = [replace(serial, observations=serial.observations[:2]),
+                         replace(threads, observations=threads.observations[2:])]
+    (line,) = [each for each in made.lines() if each.startswith("w ")]
+    assert "nothing has a round in common with serial" in line
+
+
 def test_models_that_cannot_be_told_apart_are_a_set_and_the_lightest_comes_first():
     (line,) = Made().add("processes-fork", 4, 3.9, pss=60).add("subinterpreters", 4, 3.9, pss=30).lines()
     assert line == "w (CPU work) on 3.14: subinterpreters or processes-fork, 3.90x, in 30 or 60 MiB."

@@ -109,7 +109,7 @@ def test_process_that_fails_to_draw_is_told_in_its_words(tmp_path, monkeypatch, 
     def fails(command, **_):
         return subprocess.CompletedProcess(command, 1, "", "Traceback ...\nImportError: libgcc_s.so.1 is not there\n")
 
-    monkeypatch.setattr(drawing.subprocess, "run", fails)
+    monkeypatch.setattr(drawing, "run", fails)
     with pytest.raises(CannotDrawError, match=r"failed: ImportError: libgcc_s\.so\.1 is not there"):
         draw_figures(Path(sys.executable), [FIGURES["bars"]()], tmp_path)
 

@@ -104,6 +104,33 @@ def test_table_is_there_when_all_that_was_to_gain_is_starved():
         ["threads", "[1.25x]"], ["processes-fork", "[1.25x]"]]
 
 
+def test_models_of_which_something_counts_come_before_those_that_starved():
+    maker = RunMaker(rounds=8, noise=0.002)
+    maker.measure(cell(), 1.0)
+    maker.measure(cell("threads", 2), 0.6, starved=8)
+    maker.measure(cell("subinterpreters", 2), 0.5)
+    maker.twin(cell(), 1.0)
+    assert list(rows_of(table_of(maker.run(("3.14",))))) == ["subinterpreters", "threads"]
+
+
+def test_what_failed_processes_printed_last_is_in_the_report():
+    made = look()
+    made.fail(cell("processes-fork", 2), "exception", "LookupError: gone")
+    printed = "Traceback ...\n  File 'x.py'\nLookupError: gone\nand why\n"
+    made.failures[-1:] = [replace(made.failures[-1], output=printed)]
+    made.failures.append(replace(made.failures[-1], round=1))
+    made.fail(cell("processes-fork", 2, "3.14t"), "killed", "SIGKILL")
+    made.failures[-1:] = [replace(made.failures[-1], output="")]
+    run = made.run(BUILDS)
+    text = terminal.render(run_document(run))
+    assert text.count("Printed last by w, processes-fork, on 3.14 in round 0") == text.count("and why") == 1
+    assert "    File 'x.py'" in text
+    assert "on 3.14t in round" not in text
+    short = terminal.render(overview_document(run))
+    assert "and why" not in short
+    assert "and what failed processes printed last" in " ".join(short.split())
+
+
 def test_what_failed_is_said_with_its_reason_and_many_reasons_are_counted():
     made = look()
     for number in range(5):

@@ -1,5 +1,7 @@
 """The bar of a run on a narrow terminal: how far it is and what is left stay on the screen."""
 
+import errno
+import os
 from io import StringIO
 
 import pytest
@@ -16,7 +18,7 @@ CELL = Cell(
 def test_bar_fits_and_keeps_its_numbers(monkeypatch, width):
     screen = StringIO()
     monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=screen, force_terminal=stderr, width=width))
-    with progress.ProgressReporter() as reporter:
+    with progress.ProgressReporter(print) as reporter:
         reporter.round_begins(0, 5, 44)
         reporter.arm_begins(CELL)
         reporter.arm_ends(CELL, 125.0)
@@ -29,3 +31,25 @@ def test_bar_fits_and_keeps_its_numbers(monkeypatch, width):
     assert "about 2 min 05 s left" in line
     assert "3.14t" in line
     assert "None" not in screen.getvalue()
+
+
+def test_time_that_is_no_longer_left_is_not_told():
+    assert [progress.format_left(seconds) for seconds in (None, 0.0, 0.4, 1.2)] == ["", "", "", "about 1 s left"]
+
+
+class Gone(StringIO):
+    """A terminal that has been closed."""
+
+    def write(self, _):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_terminal_that_is_closed_ends_no_measuring(monkeypatch):
+    monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=Gone(), force_terminal=stderr, width=80))
+    said = []
+    with progress.ProgressReporter(said.append) as reporter:
+        reporter.round_begins(0, 5, 44)
+        reporter.arm_begins(CELL)
+        reporter.note("a note")
+        reporter.arm_ends(CELL, 125.0)
+    assert said == ["a note"]

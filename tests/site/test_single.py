@@ -7,10 +7,11 @@ from html.parser import HTMLParser
 import pytest
 
 from gilscope.toolkit import cli
+from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.private import PUBLIC, Private
 from gilscope.toolkit.race.report import json_
-from gilscope.toolkit.race.report.races import Race, RaceReport
+from gilscope.toolkit.race.report.races import Race, RaceReport, Shared
 from gilscope.toolkit.race.verdicts import LOST
 from gilscope.toolkit.report.document import Document, Heading, Picture, Verdict
 from gilscope.toolkit.site.single.page import SinglePage
@@ -112,6 +113,13 @@ def test_race_shows_both_accesses_in_their_source():
     assert ROOT not in page
 
 
+def test_race_shows_what_threads_share():
+    place = make_access().place
+    share = Shared(base="Pool.jobs", write=place, verb="append", other=replace(place, line=9), other_verb="read")
+    text = Structure(race_page(make_report(shared=(share,)))).text
+    assert "Pool.jobs: append at bank.py:14 in Account.deposit, read at bank.py:9" in text
+
+
 def test_source_that_has_changed_since_is_not_shown():
     changed = race_page(lines=lambda _: ["something else\n"] * 20)
     assert "something else" not in changed
@@ -171,6 +179,19 @@ def test_page_that_would_tell_of_somebody_is_refused(monkeypatch):
     page = SinglePage(print).text("x.html", "verdict.html", values)
     assert "bench of Ann on box7 in &lt;folder&gt;/y.py" in page
     assert page.replace("&lt;folder&gt;/y.py", "").count("y.py") == 0
+
+
+def test_how_a_program_ended_goes_before_its_page(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("socket.gethostname", lambda: "box7")
+    said = []
+    page = HtmlFile("x.html", said.append)
+    values = [verdict_values(Document((Heading(title, 1),)), []) for title in ("on box7", "on any")]
+    assert page.saved("verdict.html", values[0]) == 2
+    assert not (tmp_path / "x.html").exists()
+    assert "the name of the host, 'box7'" in said.pop()
+    assert page.saved("verdict.html", values[1]) == 0
+    assert said == ["gilscope: x.html is there"]
 
 
 COMMANDS = [["report", "x"], ["evaluate", "."], ["doctor"], ["race", "x.py"], ["gil", "x.py"]]

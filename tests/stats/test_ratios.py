@@ -38,6 +38,12 @@ def test_interval_is_student_of_the_moderated_error():
     assert (log(lo), log(hi)) == pytest.approx((-found.half(0.9), found.half(0.9)))
 
 
+def test_two_rounds_that_have_nothing_to_do_with_each_other_leave_everything_open():
+    found = Ratio(center=3.0, error=5.0, rounds=2, noise=noise(spread=5.0, prior=0.1))
+    assert 710 < found.half(simultaneous(500)) < inf   # e to that is more than a float holds
+    assert found.interval(simultaneous(500)) == found.between(simultaneous(500)) == (0.0, inf)
+
+
 def test_widening_widens():
     plain = Ratio(center=0.0, error=0.01, rounds=5, noise=noise())
     wide = Ratio(center=0.0, error=0.01, rounds=5, noise=noise(widening=1.7))

@@ -99,11 +99,13 @@ def select_builds(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
     labels = [label for label in (part.strip() for part in wanted.split(",")) if label]
     if not labels:
         raise UnknownNameError("no build named; name some like 3.14,3.14t")
-    if unknown := [label for label in dict.fromkeys(labels) if label not in by_label]:
+    if twice := [label for label in labels if labels.count(label) > 1]:
+        raise UnknownNameError(f"{twice[0]} is named twice; name each build once")
+    if unknown := [label for label in labels if label not in by_label]:
         lost = [note.text for label in unknown for note in found.problems
                 if note.text.startswith(f"{label}, added as ")]
         raise UnknownNameError(lost[0] if lost else _unknown_labels(unknown, list(by_label)))
-    return tuple(by_label[label] for label in dict.fromkeys(labels))
+    return tuple(by_label[label] for label in labels)
 
 
 def default_pair(found: FoundBuilds) -> tuple[Build, ...]:

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.processes.starting import Supervised
+from gilscope.toolkit.reading import last_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 TAIL_LINES = 12
+TAIL_BYTES = 2**16
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -63,8 +65,11 @@ def run_logged(
 
 
 def last_lines(log: Path, count: int = TAIL_LINES) -> str:
-    """Return the last `count` lines of a log file, each indented by two spaces."""
-    lines = log.read_text(errors="replace").rstrip().splitlines()
+    """Return the last `count` lines of a log file, each indented by two spaces; why there are none."""
+    try:
+        lines = last_text(log, TAIL_BYTES).rstrip().splitlines()
+    except OSError as error:   # what clears old files away came between
+        lines = [f"(it cannot be read: {error.strerror})"]
     return "\n".join(f"  {line}" for line in lines[-count:])
 
 

@@ -16,6 +16,7 @@ import shtab
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.commands.gil import command as gil
 from gilscope.toolkit.commands.race import command as race
+from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.experiments.catalog import EXPERIMENTS
 from gilscope.workloads.catalog import WORKLOADS
 
@@ -66,7 +67,7 @@ class PrintCompletion(argparse.Action):
         self, parser: argparse.ArgumentParser, _namespace: Any, values: Any, _option: str | None = None
     ) -> None:
         """Print it."""
-        print(script(parser, str(values)))
+        put(script(parser, str(values)))
         parser.exit()
 
 

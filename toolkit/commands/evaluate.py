@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.inspection import version_key
-from gilscope.toolkit.commands.options.common import duration
+from gilscope.toolkit.commands.options.common import duration, positive
 from gilscope.toolkit.commands.options.files import add_output, add_page
 from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.pages import HtmlFile
@@ -16,21 +16,28 @@ from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
 from gilscope.toolkit.evaluate.report import forced as forced_text
-from gilscope.toolkit.evaluate.report import screen
+from gilscope.toolkit.evaluate.report import own_extensions, screen
 from gilscope.toolkit.evaluate.report.explain_package import Beside, explain
 from gilscope.toolkit.evaluate.report.json_ import plain
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.site.single.verdicts import conclusion_cards, verdict_values
 
 if TYPE_CHECKING:
     from gilscope.toolkit.builds.find import FoundBuilds
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.model import Build
-    from gilscope.toolkit.report.document import Document
 
 NEWEST = 2               # free-threaded builds that are looked at when none are named
 BUDGET = 600.0           # seconds
+
+
+def several(text: str) -> int:
+    """Return a whole number of threads from 2 on."""
+    if (number := positive(text)) < 2:  # noqa: PLR2004  the word's meaning
+        raise argparse.ArgumentTypeError(f"{text!r}: it takes two threads at least to show a race")
+    return number
 
 
 def add_parser(commands: Any) -> None:
@@ -51,6 +58,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--lock", metavar="FILE", type=Path,
                         help="Take the versions of this lock: uv.lock, pylock.toml, poetry.lock, or pinned "
                              "requirements (default: the one that is found; without one, today's versions).")
+    parser.add_argument("--extra", metavar="NAME", action="append", default=[],
+                        help="Judge the project with this extra; may be given again (default: with none, and without "
+                             "what it needs for development).")
     parser.add_argument("--tests", metavar="COMMAND",
                         help="Run the tests by this command, as one word (default: python -m pytest -q, if there are "
                              "tests). For other runners, or to leave slow ones out.")
@@ -58,6 +68,10 @@ def add_parser(commands: Any) -> None:
                         help="Measure what one thread costs, what threads gain and where they wait, by this script, "
                              "with its arguments as one word, or by calls of this function without arguments, "
                              "plain or async, from several threads. Without it the tests alone tell what is slower.")
+    parser.add_argument("--threads", metavar="N", type=several,
+                        help="Look for data races in the tests with each test in N threads at once, by "
+                             "pytest-run-parallel, and in the workload with N threads (default: the tests as they "
+                             "are, the workload in 4 threads). For a project whose tests start no threads.")
     parser.add_argument("--builds", metavar="LABELS",
                         help=f"Look at these builds, like 3.14t,3.15t (default: the {NEWEST} newest without a GIL). "
                              "Their twins with a GIL are judged for subinterpreters and processes.")
@@ -71,7 +85,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--build-sdists", action="store_true",
                         help="Build from source what has no wheel. Runs the packages' build scripts.")
     parser.add_argument("--explain", metavar="NAME",
-                        help="Show everything known of a package, an extension module or its file, and nothing else.")
+                        help="Show everything known of a package, an extension module or its file, or a source of the "
+                             "project's own ('extensions': all of them), and nothing else.")
     add_output(parser, "the verdict")
     add_page(parser, "the verdict")
     parser.set_defaults(run=run)
@@ -80,12 +95,13 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Evaluate the project; return 1 when something blocks it on every build."""
     asked = Asked(path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, budget=args.budget,
-                  offline=args.offline, sdists=args.build_sdists)
+                  offline=args.offline, sdists=args.build_sdists, threads=args.threads or 0,
+                  extras=tuple(args.extra))
     page = HtmlFile(args.html, say) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
     evaluation = Evaluator(asked, _targets(found, args.builds), found.builds, say).go()
     output = Output(args)
-    document = _explained(evaluation, args.explain) if args.explain else screen.document(evaluation)
+    document = explained(evaluation, args.explain) if args.explain else screen.document(evaluation)
     output.show(document)
     output.finish(lambda: plain(evaluation))
     if page:
@@ -107,7 +123,12 @@ def _targets(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
     return tuple(free[-NEWEST:])
 
 
-def _explained(evaluation: Evaluation, name: str) -> Document:
+def explained(evaluation: Evaluation, name: str) -> Document:
+    """Return everything known of a package, an extension module, a file or a source called `name`.
+
+    Raises:
+        UnknownNameError: nothing is.
+    """
     reports = [each.readiness for each in evaluation.builds] + [each.readiness for each in evaluation.interpreters]
     lock = evaluation.project.lock
     beside = Beside(
@@ -117,7 +138,9 @@ def _explained(evaluation: Evaluation, name: str) -> Document:
                 if not isinstance(each.tests, Missing)},
         forced={each.build.label: forced_text.said(each.forced) for each in evaluation.builds
                 if each.forced is not None})
+    reports += [own.report for own in own_extensions.builds_of(evaluation) if own.report]
     document = explain([each for each in reports if not isinstance(each, Missing)], name, beside)
+    document = Document((*document.sections, *own_extensions.explained(evaluation, name)))
     if not document.sections:
         raise UnknownNameError(f"no package, extension module or file {name!r} among what was looked at")
     return document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,15 +22,21 @@ from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.project.bench import Bench
 from gilscope.toolkit.evaluate.project.conventions import find_project
 from gilscope.toolkit.evaluate.project.cost_and_gain import Compared, Comparing
-from gilscope.toolkit.evaluate.project.installing import install_project
-from gilscope.toolkit.evaluate.project.suite.racing import check_races
+from gilscope.toolkit.evaluate.project.extensions.building import Place, own_builds
+from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
+from gilscope.toolkit.evaluate.project.extensions.finding import find_extensions
+from gilscope.toolkit.evaluate.project.extensions.staging import stage
+from gilscope.toolkit.evaluate.project.installing import Installation, install_project
+from gilscope.toolkit.evaluate.project.racing.at_once import NEEDED as NEEDED_AT_ONCE
+from gilscope.toolkit.evaluate.project.racing.looks import Wanted, look_for_races
 from gilscope.toolkit.evaluate.project.suite.running import needed_by, run_tests
 from gilscope.toolkit.evaluate.project.workers.cost import LIMIT as WORKERS_LIMIT
 from gilscope.toolkit.evaluate.project.workers.cost import measure_workers, modules_inside
 from gilscope.toolkit.evaluate.project.workload.name_check import refuse_misnamed
-from gilscope.toolkit.evaluate.requirements.locks import Locked, read_lock
+from gilscope.toolkit.evaluate.requirements.closure import Apart, apart, reached
+from gilscope.toolkit.evaluate.requirements.locks import Graph, Locked, read_graph, read_lock
 from gilscope.toolkit.evaluate.requirements.tags import offered
-from gilscope.toolkit.evaluate.sections import NO_TIME, Broken, Missing, Races, TestRun, Workers
+from gilscope.toolkit.evaluate.sections import NO_TIME, Broken, Development, Missing, TestRun, Workers
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
 from gilscope.toolkit.evaluate.verdict.words import conclude
@@ -47,7 +53,6 @@ if TYPE_CHECKING:
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
 SHARE_FOR_WORKERS = 0.15  # of what is left, for what one more interpreter takes, on each build
 SHARE_KEPT = 0.5         # of the budget, for what runs the project; newer versions are not installed in its time
-SHARE_FOR_RACES = 0.5    # of what is left after the tests, when there is a workload to be measured
 NOTHING_INSTALLED = Missing(reason="nothing of it was installed before; call it once without --offline")
 
 
@@ -62,6 +67,8 @@ class Asked:
     budget: float = 600.0        # seconds
     offline: bool = False        # install nothing: what was installed by an earlier call, and the lock
     sdists: bool = False         # build from source what has no wheel
+    extras: tuple[str, ...] = ()   # of the project's, that count as needed to run
+    threads: int = 0             # in which each test runs at once, and which call the workload; 0: as the tests are
 
 
 class Evaluator:
@@ -78,14 +85,18 @@ class Evaluator:
         self._say = say
         self._clock = clock
         self._began = clock()
-        self.project: Project = find_project(asked.path, lock=asked.lock, tests=asked.tests)
+        self.project: Project = find_project(asked.path, lock=asked.lock, tests=asked.tests, extras=asked.extras)
         if asked.workload is not None:
             refuse_misnamed(asked.workload, self.project)
         self._locked: tuple[Locked, ...] = read_lock(self.project.lock) if self.project.lock else ()
+        self._graph = read_graph(self.project.lock) if self.project.lock else Graph(needs={}, known=False)
+        self._apart = self._told_apart()
         # A lock of a project without dependencies is none of these.
         if asked.lock and not self._locked and asked.lock.suffix not in {".toml", ".lock"}:
             raise BadFileError(f"{asked.lock} names no package: fill it, or leave --lock out")
         self._twins = {build.label: reference_of(build, at_hand) for build in builds}
+        self.extensions = find_extensions(self.project.root)
+        self._places: dict[str, Place] = {}   # where the project itself was installed, or was to be
 
     def go(self) -> Evaluation:
         """Make every step and return what it comes to.
@@ -99,45 +110,73 @@ class Evaluator:
         inside = self._readiness(twins, interpreters=True)
         with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder:
             benches = self._benches(Path(folder), (*self._builds, *twins))
+            own = self._own(benches)
             workers = {twin.label: self._workers(twin, inside[twin.label], benches[twin.label]) for twin in twins}
             tests = self._tests(benches)
-            races = self._races(benches)
+            races = look_for_races(
+                Wanted(project=self.project, workload=self._asked.workload, threads=self._asked.threads), benches,
+                tests, left=self._left, say=self._say)
             compared = self._compared(benches, tests, twins)
         machine, speed = compared.machine, compared.speed
-        builds = tuple(self._one(build, reports, tests, compared.sections[build.label]) for build in self._builds)
-        interpreters = tuple(_interpreters(twin, inside[twin.label], speed, workers[twin.label]) for twin in twins)
+        builds = tuple(self._one(build, reports, tests, compared.sections[build.label], own.get(build.label))
+                       for build in self._builds)
+        interpreters = tuple(
+            replace(_interpreters(twin, inside[twin.label], speed, workers[twin.label]), own=own.get(twin.label))
+            for twin in twins)
         processes = tuple(_processes(twins, speed))
         conclusions = (
             *(conclude(each, machine, races) for each in builds),
-            *(conclude_interpreters(each, machine) for each in interpreters),
-            *(conclude_processes(each, machine) for each in processes))
+            *(conclude_interpreters(each, machine, races) for each in interpreters),
+            *(conclude_processes(each, machine, races) for each in processes))
         return Evaluation(
             project=self.project, machine=machine, builds=builds, interpreters=interpreters, processes=processes,
-            races=races, conclusions=conclusions, next_steps=next_steps(builds, races, conclusions),
-            seconds=self._clock() - self._began,
+            races=races, conclusions=conclusions, extensions=self.extensions,
+            next_steps=next_steps(builds, races, conclusions, self.extensions), seconds=self._clock() - self._began,
+            development=self._development(benches),
         )
+
+    def _told_apart(self) -> Apart:
+        """Return the packages of the lock, those that the project needs to run apart from the others."""
+        return apart(self._locked, self._graph, map(name_of, self.project.requirements) if self.project.declares
+                     else None)
+
+    def _development(self, benches: dict[str, Bench | Missing]) -> Development | None:
+        runtime = {each.name for each in self._apart.runtime} | set(map(name_of, self.project.requirements))
+        lacking = {label: names for label, bench in benches.items() if isinstance(bench, Bench)
+                   if (names := tuple(name for name in bench.lacking if name not in runtime))}
+        packages = tuple(dict.fromkeys(each.name for each in self._apart.development))
+        found = Development(packages=packages, extras=self.project.extras, lacking=lacking)
+        return found if packages or found.extras or lacking else None
 
     def _left(self) -> float:
         return self._asked.budget - (self._clock() - self._began)
 
     def _one(
         self, build: Build, reports: dict[str, BuildReport | Missing], tests: dict[str, TestRun | Missing],
-        speed: Sections,
+        speed: Sections, own: OwnBuild | None,
     ) -> BuildEvaluation:
         twin = self._twins[build.label]
         there = tests[twin.label] if twin else Missing(reason=f"no build like {build.label} with a GIL is at hand")
         return BuildEvaluation(
             build=build, offered=self._offered(build), readiness=reports[build.label], tests=tests[build.label],
             reference_tests=there, cost=speed.cost, gain=speed.gain, contention=speed.contention, failure=speed.failure,
-            forced=speed.forced,
+            forced=speed.forced, own=own,
         )
 
     def _offered(self, build: Build) -> tuple[Offered, ...] | Missing:
-        return offered(self._locked, build) if self._locked else Missing(reason="the project has no lock file")
+        return offered(self._apart.runtime, build) if self._locked else Missing(reason="the project has no lock file")
 
     def _request(self, beside: Sequence[str] = ()) -> scratch.Request:
-        """Return what is to be installed: the lock's versions where there is one, and what is needed beside."""
-        runtime = tuple(each.pin for each in self._locked) or self.project.requirements
+        """Return what is to be installed: the lock's versions where there is one, and what is needed beside.
+
+        Of what a lock has for developers only what that needs: the rest decides nothing, and may have no wheel.
+        """
+        pins = self._apart.runtime
+        if beside and (wanted := reached(self._graph, map(name_of, beside))):
+            pins = (*pins, *(each for each in self._apart.development if each.name in wanted))
+        locked = {each.name for each in self._locked}
+        own = [text for text in self.project.requirements if name_of(text) not in locked]   # an older lock lacks it
+        runtime = (*(each.pin for each in pins), *own)
         # What a lock has for others is imported by those.
         asked = tuple(map(name_of, (*self.project.requirements, *beside))) if self._locked else ()
         return scratch.Request(requirements=(*runtime, *beside), sdists=self._asked.sdists, offline=self._asked.offline,
@@ -161,7 +200,7 @@ class Evaluator:
     def _say_what_the_lock_offers(self) -> None:
         """Say at once what the lock alone tells: it takes no network and hardly a second."""
         for build in self._builds if self._locked else ():
-            offers = offered(self._locked, build)
+            offers = offered(self._apart.runtime, build)
             if all(each.kind == "not known" for each in offers):
                 continue   # requirements files name no files
             fitting = sum(each.kind in {"binary", "pure"} for each in offers)
@@ -183,11 +222,12 @@ class Evaluator:
 
     def _benches(self, folder: Path, builds: Sequence[Build]) -> dict[str, Bench | Missing]:
         """Return where the project's code is run on each build: its packages, what its tests need, and itself."""
-        if self.project.tests is None and self._asked.workload is None:
+        if self.project.tests is None and self._asked.workload is None and not self.extensions.any:
             return dict.fromkeys((build.label for build in builds), Missing(reason="no tests were found"))
         if self._left() <= 0:
             return dict.fromkeys((build.label for build in builds), NO_TIME)
-        request = self._request((*self.project.test_requirements, *needed_by(self.project.tests)))
+        beside = (*self.project.test_requirements, *needed_by(self.project.tests))
+        request = self._request((*beside, *NEEDED_AT_ONCE) if self._asked.threads else beside)
         try:
             made = scratch.prepare(request, builds, self._say, self._at_hand)
         except ToolkitError as error:
@@ -198,16 +238,32 @@ class Evaluator:
         if made is None:
             return NOTHING_INSTALLED
         target = folder / build.label
-        if reason := self._not_installed(made, target):
-            self._say(f"{build.label}: the project itself is imported from its folder, not installed: {reason}")
-        return Bench(build=build.label, python=made.python, folders=self.project.sources if reason else (target,),
-                     lacking=tuple(made.missing), compiled=folder / f"{build.label}-compiled")
+        done = self._install(build, made, target)
+        self._places[build.label] = Place(build=build, python=made.python, target=target, installation=done)
+        if done.failure:
+            self._say(f"{build.label}: the project itself is imported from its folder, not installed: {done.failure}")
+        root = None if done.failure or not self.extensions.any else folder / f"{build.label}-tree"
+        if root and (reason := stage(self.project, target, root)):
+            self._say(f"{build.label}: its tests are run beside its sources, as there is no copy: {reason}")
+            root = None
+        return Bench(build=build.label, python=made.python, lacking=tuple(made.missing), root=root,
+                     folders=self.project.sources if done.failure else (target,),
+                     compiled=folder / f"{build.label}-compiled")
 
-    def _not_installed(self, made: scratch.Scratch, target: Path) -> str | None:
-        """Install the project itself; return why not.  What builds it would be downloaded."""
+    def _install(self, build: Build, made: scratch.Scratch, target: Path) -> Installation:
+        """Install the project itself.  What builds it would be downloaded."""
         if self._asked.offline:
-            return "--offline"
-        return install_project(self.project, made.folder, target, compilers=self._asked.sdists)
+            return Installation(failure="--offline")
+        if self.extensions.any:
+            self._say(f"{build.label}: build the project itself with its extension modules")
+        return install_project(self.project, made.folder, target)
+
+    def _own(self, benches: dict[str, Bench | Missing]) -> dict[str, OwnBuild]:
+        """Return what the project's own extension modules do on each build, by its label."""
+        twins = {label: twin.label for label, twin in self._twins.items() if twin}
+        never = {label: OwnBuild(build=label, failure=bench.reason) for label, bench in benches.items()
+                 if isinstance(bench, Missing) and self.extensions.any}
+        return never | own_builds(self.extensions, self._places, twins)
 
     def _workers(
         self, twin: Build, readiness: BuildReport | Missing, bench: Bench | Missing,
@@ -234,18 +290,8 @@ class Evaluator:
             if self.project.tests:
                 self._say(f"{label}: run {' '.join(self.project.tests)}")
             limit = self._left() * SHARE_FOR_TESTS / (len(benches) - number)
-            found[label] = run_tests(self.project, bench, limit=limit)
+            found[label] = run_tests(bench.placed(self.project), bench, limit=limit)
         return found
-
-    def _races(self, benches: dict[str, Bench | Missing]) -> Races | Missing:
-        bench = next((each for each in benches.values() if isinstance(each, Bench)), None)
-        if bench is None:
-            return next((each for each in benches.values() if isinstance(each, Missing)),
-                        Missing(reason="no build to run the tests on"))
-        if self.project.tests:
-            self._say(f"{bench.build}: look for data races in the tests")
-        share = 1.0 if self._asked.workload is None else SHARE_FOR_RACES
-        return check_races(self.project, bench, limit=self._left() * share)
 
     def _compared(
         self, benches: dict[str, Bench | Missing], tests: dict[str, TestRun | Missing], twins: Sequence[Build],

@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from gilscope.toolkit.evaluate.project.extensions.facts import NO_EXTENSIONS, OwnExtensions
 from gilscope.toolkit.evaluate.sections import UNASKED
 
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport
     from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
     from gilscope.toolkit.evaluate.requirements.tags import Offered
     from gilscope.toolkit.evaluate.sections import (
         Broken,
         Contention,
         Cost,
+        Development,
         Forced,
         Gain,
         MachineFacts,
@@ -42,6 +45,7 @@ class BuildEvaluation:
     contention: Contention | Missing
     failure: str = ""                    # what keeps the workload from running here, and not on its twin: a sentence
     forced: Forced | Missing | None = None   # None: nothing turned the GIL on in what was to be measured
+    own: OwnBuild | None = None              # None: it has no extension modules of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +57,7 @@ class InterpretersEvaluation:
     measured: Comparison | Missing       # the workload in interpreters against as many threads of this build
     failure: str = ""                    # why it fails in interpreters although it does not in threads
     workers: Workers | Broken | Missing = UNASKED
+    own: OwnBuild | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,3 +105,5 @@ class Evaluation:
     conclusions: tuple[Conclusion, ...]
     next_steps: tuple[str, ...]
     seconds: float                    # that it took
+    development: Development | None = None   # None: there is nothing of the kind
+    extensions: OwnExtensions = NO_EXTENSIONS   # of the project's own, by its files

@@ -164,9 +164,12 @@ class Sections:
         return cls(cost=reason, gain=reason, contention=reason)
 
 
+Raced = Literal["workload", "script", "tests", "tests at once"]   # the last: each test in several threads
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaceFact:
-    """A data race that the project's tests showed."""
+    """A data race that the project's own code showed."""
 
     kind: str                    # "lost update"
     variable: str
@@ -176,12 +179,54 @@ class RaceFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RaceLook:
+    """One run of the project's code under the race checker."""
+
+    of: Raced
+    build: str
+    threads: bool | None         # other threads than the first ran; None: not known
+    together: bool | None        # code of the project's own, its tests apart, ran in two of them
+    workers: int = 0             # threads that called the workload, or ran each test; 0: its own
+    calls: int = 0               # of the workload, by all of them
+    failing: tuple[str, ...] = ()   # tests that fail in several threads
+    alone: tuple[str, ...] = ()     # tests that cannot be run in several threads, and ran in one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedFact:
+    """What several calls of the workload use and at least one changes: copies of it would go different ways."""
+
+    variable: str
+    file: str                    # where it is written
+    line: int
+    other_file: str              # where another thread uses it
+    other_line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Races:
-    """What the race checker says of the project's tests."""
+    """What the race checker says of the project's workload and tests."""
 
     build: str
     found: tuple[RaceFact, ...]
     command: tuple[str, ...]
+    looks: tuple[RaceLook, ...] = ()
+    lacking: tuple[tuple[Raced, str], ...] = ()   # what was to be looked at and could not be, and why
+    shared: tuple[SharedFact, ...] | None = None  # by the calls of the workload; None: not looked at
+
+    @property
+    def together(self) -> bool:
+        """Whether code of the project's own was seen running in two threads: otherwise nothing was put to the test."""
+        return any(look.together for look in self.looks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Development:
+    """What is there for who works on the project, and is no part of the verdict: its users need none of it."""
+
+    packages: tuple[str, ...]    # of the lock
+    extras: tuple[str, ...]      # of the project, for its users; each is judged on its own, when it is asked for
+    lacking: Mapping[str, tuple[str, ...]]   # by build, what its tests may need and could not be installed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.gil import preload
-from gilscope.toolkit.gil.records import read_folder
+from gilscope.toolkit.gil.records import BadRecordError, read_folder
 from gilscope.toolkit.gil.summary import summarize
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Recording:
     wall: float                     # seconds
     cpu: float                      # seconds of all its processes that were waited for
     processes: tuple[Process, ...]  # those that were Python; none where the shim could not be loaded
+    problem: str = ""               # why what was recorded cannot be read
 
     @property
     def free_threaded(self) -> bool:
@@ -60,7 +61,13 @@ def record(
         before, begin = _children_cpu(), time.perf_counter()
         ended = run({**environ, **variables})
         wall, cpu = time.perf_counter() - begin, _children_cpu() - before
-        return Recording(ended=ended, wall=wall, cpu=cpu, processes=tuple(read_folder(folder)))
+        processes: tuple[Process, ...] = ()
+        problem = ""
+        try:
+            processes = tuple(read_folder(folder))
+        except BadRecordError as error:   # the program knows where its recording is
+            problem = str(error)
+        return Recording(ended=ended, wall=wall, cpu=cpu, processes=processes, problem=problem)
 
 
 def inflation(free: Recording, with_gil: Recording) -> float | str:

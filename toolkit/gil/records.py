@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+from gilscope.toolkit.reading import opened
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,8 +181,11 @@ def read_folder(folder: str | Path) -> list[Process]:
 
 
 def _begun(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(8) != bytes(8)
+    try:
+        with opened(path) as file:
+            return file.read(8) != bytes(8)
+    except OSError as error:
+        raise BadRecordError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def read(path: str | Path) -> Process:
@@ -189,15 +194,21 @@ def read(path: str | Path) -> Process:
     Raises:
         BadRecordError: The file is not the shim's.
     """
-    with Path(path).open("rb") as file:
-        fixed = file.read(_CHUNKS_AT)
-        if len(fixed) < _CHUNKS_AT or not fixed.startswith(b"gilscope"):
-            raise BadRecordError(f"{path} was not written by gilscope's shim")
-        header = _HEADER.unpack_from(fixed)
-        if header[1] != FORMAT:
-            raise BadRecordError(f"{path} has format {header[1]}, this gilscope reads {FORMAT}")
-        chunks = file.read(min(header[10], CHUNKS) * CHUNK)
-    return _process(header, fixed, chunks)
+    try:
+        with opened(Path(path)) as file:
+            fixed = file.read(_CHUNKS_AT)
+            if len(fixed) < _CHUNKS_AT or not fixed.startswith(b"gilscope"):
+                raise BadRecordError(f"{path} was not written by gilscope's shim")
+            header = _HEADER.unpack_from(fixed)
+            if header[1] != FORMAT:
+                raise BadRecordError(f"{path} has format {header[1]}, this gilscope reads {FORMAT}")
+            chunks = file.read(min(header[10], CHUNKS) * CHUNK)
+    except OSError as error:
+        raise BadRecordError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        return _process(header, fixed, chunks)
+    except (ValueError, LookupError, struct.error) as error:   # the program has written into it
+        raise BadRecordError(f"{path} is damaged: {error}") from error
 
 
 def _process(header: tuple[Any, ...], fixed: bytes, chunks: bytes) -> Process:

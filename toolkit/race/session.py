@@ -32,7 +32,7 @@ class Session:
         spool: The folder that races are written to; exists.
         core: "c", "python", or "" for the faster one that works.
         include: Globs of modules to check besides the project's.
-        options: What the engine is told: `root`, `target`, `build`, `command`, `sections`.
+        options: What the engine is told: `root`, `target`, `build`, `command`, `sections`, `shared`.
 
     Attributes:
         core: What keeps clocks and shadow state; from `start` on.
@@ -83,7 +83,10 @@ class Session:
         pytest.start()
         self._undo.append(pytest.stop)
         self.engine = Engine(self.core, self.spool, sync.describe, self.options)
+        self.engine.root_of = sync.root_of
         self.core.start(self.engine.on_conflict)
+        if self.options.get("shared"):
+            self.core.tell_shared()
         _follow_forks()
 
     def attach(self) -> None:

@@ -111,6 +111,9 @@ def _single(table: WorkloadTable, advice: Advice) -> str:
     if advice.options:
         return " ".join([*_use_texts(table, advice), *_open_texts(table, advice)])
     if advice.closest is None and not advice.open:
+        place = table.builds.index(advice.build)
+        if any(row.results[place].absence is None for row in table.rows if row.runner != table.baseline):
+            return f"nothing has a round in common with {table.baseline}, so nothing is compared."
         return f"nothing was measured beside {table.baseline}."
     if any(each.why != "failed" for each in advice.open) or advice.closest is None:
         reason = next((_REASON[each.why] for each in advice.open if each.why in _REASON), "")

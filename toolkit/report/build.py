@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.words import Comparison
 
 
+OUTPUTS = 5         # of processes that failed, each of another reason; run.json has all of them
+OUTPUT_LINES = 30   # of each: a traceback, and the one of the worker that it came from
 STARVED = (
     "starved: other programs used the cores it needed in more than half of its rounds, so the value in brackets counts "
     "for nothing; a quieter machine, fewer workers (--workers) or more rounds (--rounds) would tell"
@@ -59,13 +61,24 @@ def run_document(run: Run, tables: Sequence[WorkloadTable] | None = None) -> Doc
     sections = [*_beginning(run), *overview(tables, run), builds_table(run.builds)]
     for table in tables:
         sections += _workload(table)
-    return Document(tuple(sections))
+    return Document((*sections, *_outputs(run)))
 
 
 def overview_document(run: Run) -> Document:
     """Return what a run says on one screen."""
-    rest = f"`gilscope report {run.label}` has every cell, with its time, CPU time and memory."
+    failed = ", and what failed processes printed last" if any(each.output for each in run.failures) else ""
+    rest = f"`gilscope report {run.label}` has every cell, with its time, CPU time and memory{failed}."
     return Document((*_beginning(run), *overview(build_tables(run), run), Lines("", (rest,))))
+
+
+def _outputs(run: Run) -> Iterator[Section]:
+    """Yield what processes that failed printed last, of each reason once: a traceback, of which tables have a line."""
+    first = {failure.reason: failure for failure in reversed(run.failures)}
+    for failure in sorted(first.values(), key=run.failures.index)[:OUTPUTS]:
+        if lines := failure.output.rstrip().splitlines()[-OUTPUT_LINES:]:
+            cell = failure.cell
+            yield Lines(f"Printed last by {cell.workload}, {cell.runner}, on {cell.build} in round {failure.round}",
+                        tuple(lines))
 
 
 def _beginning(run: Run) -> list[Section]:

@@ -61,6 +61,7 @@ def _table(tables: Sequence[WorkloadTable]) -> Table:
     runners = dict.fromkeys(row.runner for table in tables for row in table.rows)
     columns = [(table, i) for table in tables for i in range(len(table.builds))]
     rows = [(runner, [_entry(table, i, runner, usual) for table, i in columns]) for runner in runners]
+    rows.sort(key=lambda row: not any(isinstance(entry.value, Gain) for entry in row[1]))   # what counts comes first
     noun = counts_text(AWAITING if tables[0].baseline == AWAITING else "", [usual])
     return Table(
         title=f"Speed-up over {tables[0].baseline} with {noun}",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -13,8 +13,9 @@ from rich.table import Column
 from gilscope.toolkit.foreign import message
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from types import TracebackType
-    from typing import Self
+    from typing import Any, Self
 
     from gilscope.toolkit.model import Cell
 
@@ -22,17 +23,22 @@ LINE_SECONDS = 15.0  # between plain lines: enough to see that it lives, few eno
 
 
 def format_left(seconds: float | None) -> str:
-    """Return the time left as "about 2 min 05 s left"."""
-    if seconds is None:
+    """Return the time left as "about 2 min 05 s left"; "" where it is not known, or nothing."""
+    if seconds is None or round(seconds) == 0:
         return ""
     minutes, rest = divmod(round(seconds), 60)
     return f"about {minutes} min {rest:02d} s left" if minutes else f"about {rest} s left"
 
 
 class ProgressReporter:
-    """Implements the scheduler's Reporter."""
+    """Implements the scheduler's Reporter.
 
-    def __init__(self) -> None:
+    Who reads it may go, as `2>&1 | head` does: what is measured goes on.
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        """Prepare to show a bar on a terminal; elsewhere, and where that has been closed, `say` prints lines."""
+        self._say = say
         self._console = Console(stderr=True)
         self._bar: Progress | None = None
         if self._console.is_terminal:
@@ -57,49 +63,59 @@ class ProgressReporter:
 
     def __enter__(self) -> Self:
         """Show the bar."""
-        if self._bar is not None:
-            self._bar.start()
-            self._task = self._bar.add_task("", total=None, round="", count="", left="", cell="")
+        with self._showing() as bar:
+            if bar is not None:
+                bar.start()
+                self._task = bar.add_task("", total=None, round="", count="", left="", cell="")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Take the bar away."""
-        if self._bar is not None:
-            self._bar.stop()
+        with self._showing() as bar:
+            if bar is not None:
+                bar.stop()
+
+    @contextmanager
+    def _showing(self) -> Iterator[Progress | None]:
+        try:
+            yield self._bar
+        except OSError:
+            self._bar = None   # the terminal has been closed
+
+    def _update(self, **fields: Any) -> None:
+        with self._showing() as bar:
+            if bar is not None:
+                bar.update(self._task, refresh=True, **fields)
 
     def round_begins(self, index: int, rounds: int, arms: int) -> None:
         """Say that round `index` of `rounds` begins and has `arms` arms."""
         self._round, self._arms, self._done = f"round {index + 1}/{rounds}", arms, 0
-        if self._bar is not None:
-            self._bar.update(self._task, total=arms, completed=0, round=self._round, count=f"0/{arms}", refresh=True)
+        self._update(total=arms, completed=0, round=self._round, count=f"0/{arms}")
 
     def arm_begins(self, cell: Cell) -> None:
         """Show which cell is being measured."""
-        if self._bar is not None:
-            words = f"{cell.build} {cell.workload} {cell.runner} x{cell.workers}"
-            self._bar.update(self._task, cell=message(words), refresh=True)
+        self._update(cell=message(f"{cell.build} {cell.workload} {cell.runner} x{cell.workers}"))
 
     def pass_ends(self, done: int, passes: int) -> None:
         """Show that every arm of the workload has taken the value `done` of `passes`."""
-        if self._bar is not None:
-            self._bar.update(self._task, cell=f"in turn: value {done} of {passes}", refresh=True)
+        self._update(cell=f"in turn: value {done} of {passes}")
 
     def arm_ends(self, cell: Cell, seconds_left: float | None) -> None:  # noqa: ARG002 - the Reporter's form
         """Count the cell and show the time left."""
         self._done += 1
         left = format_left(seconds_left)
         if self._bar is not None:
-            self._bar.update(
-                self._task, completed=self._done, count=f"{self._done}/{self._arms}", left=left, refresh=True)
+            self._update(completed=self._done, count=f"{self._done}/{self._arms}", left=left)
         elif time.monotonic() - self._told > LINE_SECONDS:
             self._told = time.monotonic()
-            self.note(f"{self._round}, {self._done} of {self._arms} cells, {left}")
+            self.note(", ".join(filter(None, [self._round, f"{self._done} of {self._arms} cells", left])))
 
     def note(self, text: str) -> None:
         """Print a message, whatever it holds."""
-        if self._bar is not None:
-            self._console.print(message(text), markup=False, emoji=False, highlight=False, soft_wrap=True)
-        else:
-            print(message(text), file=sys.stderr, flush=True)
+        with self._showing() as bar:
+            if bar is not None:
+                self._console.print(message(text), markup=False, emoji=False, highlight=False, soft_wrap=True)
+                return
+        self._say(text)

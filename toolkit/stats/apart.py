@@ -26,6 +26,7 @@ from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.estimators import HUBER, huber
 from gilscope.toolkit.stats.logs import fit
 from gilscope.toolkit.stats.noise import scale_of_differences
+from gilscope.toolkit.stats.ratios import MOST_LOG
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.words import left_open
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.logs import RoundLogs
     from gilscope.toolkit.stats.noise import Noise
 
-MOST_LOG = 300.0   # of half an interval; what is beyond is no number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.noise import Noise
     from gilscope.toolkit.stats.words import Word
 
+MOST_LOG = 300.0     # of half an interval; what is beyond is no number
 POWER = 0.8          # how probably the rounds that are named would tell; the convention (Cohen 1988)
 MOST_ROUNDS = 200    # about what a night measures; beyond, a quieter machine is the better advice
 
@@ -62,7 +63,7 @@ class Ratio:
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the ratios between which the truth lies with `confidence`; 0 and infinity where nothing is known."""
         half = self.half(confidence)
-        return (exp(self.center - half), exp(self.center + half)) if half < inf else (0.0, inf)
+        return (exp(self.center - half), exp(self.center + half)) if half < MOST_LOG else (0.0, inf)
 
     def between(self, confidence: float) -> tuple[float, float]:
         """Return the ratios that a word leaves open."""

@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 EXPERIMENT = "experiment"   # the option that only an experiment's run has
 REMEDY = "; take the file from a copy or measure again"
 LARGEST = 2**63        # of a whole number: nothing that is counted here comes near it
+MOST_SECONDS, LEAST_SECONDS = 1e10, 1e-12   # since the epoch or of a value; nothing that is timed is outside of it
+MOST_METRIC = 1e18     # of what an experiment counts or times
 MOST_WORKERS = 100_000
 MOST_ROUNDS = 1_000_000
 _LABEL = re.compile(r"[^\s/\x00-\x1f.-][^/\x00-\x1f]{0,199}")   # of a build: it is a file's name
+_VERSION = re.compile(r"3\.\d{1,3}\.\d{1,3}[\w.+-]{0,40}")   # it is a folder's name, too
 _SHOWN = 60            # characters of a value that is not as it should be
 _WORDS: dict[Any, str] = {str: "text", int: "a whole number", float: "a finite number", bool: "true or false",
                           types.NoneType: "null"}
@@ -55,6 +58,10 @@ def finite(value: object) -> bool:
         return math.isfinite(value)
     except OverflowError:
         return False
+
+
+def _is_time(value: object, least: float = 0.0) -> bool:
+    return finite(value) and least <= value <= MOST_SECONDS   # type: ignore[operator]  # it is a number
 
 
 def typed(cls: type, fields: object, where: str) -> dict[str, Any]:
@@ -147,6 +154,10 @@ def _raise_first(file: Path, problems: Iterable[str]) -> None:
 def _header_problems(run: Run) -> Iterable[str]:
     labels = [build.label for build in run.builds]
     yield from _label_problems(labels)
+    yield from (f"{build.label} has the version {shown(build.version)}, which is none of CPython's"
+                for build in run.builds if not _VERSION.fullmatch(build.version))
+    if not run.cells:
+        yield "cells is empty"
     allowed = {
         f"stopped is {shown(run.stopped)}, not one of {', '.join(ENDINGS)}": run.stopped in ENDINGS,
         f"rounds_planned is {run.rounds_planned}": 0 < run.rounds_planned <= MOST_ROUNDS,
@@ -171,6 +182,10 @@ _OPTIONS: dict[str, tuple[type, str]] = {
 }
 
 
+_LEAST = {"rounds": 1, "values": 1, "warmups": 0, "retakes": 0, "min_seconds": 0, "timeout": 0, "budget": 0,
+          "resolution": 0, "shared_by": 1}
+
+
 def _option_problems(options: Mapping[str, Any]) -> Iterable[str]:
     """Yield what is wrong with what reports read of the options; what --resume needs is checked there."""
     for name, (kind, words) in _OPTIONS.items():
@@ -178,8 +193,14 @@ def _option_problems(options: Mapping[str, Any]) -> Iterable[str]:
             yield f"options.{name} is {shown(options[name])}, not {words}"
             return
     for unit in options.get("units", ()):
-        if not (isinstance(unit, list) and _all_fit(unit, (str, float, int, int))):
+        if not (isinstance(unit, list) and _all_fit(unit, (str, float, int, int)) and min(unit[1:]) > 0):
             yield f"options.units has {shown(unit)}, not a workload, seconds, units and tasks"
+    # An experiment has them beside its name.
+    for where, settings in (("options", options), ("options.settings", options.get("settings", {}))):
+        for name, least in _LEAST.items():
+            number = settings.get(name)
+            if number is not None and not (finite(number) and least <= number <= LARGEST):
+                yield f"{where}.{name} is {shown(number)}, not a number from {least} on"
 
 
 def _label_problems(labels: Sequence[str]) -> Iterable[str]:
@@ -209,7 +230,7 @@ def _cell_problem(cell: Cell, labels: Collection[str]) -> str:
 
 def _cell_problems(run: Run, measurement: Measurement) -> Iterable[str]:
     cell = measurement.cell
-    if run.cells and cell not in run.cells:
+    if cell not in run.cells:
         yield f"{cell.name} is none of the cells of run.json"
     # The files of a run that is being written are read one after the other: values may be newer than run.json.
     most = run.rounds_planned if run.stopped == "running" else min(run.rounds_planned, run.rounds_done + 1)
@@ -229,22 +250,23 @@ def _cell_problems(run: Run, measurement: Measurement) -> Iterable[str]:
             yield f"{cell.name}, round {observation.round}: it has no gilscope_cpu"
 
 
-_COUNTS = (("loops", 1), ("retakes", 0), ("again", 0), ("tasks", 1), ("rss_bytes", 0), ("pss_bytes", 0))
+_COUNTS = (("loops", 1), ("retakes", 0), ("again", 0), ("tasks", 1), ("rss_bytes", 0), ("pss_bytes", 0),
+           ("involuntary_switches", 0))
 
 
 def observation_problems(seen: Observation) -> Iterable[str]:
     """Yield what cannot be in what one process measured."""
     yield from _list_problems(seen)
+    numbers = {name: getattr(seen, name) for name in ("demand", "seconds")} | dataclasses.asdict(seen.evidence)
     for name, least in _COUNTS:
-        count = getattr(seen, name)
+        count = numbers.pop(name) if name in numbers else getattr(seen, name)
         if count is not None and not (_fits(count, int) and count >= least):
             yield f"{name} is {shown(count)}, not a whole number from {least} on"
-    numbers = {name: getattr(seen, name) for name in ("demand", "seconds")} | dataclasses.asdict(seen.evidence)
     for name, number in numbers.items():
-        if number is not None and not finite(number):
-            yield f"{name} is {shown(number)}, not a finite number"
+        if number is not None and not _is_time(number):
+            yield f"{name} is {shown(number)}, not a number from 0 to {MOST_SECONDS:g}"
     for name, metric in seen.metrics:
-        if not isinstance(metric, str) and not finite(metric):
+        if not isinstance(metric, str) and not (finite(metric) and abs(metric) <= MOST_METRIC):
             yield f"metric {shown(name)} is {shown(metric)}"
     if seen.gil_culprit is not None and not isinstance(seen.gil_culprit, str):
         yield f"gil_culprit is {shown(seen.gil_culprit)}, not text"
@@ -254,14 +276,14 @@ def _list_problems(seen: Observation) -> Iterable[str]:
     """Yield what is wrong with that of which there is one for each value."""
     if not seen.wall:
         yield "it has no values"
-    if bad := [each for each in seen.wall if not (finite(each) and each > 0)]:
-        yield f"a value is {shown(bad[0])}, not a number of seconds above 0"
+    if bad := [each for each in seen.wall if not _is_time(each, LEAST_SECONDS)]:
+        yield f"a value is {shown(bad[0])}, not a number of seconds above 0 and up to {MOST_SECONDS:g}"
     for name in ("cpu", "passes", "began"):
         numbers = getattr(seen, name)
         if len(numbers) not in {0, len(seen.wall)}:
             yield f"gilscope_{name} has {len(numbers)} numbers for {len(seen.wall)} values"
-        if bad := [each for each in numbers if not (finite(each) and each >= 0)]:
-            yield f"gilscope_{name} has {shown(bad[0])}, not a number from 0 on"
+        if bad := [each for each in numbers if each != 0 and not _is_time(each, LEAST_SECONDS)]:
+            yield f"gilscope_{name} has {shown(bad[0])}, not a number from 0 to {MOST_SECONDS:g}"
     if len(set(seen.passes)) < len(seen.passes):
         yield f"gilscope_passes is {shown(seen.passes)}, not a pass of its own for each value"
 
@@ -279,7 +301,7 @@ def _round_problems(run: Run) -> Iterable[str]:
         yield f"rounds_done is {run.rounds_done}, and the last round with a value is {last}"
     if run.rounds_done and not rounds and not (set(run.cells) <= failed | skipped):
         yield f"rounds_done is {run.rounds_done}, and no cell has a value"
-    if EXPERIMENT not in run.options and run.cells and run.baseline not in {
+    if EXPERIMENT not in run.options and run.baseline not in {
             each.runner for each in (*run.cells, *(skip.cell for skip in run.skips))}:
         yield f"baseline is {shown(run.baseline)}, which is none of the models of its cells"
     # Where rounds go to open cells alone, A/A arms may be there for the noise of others, without their own baseline.
@@ -287,7 +309,7 @@ def _round_problems(run: Run) -> Iterable[str]:
     checks = twins | {dataclasses.replace(cell, twin=False) for cell in twins}
     for cell, own in rounds.items():
         base = dataclasses.replace(cell, runner=run.baseline, workers=1, twin=False)
-        if base not in (run.cells or rounds) or base in failed | skipped or cell in checks:
+        if base not in run.cells or base in failed | skipped or cell in checks:
             continue
         # The first round may have been cut before its baseline; the one after the last may be in progress.
         if lost := sorted(each for each in own - rounds.get(base, set()) if 0 < each < run.rounds_done):

@@ -117,9 +117,9 @@ def read_json(path: Path, most: int = SETTINGS) -> dict[str, Any]:
     except OSError as error:
         raise BadFileError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise BadFileError(f"{path} is cut off or not JSON: {error}") from error
+        raise BadFileError(f"{path} is cut off or not JSON: {error}{REMEDY}") from error
     if not isinstance(found, dict):
-        raise BadFileError(f"{path} holds a {type(found).__name__}, not a run")
+        raise BadFileError(f"{path} holds a {type(found).__name__}, not a run{REMEDY}")
     return found
 
 

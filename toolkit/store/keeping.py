@@ -21,7 +21,7 @@ from gilscope.toolkit.model import Build, Cell, Evidence, Measurement, Observati
 from gilscope.toolkit.reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_suite, check_values, observation_problems, shown
 from gilscope.toolkit.store.header import header, locked, read_header, replace_file, suite_path
-from gilscope.toolkit.store.labels import HEADER, label_path
+from gilscope.toolkit.store.labels import HEADER, label_of, label_path
 from gilscope.toolkit.store.labels import RESULTS as RESULTS_FOLDER
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def load_run(path: Path) -> Run:
         Measurement(cell=cell, observations=tuple(sorted(each, key=lambda one: one.round)))
         for cell, each in observations.items()
     )
-    run = dataclasses.replace(run, measurements=measurements)
+    run = dataclasses.replace(run, measurements=measurements, label=label_of(run.label, path))
     check_values(run, path / HEADER)
     return run
 

@@ -34,6 +34,14 @@ def label_path(label: str, results: Path = RESULTS) -> Path:
     return results / label
 
 
+def label_of(label: str, path: Path, results: Path = RESULTS) -> str:
+    """Return by what the run in the folder `path` is found: `label`, which is in run.json, unless it is a copy."""
+    place = path.absolute()
+    if place.as_posix().endswith(f"/{label}"):
+        return label
+    return place.relative_to(results.absolute()).as_posix() if place.is_relative_to(results.absolute()) else str(path)
+
+
 def find_label(label: str, results: Path = RESULTS) -> Path:
     """Return the folder of one existing run, given its label or its path.
 

@@ -80,3 +80,11 @@ def test_spinner_that_fails_is_a_reason(broken, monkeypatch):
     calibration.take(0)
     assert "could not be calibrated" in calibration.facts().reason
     assert isinstance(calibration.facts(), Missing)
+
+
+def test_spinning_process_ends_with_who_started_it(capfd):
+    process = machine._started()
+    assert process.stdout.readline() == "r\n"
+    assert process.communicate(timeout=60)[0] == ""   # its standard input is closed, as when we are killed
+    assert process.returncode == 1
+    assert capfd.readouterr().err == ""

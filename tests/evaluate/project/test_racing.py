@@ -11,9 +11,11 @@ import pytest
 
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown
 from gilscope.toolkit.evaluate.project.conventions import PYTEST, find_project
-from gilscope.toolkit.evaluate.project.suite import racing
-from gilscope.toolkit.evaluate.project.suite.racing import FOUND, as_program, check_races, facts, nothing_ran
-from gilscope.toolkit.evaluate.sections import Missing, RaceFact, Races
+from gilscope.toolkit.evaluate.project.racing import checker
+from gilscope.toolkit.evaluate.project.racing.at_once import AtOnce
+from gilscope.toolkit.evaluate.project.racing.checker import FOUND, Checked, facts
+from gilscope.toolkit.evaluate.project.racing.tests import as_program, check_races, nothing_ran
+from gilscope.toolkit.evaluate.sections import Missing, RaceFact
 from tests.conformance.builds import ROOT
 from tests.evaluate.made_up import PROJECT
 from tests.evaluate.places import skip_when_busy
@@ -89,7 +91,7 @@ def test_race_is_kept_when_its_confirming_run_does_not_end(tmp_path, monkeypatch
         told.write_text((ROOT / "tests/golden/race.json").read_text())
         return FOUND
 
-    monkeypatch.setattr("gilscope.toolkit.evaluate.project.suite.racing.run_bounded", run_once)
+    monkeypatch.setattr("gilscope.toolkit.evaluate.project.racing.checker.run_bounded", run_once)
     assert check(tmp_path, monkeypatch, RACY, confirm=1).found
     assert ["--confirm=1" in command for command in commands] == [False, True]
 
@@ -143,10 +145,12 @@ def test_races_of_the_first_run_are_kept_whatever_the_confirming_one_does(
     def checked(*_, limit, **__):
         asked.append(limit)
         found = next(told)
-        return found if isinstance(found, Missing) else Races(build="3.14t", found=found, command=PYTEST)
+        if isinstance(found, Missing):
+            return found
+        return Checked(found=found, threads=True, together=True, left=AtOnce())
 
-    monkeypatch.setattr(racing, "_checked", checked)
-    monkeypatch.setattr(racing, "time", SimpleNamespace(monotonic=iter((100.0, 100.0 + took)).__next__))
+    monkeypatch.setattr(checker, "_checked", checked)
+    monkeypatch.setattr(checker, "time", SimpleNamespace(monotonic=iter((100.0, 100.0 + took)).__next__))
     bench = Bench(build="host", python=Path(sys.executable), folders=())
     races = check_races(PROJECT, bench, limit=10.0, confirm=confirm)
     assert (races if isinstance(races, Missing) else races.found) == kept
@@ -166,3 +170,64 @@ def test_facts_of_a_report_confirmed_ones_first():
     assert [race.confirmed for race in found] == sorted((race.confirmed for race in found), reverse=True)
     assert found[0].confirmed
     assert ("Account.balance", "bank.py", 14) in [(race.variable, race.file, race.line) for race in found]
+
+
+SERIAL = """
+# ---
+class Counter:
+    def __init__(self):
+        self.value = 0
+
+    def add(self):
+        self.value += 1
+
+COUNTER = Counter()
+# ---
+def test_counts():
+    COUNTER.add()
+    assert COUNTER.value
+
+def test_prints(capsys):
+    COUNTER.add()
+"""
+
+
+def test_tests_without_threads_say_so(tmp_path, monkeypatch):
+    (look,) = check(tmp_path, monkeypatch, SERIAL).looks
+    assert (look.of, look.threads, look.together) == ("tests", False, False)
+
+
+def test_tests_with_threads_show_code_of_the_project_in_them(tmp_path, monkeypatch):
+    (look,) = check(tmp_path, monkeypatch, LOCKED).looks
+    assert (look.threads, look.together) == (True, True)
+    in_test_alone = LOCKED.replace("# ---", "")
+    (look,) = check(tmp_path, monkeypatch, in_test_alone).looks
+    assert (look.threads, look.together) == (True, False)
+
+
+def test_each_test_in_several_threads_shows_the_race_that_they_hide(tmp_path, monkeypatch):
+    found = check(tmp_path, monkeypatch, SERIAL, threads=3)
+    assert [(race.variable, race.file) for race in found.found] == [("Counter.value", "app.py")]
+    (look,) = found.looks
+    assert (look.of, look.workers, look.together) == ("tests at once", 3, True)
+    assert look.alone == ("test_app.py::test_prints: uses capsys",)
+
+
+def test_race_of_a_test_with_itself_is_none_of_the_project(tmp_path, monkeypatch):
+    own = "MADE = [0]\ndef test_counts():\n    MADE[0] += 1\n"
+    assert check(tmp_path, monkeypatch, own, threads=3).found == ()
+
+
+def test_test_that_fails_in_several_threads_is_named(tmp_path, monkeypatch):
+    once = "MADE = []\ndef test_once():\n    MADE.append(1)\n    assert len(MADE) == 1\n"
+    (look,) = check(tmp_path, monkeypatch, once, threads=2).looks
+    assert look.failing == ("test_app.py::test_once",)
+
+
+@pytest.mark.parametrize(("tests", "code", "reason"), [
+    ("python -m unittest", "", "each test in 2 threads at once takes pytest"),
+    (None, "def test_prints(capsys): assert True\n",
+     "no test could be run in several threads: test_app.py::test_prints: uses capsys"),
+])
+def test_why_tests_cannot_be_run_in_several_threads(tmp_path, monkeypatch, tests, code, reason):
+    assert reason in check(tmp_path, monkeypatch, code, tests=tests, threads=2).reason

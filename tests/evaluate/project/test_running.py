@@ -226,7 +226,8 @@ def test_statuses(status, ending):
 
 def test_project_that_cannot_be_installed_says_why(tmp_path):
     (tmp_path / "app.py").write_text("")
-    assert install_project(find_project(tmp_path), tmp_path, tmp_path / "t") == "it has no [build-system] or [project]"
+    found = install_project(find_project(tmp_path), tmp_path, tmp_path / "t")
+    assert found.failure == "it has no [build-system] or [project]"
 
 
 def test_variables_of_the_environment_come_first():

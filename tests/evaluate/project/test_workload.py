@@ -300,7 +300,7 @@ def test_workload_that_hangs_costs_its_limit(measurer, pair, monkeypatch):
     monkeypatch.setattr(workload, "LEAST_SILENT_SECONDS", 0.5)
     made = measurer("hangs.py")
     assert {measured.failure for measured in made.found.values()} == {
-        "no pass ended within 0.5 s, so it was killed"}
+        "it hung, or takes more than 0.5 s for one pass over its payloads, so it was killed"}
 
 
 def test_without_time_nothing_is_measured(measurer, pair):
@@ -410,7 +410,7 @@ def test_ratios_go_by_the_noise_of_all_cells():
         seen = Speed(made, QUIET).sections("3.14t", "3.14").gain.measured[2]
         assert (seen.verdict(), seen.ratio) == ("faster", pytest.approx(2.0, rel=0.05))
         halves.append(seen.hi - seen.ratio)
-    assert halves[1] > 2 * halves[0]
+    assert halves[1] > 1.5 * halves[0]
 
 
 def test_two_rounds_are_no_ratio():

@@ -19,7 +19,7 @@ def test_comes_back_as_it_went():
 def test_top_keys():
     assert set(told()) == {
         "schema", "tool", "project", "machine", "builds", "interpreters", "processes", "races", "conclusions",
-        "next_steps", "seconds"}
+        "next_steps", "seconds", "development", "extensions"}
     assert (told()["schema"], told()["tool"]) == (SCHEMA, "gilscope evaluate")
     assert {field.name for field in dataclasses.fields(Evaluation)} < set(told())
 

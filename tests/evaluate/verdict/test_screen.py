@@ -9,11 +9,12 @@ from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.report.screen import document, exit_code
 from gilscope.toolkit.evaluate.report.table import table
 from gilscope.toolkit.evaluate.requirements.tags import Offered
-from gilscope.toolkit.evaluate.sections import Contention, Missing
+from gilscope.toolkit.evaluate.sections import Contention, Development, Missing
 from gilscope.toolkit.report import markdown, terminal
 from tests.evaluate.made_up import (
     CACHE,
     CLEAN,
+    LOOK,
     NOT_DONE,
     QUIET,
     evaluation,
@@ -175,6 +176,24 @@ def test_interpreters_are_counted_and_their_memory_is_their_builds():
 def test_no_race_is_no_promise():
     clean = document(replace(evaluation(), races=CLEAN))
     assert "none in the project's tests on 3.14t; what they did not run" in terminal.render(clean, width=120)
+
+
+def test_where_no_race_was_is_said_with_what_could_have_shown_one():
+    looks = (replace(LOOK, of="workload", workers=4, calls=100), replace(LOOK, threads=False),
+             replace(LOOK, of="tests at once", workers=4, alone=tuple(f"test_{name}: why" for name in "abcde")))
+    shown = " ".join(terminal.render(document(replace(evaluation(), races=replace(CLEAN, looks=looks))),
+                                     width=120).split())
+    assert ("none in the workload, called 100 times by 4 threads on 3.14t and in the project's tests on 3.14t, which "
+            "start no threads and in the project's tests, each in 4 threads at once on 3.14t; what they did") in shown
+    assert "5 tests cannot be run in several threads and ran in one: test_a: why, test_b: why," in shown
+
+
+def test_development_is_a_section_of_its_own():
+    development = Development(packages=("mypy",) * 2, extras=("excel", "redis"), lacking={"3.14t": ("cryptography",)})
+    shown = " ".join(terminal.render(document(replace(evaluation(), development=development)), width=120).split())
+    assert ("No part of the verdict 2 packages of the lock are for development alone: mypy, mypy 3.14t: tests that "
+            "need cryptography cannot be run there: no such package could be installed "
+            "extras excel, redis: --extra excel judges the project with it") in shown
 
 
 def test_cost_by_the_tests_has_a_footnote():

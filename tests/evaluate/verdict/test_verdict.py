@@ -6,12 +6,13 @@ import pytest
 
 from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation, ProcessesEvaluation, Word
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
-from gilscope.toolkit.evaluate.sections import NO_TIME, Contention, Cost, Interval, Missing, RaceFact
+from gilscope.toolkit.evaluate.sections import NO_TIME, Contention, Cost, Interval, Missing, RaceFact, SharedFact
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.words import conclude
 from tests.evaluate.made_up import (
     CACHE,
     CLEAN,
+    LOOK,
     NOT_DONE,
     QUIET,
     REFUSED,
@@ -104,9 +105,35 @@ def test_tests_that_pass_as_they_do_with_the_gil_are_evidence(tests):
     assert verdict.reasons[:2] == ("no extension file is in the way", f"{passing}, and the GIL is off at their end")
 
 
-def test_unconfirmed_race_does_not_block():
+def test_unconfirmed_race_is_to_be_judged_before_anything_is_ready():
     race = RaceFact(kind="lost update", variable="total", file="a.py", line=3, confirmed=False)
-    assert conclude(found(), QUIET, replace(CLEAN, found=(race,))).word is Word.READY
+    verdict = conclude(found(), QUIET, replace(CLEAN, found=(race,)))
+    assert verdict.word is Word.INCONCLUSIVE
+    assert verdict.reasons == (
+        "data race on total (lost update, a.py:3), not confirmed by a second run: guard it, or say why it may be",)
+
+
+@pytest.mark.parametrize(("failed", "word"), [(0, Word.INCONCLUSIVE), (1, Word.READY)])
+def test_tests_that_fail_in_threads_and_pass_alone_are_not_ready(failed, word):
+    look = replace(LOOK, of="tests at once", workers=4, failing=("test_a.py::test_b",))
+    both = {"tests": suite(failed=failed), "reference_tests": suite(build="3.14", gil_end=True, failed=failed)}
+    verdict = conclude(found(**both), QUIET, replace(CLEAN, looks=(look,)))
+    assert verdict.word is word
+    if word is Word.INCONCLUSIVE:
+        assert verdict.reasons == ("1 test fails in 4 threads at once that passes alone: test_a.py::test_b",)
+
+
+@pytest.mark.parametrize("looks", [(), (replace(LOOK, together=False),), (replace(LOOK, together=None),)])
+def test_confidence_is_not_high_when_nothing_of_the_project_ran_in_two_threads(looks):
+    verdict = conclude(found(), QUIET, replace(CLEAN, looks=looks))
+    assert (verdict.word, verdict.confidence) == (Word.READY, "medium")
+    assert any(each.startswith("threads: no code of the project's own was seen running in two") for each
+               in verdict.unexercised)
+
+
+def test_workload_that_could_not_be_raced_lowers_the_confidence():
+    verdict = conclude(found(), QUIET, replace(CLEAN, lacking=(("workload", "it hangs"),)))
+    assert (verdict.confidence, verdict.unexercised) == ("medium", ("races in the workload: it hangs",))
 
 
 @pytest.mark.parametrize(("changes", "reason"), [
@@ -335,8 +362,38 @@ def test_package_that_loses_its_c_code_is_charged_with_its_own_modules_alone():
 
 
 def test_subinterpreters_by_a_measured_workload_are_sure():
-    verdict = conclude_interpreters(inside(finding(), measured=ratio(1.8)), QUIET)
+    verdict = conclude_interpreters(inside(finding(), measured=ratio(1.8)), QUIET, CLEAN)
     assert (verdict.word, verdict.confidence, verdict.unexercised) == (Word.READY, "high", ())
+
+
+SHARED = SharedFact(variable="CACHE", file="a.py", line=3, other_file="a.py", other_line=4)
+ASKED = {"subinterpreters": lambda races: conclude_interpreters(inside(finding(), measured=ratio(1.8)), QUIET, races),
+         "processes": lambda races: conclude_processes(
+             ProcessesEvaluation(build=make_build("3.14"), measured=ratio(1.8)), QUIET, races)}
+
+
+@pytest.mark.parametrize("model", ASKED)
+def test_state_that_the_workload_shares_is_named_where_each_worker_would_have_a_copy(model):
+    verdict = ASKED[model](replace(CLEAN, shared=(SHARED,) * 5))
+    assert verdict.word is Word.INCONCLUSIVE
+    assert "and 2 more: each " in verdict.reasons[0]
+    assert "share CACHE (written at a.py:3, used at a.py:4), " in verdict.reasons[0]
+    assert "1.80x" in verdict.reasons[1]
+
+
+def test_shared_state_is_named_whether_or_not_processes_are_faster():
+    unknown = ProcessesEvaluation(build=make_build("3.14"), measured=NOT_DONE)
+    verdict = conclude_processes(unknown, QUIET, replace(CLEAN, shared=(SHARED,)))
+    assert (verdict.word, len(verdict.reasons)) == (Word.INCONCLUSIVE, 2)
+    assert "share CACHE" in verdict.reasons[0]
+
+
+@pytest.mark.parametrize("model", ASKED)
+@pytest.mark.parametrize("races", [NOT_DONE, replace(CLEAN, shared=None)])
+def test_copies_are_not_ready_with_high_confidence_where_nobody_looked_what_is_shared(model, races):
+    verdict = ASKED[model](races)
+    assert (verdict.word, verdict.confidence) == (Word.READY, "medium")
+    assert "what the workload's threads share, which others would have copies of" in verdict.unexercised
     assert "the workload is 1.80x [1.76, 1.84] as fast as in threads of 3.14" in verdict.reasons
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.race.report import github, json_, sarif, text
+from gilscope.toolkit.race.report.races import Frame, Shared
 from tests.conformance.builds import ROOT
 from tests.race.fakes.report import CHECK, FLAG, HIDDEN, make_access, make_race, make_report
 
@@ -66,6 +67,22 @@ def test_json():
 
 def test_json_comes_back():
     assert json_.parse(json_.render(make_report())) == make_report()
+
+
+SHARED = Shared(base="CACHE", write=Frame(path="/home/ann/bank/bank.py", line=3, function="put"), verb="write",
+                other=Frame(path="/home/ann/bank/bank.py", line=9, function="get"), other_verb="read")
+
+
+def test_what_threads_share_is_told_and_comes_back():
+    report = make_report(races=(), root="/home/ann/bank", shared=(SHARED,))
+    assert json_.parse(json_.render(report)) == report
+    assert "\n  CACHE: write at bank.py:3 in put, read at bank.py:9 in get\n" in text.render(report)
+
+
+def test_json_of_an_earlier_version_has_nothing_shared():
+    document = json.loads(json_.render(make_report()))
+    del document["shared"]
+    assert json_.parse(json.dumps(document)) == make_report()
 
 
 @pytest.mark.parametrize("document", ["", "[]", "{}", '{"schema": 2, "tool": "gilscope race"}', '{"schema": 1}'])

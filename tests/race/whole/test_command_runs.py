@@ -411,3 +411,34 @@ def test_core_that_cannot_be_had_is_told(tmp_path):
                           env=environment(GILSCOPE_RACE_CORE="python"))
     assert (done.stdout, done.returncode) == ("", 2)
     assert done.stderr.startswith("gilscope: the C core cannot be had")
+
+
+SHARING = """
+    import threading
+    from concurrent.futures import ThreadPoolExecutor
+    DONE, lock = [], threading.Lock()
+    def work(number):
+        mine = {"sum": 0}
+        def part(other):
+            with lock:
+                mine["sum"] += other
+        helper = threading.Thread(target=part, args=(1,))
+        helper.start()
+        helper.join()
+        part(2)
+        with lock:
+            DONE.append(mine["sum"])
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, range(4)))
+    """
+
+
+def test_shared_lists_what_several_threads_use_under_a_lock(tmp_path):
+    done = race(tmp_path, SHARING, "--shared", "--json=out.json")
+    assert done.returncode == 0, done.stderr
+    assert "  DONE: append at script.py:14 in work, append at script.py:14 in work\n" in done.stderr
+    (shared,) = json.loads((tmp_path / "out.json").read_text())["shared"]   # not what one call shares with its helper
+    assert (shared["base"], shared["write"]["line"], shared["verb"]) == ("DONE", 14, "append")
+    plain = race(tmp_path, SHARING, "--json=out.json")
+    assert json.loads((tmp_path / "out.json").read_text())["shared"] == []
+    assert "DONE" not in plain.stderr

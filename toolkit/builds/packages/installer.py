@@ -52,7 +52,7 @@ _LACKING = re.compile(r"No matching distribution found for (.+)")
 
 def run_installer(command: Sequence[str | Path], extra: dict[str, str] | None = None) -> str:
     """Run an installer's command; return its last lines when it fails, "" when it does not."""
-    outcome = _run(command, extra or {})
+    outcome = run_to_end(command, extra or {})
     if isinstance(outcome, str):
         return outcome
     if outcome.returncode == 0:
@@ -63,21 +63,29 @@ def run_installer(command: Sequence[str | Path], extra: dict[str, str] | None = 
 
 def talk(command: Sequence[str | Path]) -> str:
     """Run an installer's command; return all that it printed."""
-    outcome = _run(command, {})
+    outcome = run_to_end(command, {})
     return outcome if isinstance(outcome, str) else outcome.stdout + outcome.stderr
 
 
-def _run(command: Sequence[str | Path], extra: dict[str, str]) -> subprocess.CompletedProcess[str] | str:
-    """Return how an installer's command ended, or why that is not known."""
+def run_to_end(
+    command: Sequence[str | Path], extra: dict[str, str], *, seconds: float = INSTALL_SECONDS
+) -> subprocess.CompletedProcess[str] | str:
+    """Return how an installer's command ended, with all that it printed, or why that is not known.
+
+    Args:
+        command: What is run.
+        extra: Variables beside those that it inherits.
+        seconds: That it may take.
+    """
     # An activated environment must not turn the installer's mind from the one that is named.
     inherited = {name: value for name, value in os.environ.items()
                  if name not in {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "CONDA_PREFIX", "__PYVENV_LAUNCHER__"}}
     try:
         # Its build folders, too, go when it is ended; those of a killed gilscope are swept by the next one.
         with tempfile.TemporaryDirectory(prefix=temporary.prefix("install"), ignore_cleanup_errors=True) as folder:
-            return run(command, timeout=INSTALL_SECONDS, env={**inherited, "TMPDIR": folder, **extra})
+            return run(command, timeout=seconds, env={**inherited, "TMPDIR": folder, **extra})
     except subprocess.TimeoutExpired:
-        return f"{Path(command[0]).name} did not end within {INSTALL_SECONDS:.0f} s"
+        return f"{Path(command[0]).name} did not end within {seconds:.0f} s"
     except OSError as error:
         return f"{command[0]} cannot be started: {error.strerror}"
 

@@ -223,7 +223,7 @@ def _finished(asked: Asked, prepared: Prepared, target: Path, folder: Path, *, m
     else:
         store, run = begin(experiment, asked, prepared, target)
     try:
-        with ProgressReporter() as reporter:
+        with ProgressReporter(say) as reporter:
             return measure(experiment, asked, prepared, store, run, folder=folder, reporter=reporter)
     finally:
         store.close()

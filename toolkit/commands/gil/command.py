@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.commands.gil.report import document
 from gilscope.toolkit.commands.options.common import positive
 from gilscope.toolkit.commands.options.files import add_page
-from gilscope.toolkit.commands.options.programs import interpreter_flags, output_file, save, say
+from gilscope.toolkit.commands.options.programs import interpreter_flags, output_file, saved, say
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.race.command import SIGNALLED, build_python, warn_of_late_options
 from gilscope.toolkit.commands.streams import put_beside
@@ -96,22 +96,25 @@ def run(args: Namespace) -> int:
     first = record(lambda environ: run_words(command, environ), os.environ, all_holds=bool(args.trace))
     code = first.ended if first.ended >= 0 else SIGNALLED - first.ended
     if not first.processes:
-        say("gilscope: nothing was recorded: the program's Python did not load the library that measures, as one does "
-            "that is linked statically, or is older than 3.12")
+        say("gilscope: nothing was recorded: " + (
+            first.problem or "the program's Python did not load the library that measures, as one does that is linked "
+            "statically, or is older than 3.12"))
         return code or UNMEASURED
     grown = _inflation(args, command, first)
+    unsaved = 0
     if args.trace:
-        save(args.trace, in_json(json.dumps(trace(first.processes), separators=(",", ":"))))
+        unsaved = saved(args.trace, in_json(json.dumps(trace(first.processes), separators=(",", ":"))))
     summary = summarize(first.processes)
     told = document(first, summary, grown, places=args.places)
     if args.json:
-        save(args.json, in_json(json.dumps(_as_json(args.program, first, summary, grown), indent=1)) + "\n")
+        text = in_json(json.dumps(_as_json(args.program, first, summary, grown), indent=1))
+        unsaved = saved(args.json, text + "\n") or unsaved
     else:
         put_beside(render(told, width=_width(), ascii_only=not _takes_unicode()))
     if page:
-        page.write("waits.html", wait_values(_as_json(args.program, first, summary, grown), told))
+        unsaved = page.saved("waits.html", wait_values(_as_json(args.program, first, summary, grown), told)) or unsaved
     warn_of_late_options("gil", WITH_VALUE | FLAGS, first.ended, args.program[1:])
-    return code
+    return code or unsaved
 
 
 def _program(words: Sequence[str]) -> list[str]:

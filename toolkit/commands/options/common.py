@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gilscope.toolkit import foreign
 from gilscope.toolkit.commands.options.files import with_files
+from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.units import TIMES
 
 if TYPE_CHECKING:
@@ -18,7 +21,20 @@ PERCENT = {"%": 0.01}
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says what is wrong with words without repeating what does not show in them."""
+    """A parser that says what is wrong with words without repeating what does not show in them.
+
+    An option is written out: a beginning of it that is clear today is another one's tomorrow.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help; argparse itself takes a full disk for success."""
+        if message and file is sys.stdout:
+            put(message, end="")
+        else:
+            super()._print_message(message, file)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Leave, after a message."""
@@ -45,9 +61,18 @@ class CommandParser(Parser):
             args, program = self.cut(args)
         args = with_files(self._option_string_actions, args)
         found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._meant(unknown)}")
         if self.cut is not None:
             found.program = program
         return found, unknown
+
+    def _meant(self, words: Sequence[str]) -> str:
+        """Return which option may be meant by the first of the words that is like one."""
+        options = [word.partition("=")[0] for word in words if word.startswith("--")]
+        likely = (get_close_matches(option, self._option_string_actions, n=1) for option in options)
+        meant = next(filter(None, likely), None)
+        return f"; did you mean {meant[0]}?" if meant else ""
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         """Return the value of one word; a path that is empty would be the current folder, a name any."""

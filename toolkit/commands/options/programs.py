@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gilscope.toolkit.commands.streams import complain
-from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.errors import cannot_write
 
 STDERR = "/dev/stderr"
 _STREAMS = {"/dev/stdout": 1, STDERR: 2}
@@ -44,21 +44,26 @@ def say(words: str) -> None:
     complain(words.rstrip("\n"))
 
 
-def save(name: str, words: str) -> None:
+def saved(name: str, words: str) -> int:
     """Write what an option of a name from `output_file` asks for; to an open stream, after what is there.
 
-    Raises:
-        ToolkitError: it cannot be written.
+    Returns:
+        0, or after having said that it cannot be written the exit code of that.  How the program ended and what was
+        found go before it.
     """
     number = _descriptor(name)
     try:
         if number is None:
             Path(name).write_text(words, encoding="utf-8")
-            return
-        with os.fdopen(os.dup(number), "w", encoding="utf-8") as file:   # opening it anew would cut a log that it is
-            file.write(words)
+        else:
+            # Opening it anew would cut a log that it is.
+            with os.fdopen(os.dup(number), "w", encoding="utf-8") as file:
+                file.write(words)
     except OSError as error:
-        raise ToolkitError(f"cannot write {name}: {error.strerror}") from None
+        reason = cannot_write(name, error)
+        say(f"gilscope: {reason}")
+        return reason.exit_code
+    return 0
 
 
 def interpreter_flags(text: str) -> tuple[str, ...]:

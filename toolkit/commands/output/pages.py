@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.errors import cannot_write
+from gilscope.toolkit.errors import ToolkitError, cannot_write
 from gilscope.toolkit.site.single.page import SinglePage
 
 if TYPE_CHECKING:
@@ -37,3 +37,16 @@ class HtmlFile:
         except OSError as error:
             raise cannot_write(self._name, error) from error
         self._say(f"gilscope: {self._name} is there")
+
+    def saved(self, template: str, values: Mapping[str, Any], **more: Any) -> int:
+        """Write the page of a program that was run, whose end and findings go before that of a file.
+
+        Returns:
+            0, or after having said why there is no page the exit code of that.
+        """
+        try:
+            self.write(template, values, **more)
+        except ToolkitError as error:
+            self._say(f"gilscope: {error}")
+            return error.exit_code
+        return 0

@@ -43,7 +43,7 @@ exit codes: the program's own; 66 when a race was found (notes do not count); 12
 A line that may race says so: `# race: ok WHY`. Whole files and variables: [tool.gilscope.race] in pyproject.toml.
 """
 WITH_VALUE = frozenset({"--build", "--sarif", "--html", "--include", "--core", "--python-args", "--confirm-timeout"})
-PLAIN_FLAGS = frozenset({"--notes", "--github", "--no-color"})
+PLAIN_FLAGS = frozenset({"--notes", "--shared", "--github", "--no-color"})
 OPTIONAL_VALUE = frozenset({"--json", "--confirm"})
 
 
@@ -69,6 +69,8 @@ def add_parser(commands: Any) -> None:
         "e.g. 'cachetools*'. Use it to see into a dependency; may be given again (default: the project's own code).")
     add("--notes", action="store_true", help="Also show what is unordered but harmless: polled flags, correct "
         "double-checked locking, memos that come out equal. For a review.")
+    add("--shared", action="store_true", help="Also list what several threads use and at least one writes, whatever "
+        "orders it. Use it before a move to processes or subinterpreters: each would have a copy of its own.")
     add("--json", metavar="FILE", nargs="?", type=output_file, const=STDERR, help="Write the report as JSON to FILE "
         "(default: standard error, in place of the text). For scripts; write --json=FILE, or a FILE ending in .json.")
     add("--sarif", metavar="FILE", type=output_file,
@@ -99,7 +101,7 @@ class Options:
         self.python_args: tuple[str, ...] = ()
         self.core = ""
         self.include: list[str] = []
-        self.notes = self.github = self.no_color = False
+        self.notes = self.shared = self.github = self.no_color = False
         self.confirm = 0
         self.run = run
 
@@ -150,7 +152,8 @@ def run(args: Options) -> int:
     root, settings = _project()
     spec = Spec(kind=target.kind, name=target.name, args=target.args, python=python,
                 include=[*args.include, *settings.include], core=args.core,
-                options={"root": root, "target": " ".join(args.program), "build": args.build or ""})
+                options={"root": root, "target": " ".join(args.program), "build": args.build or "",
+                         "shared": args.shared})
     if args.confirm and target.kind == STDIN:
         raise ToolkitError("--confirm runs the program again, and standard input can be read but once; name a file")
     page = _page(args)
@@ -159,13 +162,13 @@ def run(args: Options) -> int:
         first.go()
         if first.ended == 0 and not start.was_begun(first.spool):
             raise UncheckedError(f"nothing was checked: {python[0]} ended before the program began")
-        found = not start.was_refused(first.spool) and _tell(args, settings, first, page)
+        found, unsaved = (False, 0) if start.was_refused(first.spool) else _tell(args, settings, first, page)
     finally:
         start.remove_spool(first.spool)
     warn_of_late_options("race", WITH_VALUE | PLAIN_FLAGS | OPTIONAL_VALUE, first.ended, target.args)
     if found:
         return RACE_FOUND
-    return first.ended if first.ended >= 0 else SIGNALLED - first.ended
+    return (first.ended if first.ended >= 0 else SIGNALLED - first.ended) or unsaved
 
 
 def warn_of_late_options(command: str, options: frozenset[str], ended: int, words: Sequence[str]) -> None:
@@ -219,14 +222,14 @@ def _page(args: Options) -> HtmlFile | None:
     return HtmlFile(args.html, say)
 
 
-def _tell(args: Options, settings: Settings | Options, first: FirstRun, page: HtmlFile | None) -> bool:
-    """Write the reports that are asked for or needed; return whether there is a race."""
-    asked = args.json or args.sarif or args.html or args.github or settings.suppressions
+def _tell(args: Options, settings: Settings | Options, first: FirstRun, page: HtmlFile | None) -> tuple[bool, int]:
+    """Write the reports that are asked for or needed; see `tell` for what is returned."""
+    asked = args.json or args.sarif or args.html or args.github or args.shared or settings.suppressions
     says_so_itself = first.ended >= 0 or first.ended == start.INTERRUPTED   # whoever presses Ctrl-C knows it
     if says_so_itself and not asked and not start.has_records(first.spool):
         if os.isatty(2):   # a script wants the program's own words alone, a person wants to know that it was checked
             os.write(2, b"gilscope race: no race in what this run did\n")
-        return False
+        return False, 0
     from gilscope.toolkit.commands.race.report import tell
 
     args.notes = args.notes or settings.notes

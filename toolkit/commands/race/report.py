@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.options.programs import STDERR, save, say
+from gilscope.toolkit.commands.options.programs import STDERR, saved, say
 from gilscope.toolkit.commands.streams import put_beside
 from gilscope.toolkit.race.confirm.again import confirm, limit_after
 from gilscope.toolkit.race.program.start import INTERRUPTED, core_of, was_begun
@@ -25,8 +25,14 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.report.settings import Suppression
 
 
-def tell(args: Namespace, suppressions: Sequence[Suppression], first: FirstRun, page: HtmlFile | None) -> bool:
-    """Write the report; return whether there is a race that is not suppressed."""
+def tell(
+    args: Namespace, suppressions: Sequence[Suppression], first: FirstRun, page: HtmlFile | None
+) -> tuple[bool, int]:
+    """Write the report.
+
+    Returns:
+        Whether there is a race that is not suppressed, and the exit code of a file that could not be written.
+    """
     report = load(first.spool, suppressions)
     if not report.processes and was_begun(first.spool):
         # A process writes of itself with its first conflict: this one had none.
@@ -41,23 +47,22 @@ def tell(args: Namespace, suppressions: Sequence[Suppression], first: FirstRun, 
     elif _is_worth_saying(args, report):
         color = not args.no_color and text.wants_colour(sys.stderr)
         put_beside(text.render(without_pytest(report), color=color, notes=args.notes))
-    if args.json not in {None, STDERR}:
-        save(args.json, json_.render(report))
+    unsaved = saved(args.json, json_.render(report)) if args.json not in {None, STDERR} else 0
     if args.sarif:
-        save(args.sarif, sarif.render(report))
+        unsaved = saved(args.sarif, sarif.render(report)) or unsaved
     if args.github and (commands := github.render(report, notes=args.notes)):
         put_beside(commands)
     if page is not None:
         from gilscope.toolkit.site.single.races import race_values
 
-        page.write("race.html", race_values(json_.plain(without_pytest(report))), root=report.root)
-    return bool(report.races)
+        unsaved = page.saved("race.html", race_values(json_.plain(without_pytest(report))), root=report.root) or unsaved
+    return bool(report.races), unsaved
 
 
 def _is_worth_saying(args: Namespace, report: RaceReport) -> bool:
     """Return whether there is more to say than that all is well, or a person to hear that."""
     remarks = report.unrewritten or report.unused_suppressions or report.unexplained_suppressions
-    return bool(report.races or remarks or (args.notes and report.notes)) or sys.stderr.isatty()
+    return bool(report.races or remarks or args.shared or (args.notes and report.notes)) or sys.stderr.isatty()
 
 
 def _confirmations(args: Namespace, report: RaceReport, first: FirstRun) -> dict[str, str]:

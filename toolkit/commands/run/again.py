@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.runners.catalog import RUNNERS
-from gilscope.toolkit.builds.find import find_builds, inspect_new
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.run.builds_now import builds_now
 from gilscope.toolkit.commands.run.measuring import Asked, measure_plan, refuse_empty
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.plan.cells import expand
@@ -60,19 +60,19 @@ def measure_again(
         The new run, and which build of it stands for the first and for the second side, in pairs.
 
     Raises:
-        ToolkitError: the runs have not the same work, or both sides would be the same now.
-        BuildError: an interpreter is gone, or is another version now.
+        ToolkitError: the runs have not the same work, both sides would be the same now, or an interpreter is gone or
+            another version now.
     """
     requests = [Request.from_options(run.options) for run in (first, second)]
     selection = _common(first, second, requests)
     pairs = _pairs(first, second)
     paths = [_folders(requests[0], asked.path), _folders(requests[1])]
     sides = [
-        Side(label=run.label, builds=tuple(_there(pair[place], run) for pair in pairs), paths=folders,
-             packages=request.packages)
+        Side(label=run.label, paths=folders, packages=request.packages,
+             builds=builds_now((pair[place] for pair in pairs), run.label, "so that side cannot be measured again"))
         for place, (run, request, folders) in enumerate(zip((first, second), requests, paths, strict=True))
     ]
-    _refuse_equal(sides, selection)
+    _refuse_equal(sides, selection, asked.path)
     sides = _named(sides)
     prepared = _prepared(sides, selection, folder)
     plan = expand(selection, prepared.subjects, prepared.builds, RUNNERS, prepared.abilities)
@@ -134,43 +134,30 @@ def _pairs(first: Run, second: Run) -> list[tuple[Build, Build]]:
     return pairs
 
 
-def _there(build: Build, run: Run) -> Build:
-    """Return a build as it is now; refuse one that is gone or another one."""
-    if not Path(build.executable).exists():
-        raise BuildError(f"{build.label} of {run.label} is gone from {build.executable}, so that side cannot be "
-                         "measured again")
-    # What gilscope installed says more of itself there than its interpreter does.
-    known = {each.executable: each for each in find_builds().builds}
-    now = known.get(build.executable) or inspect_new(f"{build.label}={build.executable}")[2]
-    was, there = ((each.version, each.revision, each.free_threaded) for each in (build, now))
-    if was != there:
-        raise BuildError(f"{build.label} of {run.label} was Python {_version(build)}, and at {build.executable} there "
-                         f"is {_version(now)} now: that side cannot be measured again")
-    return replace(now, label=build.label, source=build.source)
-
-
-def _version(build: Build) -> str:
-    revision = f" ({build.revision})" if build.revision else ""
-    return f"{build.version}{' free-threaded' if build.free_threaded else ''}{revision}"
-
-
 def _folders(request: Request, instead: Path | None = None) -> tuple[Path, ...]:
     if instead is not None and not instead.is_dir():
         raise ToolkitError(f"--path {instead}: {'not a folder' if instead.exists() else 'there is no such folder'}")
     return tuple(map(Path, request.paths)) if instead is None else (instead.resolve(),)
 
 
-def _refuse_equal(sides: Sequence[Side], selection: Selection) -> None:
+def _refuse_equal(sides: Sequence[Side], selection: Selection, named: Path | None) -> None:
     """Refuse to measure twice what is one thing now."""
     one, other = sides
     if [b.executable for b in one.builds] != [b.executable for b in other.builds] or one.packages != other.packages:
         return
     if selection.user is None or one.paths == other.paths:
         code = "" if selection.user is None else (
-            f" and {selection.user.function} in {', '.join(map(str, one.paths))}. What it was when {one.label} was "
-            "made is not kept: have that code in a folder of its own (git worktree add ../before COMMIT) and name it: "
-            "--path ../before")
+            f" and {selection.user.function} in {', '.join(map(str, one.paths))}. {_advice(one, named)}")
         raise ToolkitError(f"both sides would be the same now: {', '.join(b.executable for b in one.builds)}{code}")
+
+
+def _advice(side: Side, named: Path | None) -> str:
+    """Return how the code of then is had beside that of now, in a folder that is not there yet."""
+    if named is not None:
+        return f"--path {named} is where the other side's code is: name the folder that has that of {side.label}"
+    folder = next(name for name in map("../before{}".format, ("", *range(2, 1000))) if not Path(name).exists())
+    return (f"What it was when {side.label} was made is not kept: have that code in a folder of its own (git worktree "
+            f"add {folder} COMMIT) and name it: --path {folder}")
 
 
 def _named(sides: Sequence[Side]) -> list[Side]:

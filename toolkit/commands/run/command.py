@@ -16,6 +16,7 @@ from gilscope.toolkit.commands.output.documents import Output, refuse_beside_dry
 from gilscope.toolkit.commands.output.preview import earlier_processes, preview
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.run import options as run_options
+from gilscope.toolkit.commands.run.builds_now import builds_now
 from gilscope.toolkit.commands.run.measuring import AGAIN, Asked, measure, measure_plan, refuse_empty
 from gilscope.toolkit.commands.run.presets import PRESETS
 from gilscope.toolkit.commands.run.request import (
@@ -128,6 +129,7 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
                 rounds, only = so_far.rounds_done + more, lacking
                 so_far = dataclasses.replace(so_far, answered=())   # theirs is not, nor can be without all of these
         _refuse_to_resume(so_far, rounds)
+        builds = builds_now(so_far.builds, so_far.label, f"so {so_far.label} cannot go on")
         # The budget counts from here: what was measured before a pause has been paid for.
         settings = dataclasses.replace(
             request.settings,
@@ -140,7 +142,7 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
         request = dataclasses.replace(request, settings=settings)
         prepared = prepare(
             request.selection,
-            so_far.builds,
+            builds,
             paths=[Path(each) for each in request.paths],
             packages=request.packages,
             folder=folder,
@@ -178,9 +180,6 @@ def _refuse_to_resume(so_far: Run, rounds: int) -> None:
             f"every answer of {so_far.label} is clear, so none of its cells needs more rounds; "
             "--resolution 1% goes on until each ratio is known to 1 %"
         )
-    for build in so_far.builds:
-        if not Path(build.executable).exists():
-            raise BuildError(f"{build.label} is gone from {build.executable}, so {so_far.label} cannot go on")
 
 
 def _show(done: Run, path: Path, args: argparse.Namespace) -> int:
@@ -194,11 +193,16 @@ def _show(done: Run, path: Path, args: argparse.Namespace) -> int:
 
 def failure_lines(done: Run, path: Path) -> list[str]:
     """Return what is to be said of cells that failed, and of those that failed in some rounds."""
-    cells, others = len(done.failed), len({each.cell for each in done.failures} - {*done.failed})
+    failed, twins = ({each for each in done.failed if each.twin is twin} for twin in (False, True))
+    others = {each.cell for each in done.failures if not each.cell.twin} - failed
     where = f"their last output is in {path / 'run.json'}"
     return [
-        f"{count} cell{'s' if count > 1 else ''} {what}; {where}"
-        for count, what in ((cells, "failed"), (others, "failed in some rounds, which are left out")) if count
+        f"{counted(len(cells), what)} {happened}; {where}"
+        for cells, what, happened in (
+            (failed, "cell", "failed"), (others, "cell", "failed in some rounds, which are left out"),
+            # Who has read of a cell that failed need not read of its twin.
+            (twins if not failed else (), "A/A arm", "failed: the noise floor goes by the spread of all others"),
+        ) if cells
     ]
 
 

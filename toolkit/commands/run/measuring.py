@@ -108,7 +108,7 @@ def measure(
     user = request.selection.user
     needed = dict.fromkeys(workload.service for workload in chosen if workload.service)
     try:
-        with services(needed, child_environment(())) as running, ProgressReporter() as reporter:
+        with services(needed, child_environment(())) as running, ProgressReporter(say) as reporter:
             arms = Arms(
                 pythons=prepared.pythons,
                 size=request.selection.size,

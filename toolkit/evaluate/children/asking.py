@@ -24,6 +24,7 @@ from gilscope.toolkit.evaluate.children.surroundings import end_strays, own_vari
 from gilscope.toolkit.measure.process.running import last_lines
 from gilscope.toolkit.processes.sealed import Seal, new_secret
 from gilscope.toolkit.processes.starting import Supervised
+from gilscope.toolkit.reading import opened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -170,9 +171,8 @@ def _ending(code: int, output: str, limit: float, *, hung: bool) -> Ending:
 def _records(path: Path, secret: str) -> tuple[dict[str, Any], ...]:
     """Return what was written with the secret; the last line may be cut, and others may be noise."""
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            lines = file.read(min(size, MOST_ANSWERS)).split(b"\n")[:-1]
+        with opened(path) as file:
+            lines = file.read(MOST_ANSWERS).split(b"\n")[:-1]
     except OSError:
         return ()
     seal = Seal(secret)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,21 @@ class Bench:
     folders: tuple[Path, ...]   # that the project's modules are imported from
     lacking: tuple[str, ...] = ()   # packages that could not be installed
     compiled: Path | None = None    # where compiled modules go, so that none is left beside the user's files
+    root: Path | None = None        # a copy of the project with its extension modules in it; None: it has none
+
+    def placed(self, project: Project) -> Project:
+        """Return the project as it lies where its code is run on this build."""
+        if self.root is None:
+            return project
+        sources = tuple(self.root / each.relative_to(project.root) for each in project.sources)
+        return replace(project, root=self.root, sources=sources)
+
+    def placed_file(self, project: Project, file: str) -> str:
+        """Return the path of a file of the project as it lies there, any other as it is."""
+        path = Path(file)
+        if self.root is None or not path.is_relative_to(project.root):
+            return file
+        return str(self.root / path.relative_to(project.root))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,8 @@ class Shown:
             if (inside := _below(file, folder)) is not None:
                 source = next((each for each in self.project.sources if (each / inside).exists()), None)
                 return inside if source is None else (_below(str(source / inside), self.project.root) or inside)
+        if self.bench.root is not None and (inside := _below(file, self.bench.root)) is not None:
+            return inside
         return _below(file, self.project.root)
 
 

@@ -10,13 +10,16 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from packaging.utils import canonicalize_name
+
 from gilscope.toolkit.errors import BadFileError, ToolkitError
-from gilscope.toolkit.evaluate.requirements.declared import find_requirements, table_below
+from gilscope.toolkit.evaluate.requirements.closure import is_for_developers
+from gilscope.toolkit.evaluate.requirements.declared import find_extras, find_requirements, table_below
 from gilscope.toolkit.evaluate.requirements.file import requirement_lines
 from gilscope.toolkit.reading import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 LOCKS = ("uv.lock", "pylock.toml", "poetry.lock")
@@ -42,18 +45,23 @@ class Project:
     modules: tuple[str, ...]             # its top-level modules and packages
     found: tuple[str, ...]               # by which convention each was found, one sentence each
     installable: bool                    # it can be installed, so that its entry points and metadata are there
+    declares: bool = True                # it says what it needs to run, if only that this is nothing
+    extras: tuple[str, ...] = ()         # of its extras for users, those that `requirements` do not have
 
 
-def find_project(path: Path, *, lock: Path | None = None, tests: str | None = None) -> Project:
+def find_project(
+    path: Path, *, lock: Path | None = None, tests: str | None = None, extras: Sequence[str] = (),
+) -> Project:
     """Return what is known of the project in the folder `path`.
 
     Args:
         path: Its root.
         lock: The lock file, when the user names one.
         tests: The command that runs the tests, when the user names one.
+        extras: Those of the project that count as needed to run.
 
     Raises:
-        ToolkitError: there is no such folder, no such lock, or nothing of Python in it.
+        ToolkitError: there is no such folder, no such lock, no such extra, or nothing of Python in it.
         BadFileError: a file of the project is damaged.
     """
     root = path.resolve()
@@ -62,13 +70,14 @@ def find_project(path: Path, *, lock: Path | None = None, tests: str | None = No
     said: list[str] = []
     pyproject = _pyproject(root)
     requirements, needed_by_tests = find_requirements(root, pyproject, said)
+    wanted, left = _extras(find_extras(root, pyproject), extras)
     sources, modules = _modules(root, said)
     if not (requirements or modules or pyproject):
         raise ToolkitError(f"{root} holds no pyproject.toml, requirements.txt or module: is it a project's root?")
     return Project(
         root=root,
         name=_name(root, pyproject),
-        requirements=requirements,
+        requirements=tuple(dict.fromkeys((*requirements, *wanted))),
         test_requirements=needed_by_tests,
         lock=_lock(root, lock, said),
         tests=_tests(root, pyproject, tests, said),
@@ -76,7 +85,21 @@ def find_project(path: Path, *, lock: Path | None = None, tests: str | None = No
         modules=modules,
         found=tuple(said),
         installable="build-system" in pyproject or "project" in pyproject or (root / "setup.py").is_file(),
+        declares=bool(requirements) or "dependencies" in table_below(pyproject, "project"),
+        extras=left,
     )
+
+
+def _extras(
+    known: Mapping[str, tuple[str, ...]], wanted: Sequence[str],
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what these extras hold, and the names of the others that are for users."""
+    by_name = {canonicalize_name(name): texts for name, texts in known.items()}
+    names = list(map(canonicalize_name, wanted))
+    if unknown := next((text for text, name in zip(wanted, names, strict=True) if name not in by_name), None):
+        raise ToolkitError(f"--extra {unknown}: the project's extras are {', '.join(sorted(known)) or 'none'}")
+    left = tuple(name for name in known if canonicalize_name(name) not in names and not is_for_developers(name))
+    return tuple(text for name in names for text in by_name[name]), left
 
 
 def _pyproject(root: Path) -> dict[str, Any]:

@@ -1,37 +1,78 @@
-"""Install a project itself for a build, from a copy: a build leaves files behind."""
+"""Install a project itself for a build, as its users get it, from a copy: a build leaves files behind."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
-from gilscope.toolkit.builds.packages.environment import NO_COMPILERS, installer
-from gilscope.toolkit.builds.packages.installer import run_installer, shortened
+from gilscope.toolkit.builds.packages.environment import installer
+from gilscope.toolkit.builds.packages.installer import run_to_end, shortened
+from gilscope.toolkit.evaluate.project.build_output import last_lines, why_not_built
 from gilscope.toolkit.foreign import cut
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gilscope.toolkit.evaluate.project.conventions import Project
 
+BUILD_SECONDS = 1800.0   # compilers take long; a user would wait, too
+# What other tools keep there, and what earlier builds made, for whatever Python: users get none of it.
 _NOT_COPIED = (".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache")
+_MADE_BEFORE = re.compile(r".*\.(?:cpython-\d+t?-.*|abi3t?)\.so$")
+_BUILD_FOLDERS = re.compile(r"(?:lib|temp|bdist)\b.*|cp\d+.*")
 
 
-def install_project(project: Project, environment: Path, target: Path, *, compilers: bool = False) -> str | None:
-    """Install the project itself, without what it needs, into the folder `target`; return why that cannot be done.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """How installing a project itself went."""
 
-    It is built from a copy: a build leaves files behind.  None of its C code is compiled unless `compilers`.
+    failure: str = ""     # why it was not installed, in one line
+    said: str = ""        # all that was printed
+    output: str = ""      # the end of what the build said
+
+
+def install_project(project: Project, environment: Path, target: Path) -> Installation:
+    """Install the project itself, without what it needs, into the folder `target`, with its compiled code.
+
+    It is built from a copy: a build leaves files behind.  Its history is there, as versions are made from that.
     """
     if not project.installable:
-        return "it has no [build-system] or [project]"
-    with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as name:
+        return Installation(failure="it has no [build-system] or [project]")
+    with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
         copy = Path(name, "project")
         try:
-            shutil.copytree(project.root, copy, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_COPIED))
+            shutil.copytree(project.root, copy, symlinks=True, ignore=left_out(project.root))
+            if (history := project.root / ".git").exists():
+                (copy / ".git").symlink_to(history)
         except (OSError, shutil.Error) as error:
-            return f"cannot copy it: {cut(str(error), 200)}"
-        reason = run_installer(
-            [*installer(environment), "--no-deps", "--target", target, copy], {} if compilers else NO_COMPILERS
-        )
-    return shortened(reason) if reason else None
+            return Installation(failure=f"cannot copy it: {cut(str(error), 200)}")
+        command = [word for word in installer(environment) if word != "--quiet"]
+        ended = run_to_end([*command, "--verbose", "--no-deps", "--target", target, copy],
+                           {"GIT_OPTIONAL_LOCKS": "0"}, seconds=BUILD_SECONDS)
+    if isinstance(ended, str):
+        return Installation(failure=ended)
+    said = f"{ended.stdout}\n{ended.stderr}".replace(str(copy), ".")
+    if not ended.returncode:
+        return Installation(said=said, output=last_lines(said))
+    why = why_not_built(said)
+    return Installation(failure=why or shortened(ended.stderr), said=said, output=last_lines(said))
+
+
+def left_out(root: Path) -> Callable[[str, list[str]], set[str]]:
+    """Return what tells `shutil.copytree` which names in a folder of the project are no part of it."""
+    usual = shutil.ignore_patterns(*_NOT_COPIED)
+
+    def ignored(folder: str, names: list[str]) -> set[str]:
+        found = set(usual(folder, names)) | {name for name in names if _MADE_BEFORE.fullmatch(name)}
+        if Path(folder) == root / "build":
+            found |= {name for name in names if _BUILD_FOLDERS.fullmatch(name)}
+        if Path(folder) == root and "Cargo.toml" in names:
+            found.add("target")
+        return found
+
+    return ignored

@@ -27,12 +27,16 @@ MOST_QUEUED = 0.15      # share of a spinning process's life: more, and no word 
 LEAST_EFFECTIVE = 1.5   # cores
 # Says that it is ready, goes round as often as it is told, or for SPIN_SECONDS (0), and says how often that was,
 # nanoseconds that it ran, waited for a core (-1: the system does not tell), and took.  The scheduler's own count of
-# what a thread ran lags by a tick.
+# what a thread ran lags by a tick.  Its line is standard input: who waits there when we are gone ends, and who spins is
+# done in a moment.
 SPINNER = f"""
 import time
 from gilscope.toolkit.cores import scheduled
 sys.stdout.write("r\\n"); sys.stdout.flush()
-wanted = int(sys.stdin.readline())
+told = sys.stdin.readline()
+if not told:
+    sys.exit(1)
+wanted = int(told)
 def waited():
     told = scheduled()
     return None if told is None else told[1]

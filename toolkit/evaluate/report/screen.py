@@ -10,7 +10,7 @@ from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
 from gilscope.toolkit.evaluate.report import forced as forced_text
-from gilscope.toolkit.evaluate.report import worker_cost
+from gilscope.toolkit.evaluate.report import own_extensions, worker_cost
 from gilscope.toolkit.evaluate.report.doctor import way_to
 from gilscope.toolkit.evaluate.report.table import NOT_QUIET, table
 from gilscope.toolkit.evaluate.sections import Missing
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Evaluation
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-    from gilscope.toolkit.evaluate.sections import Cost, Gain, MachineFacts, Place
+    from gilscope.toolkit.evaluate.sections import Cost, Development, Gain, MachineFacts, Place, RaceLook
     from gilscope.toolkit.report.document import Section
 
 UNEVEN = 1.6       # times an even share of the CPU time, from which on it is worth a word
@@ -42,6 +42,7 @@ def document(found: Evaluation) -> Document:
         *_titled("Why", _why(found.conclusions)),
         *_titled("What turns the GIL on", _merged((each.build.label, line) for each in found.builds
                                                   for line in _culprits(each))),
+        *_titled(own_extensions.TITLE, own_extensions.lines(found)),
         *_titled("In the lock (metadata only, not a verdict)",
                  _merged((each.build.label, line) for each in found.builds for line in _offers(each))),
         *_titled("Gain", (line for each in found.builds for line in _gain(each, found.machine))),
@@ -50,6 +51,7 @@ def document(found: Evaluation) -> Document:
                  (line for each in found.builds for line in _contention(each, found.machine))),
         *_titled("What one more worker takes", worker_cost.lines(found.interpreters)),
         *_titled("Races", _races(found)),
+        *_titled("No part of the verdict", _development(found.development)),
         *_titled("Machine", _machine(found.machine)),
         *_titled("Not looked at", _unexercised(found.conclusions)),
         *_titled("Next", (f"{number}. {step}" for number, step in enumerate(found.next_steps, 1))),
@@ -222,10 +224,40 @@ def _races(found: Evaluation) -> Iterator[str]:
     if isinstance(found.races, Missing):
         return
     if not found.races.found:
-        yield f"none in the project's tests on {found.races.build}; what they did not run is not judged"
+        yield f"none {' and '.join(map(_looked, found.races.looks))}; what they did not run is not judged"
+    for look in found.races.looks:
+        if look.alone:
+            count = len(look.alone)
+            yield (f"{count} test{'s' * (count > 1)} cannot be run in several threads and ran in one: "
+                   f"{_few(look.alone)}")
     for race in found.races.found:
         if not race.confirmed:   # the others are among the reasons
             yield f"{race.variable}: {race.kind} at {race.file}:{race.line}, not confirmed by a second run"
+
+
+def _development(found: Development | None) -> Iterator[str]:
+    """Yield what nobody needs who uses the project: it decides only whether its tests can be run."""
+    if found is None:
+        return
+    if found.packages:
+        count = len(found.packages)
+        what = "1 package of the lock is" if count == 1 else f"{count} packages of the lock are"
+        yield f"{what} for development alone: {_few(found.packages)}"
+    yield from _merged((label, f"tests that need {_few(names)} cannot be run there: no such package could be installed")
+                       for label, names in found.lacking.items())
+    if found.extras:
+        what = "extra" if len(found.extras) == 1 else "extras"
+        yield f"{what} {_few(found.extras)}: --extra {found.extras[0]} judges the project with it"
+
+
+def _looked(look: RaceLook) -> str:
+    """Return what ran under the race checker, and where."""
+    what = {
+        "tests": "in the project's tests", "script": "in the script",
+        "tests at once": f"in the project's tests, each in {look.workers} threads at once",
+        "workload": f"in the workload, called {look.calls} times by {look.workers} threads"}[look.of]
+    none = ", which start no threads" if look.threads is False else ""
+    return f"{what} on {look.build}{none}"
 
 
 def _machine(machine: MachineFacts | Missing) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.report.worker_cost import growth
 from gilscope.toolkit.evaluate.sections import Missing, Workers
+from gilscope.toolkit.evaluate.verdict.own_extensions import findings
 from gilscope.toolkit.evaluate.verdict.words import may_tell_speed
 from gilscope.toolkit.report.document import Column, Entry, Inflation, Table
 from gilscope.toolkit.report.footnotes import Footnotes
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Evaluation, InterpretersEvaluation
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport
+    from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
     from gilscope.toolkit.evaluate.sections import Cost, MachineFacts, TestRun
     from gilscope.toolkit.model import Build
 
@@ -51,7 +53,7 @@ def _build_row(
         looked = [_absent(report, notes)] * 4
     else:
         lost = [each.name for each in report.findings if each.verdict.status is Status.LOST]
-        looked = [Entry(_installed(report)), Entry(_extensions(report)), Entry(_gil(found, report)),
+        looked = [Entry(_installed(report)), Entry(_extensions(report, found.own)), Entry(_gil(found, report)),
                   Entry(_some(lost))]
     cost = found.cost
     return (
@@ -75,14 +77,15 @@ def _installed(report: BuildReport) -> str:
     return f"{total - missing}/{total}"
 
 
-def _extensions(report: BuildReport) -> str:
-    files = [extension for each in report.findings for extension in each.seen.extensions]
+def _extensions(report: BuildReport, own: OwnBuild | None) -> str:
+    files = [extension for each in (*report.findings, *findings(own)) for extension in each.seen.extensions]
     fine = sum(extension.gil == "not-used" for extension in files)
     return f"{fine}/{len(files)}" if files else "none"
 
 
 def _gil(found: BuildEvaluation, report: BuildReport) -> str:
-    culprits = [*(each.name for each in report.findings if each.verdict.status is Status.GIL), *report.unowned]
+    culprits = [*(each.name for each in (*findings(found.own), *report.findings) if each.verdict.status is Status.GIL),
+                *report.unowned]
     if culprits:
         return f"no: {culprits[0] if len(culprits) == 1 else len(culprits)}"   # they are named below
     if isinstance(found.tests, Missing):

@@ -41,7 +41,8 @@ def find_requirements(
         found = _strings(project["dependencies"])
     elif poetry:
         said.append("requirements: [tool.poetry] of pyproject.toml")
-        found = tuple(_from_poetry(table_below(poetry, "dependencies")))
+        found = tuple(_from_poetry({name: wanted for name, wanted in table_below(poetry, "dependencies").items()
+                                    if not (isinstance(wanted, dict) and wanted.get("optional"))}))
     elif (setup := root / "setup.cfg").is_file() and (text := _ini(setup, "options", "install_requires")):
         said.append("requirements: setup.cfg")
         found = _lines(text)
@@ -62,18 +63,37 @@ def find_requirements(
             _checked(root, tuple(_without_itself(project, needed))))
 
 
+def find_extras(root: Path, pyproject: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return what each extra of the project holds, by its name.
+
+    Raises:
+        BadFileError: a file is damaged, or a requirement is none.
+    """
+    project, poetry = table_below(pyproject, "project"), table_below(pyproject, "tool", "poetry")
+    if declared := table_below(project, "optional-dependencies"):
+        found = {name: tuple(_without_itself(project, _strings(texts))) for name, texts in declared.items()}
+    elif declared := table_below(poetry, "extras"):
+        optional = {canonicalize_name(name): text for name, table in table_below(poetry, "dependencies").items()
+                    for text in _from_poetry({name: table})}
+        found = {name: tuple(optional[key] for text in _strings(texts)
+                             if (key := canonicalize_name(text)) in optional) for name, texts in declared.items()}
+    else:
+        found = {name: _lines(text) for name, text in _options(root / "setup.cfg", "options.extras_require").items()}
+    return {name: _checked(root, texts) for name, texts in found.items()}
+
+
 def _without_itself(
     project: Mapping[str, Any], requirements: Iterable[str], seen: frozenset[str] = frozenset()
 ) -> Iterator[str]:
     """Yield "shop[excel]" of the project shop as what that extra holds: what is evaluated is its source, no release."""
     own = canonicalize_name(str(project.get("name", "")))
-    extras = table_below(project, "optional-dependencies")
+    extras = {canonicalize_name(name): texts for name, texts in table_below(project, "optional-dependencies").items()}
     for text in requirements:
         asked = _read(text)
         if asked is None or canonicalize_name(asked.name) != own:
             yield text
             continue
-        for extra in sorted(asked.extras - seen):
+        for extra in sorted(set(map(canonicalize_name, asked.extras)) - seen):
             yield from _without_itself(project, _strings(extras.get(extra, ())), seen | {extra})
 
 
@@ -191,12 +211,21 @@ def _ini(path: Path, section: str, option: str) -> str:
     Raises:
         BadFileError: it cannot be read.
     """
+    return _options(path, section).get(option, "")
+
+
+def _options(path: Path, section: str) -> Mapping[str, str]:
+    """Return the options of a section of a file in INI format; none when it is not there.
+
+    Raises:
+        BadFileError: it cannot be read.
+    """
     parser = configparser.ConfigParser(interpolation=None)
     try:
         parser.read(path, encoding="utf-8")
     except (configparser.Error, UnicodeDecodeError) as error:
         raise BadFileError(f"{path} cannot be read: {error}") from error
-    return parser.get(section, option, fallback="")
+    return dict(parser[section]) if parser.has_section(section) else {}
 
 
 def _lines(text: str) -> tuple[str, ...]:

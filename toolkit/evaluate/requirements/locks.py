@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _KNOWN = "known are uv.lock, pylock.toml, poetry.lock and pinned requirements files"
+_SELECTING = re.compile(r"\b(?:extras|dependency_groups)\b")   # words of PEP 751's markers
+_SELECTED = re.compile(r"(?<!not )in (?:extras|dependency_groups)\b")
+_COMPARED = re.compile(r"[<>=~!]=?=?(?= *['\"\w])| in ")   # one in each comparison of a marker
 _FOLDERS = frozenset({"editable", "virtual", "directory"})   # uv's words for parts of the project itself
 
 
@@ -33,6 +38,7 @@ class Locked:
     files_known: bool = True     # False: the format does not list files
     url: str = ""                # where it comes from, when that is no index
     needs: tuple[str, ...] = ()  # names of what it asks for, as far as the format tells
+    development: bool = False    # the lock itself says that it is for a group or an extra alone
 
     @property
     def pin(self) -> str:
@@ -40,6 +46,55 @@ class Locked:
         if self.url:
             return f"{self.name} @ {self.url}" + (f" ; {self.marker}" if self.marker else "")
         return f"{self.name}=={self.version}" + (f" ; {self.marker}" if self.marker else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """What the packages of a lock need, the project's own folders with them."""
+
+    needs: Mapping[str, tuple[str, ...]]   # by name; what a package's extras need counts, as somebody asked for it
+    roots: tuple[str, ...] = ()            # what the project itself needs to run, without its extras and groups
+    known: bool = True                     # False: the format does not tell
+
+
+def read_graph(path: Path) -> Graph:
+    """Return what the packages of the lock file `path` need, which `read_lock` reads.
+
+    Raises:
+        BadFileError: as `read_lock`.
+    """
+    if path.suffix not in {".toml", ".lock"}:
+        return Graph(needs={}, known=False)
+    document = _document(path)
+    reader = _reader(document)
+    if reader is _from_uv:
+        return _graph_of_uv(document)
+    needs: dict[str, tuple[str, ...]] = {
+        canonicalize_name(each["name"]): _named(each.get("dependencies", ()))
+        for each in document.get("package", document.get("packages", ()))}
+    # A pylock.toml may leave out what its packages need, and most do.
+    return Graph(needs=needs, known=reader is _from_poetry or any(needs.values()))
+
+
+def _graph_of_uv(document: Mapping[str, Any]) -> Graph:
+    needs: dict[str, tuple[str, ...]] = {}
+    roots: tuple[str, ...] = ()
+    for package in document["package"]:
+        name, own = canonicalize_name(package["name"]), package["source"]
+        found = _named(package.get("dependencies", ()))
+        if "." in {own.get(kind) for kind in _FOLDERS}:
+            roots = (*roots, *found)
+        else:   # what an extra of a package needs is in the lock because somebody asked for it
+            extras = package.get("optional-dependencies", {}).values()
+            found = (*found, *(each for extra in extras for each in _named(extra)))
+        needs[name] = tuple(dict.fromkeys((*needs.get(name, ()), *found)))
+    return Graph(needs=needs, roots=roots)
+
+
+def _named(dependencies: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names in a list of tables (uv, pylock) or a table by name (poetry)."""
+    return tuple(dict.fromkeys(canonicalize_name(each["name"] if isinstance(each, dict) else str(each))
+                               for each in dependencies))
 
 
 def read_lock(path: Path) -> tuple[Locked, ...]:
@@ -94,7 +149,7 @@ def _from_uv(document: Mapping[str, Any]) -> Iterator[Locked]:
             wheels=_names(package.get("wheels", ())),
             sdist="sdist" in package,
             marker=" or ".join(f"({each})" for each in markers) if len(markers) > 1 else "".join(markers),
-            needs=_needs(package.get("dependencies", ())),
+            needs=_named(package.get("dependencies", ())),
         )
 
 
@@ -106,14 +161,16 @@ def _from_pylock(document: Mapping[str, Any]) -> Iterator[Locked]:
     for package in document["packages"]:
         if "directory" in package:
             continue
+        marker, development = _for_whom(str(package.get("marker", "")))
         yield Locked(
             name=canonicalize_name(package["name"]),
             version=str(package.get("version", "")),
             wheels=_names(package.get("wheels", ())),
             sdist="sdist" in package or "vcs" in package or "archive" in package,
-            marker=str(package.get("marker", "")),
+            marker=marker,
             files_known=not one_platform,
-            needs=_needs(package.get("dependencies", ())),
+            needs=_named(package.get("dependencies", ())),
+            development=development,
         )
 
 
@@ -130,7 +187,8 @@ def _from_poetry(document: Mapping[str, Any]) -> Iterator[Locked]:
             wheels=tuple(name for name in files if name.endswith(".whl")),
             sdist=any(name.endswith((".tar.gz", ".zip")) for name in files),
             marker=markers if isinstance(markers, str) else "",
-            needs=tuple(map(canonicalize_name, package.get("dependencies", {}))),
+            needs=_named(package.get("dependencies", {})),
+            development="main" not in package.get("groups", (package.get("category", "main"),)),
         )
 
 
@@ -153,8 +211,17 @@ def _from_requirements(path: Path) -> list[Locked]:
     return found
 
 
-def _needs(dependencies: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(canonicalize_name(each["name"]) for each in dependencies))
+def _for_whom(marker: str) -> tuple[str, bool]:
+    """Return a marker of a pylock.toml as installers know them, and whether it is for a group or an extra alone.
+
+    PEP 751 has `extras` and `dependency_groups`, which are empty for who just uses the project.
+    """
+    if not _SELECTING.search(marker):
+        return marker, False
+    if len(_SELECTING.findall(marker)) == len(_COMPARED.findall(marker)):
+        return "", not Marker(marker).evaluate({"extras": set(), "dependency_groups": set()}, context="lock_file")
+    # What else it says is decided on each build; of alternatives nobody can tell before.
+    return "", " or " not in marker and _SELECTED.search(marker) is not None
 
 
 def _names(files: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from gilscope.toolkit.evaluate.evaluation import Conclusion, Word
 from gilscope.toolkit.evaluate.packages.judge.interpreters import REFUSED
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
 from gilscope.toolkit.evaluate.packages.wording import named
-from gilscope.toolkit.evaluate.sections import NO_TIME, Broken, Missing, Workers
+from gilscope.toolkit.evaluate.sections import NO_TIME, UNASKED, Broken, Missing, Races, Workers
+from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.words import WORTH, may_tell_speed
 from gilscope.toolkit.evaluate.verdict.worker_price import takes
 
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.words import Comparison
 
 
-def conclude_interpreters(found: InterpretersEvaluation, machine: MachineFacts | Missing) -> Conclusion:
-    """Return what subinterpreters come to on a build with a GIL."""
+MOST_SHARED = 3    # variables that are named
+
+
+def conclude_interpreters(
+    found: InterpretersEvaluation, machine: MachineFacts | Missing, races: Races | Missing = UNASKED,
+) -> Conclusion:
+    """Return what subinterpreters come to on a build with a GIL; `races` tells what the workload's threads share."""
     target = f"subinterpreters on {found.build.label}"
     if isinstance(found.readiness, Missing):
         return Conclusion(target=target, word=Word.INCONCLUSIVE, reasons=(found.readiness.reason,), confidence="low",
                           unexercised=())
-    findings = found.readiness.findings
+    findings = (*found.readiness.findings, *own_extensions.findings(found.own))
     failing = [each for each in findings if each.interpreters in
                {InterpreterStatus.FAILS, InterpreterStatus.CRASH, InterpreterStatus.HANG}]
     unknown = [each for each in findings if each.interpreters is InterpreterStatus.UNKNOWN]
@@ -42,6 +48,8 @@ def conclude_interpreters(found: InterpretersEvaluation, machine: MachineFacts |
         word, reasons = Word.INCONCLUSIVE, [_in_interpreters(each) for each in unknown]
     elif slow:
         word, reasons = Word.NOT_WORTH_IT, slow
+    elif copies := _copies(races, "interpreter"):
+        word, reasons = Word.INCONCLUSIVE, [copies, *gain]
     elif found.workers == NO_TIME and isinstance(found.measured, Missing):
         word, reasons = Word.INCONCLUSIVE, [f"nothing of the project itself was tried in them: {found.workers.reason}"]
     elif lost:
@@ -50,7 +58,8 @@ def conclude_interpreters(found: InterpretersEvaluation, machine: MachineFacts |
         word, reasons = Word.READY, [*_loads(findings), *gain, *price]
     # Without a workload nothing of the project's own ran in one: loading is all that was seen.
     unexercised = ((f"the project's own code in subinterpreters: {found.measured.reason}",)
-                   if isinstance(found.measured, Missing) and not found.failure else ())
+                   if isinstance(found.measured, Missing) and not found.failure
+                   else _not_shared(races) if word in {Word.READY, Word.WITH_COST} else ())
     return Conclusion(target=target, word=word, reasons=tuple(reasons),
                       confidence="medium" if unexercised else "high", unexercised=unexercised)
 
@@ -72,18 +81,43 @@ def _loads(findings: Sequence[Finding]) -> Iterator[str]:
     yield f"{who} in interpreters with a GIL of their own" if count else "no package is in the way"
 
 
-def conclude_processes(found: ProcessesEvaluation, machine: MachineFacts | Missing) -> Conclusion:
-    """Return what processes come to for the workload, on a build with a GIL: nothing has to change for them."""
+def _copies(races: Races | Missing, worker: str) -> str:
+    """Return which state the workload's threads share: whether copies of it will do is for the reader to say."""
+    shared = () if isinstance(races, Missing) else races.shared or ()
+    if not shared:
+        return ""
+    named = [f"{each.variable} (written at {each.file}:{each.line}, used at {each.other_file}:{each.other_line})"
+             for each in shared[:MOST_SHARED]]
+    more = f" and {len(shared) - MOST_SHARED} more" if len(shared) > MOST_SHARED else ""
+    return (f"the workload's threads share {_listed(named)}{more}: each {worker} would have a copy of its own, which "
+            "changes what the program means unless copies will do")
+
+
+def _not_shared(races: Races | Missing) -> tuple[str, ...]:
+    """Return that nobody knows what the workload shares; nothing where that was looked at."""
+    looked = not isinstance(races, Missing) and races.shared is not None
+    return () if looked else ("what the workload's threads share, which others would have copies of",)
+
+
+def conclude_processes(
+    found: ProcessesEvaluation, machine: MachineFacts | Missing, races: Races | Missing = UNASKED,
+) -> Conclusion:
+    """Return what processes come to for the workload, on a build with a GIL; `races` tells what its threads share."""
     target = f"processes on {found.build.label}"
     gain, slow = _compared(found.measured, f"threads of {found.build.label}", machine)
     if gain or slow:
         word, reasons = (Word.READY, gain) if gain else (Word.NOT_WORTH_IT, slow)
-        return Conclusion(target=target, word=word, reasons=tuple(reasons), confidence="high", unexercised=(
-            "what it costs to hand the project's data over",))
+        unknown = _not_shared(races) if gain else ()
+        if gain and (copies := _copies(races, "process")):
+            word, reasons = Word.INCONCLUSIVE, [copies, *gain]
+        return Conclusion(target=target, word=word, reasons=tuple(reasons), confidence="medium" if unknown else "high",
+                          unexercised=("what it costs to hand the project's data over", *unknown))
     doubt = found.measured.reason if isinstance(found.measured, Missing) else (
         machine.reason if isinstance(machine, Missing) else "; ".join(machine.doubts) or "too few rounds")
     reason = f"whether the workload is faster in them is not known: {doubt}"
-    return Conclusion(target=target, word=Word.INCONCLUSIVE, reasons=(reason,), confidence="low", unexercised=())
+    copies = _copies(races, "process")
+    return Conclusion(target=target, word=Word.INCONCLUSIVE, reasons=(*filter(None, (copies,)), reason),
+                      confidence="low", unexercised=())
 
 
 def _compared(

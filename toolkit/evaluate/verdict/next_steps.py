@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.project.extensions.facts import NO_EXTENSIONS, OwnExtensions
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
 from gilscope.toolkit.evaluate.sections import NO_TIME, WORKLOAD_FAILED, Forced, Missing
+from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.words import worth
 
 if TYPE_CHECKING:
@@ -38,10 +40,12 @@ THE_GIL = "the GIL"   # what is waited for where a package has turned it on
 
 
 def next_steps(
-    builds: Sequence[BuildEvaluation], races: Races | Missing, conclusions: Sequence[Conclusion]
+    builds: Sequence[BuildEvaluation], races: Races | Missing, conclusions: Sequence[Conclusion],
+    extensions: OwnExtensions = NO_EXTENSIONS,
 ) -> tuple[str, ...]:
     """Return one sentence for each thing to do."""
-    steps = [*_packages(builds), *_mending(builds), *_races(races), *_tests(builds), *_workload(builds),
+    steps = [*own_extensions.steps(builds, extensions), *_packages(builds), *_mending(builds),
+             *_races(races), *_tests(builds), *_workload(builds),
              *_contention(builds), *_pools(builds)]
     ready = [each.target for each in conclusions if each.word in {Word.READY, Word.WITH_COST}]
     if ready:

@@ -16,9 +16,10 @@ from gilscope.toolkit.evaluate.packages.wording import named, needed
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
 from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.evaluate.verdict import own_extensions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Confidence
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport
@@ -37,6 +38,8 @@ MUCH_LONGER = 10       # times what the tests take with the GIL: no longer a mat
 ALONE = 0.95           # share of the CPU time above which one thread does all the work
 SLOW_SHARE = 1.5       # CPU inflation above which threads are in each other's way
 PARKED_MUCH = 0.1      # share of thread time, likewise
+NOT_TOGETHER = ("no code of the project's own was seen running in two of them; name a --workload, or --threads 4 for "
+                "its tests")
 WHO = {"workload": "one thread takes", "script": "the script takes", "tests": "the tests take"}
 
 
@@ -50,9 +53,10 @@ def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Rac
                           unexercised=unexercised)
 
     told = may_tell_speed(machine)
-    if blockers := [*_blockers(found), *_lost_blockers(found, told=told), *_race_blockers(races)]:
+    if blockers := [*own_extensions.blockers(found.own), *_blockers(found), *_lost_blockers(found, told=told),
+                    *_race_blockers(races)]:
         return because(Word.BLOCKED, *blockers)
-    if unknown := list(_unknown(found)):
+    if unknown := [*own_extensions.unknowns(found.own), *_unknown(found), *_race_doubts(found, races)]:
         return because(Word.INCONCLUSIVE, *unknown)
     if isinstance(found.gain, Missing):
         gain: list[str] = []
@@ -60,7 +64,7 @@ def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Rac
         return because(Word.NOT_WORTH_IT, small)
     else:
         gain = list(_gains(found.gain)) if told else []
-    if costs := list(_costs(found, told=told)):
+    if costs := [*own_extensions.costs(found.own), *_costs(found, told=told)]:
         return because(Word.WITH_COST, *costs, *gain)
     return because(Word.READY, *_ready(found, told=told), *gain)
 
@@ -163,6 +167,28 @@ def _race_blockers(races: Races | Missing) -> Iterator[str]:
         yield f"data race on {race.variable} ({race.kind}, {race.file}:{race.line}), confirmed: fix it first"
 
 
+def _race_doubts(found: BuildEvaluation, races: Races | Missing) -> Iterator[str]:
+    """Yield what may be wrong in several threads: a race that did no harm this time is one all the same."""
+    if isinstance(races, Missing):
+        return
+    for race in races.found:
+        if not race.confirmed:
+            yield (f"data race on {race.variable} ({race.kind}, {race.file}:{race.line}), not confirmed by a second "
+                   "run: guard it, or say why it may be")
+    for look in races.looks:
+        passing = not isinstance(found.tests, Missing) and not found.tests.failed
+        if look.failing and passing:
+            count = len(look.failing)
+            yield (f"{count} test{'s fail' if count > 1 else ' fails'} in {look.workers} threads at once that "
+                   f"pass{'' if count > 1 else 'es'} alone: {few(look.failing)}")
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """Return the first of many names."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def _unknown(found: BuildEvaluation) -> Iterator[str]:
     """Yield what is missing for any word at all: metadata alone makes nobody ready."""
     if isinstance(found.readiness, Missing):
@@ -245,7 +271,7 @@ def _gains(gain: Gain) -> Iterator[str]:
 
 def _ready(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
     assert not isinstance(found.readiness, Missing)
-    files = sum(len(finding.seen.extensions) for finding in found.readiness.findings)
+    files = sum(len(finding.seen.extensions) for finding in found.readiness.findings) + own_extensions.files(found.own)
     who = "1 extension file does" if files == 1 else f"{files} extension files do"
     yield f"{who} without the GIL, as slots and imports say" if files else "no extension file is in the way"
     if not isinstance(found.tests, Missing):
@@ -267,6 +293,10 @@ def _unexercised(found: BuildEvaluation, machine: MachineFacts | Missing, races:
     for name, part in parts:
         if isinstance(part, Missing):
             yield f"{name}: {part.reason}"
+    if not isinstance(races, Missing):
+        yield from (f"races in the {of}: {reason}" for of, reason in races.lacking)
+        if not races.together:
+            yield f"threads: {NOT_TOGETHER}"
     if not isinstance(machine, Missing):
         yield from (f"speed: {doubt}" for doubt in machine.doubts)
 

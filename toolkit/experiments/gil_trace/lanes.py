@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.gil.chrome import NAMES
 from gilscope.toolkit.gil.records import Kind
+from gilscope.toolkit.reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.report.figures.figure import Lane, TimelineFigure, TimelinePanel, seconds_axis
+from gilscope.toolkit.store.checking import finite
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
     from typing import Any
 
     from gilscope.toolkit.experiments.results import Results
@@ -90,10 +94,7 @@ def _panel(results: Results, cell: Cell, length: float, states: tuple[str, ...],
     path = results.file(cell, "trace.json")
     if path is None:
         return None
-    events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
-    lanes = {event["tid"]: event["args"]["name"] for event in events
-             if event["name"] == "thread_name" and event["args"]["name"].startswith(WORKERS)}
-    spans = [event for event in events if event["ph"] == "X" and event["name"] in states and event["tid"] in lanes]
+    lanes, spans = traced(path, states)
     begin = _begin(spans, length)
     if begin is None:
         return None
@@ -103,6 +104,27 @@ def _panel(results: Results, cell: Cell, length: float, states: tuple[str, ...],
     ]
     title = f"{WORKS[work_of(cell)]}, {arm_text(results, cell)}"
     return TimelinePanel(title, tuple(lane for lane in shown if lane.spans))
+
+
+def traced(path: Path, states: Sequence[str]) -> tuple[dict[int, str], list[dict[str, Any]]]:
+    """Return the names of the threads that do the work, and their spans in `states`.
+
+    Raises:
+        BadFileError: the file is none that `gilscope gil --trace` writes.
+    """
+    try:
+        events = parse_json(read_text(path, RESULTS))["traceEvents"]
+        lanes = {event["tid"]: event["args"]["name"] for event in events
+                 if event["name"] == "thread_name" and event["args"]["name"].startswith(WORKERS)}
+        spans = [event for event in events if event["ph"] == "X" and event["name"] in states and event["tid"] in lanes]
+        timed = all(finite(event[name]) for event in spans for name in ("ts", "dur"))
+    except OSError as error:
+        raise BadFileError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise BadFileError(f"{path} is cut off or no trace of `gil` ({type(error).__name__}: {error})") from error
+    if not timed:
+        raise BadFileError(f"{path} has a span without its time")
+    return lanes, spans
 
 
 def _begin(spans: list[dict[str, Any]], length: float) -> float | None:

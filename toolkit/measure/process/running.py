@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.measure.process.line import Line
 from gilscope.toolkit.processes.sealed import Seal
+from gilscope.toolkit.reading import last_text, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 ENTRY = "from {module} import {function}; {function}()"
 MAX_OUTPUT_BYTES = 64 * 2**20  # a workload that prints in a loop must not fill the disk
 TEARDOWN_SECONDS = 10.0  # to end after the answer; subinterpreters may hold threads that do not
+LAST_BYTES = 8192
 LAST_LINES = 80  # a worker's traceback stands before the one of the process that waited for it
 MAX_TEMPORARY = 70   # bytes; multiprocessing's sockets have 32 more in their names, which may have 103 on macOS
 UNREADABLE = "its answer cannot be read: what it ran may have written over it, or replaced what writes it"
@@ -247,7 +249,7 @@ def _read_answer(returncode: int, ended: str, spec: Spec, *, oom_killed: bool) -
 def _told(spec: Spec) -> dict[str, Any] | None:
     """Return what it wrote, empty when it wrote nothing; None when that cannot be read."""
     try:
-        written = spec.answer_path.read_bytes()
+        written = read_bytes(spec.answer_path)   # a pipe may lie there now
     except FileNotFoundError:
         return {}
     except OSError:
@@ -259,8 +261,8 @@ def _cause(returncode: int, ended: str, spec: Spec, *, oom_killed: bool) -> tupl
     """Return the failure's kind and one line, for a process that left no answer."""
     if ended == "hang":
         return "hang", (
-            f"no pass ended within {spec.progress_timeout:g} s, so it was killed; "
-            "raise --timeout if the work takes that long"
+            f"it hung, or takes more than {spec.progress_timeout:g} s for one pass over its payloads, so it was "
+            f"killed; raise --timeout (to {3 * spec.progress_timeout:g}s, say) if the work takes that long"
         )
     if ended == "flood":
         return "killed", f"it printed more than {MAX_OUTPUT_BYTES >> 20} MiB, so it was killed"
@@ -287,19 +289,15 @@ def _afterwards(returncode: int, ended: str) -> str | None:
 def last_lines(path: Path) -> str:
     """Return the last lines of a file that may be large, be cut anywhere, or not be text."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 8192))
-            text = file.read().decode(errors="replace")
+        return "\n".join(last_text(path, LAST_BYTES).splitlines()[-LAST_LINES:])
     except OSError:
         return ""
-    return "\n".join(text.splitlines()[-LAST_LINES:])
 
 
 def _culprit(output: Path) -> str | None:
     # The warning names the module; it comes once, at the import, so it may be anywhere in the output.
     try:
-        with output.open("rb") as file:
-            found = _CULPRIT.search(file.read(MAX_OUTPUT_BYTES))
+        found = _CULPRIT.search(read_bytes(output, 2 * MAX_OUTPUT_BYTES))
     except OSError:
         return None
     return found.group(1).decode(errors="replace") if found else None

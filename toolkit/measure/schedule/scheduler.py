@@ -229,7 +229,8 @@ class Scheduler:
                 self._save(self._done, "running")
         retakes_began = self._clock()
         self._retake(starved, index, retakes_began - began)
-        new = [failure.reason for failure in self._failures[known:] if failure.cell not in failed]
+        new = [failure.reason for failure in self._failures[known:]
+               if failure.cell not in failed and not failure.cell.twin]
         if again := len(new) - len(set(new) - before):
             self._reporter.note(f"{again} more cell{'s' if again > 1 else ''} failed in the same way")
         self._whole += 1

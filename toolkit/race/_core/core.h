@@ -309,6 +309,7 @@ typedef struct {
     bool dead;                  /* the interpreter is going away: do nothing, free nothing */
     bool raw_frames;            /* the layout of frames is what frames.c thinks */
     bool debug;
+    bool tells_shared;          /* the handler hears of what several threads use in order, too */
     PyInterpreterState *interpreter;
     PyTypeObject *site_type;
     PyObject *on_conflict;

@@ -397,7 +397,7 @@ api_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
         spin_lock(&pairs_spin);
         Pair pair = i <= pairs_mask ? pairs[i] : (Pair){0};
         spin_unlock(&pairs_spin);
-        if (pair.key == 0) {
+        if (pair.key == 0 || pair.key & PAIR_SHARED) {
             continue;
         }
         uint64_t sites = pair.key - (UINT64_C(1) << 63);
@@ -451,11 +451,18 @@ api_start(PyObject *Py_UNUSED(module), PyObject *handler)
     shadow_clear();
     pairs_clear();
     Py_XSETREF(core.on_conflict, Py_NewRef(handler));
-    core.dead = false;
+    core.dead = core.tells_shared = false;
     core.debug = getenv("GILSCOPE_RACE_DEBUG") != NULL && getenv("GILSCOPE_RACE_DEBUG")[0] != '\0';
     thread_get()->automatic = false;
     atomic_store(&core.started, 1);
     set_active();
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+api_tell_shared(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    core.tells_shared = true;
     Py_RETURN_NONE;
 }
 
@@ -552,6 +559,7 @@ static PyMethodDef op_defs[] = {
 static PyMethodDef api[] = {
     {"site", api_site, METH_VARARGS, "The object that stands for a site in rewritten code."},
     {"start", api_start, METH_O, "Begin to note; the handler is told of conflicts."},
+    {"tell_shared", api_tell_shared, METH_NOARGS, "Let the handler hear of what several threads use in order, too."},
     {"stop", api_stop, METH_NOARGS, "Note nothing more."},
     {"release", api_release, METH_O, "Let those who acquire the same object come after now."},
     {"acquire", api_acquire, METH_O, "Come after all who released the object."},

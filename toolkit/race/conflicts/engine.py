@@ -16,7 +16,7 @@ from _thread import interrupt_main
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from gilscope.toolkit.race.conflicts.record import DescribeThread, Recorder
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 ASKED_FOR_RACES = 8       # variables that one pair of sites may be reported for
 ASKED_FOR_NOTES = 32      # conflicts that may all be benign before the pair is taken for benign
+ASKED_FOR_SHARED = 64     # uses that may all be of one task's own threads before the pair is taken for private
+
+
+SHARED = "\0shared"       # no section has this name
 
 
 class Engine:
@@ -34,7 +38,11 @@ class Engine:
         folder: The run's spool; exists.
         describe_thread: Returns a thread's name and where it was started, innermost frame first; () for the main one.
         options: `root` (folder that relative paths start from, default: the current one), `target`, `build`, `command`
-            (told to the report as they are), `sections` (every section hears of every race again).
+            (told to the report as they are), `sections` (every section hears of every race again), `shared` (what
+            several threads use is recorded, too, whatever orders it).
+
+    Attributes:
+        root_of: Returns the thread that the first one started and another goes back to.
     """
 
     def __init__(self, core: Core, folder: str, describe_thread: DescribeThread,
@@ -44,6 +52,7 @@ class Engine:
         self.describe_thread = describe_thread
         self.options = options or {}
         self.root = str(self.options.get("root") or os.getcwd())
+        self.root_of: Callable[[int], int] = int
         self.section_name: str | None = None
         self._asked: dict[tuple[str | None, int, int], int] = {}
         self._recorder: Recorder | None = None
@@ -67,12 +76,26 @@ class Engine:
 
     def _hear(self, conflict: Conflict) -> bool:
         first, second = conflict[4][1], conflict[5][1]
+        if conflict[0] == "shared":
+            return self._hear_shared(conflict, (SHARED, min(first, second), max(first, second)))
         pair = (self.section_name, min(first, second), max(first, second))
         asked = self._asked[pair] = self._asked.get(pair, 0) + 1
         known = self.recorder().hear(conflict, self.section_name)
         if self.options.get("sections"):
             return False
         return asked >= (ASKED_FOR_NOTES if known == "note" else ASKED_FOR_RACES) or known == "settled"
+
+    def _hear_shared(self, conflict: Conflict, pair: tuple[str, int, int]) -> bool:
+        """Record what several threads use; not what one task shares with threads of its own.
+
+        What the first thread made is handed to those that it starts.
+        """
+        roots = [self.root_of(side[0]) for side in (conflict[4], conflict[5])]
+        asked = self._asked[pair] = self._asked.get(pair, 0) + 1
+        if roots[0] in {0, roots[1]}:
+            return asked >= ASKED_FOR_SHARED
+        self.recorder().hear_shared(conflict)
+        return asked >= ASKED_FOR_RACES
 
     def recorder(self) -> Recorder:
         """Return what writes the records, made with the first conflict."""

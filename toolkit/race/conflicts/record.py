@@ -71,6 +71,7 @@ class Recorder:
         self._pairs: dict[tuple[int, int], Entry] = {}   # of site numbers -> the first record
         self._common: dict[tuple[int, str, str], frozenset[int]] = {}
         self._changed: frozenset[int] = frozenset()
+        self._shared: dict[tuple[str, str, int], None] = {}   # base and place of the writes that were told of
         self._used: dict[tuple[str, int], None] = {}
         self._counted: dict[tuple[int, int], int] = {}
         self._spool = Spool(folder, {
@@ -100,6 +101,20 @@ class Recorder:
         if severity == NOTE:
             return "note"
         return "settled" if part == "cell" or is_module_dict(owner) or noted else "race"
+
+    def hear_shared(self, conflict: Conflict) -> None:
+        """Record that several threads use a variable, once for each place that writes it."""
+        _, owner, part, key, raw_first, raw_second, _ = conflict
+        first, second = self._side(raw_first), self._side(raw_second)
+        write, other = (second, first) if second.kind in WRITES else (first, second)
+        name = self._name(part, owner, key, (first.site, second.site), _accessing_frame(second.site))
+        places = [self._frame((side.site.path, side.site.line, side.site.function)) for side in (write, other)]
+        known = name.base, str(places[0][0]), write.site.line
+        if known in self._shared:
+            return
+        self._shared[known] = None
+        self._spool.write({"t": "shared", "base": name.base, "write": places[0], "verb": verb(write),
+                           "other": places[1], "other_verb": verb(other)})
 
     def failed(self, section: str | None) -> int:
         """Return how many races the section has."""

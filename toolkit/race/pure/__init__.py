@@ -44,6 +44,10 @@ class PureCore:
         self._survive_fork()
         self._monitor.start(on_conflict)
 
+    def tell_shared(self) -> None:
+        """Let the handler hear of what several threads use in order, too, with the sort "shared"; until `start`."""
+        self._monitor.tells_shared = True
+
     def stop(self) -> None:
         """Note nothing more."""
         self._monitor.stop()

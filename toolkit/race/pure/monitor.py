@@ -36,6 +36,7 @@ class Monitor:
 
     def __init__(self) -> None:
         self.active = False
+        self.tells_shared = False       # conflicts of the sort "shared" are wanted
         self.table = shadow.Table()
         self.contexts = Contexts()
         self.threads = Threads(self.table.clear)
@@ -48,6 +49,7 @@ class Monitor:
     def start(self, handler: Callable[[Conflict], bool]) -> None:
         """Begin to note, with nothing remembered."""
         self._handler = handler
+        self.tells_shared = False
         self.change(lambda _: self.table.clear())
         self.active = True
 
@@ -197,7 +199,10 @@ class Monitor:
         for verb, owner, part, key in steps:
             shadowed = self.table.of(owner)
             location = shadowed.location(part, key)
+            touch.kinds.clear()
             verb(touch, location)
+            if self.tells_shared:
+                detect.share(touch, location)
             if type(key) is Box:
                 for other in shadowed.overlapping(key):
                     detect.across(touch, location, other, stores=verb is detect.write)
@@ -213,7 +218,9 @@ class Monitor:
                 state.held = [hold for hold in state.held if hold[0] != uid]
 
     def _count(self, touch: Touch) -> None:
-        for _, _, first, second in touch.conflicts:
+        for sort, _, first, second in touch.conflicts:
+            if sort == "shared":
+                continue
             pair = min(first.site, second.site), max(first.site, second.site)
             self.counts[pair] = self.counts.get(pair, 0) + 1
 

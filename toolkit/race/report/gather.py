@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.report import sentences
-from gilscope.toolkit.race.report.races import ORDER, Access, Frame, Held, Race, RaceReport, Severity, Spot
+from gilscope.toolkit.race.report.races import ORDER, Access, Frame, Held, Race, RaceReport, Severity, Shared, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,6 +29,7 @@ class _Gathered:
     noted: dict[tuple[str, int], str] = field(default_factory=dict)
     used: set[tuple[str, int]] = field(default_factory=set)
     unrewritten: dict[str, str] = field(default_factory=dict)
+    shared: dict[tuple[str, str, int], Shared] = field(default_factory=dict)   # by base and place of the write
     processes: int = 0
     watched: int | None = None
 
@@ -58,6 +59,7 @@ def load(folder: str, suppressions: Sequence[Suppression] = (), section: str | N
         unexplained_suppressions=sentences.unexplained(
             [(path, line) for path, line, why in comments if not why]),
         unrewritten=tuple(sorted(gathered.unrewritten.items())), processes=gathered.processes, watched=gathered.watched,
+        shared=tuple(gathered.shared[key] for key in sorted(gathered.shared)),
     )
 
 
@@ -70,6 +72,10 @@ def _gather(lines: Iterable[dict[str, Any]], section: str | None) -> _Gathered:
                 gathered.head = gathered.head or record
             case "race" if section is None or record["section"] == section:
                 _add_race(gathered, record)
+            case "shared":
+                found = Shared(base=record["base"], write=_frame(record["write"]), verb=record["verb"],
+                               other=_frame(record["other"]), other_verb=record["other_verb"])
+                gathered.shared.setdefault((found.base, found.write.path, found.write.line), found)
             case "finish":
                 _add_end(gathered, record)
     return gathered

@@ -2,7 +2,9 @@
 
 The document: `{"schema": 1, "tool": "gilscope race", "target", "build", "core", "root", "processes", "watched",
 "races": [race], "notes": [race], "suppressed": [race], "unused_suppressions": [text], "unexplained_suppressions":
-[text], "unrewritten": [[path, reason]]}`.
+[text], "unrewritten": [[path, reason]], "shared": [shared]}`.
+
+A shared variable (`--shared`): `{"base", "write": frame, "verb", "other": frame, "other_verb"}`.
 
 A race: `{"ident", "variable", "base", "kind", "severity": "race" | "atomicity violation" | "note", "rule", "count",
 "pattern", "missing", "repair", "confirmation", "section", "reason", "first": access, "second": access}`.
@@ -21,7 +23,7 @@ from typing import Any
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.foreign import in_json
-from gilscope.toolkit.race.report.races import Access, Frame, Held, Race, RaceReport, Spot
+from gilscope.toolkit.race.report.races import Access, Frame, Held, Race, RaceReport, Shared, Spot
 
 SCHEMA = 1
 
@@ -51,10 +53,15 @@ def parse(text: str) -> RaceReport:
             document[name] = tuple(map(_race, document[name]))
         for name in ("unused_suppressions", "unexplained_suppressions"):
             document[name] = tuple(document[name])
+        document["shared"] = tuple(map(_shared, document.get("shared", ())))   # reports of earlier versions have none
         document["unrewritten"] = tuple((path, reason) for path, reason in document["unrewritten"])
         return RaceReport(**document)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadFileError(f"this is no race report: {error!r}; make one with `gilscope race --json`") from error
+
+
+def _shared(values: dict[str, Any]) -> Shared:
+    return Shared(**{**values, "write": Frame(**values["write"]), "other": Frame(**values["other"])})
 
 
 def _race(values: dict[str, Any]) -> Race:

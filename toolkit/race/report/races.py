@@ -80,6 +80,17 @@ class Race:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """A variable that one thread writes and another uses, whatever orders them: each process would have its own."""
+
+    base: str                      # the variable without key and instance
+    write: Frame
+    verb: str
+    other: Frame                   # where another thread uses it
+    other_verb: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RaceReport:
     """What one run found."""
 
@@ -95,6 +106,7 @@ class RaceReport:
     unrewritten: tuple[tuple[str, str], ...] = ()    # path, reason
     processes: int = 0
     watched: int | None = None                       # accesses, where the core counts them
+    shared: tuple[Shared, ...] = ()                  # when it was asked for
 
     def with_confirmations(self, found: Mapping[str, str]) -> RaceReport:
         """Return the report with the confirmations by `Race.ident`."""

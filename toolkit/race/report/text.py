@@ -35,6 +35,8 @@ def render(report: RaceReport, *, color: bool = False, notes: bool = False) -> s
     paint = _painted if color else _plain
     told = [*report.races, *(report.notes if notes else ())]
     blocks = ["\n".join(_race(race, report.root, paint)) for race in told]
+    if shared := list(_shared(report)):
+        blocks.append("\n".join(shared))
     if remarks := list(_remarks(report)):
         blocks.append("\n".join(remarks))
     blocks.append(_summary(report, notes=notes, paint=paint))
@@ -122,6 +124,14 @@ def _callers(side: Access) -> tuple[Frame, ...]:
     while stack and stack[-1].path.endswith("threading.py") and stack[-1].function.startswith("Thread."):
         stack = stack[:-1]
     return stack
+
+
+def _shared(report: RaceReport) -> Iterator[str]:
+    if report.shared:
+        yield "SHARED by threads, in order or not; each process and subinterpreter would have its own"
+    for each in report.shared:
+        yield (f"  {each.base}: {each.verb} at {at(each.write, report.root)}, "
+               f"{each.other_verb} at {at(each.other, report.root)}")
 
 
 def _remarks(report: RaceReport) -> Iterator[str]:

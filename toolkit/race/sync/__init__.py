@@ -65,6 +65,11 @@ def describe(uid: int) -> tuple[str, tuple[Place, ...]]:
     return _installed.describe(uid)
 
 
+def root_of(uid: int) -> int:
+    """Return the thread that the first one started and `uid` goes back to; 0: it is the first one itself."""
+    return uid if _installed is None else _installed.root(uid)
+
+
 def patches(layer: Layer, threads: Threads) -> dict[str, Callable[[Any], None]]:
     """Return what to do with each module; the code for it is imported when it is."""
 

@@ -81,28 +81,28 @@ class Executors:
     def created(self, _state: object, _result: object, item: object, *_arguments: Any, **_named: Any) -> None:
         """Keep the submitter's clock with the work item, and where it was submitted."""
         lines = self._threads.lines() if self._left > 0 else ()
-        self._submitted.set(item, (self._core.snapshot(), lines))
+        self._submitted.set(item, (self._core.snapshot(), lines, self._core.thread_uid()))
 
     def running(self, item: object, *_context: Any) -> tuple[int, Chain | None]:
         """Order the task after its submission, and let it count as the program's code."""
         level = self._layer.unmute()
-        clock, lines = self._submitted.get(item) or (None, ())
+        clock, lines, parent = self._submitted.get(item) or (None, (), 0)
         begun = self._begun.get(get_ident(), OWN_THREADS_A_WORKER)
         chain = None
         if clock is not None and begun < OWN_THREADS_A_WORKER and self._left > 0:
             self._begun[get_ident()] = begun + 1
             self._left -= 1
-            chain = self._begin(clock, lines, begun + 1)
+            chain = self._begin(clock, lines, begun + 1, parent)
         elif clock is not None:
             self._core.join(clock)
         self._layer.pause()
         return level, chain
 
-    def _begin(self, clock: object, lines: Any, number: int) -> Chain:
+    def _begin(self, clock: object, lines: Any, number: int, parent: int) -> Chain:
         worker = self._core.snapshot()      # with its initializer
         uid = self._core.thread_begin(None, clock)
         self._core.join(worker)
-        self._threads.remember_task(uid, number, lines)
+        self._threads.remember_task(uid, number, lines, parent)
         return self._threads.chains.setdefault(get_ident(), Chain())
 
     def ran(self, state: tuple[int, Chain | None], *_arguments: Any) -> None:

@@ -28,12 +28,13 @@ OURS = __file__.rpartition("sync")[0]
 class Started:
     """What a report says about one thread."""
 
-    __slots__ = ("lines", "name", "thread")
+    __slots__ = ("lines", "name", "parent", "thread")
 
-    def __init__(self, thread: Any, name: str, lines: tuple[Line, ...]) -> None:
+    def __init__(self, thread: Any, name: str, lines: tuple[Line, ...], parent: int = 0) -> None:
         self.thread: Callable[[], Any] = (lambda: None) if thread is None else ref(thread)
         self.name = name
         self.lines = lines
+        self.parent = parent     # uid of the thread that started it, or handed the task in
 
     def current_name(self) -> str:
         """Return the name the thread has now, or had at its end."""
@@ -47,7 +48,8 @@ class Threads:
     def __init__(self, layer: Layer) -> None:
         self._layer = layer
         self._core = layer.core
-        self._starting: dict[int, tuple[object, tuple[Line, ...]]] = {}   # id(Thread) -> clock and stack of start()
+        # id(Thread) -> clock, stack and thread of start()
+        self._starting: dict[int, tuple[object, tuple[Line, ...], int]] = {}
         self._newborn: dict[int, object] = {}     # ident -> the event that says the thread has started
         self._last_clocks = Attached()            # Thread -> its clock at its end
         self._gone = Gone()
@@ -66,15 +68,21 @@ class Threads:
             return f"thread {uid}", ()
         return started.current_name(), tuple((code.co_filename, line, code.co_qualname) for code, line in started.lines)
 
+    def root(self, uid: int) -> int:
+        """Return the thread that the first one started and `uid` goes back to; 0: it is the first one itself."""
+        while (started := self._known.get(uid)) is not None and started.parent:
+            uid = started.parent
+        return uid
+
     def _remember(self, uid: int, started: Started) -> None:
         self._known[uid] = started
         while len(self._known) > REMEMBERED:
             self._known.pop(next(iter(self._known)), None)
 
-    def remember_task(self, uid: int, number: int, lines: tuple[Line, ...]) -> None:
+    def remember_task(self, uid: int, number: int, lines: tuple[Line, ...], parent: int) -> None:
         """Remember a task that is a thread of its own: by its worker's name, and where it was submitted."""
         worker = vars(sys.modules["threading"])["_active"].get(get_ident())
-        self._remember(uid, Started(None, f"{getattr(worker, '_name', 'worker')}, task {number}", lines))
+        self._remember(uid, Started(None, f"{getattr(worker, '_name', 'worker')}, task {number}", lines, parent))
 
     def link(self) -> None:
         """Order this thread after the tasks that its worker ran so far."""
@@ -126,7 +134,7 @@ class Threads:
     def before_start(self, thread: Any) -> int:
         """Keep the starter's clock for the thread.  Runs in muted threads, too: an executor starts its workers so."""
         level = self._core.mute()
-        self._starting[id(thread)] = self._core.snapshot(), self.lines()
+        self._starting[id(thread)] = self._core.snapshot(), self.lines(), self._core.thread_uid()
         return level
 
     def after_start(self, level: int, _result: object, thread: Any) -> None:
@@ -140,8 +148,9 @@ class Threads:
 
     def begin(self, thread: Any) -> None:
         """Begin in the new thread, ordered after its start."""
-        clock, lines = self._starting.pop(id(thread), (None, ()))
-        self._remember(self._core.thread_begin(thread, clock), Started(thread, str(thread._name), lines))  # noqa: SLF001
+        clock, lines, parent = self._starting.pop(id(thread), (None, (), 0))
+        started = Started(thread, str(thread._name), lines, parent)  # noqa: SLF001
+        self._remember(self._core.thread_begin(thread, clock), started)
         if self._layer.overlap > 0:
             self._newborn[get_ident()] = thread._started  # noqa: SLF001
 
@@ -200,11 +209,11 @@ class Threads:
 
     def wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return `function` as the target of a raw thread that is started now."""
-        clock, lines = self._core.snapshot(), self.lines()
+        clock, lines, parent = self._core.snapshot(), self.lines(), self._core.thread_uid()
         name = f"thread of {getattr(function, '__qualname__', None) or type(function).__qualname__}"
 
         def begin(*_arguments: Any, **_named: Any) -> None:
-            self._remember(self._core.thread_begin(None, clock), Started(None, name, lines))
+            self._remember(self._core.thread_begin(None, clock), Started(None, name, lines, parent))
             self._layer.pause()
 
         def end(*_arguments: Any, **_named: Any) -> None:

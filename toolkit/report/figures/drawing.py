@@ -8,19 +8,22 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.packages.environment import build_environment, harness_path
 from gilscope.toolkit.builds.packages.installer import UNREACHED
 from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.errors import BuildError, ToolkitError
+from gilscope.toolkit.processes.starting import run
 from gilscope.toolkit.report.figures.as_json import dump
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
 
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.figures.figure import Figure
@@ -74,10 +77,12 @@ def draw_figures(python: Path, figures: Sequence[Figure], folder: Path) -> list[
     environment |= {"PYTHONPATH": str(harness_path()), "MPLBACKEND": "agg",
                     "MPLCONFIGDIR": str(cache_dir() / "matplotlib")}   # its list of fonts; no settings of the user's
     try:
-        done = subprocess.run(
+        with tempfile.TemporaryDirectory(prefix=temporary.prefix("figures")) as place:
+            described = Path(place, "figures.json")
+            described.write_text(dump(figures), encoding="utf-8")
             # -P: what lies in the current folder is not what is imported.
-            [python, "-P", "-m", "gilscope.toolkit.report.figures.plots", folder], input=dump(figures), text=True,
-            capture_output=True, check=False, timeout=DRAW_SECONDS, env=environment)
+            done = run([python, "-P", "-m", "gilscope.toolkit.report.figures.plots", folder, described],
+                       timeout=DRAW_SECONDS, env=environment)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotDrawError(f"no figures: {error}") from error
     if done.returncode:

@@ -34,6 +34,7 @@ def race_values(report: Mapping[str, Any], lines: Lines = lines_of) -> dict[str,
     told = {name: [_race(each, lines) for each in report[name]] for name in ("races", "notes", "suppressed")}
     return {
         "title": f"{_found(report['races'])} in {report['target']}", "circumstances": _circumstances(report), **told,
+        "shared": list(report.get("shared", ())),
         "remarks": [*report["unexplained_suppressions"], *report["unused_suppressions"],
                     *(f"not watched: {path}: {reason}" for path, reason in report["unrewritten"])],
     }

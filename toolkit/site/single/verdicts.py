@@ -10,6 +10,7 @@ from gilscope.toolkit.site.plain import document_values
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+UNTITLED = "gilscope"
 # How a word looks; each stands there as a word, too.
 TONES = {"READY": "good", "READY-WITH-COST": "fair", "BLOCKED": "bad", "NOT WORTH IT": "fair"}
 
@@ -23,7 +24,8 @@ def verdict_values(document: Document, cards: Sequence[Mapping[str, Any]]) -> di
 def titled(document: Document) -> tuple[str, list[dict[str, Any]]]:
     """Return the heading that a report begins with, and the sections below it."""
     first, *rest = document.sections
-    assert isinstance(first, Heading)
+    if not isinstance(first, Heading):
+        return UNTITLED, document_values(document)
     return first.text, document_values(Document(tuple(rest)))
 
 

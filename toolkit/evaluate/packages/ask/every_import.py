@@ -22,7 +22,7 @@ MOST_SWEPT = 150   # modules of a package; the first ones show what the others w
 class Import:
     """What was imported of a distribution, and what came of it."""
 
-    level: int         # an index into what `_levels` gives
+    level: int         # an index into what `levels` gives
     wanted: Wanted
     run: ImportRun
 
@@ -41,11 +41,11 @@ def import_each(
     by_name = {each.name: each for each in scratch.distributions}
 
     def run(name: str) -> Import:
-        levels = list(enumerate(_levels(by_name[name])))
+        chosen = list(enumerate(levels(by_name[name])))
         if name in known:
-            levels = [levels[known[name].level]]
+            chosen = [chosen[known[name].level]]
         done = []
-        for level, wanted in levels:
+        for level, wanted in chosen:
             run = import_run(scratch.python, wanted, limit=limit, memo=scratch.answers)
             done.append(Import(level, wanted, run))
             if run.kind == "done":
@@ -55,7 +55,7 @@ def import_each(
     return all_at_once(run, [name for name in names if name in by_name])
 
 
-def _levels(found: Distribution) -> tuple[Wanted, ...]:
+def levels(found: Distribution) -> tuple[Wanted, ...]:
     """Return what to import: everything, and less where that breaks.
 
     A module inside may start a server, or want to be loaded by another one only: what breaks with the GIL, too, is

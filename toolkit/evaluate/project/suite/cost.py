@@ -23,6 +23,7 @@ from gilscope.toolkit.evaluate.project.suite.running import (
     run_bounded,
 )
 from gilscope.toolkit.evaluate.sections import Forced, Missing, TestRun
+from gilscope.toolkit.reading import read_text
 from gilscope.toolkit.stats.together import Together
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
@@ -136,14 +137,18 @@ class SuiteCosts:
         # By a command of its own: the meter runs on our Python, which may have a GIL.
         off = ["env", *(f"{name}={value}" for name, value in FORCED_OFF.items())] if self._off(label) else []
         command = [sys.executable, "-I", "-c", METER, str(told), *off, *own_command(self._project.tests, bench.python)]
-        ending = run_bounded(command, self._project.root, environment(bench, place), place / "output",
+        ending = run_bounded(command, bench.placed(self._project).root, environment(bench, place), place / "output",
                              limit=self._limit, quiet=QUIET_SECONDS)
         if ending != "0":
             how = "with the GIL forced off" if self._off(label) else "every time"
             measured.failure = self._tried[label] = f"the tests do not pass on {label} {how} ({ending})"
             return
+        try:
+            cpu, resident = map(float, read_text(told).split())
+        except (OSError, ValueError):
+            measured.failure = self._tried[label] = f"what the tests took on {label} was written over by one of them"
+            return
         self._tried[label] = ""
-        cpu, resident = map(float, told.read_text(encoding="utf-8").split())
         measured.cpu[number] = cpu
         measured.rss.append(resident * 1024)
 

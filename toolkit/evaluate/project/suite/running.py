@@ -7,7 +7,6 @@ a hang and an exit are results.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -25,6 +24,7 @@ from gilscope.toolkit.evaluate.project.conventions import PYTEST
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Place, TestRun
 from gilscope.toolkit.measure.process.running import last_lines
 from gilscope.toolkit.processes.starting import Supervised
+from gilscope.toolkit.reading import parse_json, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -215,10 +215,10 @@ def _witnessed(path: Path, shown: Shown) -> tuple[bool | None, tuple[str, ...], 
         on; and of each extension module that was loaded the project's line that asked for it.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError:
+        lines = read_text(path).splitlines()
+        told = [parse_json(line) for line in lines if line.endswith("}")]
+    except (OSError, ValueError):   # none was written, or a test has written over it
         return None, (), ()
-    told = [json.loads(line) for line in lines if line.endswith("}")]
     culprits = tuple(dict.fromkeys(str(each["flip"]) for each in told if "flip" in each))
     ends = [bool(each["gil"]) for each in told if "gil" in each]
     places: dict[str, Place] = {}

@@ -24,7 +24,7 @@ from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, Measured
 from gilscope.toolkit.evaluate.project.workload.name_check import is_function, script_of
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.gil import preload
-from gilscope.toolkit.gil.records import read_folder
+from gilscope.toolkit.gil.records import BadRecordError, read_folder
 from gilscope.toolkit.gil.summary import Summary, summarize
 from gilscope.toolkit.measure.prepare.preparation import OUR_NAME, child_environment
 from gilscope.toolkit.measure.process.running import Answer, run_child
@@ -158,7 +158,10 @@ class WorkloadMeasurer:
             answer = self._ask(cell, folder, preload.environment(str(records)))
             if answer.kind not in {"measured", "hang", "crash"}:
                 return Missing(reason=f"the workload failed while its waits were recorded: {_why(answer, cell)}")
-            processes = read_folder(records)
+            try:
+                processes = read_folder(records)
+            except BadRecordError as error:
+                return Missing(reason=f"what was recorded cannot be read: {error}")
         return summarize(processes) if processes else Missing(reason="the recorded process left nothing")
 
     def _cells(self) -> list[Cell]:
@@ -232,22 +235,28 @@ class WorkloadMeasurer:
 
     def _ask(self, cell: Cell, folder: str, extra: Mapping[str, str]) -> Answer:
         bench, build = self.benches[cell.label], self._builds[cell.label]
+        project = bench.placed(self.project)
         model = "free-threaded" if build.free_threaded and cell.model == "threads" else cell.model
         spec = TrialSpec(
             name=f"workload/{cell.label}/{cell.model}/{cell.workers}", folder=folder, program=PROGRAM,
             progress_timeout=self._patience(), build=cell.label,
             model=model, workers=max(cell.workers, 1), gil=None,
-            parameters={"kind": self.workload.kind, "name": self.workload.name,
+            parameters={"kind": self.workload.kind, "name": self._name(bench),
                         "words": json.dumps(self.workload.words)},
             scales={"calls": self._calls, "cores": usable_cores(), "limit": LONGEST_SECONDS}, host=sys.executable,
             suite=False,
         )
-        environment = child_environment((*bench.folders, self.project.root)) | dict(extra)
+        environment = child_environment((*bench.folders, project.root)) | dict(extra)
         if bench.compiled:
             environment |= compiled_into(bench.compiled)
         if self._forced and build.free_threaded:
             environment |= FORCED_OFF
         return run_child(str(bench.python), spec, environment)
+
+    def _name(self, bench: Bench) -> str:
+        """Return what is run on a build: of a script of the project's, the one beside the built modules."""
+        name = self.workload.name
+        return bench.placed_file(self.project, name) if self.workload.kind == "script" else name
 
 
 def _pools(text: str) -> dict[str, int]:

@@ -69,11 +69,36 @@ take_ownership(Touch *touch)
     }
 }
 
+/* What another thread has done to this location before, in order or not; the first of it that tells.  */
+static void
+against_others(Touch *touch, const Cell *cell)
+{
+    int slot = touch->thread->slot;
+    Extra *extra = cell_extra(cell);
+    Access other = {cell->write, cell->write_where};
+    for (int i = 0; extra != NULL && i < extra->writes.n && (other.epoch == 0 || EPOCH_SLOT(other.epoch) == slot); i++) {
+        other = extra->writes.items[i];
+    }
+    if (is_write(touch->kind) && (other.epoch == 0 || EPOCH_SLOT(other.epoch) == slot)) {
+        other = (Access){cell->read, cell->read_where};
+        for (int i = 0; extra != NULL && i < extra->readers.n && (other.epoch == 0 || EPOCH_SLOT(other.epoch) == slot);
+             i++) {
+            other = extra->readers.items[i];
+        }
+    }
+    if (other.epoch != 0 && EPOCH_SLOT(other.epoch) != slot) {
+        shared_add(touch, other, touch_access(touch));
+    }
+}
+
 /* Under the record's lock, with everything known that needs Python.  */
 static void
 perform(Touch *touch, Cell *cell, const Closed *closed)
 {
     Thread *thread = touch->thread;
+    if (unlikely(core.tells_shared) && touch->record->owner == SHARED) {
+        against_others(touch, cell);
+    }
     bool begins = opens(touch) || (touch->options & UPDATE && !(touch->options & QUIET));
     if (begins && touch->record->owner == SHARED) {
         failed_check(touch, cell);
@@ -284,7 +309,7 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
     if (!fresh) {
         Closed closed;
         closed.n = 0;
-        if (!(options & LOOK || kind == SIZE) || (shared && opens(&touch))) {
+        if (!(options & LOOK || kind == SIZE) || (shared && (opens(&touch) || core.tells_shared))) {
             touch.where = where_now(thread, site, kind, touch_bits(kind, options));
         }
         if (is_write(kind)) {

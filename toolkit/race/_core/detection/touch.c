@@ -76,6 +76,15 @@ found_add(Touch *touch, bool span, bool first_spans, Access first, Access second
     }
 }
 
+/* Several threads use it, one of them to write.  */
+static void
+shared_add(Touch *touch, Access first, Access second)
+{
+    if (touch->n_found < MOST_FOUND) {
+        touch->found[touch->n_found++] = (Found){.first = first, .second = second, .shared = true};
+    }
+}
+
 static inline Access
 touch_access(const Touch *touch)
 {

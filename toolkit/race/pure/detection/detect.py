@@ -27,9 +27,24 @@ if TYPE_CHECKING:
 READ, WRITE, ATOMIC = int(Kind.READ), int(Kind.WRITE), int(Kind.ATOMIC)
 CONSTANT, POLL, SPAN_READ = int(Flag.CONSTANT), int(Flag.POLL), int(Flag.SPAN_READ)
 RECHECKED, MEMO = int(Flag.RECHECKED), int(Flag.MEMO)
+CHANGING = frozenset(map(int, (Kind.WRITE, Kind.ATOMIC, Kind.GROW, Kind.SHRINK, Kind.RESHAPE)))
 _WHOLES = 64      # reads of many items of one container at once
 # Loads that come after the store they saw: those that poll, all, those that found a container made for that store.
 BY_POLLS, BY_ALL, BY_FRESH = 1, 2, 4
+
+
+def share(touch: Touch, location: Location) -> None:
+    """Tell what another thread has done to this location before, in order or not, where one of the two writes."""
+    noted = bool(touch.kinds)      # to look whether there is something, or how much, leaves nothing that could conflict
+    kind = next((kind for kind in touch.kinds if kind in CHANGING), touch.kinds[0] if noted else READ)
+    mine = touch.access(kind)
+    for uid, other in location.users.items():
+        if uid != mine.uid and (kind in CHANGING or other.kind in CHANGING):
+            touch.conflict("shared", location, other, mine)
+            break
+    known = location.users.get(mine.uid)
+    if noted and (kind in CHANGING or known is None or known.kind not in CHANGING):
+        location.users[mine.uid] = mine
 
 
 def unseen(touch: Touch, access: Access | None) -> bool:

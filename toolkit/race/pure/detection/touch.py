@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Touch:
     """An operation while it is noted."""
 
-    __slots__ = ("_context", "_contexts", "conflicts", "frame", "locks", "publishes", "seen", "serial",
+    __slots__ = ("_context", "_contexts", "conflicts", "frame", "kinds", "locks", "publishes", "seen", "serial",
                  "site", "state")
 
     def __init__(self, state: ThreadState, site: Site, frame: FrameType, contexts: Contexts, serial: int) -> None:
@@ -33,6 +33,7 @@ class Touch:
         self.publishes = False       # others may learn of this moment: the thread's time must advance
         self.conflicts: list[Found] = []
         self.seen: Callable[[], Any] | None = None     # returns what it loads
+        self.kinds: list[int] = []   # of its accesses to one location
         self._contexts = contexts
         self._context = -1
 
@@ -41,6 +42,7 @@ class Touch:
         if self._context < 0:
             self._context = self._contexts.of(self.frame.f_back)
         state = self.state
+        self.kinds.append(kind)
         return Access(state.uid, state.slot, state.time, self.serial, self.site.number, kind, self._context,
                       self.locks, span_site)
 

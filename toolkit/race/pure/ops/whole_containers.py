@@ -101,6 +101,8 @@ def _iterations(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     def advance(iterator: Any, site: Site) -> Any:
         if monitor.watches() and _once(iterator):
             monitor.note(_getframe(1), site, ((detect.write, iterator, "iterator", None),))
+        elif monitor.tells_shared and type(iterator) is loaded("itertools", "count"):
+            monitor.note(_getframe(1), site, ((detect.atomic, iterator, "iterator", None),))
         return iterator
 
     return {"iterate": iterate, "advance": advance}

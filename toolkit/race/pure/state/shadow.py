@@ -35,7 +35,7 @@ class Location:
     """One attribute, item, structure, iterator or cell of one object."""
 
     __slots__ = ("acts", "by", "guards", "handed", "key", "kinds", "part", "published", "reads", "shadow", "spans",
-                 "write")
+                 "users", "write")
 
     def __init__(self, shadow: Shadow, part: str, key: Any, guards: tuple[Any, ...]) -> None:
         self.shadow = shadow
@@ -47,6 +47,7 @@ class Location:
         self.kinds: dict[tuple[int, int], Access] = {}           # (slot, kind) -> last, for structures
         self.spans: dict[tuple[int, int, tuple[int, ...]], Span] = {}
         self.acts: dict[tuple[int, int, tuple[int, ...], bool], Access] = {}
+        self.users: dict[int, Access] = {}   # uid of a thread -> its last write, or read where it has none
         self.handed: Clock | None = None     # the moment of the insertion
         self.published: Clock | None = None  # the moment of the last store, where a load may come after it for that
         self.by = 0                          # and which loads may: bits of `detect`

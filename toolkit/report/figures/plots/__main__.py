@@ -1,4 +1,4 @@
-"""Draws figures: `python -m gilscope.toolkit.report.figures.plots FOLDER` takes their JSON on standard input."""
+"""Draws figures: `python -m gilscope.toolkit.report.figures.plots FOLDER FILE` takes their JSON from FILE."""
 
 import sys
 from pathlib import Path
@@ -7,5 +7,5 @@ from gilscope.toolkit.report.figures import plots
 from gilscope.toolkit.report.figures.as_json import load
 
 if __name__ == "__main__":
-    for figure in load(sys.stdin.read()):
+    for figure in load(Path(sys.argv[2]).read_text(encoding="utf-8")):
         plots.draw(figure, Path(sys.argv[1]))

@@ -1,5 +1,7 @@
 """Found on PYTHONPATH by every Python of a test run: writes down what loads extension modules and turns the GIL on.
 
+And, when asked, whether code of the project ran in several threads.
+
 Stands alone: the process is the project's, and none of our modules may be in it.  The environment's own sitecustomize
 runs afterwards.
 """
@@ -12,6 +14,9 @@ import os
 import sys
 
 LONGEST_CHAIN = 100   # frames; a test runner takes some thirty of them
+OPTIMIZED = 1         # of co_flags: a function's
+TOOLS = (5, 4, 3)     # of sys.monitoring: the race checker looks for its own from the other end
+TESTS = ("test", "tests", "testing", "conftest.py")   # folders and files that are no part of what is tested
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +55,50 @@ def _chain(frame: Any) -> list[tuple[str, int]]:
     return found
 
 
+def _watch_threads(path: str, folders: list[str]) -> None:
+    """Write down whether other threads than this one ran anything, and whether code below `folders` ran in two."""
+    from _thread import get_ident
+
+    monitoring = sys.monitoring
+    tool = next((tool for tool in TOOLS if monitoring.get_tool(tool) is None), None)
+    if tool is None:
+        return
+    first, own, seen = get_ident(), set(), {"threads": False, "together": False}
+
+    def starts(code: Any, _offset: int) -> Any:
+        ident = get_ident()
+        if ident != first:
+            seen["threads"] = True
+        # What runs at an import is no function.
+        if seen["together"] or not code.co_flags & OPTIMIZED or not _is_own(code.co_filename, folders):
+            return monitoring.DISABLE
+        own.add(ident)
+        seen["together"] = len(own) > 1
+        return None
+
+    def write() -> None:
+        import json
+
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.write(handle, json.dumps({"pid": os.getpid(), **seen}).encode() + b"\n")
+        os.close(handle)
+
+    monitoring.use_tool_id(tool, "gilscope-threads")
+    monitoring.register_callback(tool, monitoring.events.PY_START, starts)
+    monitoring.set_events(tool, monitoring.events.PY_START)
+    atexit.register(write)
+
+
+def _is_own(file: str, folders: list[str]) -> bool:
+    """Return whether a file is below one of the folders, and neither a test nor installed there by others."""
+    inside = next((file[len(folder):] for folder in folders if file.startswith(folder + os.sep)), None)
+    if inside is None:
+        return False
+    *above, last = inside.split(os.sep)
+    return not ("site-packages" in above or last.startswith("test_") or last.endswith("_test.py")
+                or any(part in TESTS for part in (*above, last)))
+
+
 def _run_the_next() -> None:
     # The one that would have been imported without us.
     import importlib.machinery
@@ -65,4 +114,6 @@ def _run_the_next() -> None:
 # Another build's Python that a test starts has its GIL on by right.
 if os.environ.get("GILSCOPE_WITNESS") and "t" in sys.abiflags:
     _watch(os.environ["GILSCOPE_WITNESS"])
+if os.environ.get("GILSCOPE_WITNESS_THREADS") and os.environ.get("GILSCOPE_WITNESS"):
+    _watch_threads(os.environ["GILSCOPE_WITNESS"], os.environ["GILSCOPE_WITNESS_THREADS"].split(os.pathsep))
 _run_the_next()

@@ -1,0 +1,202 @@
+"""Which extension modules a project's files name, for each kind of build; nothing of the project is run."""
+
+import pytest
+
+from gilscope.toolkit.evaluate.project.extensions.facts import Binding
+from gilscope.toolkit.evaluate.project.extensions.finding import find_extensions
+
+C_SOURCE = "#include <Python.h>\nPyMODINIT_FUNC PyInit_x(void) { return PyModule_Create(&def); }\n"
+
+
+def written(root, files):
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return find_extensions(root)
+
+
+def backend(name, more=""):
+    return f'[build-system]\nrequires = []\nbuild-backend = "{name}"\n{more}'
+
+
+SETUP = "from setuptools import Extension, setup\nimport sys\n"
+CASES = {
+    "setuptools": ({
+        "setup.py": SETUP + 'setup(ext_modules=[Extension("lru._lru", ["src/lru/_lru.c"], optional=True)])\n',
+        "src/lru/_lru.c": C_SOURCE}, [("lru._lru", Binding.C_API, ("src/lru/_lru.c",), True)]),
+    "setuptools, with constants and in pieces": ({
+        "setup.py": SETUP + 'NAME = "pkg"\nSOURCES = ["a.c"]\next = []\nif True:\n'
+                            '    ext.append(Extension(NAME + "._a", sources=SOURCES))\n'
+                            'ext += [Extension(f"{NAME}._b", ["gone.c"])]\nsetup(ext_modules=ext)\n',
+        "a.c": C_SOURCE}, [("pkg._a", Binding.C_API, ("a.c",), False), ("pkg._b", Binding.C_API, (), False)]),
+    "setuptools, computed": ({
+        "setup.py": "from setuptools import setup\nfrom mine import extensions\nsetup(ext_modules=extensions())\n",
+        "pkg/a.c": C_SOURCE}, [("", Binding.C_API, (), False)]),
+    "setuptools, a table": ({
+        "pyproject.toml": '[tool.setuptools]\next-modules = [{name = "pkg._a", sources = ["a.c"], optional = true}]\n',
+        "a.c": C_SOURCE}, [("pkg._a", Binding.C_API, ("a.c",), True)]),
+    "setuptools, setup.cfg": ({
+        "setup.py": "import setuptools\nsetuptools.setup(setup_requires=['pbr'], pbr=True)\n",
+        "setup.cfg": "[extension=pkg._a]\nsources = a.c\n", "a.c": C_SOURCE},
+        [("pkg._a", Binding.C_API, ("a.c",), False)]),
+    "meson-python": ({
+        "pyproject.toml": backend("mesonpy"),
+        "meson.build": "project('x', 'c')\nsubdir('src')\n",
+        "src/meson.build": "py.extension_module(\n  '_core',  # the core (of it)\n  'core.c',\n  install: true,\n"
+                           "  subdir: 'pkg/sub')\n",
+        "src/core.c": C_SOURCE}, [("pkg.sub._core", Binding.C_API, ("src/core.c",), False)]),
+    "scikit-build-core": ({
+        "pyproject.toml": backend("scikit_build_core.build"),
+        "CMakeLists.txt": "# pybind11_add_module(no no.cpp)\nPython_add_library(_core MODULE core.c WITH_SOABI)\n"
+                          "python_add_library(util STATIC util.c)\n#[[ pybind11_add_module(neither) ]]\n",
+        "core.c": C_SOURCE}, [("_core", Binding.C_API, ("core.c",), False)]),
+    "pybind11": ({
+        "pyproject.toml": backend("scikit_build_core.build"),
+        "CMakeLists.txt": "pybind11_add_module(_core src/main.cpp)\n",
+        "src/main.cpp": "#include <pybind11/pybind11.h>\nPYBIND11_MODULE(_core, m) {}\n"},
+        [("_core", Binding.PYBIND11, ("src/main.cpp",), False)]),
+    "nanobind": ({
+        "pyproject.toml": backend("scikit_build_core.build"),
+        "CMakeLists.txt": "nanobind_add_module(${NAME} STABLE_ABI src/main.cpp)\n",
+        "src/main.cpp": "#include <nanobind/nanobind.h>\nNB_MODULE(_core, m) {}\n"},
+        [("", Binding.NANOBIND, ("src/main.cpp",), False)]),
+    "maturin": ({
+        "pyproject.toml": backend("maturin", '[tool.maturin]\nmodule-name = "pkg._rust"\n'),
+        "Cargo.toml": '[package]\nname = "a-b"\n[dependencies]\npyo3 = { version = "0.26", features = [] }\n',
+        "src/lib.rs": "#[pymodule]\nfn _rust() {}\n"}, [("pkg._rust", Binding.PYO3, ("src/lib.rs",), False)]),
+    "maturin, named by its crate": ({
+        "pyproject.toml": backend("maturin"),
+        "Cargo.toml": '[package]\nname = "a-b"\n[lib]\ncrate-type = ["cdylib"]\n[dependencies]\npyo3 = "0.26"\n'},
+        [("a_b", Binding.PYO3, (), False)]),
+    "setuptools-rust": ({
+        "setup.py": 'from setuptools_rust import RustExtension\nsetup(rust_extensions=[RustExtension("pkg._r")])\n'},
+        [("pkg._r", Binding.PYO3, (), False)]),
+    "Cython": ({
+        "setup.py": "from Cython.Build import cythonize\nsetup(ext_modules=cythonize('pkg/*.pyx'))\n",
+        "pkg/fast.pyx": "def f(): pass\n"}, [("fast", Binding.CYTHON, ("pkg/fast.pyx",), False)]),
+    "CFFI": ({
+        "setup.py": SETUP + "setup(cffi_modules=['build_ffi.py:ffi'])\n",
+        "build_ffi.py": "ffi = FFI()\nffi.set_source('pkg._ffi', '')\n"},
+        [("pkg._ffi", Binding.CFFI, ("build_ffi.py",), False)]),
+    "mypyc": ({
+        "setup.py": "from mypyc.build import mypycify\nsetup(ext_modules=mypycify(['--strict', 'pkg/a.py']))\n",
+        "pkg/a.py": "x: int = 1\n"}, [("", Binding.MYPYC, ("pkg/a.py",), False)]),
+    "hatchling with mypyc": ({
+        "pyproject.toml": backend("hatchling.build", "[tool.hatch.build.targets.wheel.hooks.mypyc]\n")},
+        [("", Binding.MYPYC, (), False)]),
+    "poetry's script": ({
+        "pyproject.toml": backend("poetry.core.masonry.api", '[tool.poetry.build]\nscript = "build.py"\n'),
+        "build.py": SETUP + 'e = Extension("pkg._a", ["a.c"])\n', "a.c": C_SOURCE},
+        [("pkg._a", Binding.C_API, ("a.c",), False)]),
+    "pdm with setuptools": ({
+        "pyproject.toml": backend("pdm.backend", "[tool.pdm.build]\nrun-setuptools = true\n"),
+        "setup.py": SETUP + 'setup(ext_modules=[Extension("pkg._a", ["a.c"])])\n', "a.c": C_SOURCE},
+        [("pkg._a", Binding.C_API, ("a.c",), False)]),
+}
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("case", CASES)
+def test_modules_are_found_by_what_builds_them(tmp_path, case):
+    files, expected = CASES[case]
+    found = written(tmp_path, files)
+    assert [(each.name, each.binding, each.sources, each.optional) for each in found.modules] == expected
+    assert found.any
+
+
+@pytest.mark.parametrize("files", [
+    {"pyproject.toml": backend("setuptools.build_meta"), "setup.py": "from setuptools import setup\nsetup()\n"},
+    {"setup.py": SETUP + "setup(ext_modules=[])\n"},
+    {"pyproject.toml": backend("hatchling.build"), "tests/a.c": C_SOURCE},
+    {"pyproject.toml": backend("maturin", '[tool.maturin]\nbindings = "bin"\n'), "Cargo.toml": "[package]\n"},
+    {"pyproject.toml": backend("flit_core.buildapi"), "setup.py": SETUP + "setup(ext_modules=[Extension('a', [])])\n"},
+    {"pyproject.toml": "not toml [", "setup.py": "print 'of Python 2'\n"},
+])
+def test_project_without_any(tmp_path, files):
+    found = written(tmp_path, files)
+    assert (found.any, found.modules, found.sources) == (False, (), ())
+
+
+@pytest.mark.parametrize(("question", "elsewhere"), [
+    ("sys.platform == 'win32'", True), ("os.name == 'nt'", True), ("sys.platform.startswith('win')", True),
+    ("platform.system() in ('Windows', 'Darwin')", True), ("not sys.platform != 'win32'", True),
+    ("sys.platform == 'win32' and DEBUG", True), ("sys.implementation.name == 'pypy'", True),
+    # Nobody knows, so one that is not built is missed.
+    ("not PYPY", False), ("sys.version_info >= (3, 15)", False), ("os.environ.get('FAST')", False),
+    ("sys.platform != 'win32'", False), ("sys.platform != 'win32' or DEBUG", False), ("sys.platform == NAME", False),
+])
+def test_module_of_another_system_is_known_as_that(tmp_path, question, elsewhere):
+    code = f"{SETUP}ext = []\nif {question}:\n    ext.append(Extension('pkg._a', ['a.c']))\n"
+    (module,) = written(tmp_path, {"setup.py": code}).modules
+    assert module.condition == (question if elsewhere else "")
+
+
+def test_else_of_this_system_is_another_system(tmp_path):
+    code = f"{SETUP}ext = [Extension('a', ['a.c'])] if os.name == 'posix' else [Extension('b', ['b.c'])]\n"
+    assert [(each.name, each.condition) for each in written(tmp_path, {"setup.py": code}).modules] == [
+        ("a", ""), ("b", "not (os.name == 'posix')")]
+
+
+def test_build_script_is_read_and_not_run(tmp_path):
+    code = f"open({str(tmp_path / 'ran')!r}, 'w')\n{SETUP}setup(ext_modules=[Extension('a', ['a.c'])])\n"
+    assert written(tmp_path, {"setup.py": code}).any
+    assert not (tmp_path / "ran").exists()
+
+
+def test_constants_made_of_themselves_end(tmp_path):
+    code = SETUP + "A = B + B\nB = A + A\nE = [*E, *E]\nsetup(ext_modules=[Extension(A, E)])\n"
+    assert [each.name for each in written(tmp_path, {"setup.py": code}).modules] == [""]
+
+
+def test_hook_of_its_own_may_make_more(tmp_path):
+    files = {"pyproject.toml": backend("hatchling.build", "[tool.hatch.build.hooks.custom]\n"),
+             "hatch_build.py": "build_data['pure_python'] = False\n"}
+    assert written(tmp_path, files).unsure == ("what hatch_build.py compiles is seen when it is built",)
+
+
+def test_what_a_source_includes_is_read_with_it(tmp_path):
+    found = written(tmp_path, {
+        "setup.py": SETUP + "setup(ext_modules=[Extension('a', ['src/a.c'])])\n",
+        "src/a.c": f'#include "cache.h"\n#include "../../outside.h"\n{C_SOURCE}', "src/cache.h": "static int hits;\n",
+        "src/other.c": C_SOURCE})
+    assert [each.file for each in found.sources] == ["src/a.c", "src/cache.h"]
+    assert [each.what for each in found.sources[1].remarks] == ["static int hits"]
+
+
+GENERATED = "/* Generated by Cython 3.3.0 */\n#define __Pyx_FREETHREADING_COMPATIBLE Py_MOD_GIL_USED\n#else\n{}"
+
+
+def test_c_that_cython_made_is_told_by_its_pyx(tmp_path):
+    found = written(tmp_path, {
+        "setup.py": SETUP + "setup(ext_modules=[Extension('pkg._a', ['pkg/_a.c'])])\n",
+        "pkg/_a.c": GENERATED.format("static int no;\n"),
+        "pkg/_a.pyx": '# cython: freethreading_compatible = True\ninclude "_part.pyx"\n',
+        "pkg/_part.pyx": "cdef int hits = 0\n"})
+    assert [(each.file, each.language, each.defines, each.declared, len(each.remarks)) for each in found.sources] == [
+        ("pkg/_a.pyx", "Cython", True, True, 0), ("pkg/_part.pyx", "Cython", False, False, 1)]
+
+
+@pytest.mark.parametrize("said", ["USED", "NOT_USED"])
+def test_c_that_cython_made_tells_alone(tmp_path, said):
+    found = written(tmp_path, {
+        "setup.py": SETUP + "setup(ext_modules=[Extension('pkg._a', ['a.c'])])\n",
+        "a.c": GENERATED.format(f"#define __Pyx_FREETHREADING_COMPATIBLE Py_MOD_GIL_{said}\n")})
+    assert [(each.binding, each.declared) for each in found.sources] == [(Binding.CYTHON, said == "NOT_USED")]
+
+
+def test_question_that_only_the_build_can_answer_is_kept(tmp_path):
+    code = (f"import os\n{SETUP}FAST = os.getenv('FAST')\next = []\nif FAST:\n    if more():\n"
+            "        ext.append(Extension('a', []))\n    else:\n        ext.append(Extension('b', []))\n"
+            "ext.append(Extension('c', []))\n")
+    assert [(each.name, each.question, each.condition) for each in written(tmp_path, {"setup.py": code}).modules] == [
+        ("a", "more()", ""), ("b", "not (more())", ""), ("c", "", "")]
+
+
+@pytest.mark.parametrize(("named", "modules"), [("python", ["_core"]), ("${FOLDER}", ["_core", "_other"])])
+def test_others_sources_beside_are_not_the_projects(tmp_path, named, modules):
+    found = written(tmp_path, {
+        "pyproject.toml": backend("scikit_build_core.build"), "CMakeLists.txt": f"add_subdirectory({named})\n",
+        "python/CMakeLists.txt": "pybind11_add_module(_core core.cpp)\n",
+        "vendored/python/CMakeLists.txt": "pybind11_add_module(_other other.cpp)\n"})
+    assert [each.name for each in found.modules] == modules

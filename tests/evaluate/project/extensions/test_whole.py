@@ -1,0 +1,100 @@
+"""Whole evaluations of projects with an extension module of their own, on a build without a GIL and its twin."""
+
+import math
+
+import pytest
+
+from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
+from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
+from gilscope.toolkit.evaluate.project.workload import rounds
+from gilscope.toolkit.evaluate.report.screen import document
+from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.report.terminal import render
+from tests.evaluate.places import COMPILER
+from tests.evaluate.project.extensions.made import OPTIONAL, SOURCE, project
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(COMPILER is None, reason="no C compiler")]
+
+TESTS = """import unittest, pkg
+
+class It(unittest.TestCase):
+    def test_built(self): self.assertIsNotNone(pkg._c)
+"""
+WORK = OPTIONAL + "def work():\n    if _c is None: raise RuntimeError('the sources are imported')\n"
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def evaluate(pair, cache, tmp_path, monkeypatch):
+    """Give a function that evaluates a project without any registry."""
+    monkeypatch.setenv("GILSCOPE_CACHE", str(cache))
+    monkeypatch.setattr(suite_cost, "LEAST_CPU", math.inf)
+    for name in ("MOST_ROUNDS", "LEAST_ROUNDS"):
+        monkeypatch.setattr(rounds, name, 1)
+    for tool in ("PIP", "UV"):
+        monkeypatch.setenv(f"{tool}_NO_INDEX", "1")
+
+    def go(made, **asked):
+        request = Asked(path=made.root, **{"budget": 1800.0, "tests": "python -m unittest discover -s tests -t .",
+                                           **asked})
+        return Evaluator(request, pair[:1], pair, lambda _: None).go()
+
+    return go
+
+
+@pytest.mark.parametrize("layout", ["", "src"])
+def test_optional_module_that_declares_nothing_blocks(evaluate, tmp_path, layout):
+    made = project(tmp_path / "project", optional=True, layout=layout, tests=TESTS, init=WORK)
+    (made.root / "tests" / "__init__.py").write_text("")
+    found = evaluate(made, workload="pkg:work")
+    (build,) = found.builds
+    said = found.conclusions[0]
+    assert said.word is Word.BLOCKED
+    assert said.reasons[0].startswith("its own extension module pkg._c turns the GIL on when imported")
+    assert "no extension file is in the way" not in " ".join(said.reasons)
+    assert (build.tests.ending, build.tests.culprits) == ("0", ("pkg._c",)), build.tests.output
+    assert "failed" not in build.cost.reason   # the workload has imported the built one, too
+    label = build.build.label
+    folder = f"{layout}/" if layout else ""
+    assert found.next_steps[0].startswith(f"{label}: {folder}pkg/_c.c:6: declare that pkg._c does without the GIL")
+    assert "pkg._c turns the GIL on" in render(document(found), width=200)
+
+
+def test_module_that_declares_it_is_ready(evaluate, tmp_path):
+    made = project(tmp_path / "project", declared=True, optional=True, tests=TESTS)
+    (made.root / "tests" / "__init__.py").write_text("")
+    found = evaluate(made)
+    assert found.conclusions[0].word is Word.READY, found.conclusions[0]
+    assert "1 extension file does without the GIL" in found.conclusions[0].reasons[0]
+    assert not any("declare" in step for step in found.next_steps)
+
+
+def test_module_that_cannot_be_compiled_is_not_ready_although_the_tests_pass(evaluate, tmp_path):
+    made = project(tmp_path / "project", source=f"#error not on this machine\n{SOURCE}", optional=True,
+                   tests=TESTS.replace("self.assertIsNotNone(pkg._c)", "pass"))
+    (made.root / "tests" / "__init__.py").write_text("")
+    found = evaluate(made)
+    said = found.conclusions[0]
+    assert said.word is Word.INCONCLUSIVE
+    assert "not on this machine" in said.reasons[0]
+    assert found.builds[0].tests.ending == "0"
+
+
+def test_project_without_tests_is_built_all_the_same(evaluate, tmp_path):
+    found = evaluate(project(tmp_path / "project", optional=True, tests=None), tests=None)
+    assert found.conclusions[0].word is Word.BLOCKED
+    assert isinstance(found.builds[0].tests, Missing)
+
+
+def test_offline_nothing_is_built_and_nothing_is_ready(evaluate, tmp_path):
+    made = project(tmp_path / "project", declared=True, tests=None)
+    evaluate(made, tests=None)   # its environments are there now
+    said = evaluate(made, tests=None, offline=True).conclusions[0]
+    assert said.word is Word.INCONCLUSIVE
+    assert "its own extension modules were not built" in said.reasons[0]
+    assert "--offline" in said.reasons[0]

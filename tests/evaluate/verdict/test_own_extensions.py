@@ -1,0 +1,170 @@
+"""What the project's own extension modules come to: verdicts, next steps, the report; made-up findings throughout."""
+
+from dataclasses import replace
+
+import pytest
+
+from gilscope.toolkit.commands.evaluate import explained
+from gilscope.toolkit.errors import UnknownNameError
+from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status, Verdict
+from gilscope.toolkit.evaluate.project.extensions.facts import (
+    Binding,
+    Module,
+    OwnBuild,
+    OwnExtensions,
+    Remark,
+    Source,
+    Unbuilt,
+)
+from gilscope.toolkit.evaluate.report.json_ import plain
+from gilscope.toolkit.evaluate.report.screen import document
+from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters
+from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
+from gilscope.toolkit.evaluate.verdict.words import conclude
+from gilscope.toolkit.report import markdown, terminal
+from tests.evaluate.made_up import CLEAN, QUIET, evaluation, finding, found, inside, lxml, report
+
+SOURCE = Source(
+    file="src/etree.c", language="C", binding=Binding.C_API, defines=True, line=90, declared=False,
+    declare="{Py_mod_gil, Py_MOD_GIL_NOT_USED} among the module's slots",
+    remarks=(Remark(line=7, concern="state", what="static PyObject *cache", instead="guard it"),
+             *(Remark(line=line, concern="borrowed reference", what="PyDict_GetItem", instead="PyDict_GetItemRef")
+               for line in (20, 21, 40))))
+MODULE = Module(name="lxml.etree", binding=Binding.C_API, backend="setuptools", file="setup.py", line=3,
+                sources=("src/etree.c",), optional=True)
+OWN = OwnExtensions(modules=(MODULE,), sources=(SOURCE,))
+TURNS_ON = OwnBuild(build="3.14t", report=report(lxml()))
+FAILED = OwnBuild(build="3.14t", failure="pkg/_c.c:1: error: no such type",
+                  output="cc -c pkg/_c.c\nerror: no such type")
+LACKS = OwnBuild(build="3.14t", report=report(finding()), unbuilt=(Unbuilt(name="lxml.etree", why="cc: not found"),))
+
+
+def built(status, *reasons):
+    return OwnBuild(build="3.14t", report=report(replace(finding(), verdict=Verdict(status=status, reasons=reasons))))
+
+
+@pytest.mark.parametrize(("own", "word", "reason"), [
+    (TURNS_ON, Word.BLOCKED, "its own extension module lxml.etree turns the GIL on when imported: not declared"),
+    (built(Status.CRASH, "crashed with SIGSEGV"), Word.BLOCKED, "its own code, as it is built, crashes: crashed with"),
+    (built(Status.UNKNOWN, "x: no hook"), Word.INCONCLUSIVE, "its own extension modules: unknown: x: no hook"),
+    (built(Status.LOST, "x: not there"), Word.WITH_COST, "it loses C code of its own: x: not there"),
+    (replace(FAILED, elsewhere="3.14"), Word.BLOCKED, "cannot be built here, and can on 3.14: pkg/_c.c:1: error"),
+    (FAILED, Word.INCONCLUSIVE, "were not built, so what they do without the GIL is not known: pkg/_c.c:1: error"),
+    (LACKS, Word.INCONCLUSIVE, "module lxml.etree was not built, so what it does without the GIL is not known"),
+    (replace(LACKS, unbuilt=(Unbuilt(name="a", why="", elsewhere="3.14"),)), Word.WITH_COST, "a is not built here"),
+])
+def test_verdict(own, word, reason):
+    said = conclude(found(own=own), QUIET, CLEAN)
+    assert said.word is word
+    assert reason in said.reasons[0]
+
+
+def test_files_of_its_own_count_as_ready_ones():
+    (extension,) = lxml().seen.extensions
+    seen = replace(lxml().seen, run=None, extensions=(replace(extension, gil="not-used"),))
+    fine = replace(lxml(), verdict=Verdict(status=Status.READY), interpreters=InterpreterStatus.OK, seen=seen)
+    said = conclude(found(own=OwnBuild(build="3.14t", report=report(fine))), QUIET, CLEAN)
+    assert (said.word, said.reasons[0]) == (
+        Word.READY, "1 extension file does without the GIL, as slots and imports say")
+
+
+def test_interpreters_refuse_its_own_as_they_do_packages():
+    said = conclude_interpreters(replace(inside(finding()), own=TURNS_ON), QUIET)
+    assert said.word is Word.BLOCKED
+    assert "lxml 6.1 cannot be imported" in said.reasons[0]
+
+
+def steps(own, extensions=OWN):
+    return next_steps((found(own=own),), CLEAN, (), extensions)
+
+
+def test_step_says_what_is_to_be_declared_and_where():
+    assert steps(TURNS_ON)[0] == (
+        "3.14t: src/etree.c:90: declare that lxml.etree does without the GIL, once the 4 places that --explain "
+        "extensions lists are looked at: "
+        "{Py_mod_gil, Py_MOD_GIL_NOT_USED} among the module's slots")
+
+
+@pytest.mark.parametrize(("binding", "words"), [
+    (Binding.CYTHON, "# cython: freethreading_compatible = True"), (Binding.PYO3, "#[pymodule(gil_used = false)]"),
+    (Binding.PYBIND11, "py::mod_gil_not_used()"), (Binding.NANOBIND, "FREE_THREADED in nanobind_add_module"),
+    (Binding.CFFI, "build it with CFFI 2.0 or newer"), (Binding.MYPYC, "mypyc says it by itself")])
+def test_step_is_in_the_words_of_the_binding(binding, words):
+    own = OwnExtensions(modules=(replace(MODULE, binding=binding, sources=()),))
+    assert words in steps(TURNS_ON, own)[0]
+
+
+def test_single_phase_takes_a_call_and_no_slot():
+    seen = lxml().seen
+    single = replace(lxml(), seen=replace(seen, extensions=(replace(seen.extensions[0], init="single-phase"),)))
+    own = replace(TURNS_ON, report=report(single))
+    assert "PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED)" in steps(own, OwnExtensions(modules=(
+        replace(MODULE, sources=()),)))[0]
+
+
+def test_step_to_build_is_there_when_it_was_not_built():
+    assert any("have lxml.etree built" in step for step in steps(LACKS))
+    assert any("have the project itself built" in step for step in steps(FAILED))
+
+
+@pytest.mark.parametrize("own", [None, built(Status.READY)])
+def test_no_step_where_nothing_is_to_be_done(own):
+    assert not any("declare" in step or "built" in step for step in steps(own))
+
+
+def whole(own=TURNS_ON, extensions=OWN):
+    made = evaluation()
+    first, *others = made.builds
+    return replace(made, builds=(replace(first, own=own), *others), extensions=extensions)
+
+
+def text(found):
+    return " ".join(terminal.render(document(found), width=100).split())
+
+
+def test_screen_names_modules_builds_and_places_in_short():
+    shown = text(whole())
+    assert "named by its build: lxml.etree (C API, setuptools); the build goes on without lxml.etree" in shown
+    assert "3.14t: lxml.etree turns the GIL on" in shown
+    assert ("src/etree.c: declares nothing, 1 variable that threads share, 3 borrowed references "
+            "(line 7, 20, 21 and 1 more)") in shown
+    assert "--explain extensions lists every place" in shown
+    assert "not built: pkg/_c.c:1: error: no such type" in text(whole(FAILED))
+    assert "lxml.etree was not built: cc: not found" in text(whole(LACKS))
+
+
+def test_screen_says_nothing_of_them_where_there_are_none():
+    assert "extension modules" not in text(whole(None, OwnExtensions()))
+
+
+@pytest.mark.parametrize("name", ["extensions", "lxml.etree", "etree.c", "src/etree.c"])
+def test_explain_lists_every_place(name):
+    shown = " ".join(terminal.render(explained(whole(), name), width=200).split())
+    assert "line 90: it does not declare to do without the GIL; to write: {Py_mod_gil" in shown
+    for line in ("7 state static PyObject *cache guard it", "40 borrowed reference PyDict_GetItem PyDict_GetItemRef"):
+        assert line in shown
+    assert ("named by its build" in shown.lower()) == (not name.endswith(".c") or name == "src/etree.c")
+
+
+def test_explain_has_the_end_of_the_compilers_words():
+    assert "cc -c pkg/_c.c" in terminal.render(explained(whole(FAILED), "extensions"), width=100)
+
+
+def test_explain_knows_no_extensions_where_there_are_none():
+    with pytest.raises(UnknownNameError, match="no package"):
+        explained(whole(None, OwnExtensions()), "extensions")
+
+
+def test_markdown_has_the_places():
+    assert "PyDict\\_GetItemRef" in markdown.render(explained(whole(), "extensions"))
+
+
+def test_json_has_modules_sources_and_what_was_built():
+    told = plain(whole())
+    assert told["extensions"]["modules"][0]["name"] == "lxml.etree"
+    assert told["extensions"]["sources"][0]["remarks"][1] == {
+        "line": 20, "concern": "borrowed reference", "what": "PyDict_GetItem", "instead": "PyDict_GetItemRef"}
+    own = told["builds"][0]["own"]
+    assert own["report"]["packages"][0]["extensions"][0]["gil"] == "used"
+    assert told["builds"][1]["own"] is None

@@ -1,0 +1,49 @@
+"""Hostile functions in one model: the cells beside it keep their values, and nothing of what they did stays."""
+
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+
+from gilscope.toolkit.store import load_run
+from tests.conformance.builds import ROOT
+from tests.conftest import SEED
+from tests.faults.calling import RAW
+from tests.faults.commands import HOST, LIMIT, Disturbed
+from tests.faults.hostile_functions import FUNCTIONS, source
+
+pytestmark = pytest.mark.newest
+
+ROUNDS = 2
+FULL = os.environ.get("GILSCOPE_FAULTS") == "full"
+QUICKER = sorted(name for name, each in FUNCTIONS.items() if not each.slow)
+CHOSEN = sorted(FUNCTIONS) if FULL else random.Random(f"{SEED} functions").sample(QUICKER, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHOSEN)
+def test_hostile_function_costs_no_other_cell_its_values(name, tmp_path):
+    hostile = FUNCTIONS[name]
+    (tmp_path / "mine.py").write_text(source(name))
+    disturbed = Disturbed(tmp_path, (
+        "run", "mine:work", "--payload", "20000", "--tasks", "2", "--models", hostile.model, "--workers", "2",
+        "--quick", "--rounds", str(ROUNDS), "--timeout", "8s", "--label", "one", *HOST))
+    code = disturbed.process.wait(LIMIT)
+    said = disturbed.said()
+    assert code in hostile.codes, said
+    assert "which is a mistake in it" not in said
+    assert "gilscope/toolkit/commands" not in said   # a traceback of ours, not of the function
+    assert not RAW.search(said)
+    run = load_run(tmp_path / "results" / "one")
+    if not hostile.everywhere:
+        counts = {each.cell.runner: len(each.observations) for each in run.measurements if not each.cell.twin}
+        assert counts["serial"] == ROUNDS
+        assert {each.cell.runner for each in run.failures} <= {hostile.model}
+    report = subprocess.run([sys.executable, "-m", "gilscope", "report", "one"], cwd=tmp_path, capture_output=True,
+                            text=True, check=False, timeout=LIMIT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert report.returncode == 0, report.stderr
+    assert not RAW.search(report.stdout)
+    assert not disturbed.left(), said
+    disturbed.temporary.rmdir()

@@ -1,0 +1,67 @@
+"""What a source in Cython says of the GIL, and which state it shares between threads.
+
+Source: "Free threading" and "Compiler directives" of Cython's documentation, 3.1 and later.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.project.extensions.facts import Remark
+from gilscope.toolkit.evaluate.project.extensions.scan.calls import risky_calls
+from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_python
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Of a file, in comments before its code; of the whole project, as arguments and settings of the compiler.
+_DIRECTIVE = re.compile(r"^#\s*cython\s*:.*\bfreethreading_compatible\s*=\s*True\b", re.MULTILINE)
+_EVERYWHERE = re.compile(r"freethreading_compatible['\"]?\s*[=:\]]+\s*['\"]?True", re.IGNORECASE)
+_IN_C = re.compile(r"^#define __Pyx_FREETHREADING_COMPATIBLE Py_MOD_GIL_(\w+)", re.MULTILINE)
+_VARIABLE = re.compile(r"^cdef\s+(?!(?:extern|class|struct|union|enum|packed|cppclass|inline|api)\b)"
+                       r"((?:public\s+|readonly\s+)?[^\n(:#]+?)[ \t]*(?:=(?!=)[^\n]*)?$", re.MULTILINE)
+_GLOBAL = re.compile(r"^[ \t]+global[ \t]+(\w[\w, \t]*)$", re.MULTILINE)
+_WITH_GIL = re.compile(r"\bprange\s*\(")
+
+
+def is_declared(text: str) -> bool:
+    """Return whether a .pyx file says that its module does without the GIL."""
+    lines = text.splitlines()
+    first = next((number for number, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#")),
+                 len(lines))
+    return _DIRECTIVE.search("\n".join(lines[:first])) is not None
+
+
+def is_declared_everywhere(configuration: str) -> bool:
+    """Return whether a build's configuration gives that directive to what it compiles."""
+    return _EVERYWHERE.search(configuration) is not None
+
+
+def is_declared_in_c(text: str) -> bool:
+    """Return whether C that Cython has made says so, unless a macro that nobody has set says otherwise."""
+    found = _IN_C.findall(text)
+    return bool(found) and found[-1] == "NOT_USED"
+
+
+def remarks_of_cython(text: str) -> Iterator[Remark]:
+    """Yield what porting must look at in a .pyx file."""
+    code = code_of_python(text)
+    yield from risky_calls(code)
+    for match in _VARIABLE.finditer(code):
+        words = " ".join(match[1].split())
+        if " " not in words or "const " in words or "pymutex" in words:
+            continue
+        yield Remark(line=_line(code, match.start()), concern="state", what=f"cdef {words}",
+                     instead="cython.pymutex or cython.critical_section around what changes it")
+    for match in _GLOBAL.finditer(code):
+        yield Remark(line=_line(code, match.start(1)), concern="state", what=f"global {match[1].strip()}",
+                     instead="cython.pymutex or cython.critical_section around what changes it")
+    if "gil" in code:
+        for match in _WITH_GIL.finditer(code):
+            yield Remark(line=_line(code, match.start()), concern="no lock", what="prange",
+                         instead="`with gil` inside of it is no lock any more: cython.pymutex")
+
+
+def _line(code: str, place: int) -> int:
+    return code.count("\n", 0, place) + 1

@@ -1,0 +1,68 @@
+"""The workload under the race checker, as it will be used: a function from several threads, a script as it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.evaluate.project.racing.checker import FOUND, LATE, Program, check
+from gilscope.toolkit.evaluate.project.suite.running import told_by
+from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceLook, Races
+from gilscope.toolkit.measure.process.running import last_lines
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.evaluate.project.bench import Bench
+    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.workload.rounds import Workload
+
+CALLER = Path(__file__).parent / "programs" / "workload_in_threads.py"
+THREADS = 4     # two may miss what a third finds half done; each makes the run longer
+TOLD = "calls.json"
+
+
+def check_workload(
+    project: Project, bench: Bench, workload: Workload, *, limit: float, threads: int = 0, confirm: int = 1,
+) -> Races | Missing:
+    """Run the workload under the race checker on one build and return the races that are in the project's code.
+
+    Args:
+        project: Whose workload.
+        bench: Where.
+        workload: What is run.
+        limit: Seconds for all of it.
+        threads: That call the function at once; 0: THREADS.
+        confirm: How often a race's confirming run is tried; 0: not at all.
+    """
+    if limit <= 0:
+        return NO_TIME
+    script = workload.kind == "script"
+    workers = 0 if script else max(2, threads or THREADS)
+    words = ((workload.name, *workload.words) if script else
+             (str(CALLER), workload.name, str(workers), f"{LATE}/{TOLD}"))
+    program = Program(words=words, wrong=_failure, after=_calls, root_too=True,
+                      besides=lambda first, _second: first == str(CALLER))
+    # A workload need not print anything.
+    seen = check(project, bench, program, limit=limit, quiet=limit, confirm=confirm)
+    if isinstance(seen, Missing):
+        return seen
+    look = RaceLook(of="script" if script else "workload", build=bench.build, workers=workers, calls=seen.left or 0,
+                    threads=seen.threads if script else True,
+                    together=not script if seen.together is None else seen.together)
+    return Races(build=bench.build, found=seen.found, command=(workload.name, *workload.words), looks=(look,),
+                 shared=seen.shared)
+
+
+def _failure(ending: str, place: Path) -> str:
+    if ending in {"0", FOUND}:   # races of nobody's but ours
+        return ""
+    why = told_by(last_lines(place / "output"))
+    return f"the workload failed{f' ({why})' if why else f' (exit code {ending})'}"
+
+
+def _calls(place: Path) -> int:
+    try:
+        told: Any = json.loads((place / TOLD).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return 0   # a script, or it came to no end
+    return int(told["calls"])

@@ -1,0 +1,126 @@
+"""What the project's own extension modules come to: words for verdicts, and what is to be declared where.  Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
+from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.project.extensions.declaring import (
+    binding_of_module,
+    how_to_declare,
+    source_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation
+    from gilscope.toolkit.evaluate.packages.doctor import Finding
+    from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild, OwnExtensions
+
+OWN = "its own"   # how a reason begins that is about the project's own files
+MOST_NAMED = 3
+_UNKNOWN = {Status.UNKNOWN, Status.INTERPRETER}
+
+
+def blockers(own: OwnBuild | None) -> Iterator[str]:
+    """Yield what of the project's own keeps it from a build without a GIL."""
+    if own is None:
+        return
+    if own.failure and own.elsewhere:
+        yield f"{OWN} extension modules cannot be built here, and can on {own.elsewhere}: {own.failure}"
+    finding = own.finding
+    if finding is None or not finding.verdict.status.blocks or finding.verdict.status is Status.LOST:
+        return
+    if users := gil_users(finding.seen):
+        names = list(users)
+        verb = "turns" if len(names) == 1 else "turn"
+        kind = "extension module" if len(names) == 1 else "extension modules"
+        yield (f"{OWN} {kind} {_few(names)} {verb} the GIL on when imported: not declared to do without it (seen by "
+               f"{users[names[0]]})")
+        return
+    why = "; ".join(finding.verdict.reasons[:1])
+    yield f"{OWN} code, as it is built, {finding.verdict.status.value}{f': {why}' if why else ''}"
+
+
+def unknowns(own: OwnBuild | None) -> Iterator[str]:
+    """Yield what is not known of the project's own extension modules: no word is better than a wrong one."""
+    if own is None:
+        return
+    if own.failure and not own.elsewhere:
+        yield f"{OWN} extension modules were not built, so what they do without the GIL is not known: {own.failure}"
+    for each in own.unbuilt:
+        if not each.elsewhere:
+            why = each.why or "the build went on without it and said nothing"
+            yield (f"{OWN} extension module {each.name} was not built, so what it does without the GIL is not known: "
+                   f"{why}")
+    if own.finding is not None and own.finding.verdict.status in _UNKNOWN:
+        why = "; ".join(own.finding.verdict.reasons[:1])
+        yield f"{OWN} extension modules: {own.finding.verdict.status.value}{f': {why}' if why else ''}"
+
+
+def costs(own: OwnBuild | None) -> Iterator[str]:
+    """Yield which of its C code the project does without on this build."""
+    if own is None:
+        return
+    for each in own.unbuilt:
+        if each.elsewhere:
+            why = f": {each.why}" if each.why else ""
+            yield f"{OWN} extension module {each.name} is not built here, and is on {each.elsewhere}{why}"
+    if own.finding is not None and own.finding.verdict.status is Status.LOST:
+        yield f"it loses C code of its own: {'; '.join(own.finding.verdict.reasons[:2])}"
+
+
+def files(own: OwnBuild | None) -> int:
+    """Return how many extension files of the project's own were looked at."""
+    return len(own.finding.seen.extensions) if own and own.finding else 0
+
+
+def findings(own: OwnBuild | None) -> tuple[Finding, ...]:
+    """Return the project itself as one more package, where it has extension modules and was built."""
+    return (own.finding,) if own and own.finding and own.finding.seen.extensions else ()
+
+
+def steps(builds: Sequence[BuildEvaluation], extensions: OwnExtensions) -> Iterator[str]:
+    """Yield what is to be written into the project's own extension modules, and what is to be built."""
+    where: dict[str, list[str]] = {}
+    for build in builds:
+        for step in _steps(build.own, extensions):
+            where.setdefault(step, []).append(build.build.label)
+    for step, labels in where.items():
+        yield f"{', '.join(labels)}: {step}"
+
+
+def _steps(own: OwnBuild | None, extensions: OwnExtensions) -> Iterator[str]:
+    if own is None:
+        return
+    if own.failure:
+        yield "have the project itself built: pip install . says the same, with all that the compiler says"
+        return
+    if own.unbuilt:
+        names = _few([each.name for each in own.unbuilt])
+        yield f"have {names} built: pip install -v . shows what the compiler says"
+    if own.finding is not None:
+        for name in gil_users(own.finding.seen):
+            yield declare(own.finding, name, extensions)
+
+
+def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
+    """Return what is to be written for the module `name`, and where, once it was made safe."""
+    found = next((each for each in finding.seen.extensions if each.name == name), None)
+    source = source_of(extensions, name)
+    binding = source.binding if source else binding_of_module(extensions, name)
+    how = how_to_declare(binding, single_phase=found is not None and found.init == "single-phase")
+    place = f"{source.file}:{source.line}: " if source else ""
+    count = sum(len(each.remarks) for each in extensions.sources)
+    first = (f", once the {count} places that --explain extensions lists are looked at" if count else
+             ", once it is safe to be called by several threads")
+    if how.startswith("nothing: "):
+        return f"{place}{how.removeprefix('nothing: ')}; {name} ({binding}) then declares that it does without the GIL"
+    return f"{place}declare that {name} does without the GIL{first}: {how}"
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
