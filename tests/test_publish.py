@@ -26,6 +26,12 @@ def test_no_folder_is_told():
     assert published.measurements == run.measurements
 
 
+def test_options_that_nobody_can_read_stay_out():
+    run = make_run()
+    build = dataclasses.replace(run.builds[0], config_args="'--prefix=/home/me")
+    assert without_traces(dataclasses.replace(run, builds=(build,))).builds[0].config_args == ""
+
+
 def test_pyperf_reads_a_suite_whose_build_was_configured_with_folders_alone():
     text = "'--prefix=/home/me/python' '--disable-test-modules'"
     suite = {"benchmarks": [{"runs": [{"metadata": {"python_config_args": text, "hostname": "mine"}}]}],

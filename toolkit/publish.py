@@ -88,8 +88,12 @@ def _without_paths(build: Build) -> Build:
 
 
 def _without_folders(config_args: str) -> str:
+    try:
+        words = shlex.split(config_args)
+    except ValueError:   # what ./configure was given never has a quote that is left open
+        return ""
     # Not the prefix alone: pyenv names its folder in LDFLAGS, LIBS and CPPFLAGS too.
-    return " ".join(f"'{word}'" for word in shlex.split(config_args) if "/" not in word)
+    return " ".join(f"'{word}'" for word in words if "/" not in word)
 
 
 def _scrubbed(value: Any) -> Any:

@@ -1,8 +1,8 @@
 """How long a site of many runs takes, how much memory, how large its pages are: `python -m tests.benchmarks.site`.
 
 Runs are made from a real one: its cells again under other names until there are enough, each value a little off, a day
-apart.  Time and memory are those of a process of its own with the one that renders; pages are counted without the raw
-data.  Figures in CONTRIBUTING.md are from a quiet machine.
+apart.  Time, CPU time and the memory of the largest process are those of `gilscope site` with all that it starts; pages
+are counted without the raw data.  `--browser` also says what the page of a run needs in Chromium.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from tests.conformance.builds import ROOT
+from tests.site.browser.opened import launched
 
 REAL = ROOT / "results" / "example" / "first-look"
 NOISE = 0.01   # standard deviation of the log of a value's own error
@@ -30,18 +31,20 @@ def main():
     parser.add_argument("--runs", default="10,100,300", help="numbers of runs, e.g. 10,100,300")
     parser.add_argument("--cells", type=int, default=84, help="cells of each run (default: 84)")
     parser.add_argument("--keep", type=Path, help="keep the sites in this folder")
+    parser.add_argument("--browser", action="store_true", help="open pages in Chromium, too")
     args = parser.parse_args()
-    print(f"{'runs':>5} {'cells':>6} {'seconds':>8} {'per run':>8} {'MiB':>6} {'pages MiB':>10} {'largest page':>40}")
+    print(f"{'runs':>5} {'cells':>6} {'seconds':>8} {'CPU s':>8} {'MiB':>6} {'pages MiB':>10} {'largest page':>40}")
     for number in map(int, args.runs.split(",")):
         with tempfile.TemporaryDirectory() as folder:
             made = Path(folder) / "results"
             made.mkdir()
             for i in range(number):
                 write_run(made / f"made-{i:03}", i, args.cells)
-            report(number, args.cells, made, args.keep / str(number) if args.keep else Path(folder) / "site")
+            report(number, args.cells, made, args.keep / str(number) if args.keep else Path(folder) / "site",
+                   browser=args.browser)
 
 
-def report(number, cells, results, out):
+def report(number, cells, results, out, *, browser):
     """Make a site in a process of its own and print what it took."""
     if out.exists():
         shutil.rmtree(out)
@@ -56,8 +59,39 @@ def report(number, cells, results, out):
     peak = max(usage.ru_maxrss, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1024
     pages = {path.name: path.stat().st_size for path in out.glob("*.html")}
     largest = max(pages, key=pages.get)
-    print(f"{number:5} {cells:6} {seconds:8.1f} {seconds / number:8.3f} {peak:6.0f} {sum(pages.values()) / MIB:10.1f} "
+    busy = usage.ru_utime + usage.ru_stime
+    print(f"{number:5} {cells:6} {seconds:8.1f} {busy:8.1f} {peak:6.0f} {sum(pages.values()) / MIB:10.1f} "
           f"{largest:>30} {pages[largest] / 1024:5.0f} KiB", flush=True)
+    if browser:
+        report_browser(out)
+
+
+def report_browser(site):
+    """Print what a browser needs for the page of a run from disk, and for one with more than a thousand cells."""
+    page = next(site.glob("run-*.html")).read_text(encoding="utf-8")
+    begin, end = page.index('<section id="w0"'), page.index('<section aria-labelledby="again"')
+    sections = page[begin:end]
+    times = 1000 // sections.count("<tr class=") + 1
+    again = "".join(sections.replace('"w', f'"x{i}w') for i in range(times))
+    (site / "large.html").write_text(page[:begin] + again + page[end:], encoding="utf-8")
+    with launched() as chromium:
+        for path in (next(site.glob("run-*.html")), site / "large.html"):
+            context = chromium.new_context(viewport={"width": 1280, "height": 900})
+            context.add_init_script("""
+                window.longest = 0;
+                const look = list => list.getEntries().forEach(
+                    each => { window.longest = Math.max(window.longest, each.duration); });
+                new PerformanceObserver(look).observe({ type: "longtask", buffered: true });
+            """)
+            opened = context.new_page()
+            opened.goto(path.as_uri())
+            opened.locator(".filters input").first.uncheck()
+            opened.wait_for_timeout(500)
+            paint = opened.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+            longest, cells = opened.evaluate("window.longest"), opened.locator("table.cells tbody tr").count()
+            print(f"      {path.name}: {cells} cells, first paint {paint:.0f} ms, longest task {longest:.0f} ms",
+                  flush=True)
+            context.close()
 
 
 def write_run(folder, number, cells):

@@ -149,3 +149,25 @@ def test_same_results_make_the_same_site(site, tmp_path):
          EXAMPLE / "experiments" / "countdown", address="https://example.org/x")
     for path in sorted(each for each in site.rglob("*") if each.is_file()):
         assert (tmp_path / "again" / path.relative_to(site)).read_bytes() == path.read_bytes(), path.name
+
+
+@pytest.mark.slow
+def test_site_of_the_examples_is_small(tmp_path):
+    assert made(tmp_path / "site", EXAMPLE, processes=2) == []
+    sizes = {path.relative_to(tmp_path / "site"): path.stat().st_size for path in (tmp_path / "site").rglob("*")
+             if path.is_file()}
+    assert sum(size for name, size in sizes.items() if name.parts[0] != "data") <= 1_500_000
+    assert max(size for name, size in sizes.items() if name.suffix == ".html") <= 500_000
+    assert broken_links(tmp_path / "site") == []
+    assert len(list((tmp_path / "site").glob("experiment-*.html"))) == 12
+
+
+@pytest.mark.slow
+def test_several_processes_make_the_same_site(tmp_path):
+    runs = [tmp_path / "in" / str(number) for number in range(5)]
+    for path in runs:
+        shutil.copytree(EXAMPLE / "own-function", path)
+    made(tmp_path / "one", tmp_path / "in")
+    made(tmp_path / "two", tmp_path / "in", processes=2)
+    for path in sorted(each for each in (tmp_path / "one").rglob("*") if each.is_file()):
+        assert (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes() == path.read_bytes(), path.name

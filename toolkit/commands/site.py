@@ -16,6 +16,7 @@ from gilscope.toolkit.experiments.report import document, experiment_of, figures
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.private import of_this_machine, told
 from gilscope.toolkit.report.document import Picture
+from gilscope.toolkit.report.figures.drawing import CannotDrawError, draw_figures
 from gilscope.toolkit.site.making import Asked, check_site, make_site
 from gilscope.toolkit.site.pages.experiments import About
 from gilscope.toolkit.site.parts import HOME
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import argparse
 
     from gilscope.toolkit.model import Run
+    from gilscope.toolkit.report.figures.figure import Figure
 
 TITLE = "gilscope results"
 DAMAGED = 2   # exit code: some run could not be read
@@ -62,11 +64,12 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the site."""
-    sources = find_sources(args.results)
+    sources, drawing = find_sources(args.results), None if args.check else _Drawing(args.out)
     asked = Asked(
         sources=sources, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
         python=rendering_python(say), tell=_about, address=args.url, processes=usable_cores(),
-        draw=None if args.check else _drawing(args.out), private=of_this_machine(os.environ, hosts_of(sources)))
+        draw=drawing.experiment if drawing else None, draw_figure=drawing.figure if drawing else None,
+        private=of_this_machine(os.environ, hosts_of(sources)))
     if args.check:
         return _check(asked)
     problems = make_site(asked, args.out)
@@ -98,13 +101,29 @@ def _about(of: Run, folder: Path) -> About:
     )
 
 
-def _drawing(out: Path) -> Any:
-    """Return what draws the figures of experiments that have none; what draws is looked for once, when it is needed."""
-    found: list[Path | None] = []
+class _Drawing:
+    """Draws figures; what draws is looked for once, when it is needed."""
 
-    def draw(of: Run, folder: Path, into: Path) -> list[Picture]:
-        if not found:
-            found.append(python_that_draws(f"gilscope site --out {out}"))
-        return draw_pictures(of, folder, found[0], into)
+    def __init__(self, out: Path) -> None:
+        self._later = f"gilscope site --out {out}"
+        self._found: list[Path | None] = []
 
-    return draw
+    def experiment(self, of: Run, folder: Path, into: Path) -> list[Picture]:
+        """Return the pictures of an experiment's run in `folder`; none after having said why."""
+        return draw_pictures(of, folder, self._python(), into)
+
+    def figure(self, figure: Figure, into: Path) -> bool:
+        """Write a figure as SVG and PNG; return whether it could be drawn, and say why not."""
+        if (python := self._python()) is None:
+            return False
+        try:
+            draw_figures(python, [figure], into)
+        except CannotDrawError as error:
+            say(str(error))
+            return False
+        return True
+
+    def _python(self) -> Path | None:
+        if not self._found:
+            self._found.append(python_that_draws(self._later))
+        return self._found[0]

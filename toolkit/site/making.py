@@ -17,6 +17,7 @@ from gilscope.toolkit.private import Private, refuse
 from gilscope.toolkit.site.asking import citation
 from gilscope.toolkit.site.badge import badge_values
 from gilscope.toolkit.site.checking import site_leaks
+from gilscope.toolkit.site.figures import is_drawing
 from gilscope.toolkit.site.look import ASSETS, load_look
 from gilscope.toolkit.site.pages.compare import compare_values
 from gilscope.toolkit.site.pages.experiments import entry_of, experiment_values
@@ -24,6 +25,7 @@ from gilscope.toolkit.site.pages.history import follow, history_values, workload
 from gilscope.toolkit.site.pages.home import home_values
 from gilscope.toolkit.site.pages.machines import machines_values
 from gilscope.toolkit.site.parts import HOME, Site, around, copy_values, make_all
+from gilscope.toolkit.site.picture import site_figure
 from gilscope.toolkit.site.plain import page_values
 from gilscope.toolkit.site.renderer import Renderer
 from gilscope.toolkit.site.sources import load, plan
@@ -34,12 +36,14 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.private import Leak
     from gilscope.toolkit.report.document import Picture
+    from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.toolkit.site.pages.experiments import About
     from gilscope.toolkit.site.parts import Part
     from gilscope.toolkit.site.sources import Known, Planned, Source
 
     Tell = Callable[[Run, Path], About]
     Draw = Callable[[Run, Path, Path], Sequence[Picture]]
+    DrawFigure = Callable[[Figure, Path], bool]
 
 MARKER = "site.json"         # what a site is made of, and which files are its own
 SCHEMA = "gilscope/site/1"
@@ -55,7 +59,8 @@ class Asked:
     python: Path                # that has Jinja2
     tell: Tell                  # what an experiment says of a run, with its folder
     draw: Draw | None = None    # figures of an experiment that has none yet: of a run, with its folder, into another
-    address: str = ""           # where the site will be, for the badge; "": not known
+    draw_figure: DrawFigure | None = None   # writes a figure as SVG and PNG into a folder, or says why not
+    address: str = ""           # where the site will be, for the badge and the picture beside links; "": not known
     processes: int = 1          # how many read runs and write their pages at once
     private: Private = field(default_factory=Private)   # what must not go out with it
 
@@ -144,7 +149,7 @@ def _write(asked: Asked, folder: Path) -> list[str]:
     runs = make_all(site, [each for each in planned if not each.is_experiment], asked.processes)
     problems += [part.problem for part in runs if part.problem]
     with Renderer(site.python, look, linked=True) as renderer:
-        common = _Common(site, renderer, [part for part in runs if part.known])
+        common = _Common(site, renderer, [part for part in runs if part.known], asked.draw_figure)
         for each in planned:
             if each.is_experiment:
                 try:
@@ -161,8 +166,10 @@ def _write(asked: Asked, folder: Path) -> list[str]:
 class _Common:
     """Writes the experiments, and the pages about all runs."""
 
-    def __init__(self, site: Site, renderer: Renderer, runs: Sequence[Part]) -> None:
-        self._site, self._renderer, self._runs = site, renderer, runs
+    def __init__(
+        self, site: Site, renderer: Renderer, runs: Sequence[Part], draw_figure: DrawFigure | None,
+    ) -> None:
+        self._site, self._renderer, self._runs, self._draw_figure = site, renderer, runs, draw_figure
         self.known = [part.known for part in runs if part.known]
         self._experiments: list[dict[str, Any]] = []
 
@@ -188,11 +195,11 @@ class _Common:
     ) -> list[Picture]:
         """Return an experiment's figures: those that were drawn with it, or drawn now."""
         folder = self._site.folder / "figures" / planned.id
-        if found and draw and not all(Path(each.path).is_file() for each in found):
+        if found and draw and not all(is_drawing(Path(each.path)) for each in found):
             found = draw(run, planned.path, folder)
         kept = []
         for each in found:
-            if Path(each.path).is_file():
+            if is_drawing(Path(each.path)):
                 target = folder / Path(each.path).name
                 folder.mkdir(parents=True, exist_ok=True)
                 if target != Path(each.path):
@@ -207,7 +214,7 @@ class _Common:
         series = follow(self.known)
         self._page("home.html", HOME, {
             **home_values(self.known, {part.known.id: part.said for part in self._runs if part.known}, kinds, lost),
-            **page_values(site.title, self._description(), **around(site, HOME)),
+            **page_values(site.title, self._description(), picture=self._picture(), **around(site, HOME)),
             "experiments": self._experiments, "citation": citation(self.known[-1].run), "badge": self._badge()})
         defaults = {part.known.id: part.compared for part in self._runs if part.known}
         default = next((found for each in reversed(self.known) if (found := defaults.get(each.id))), [])
@@ -235,6 +242,17 @@ class _Common:
         when = first if first == last else f"{first} to {last}"
         return (f"What CPython's ways to run in parallel are worth: {len(self.known)} "
                 f"run{'s' * (len(self.known) > 1)} on {', '.join(builds)}, {when}.")
+
+    def _picture(self) -> dict[str, str] | None:
+        """Return what shows with a link to the site; whoever shows it wants its whole address."""
+        figure = site_figure(self.known, self._site.title)
+        if not self._site.address or figure is None or self._draw_figure is None:
+            return None
+        if not self._draw_figure(figure, self._site.folder):
+            return None
+        (self._site.folder / f"{figure.name}.svg").unlink()   # who shows links takes no SVG
+        return {"address": f"{self._site.address.rstrip('/')}/{figure.name}.png",
+                "says": f"{figure.title}: how many times as fast as serial each model is"}
 
     def _badge(self) -> dict[str, str] | None:
         values = badge_values(self.known)

@@ -80,7 +80,11 @@ def make_all(site: Site, planned: Sequence[Planned], processes: int) -> list[Par
         return make_several(site, planned)
     shares = [planned[i::processes] for i in range(processes)]
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_leave_stopping_to_us) as pool:
-        return [part for share in pool.map(make_several, [site] * processes, shares) for part in share]
+        made = list(pool.map(make_several, [site] * processes, shares))
+    parts = [Part()] * len(planned)
+    for i, share in enumerate(made):
+        parts[i::processes] = share   # in the order in which they were planned
+    return parts
 
 
 def _leave_stopping_to_us() -> None:

@@ -55,26 +55,24 @@
     }));
   };
 
-  // What is unchecked goes from tables, and fades in pictures, whose places stay.
+  // What is unchecked goes from tables, and fades in pictures, whose places stay.  Rules of style, and no walk over
+  // thousands of elements: a page may have a thousand cells.
   const filtering = form => {
     const boxes = [...form.querySelectorAll("input")];
     const said = form.querySelector("[role=status]");
+    const rules = new CSSStyleSheet();
+    const rows = [...document.querySelectorAll("main tbody tr[data-model]")];
     const apply = () => {
-      const off = new Set(boxes.filter(box => !box.checked).map(box => `${box.name}=${box.value}`));
-      const hidden = element => {
-        const places = { build: "[data-build]", model: "[data-model]", kind: "[data-kind]" };
-        return Object.entries(places).some(([name, selector]) => {
-          const found = element.closest(selector);
-          return found && off.has(`${name}=${found.dataset[name]}`);
-        });
-      };
-      document.querySelectorAll("main [data-build], main [data-model], main [data-kind]").forEach(element => {
-        element.classList.toggle("off", hidden(element));
-      });
-      const rows = [...document.querySelectorAll("main tbody tr[data-model]")];
-      const shown = rows.filter(row => !row.closest(".off")).length;
-      said.textContent = off.size ? `${shown} of ${rows.length} rows are shown.` : "";
+      const off = boxes.filter(box => !box.checked)
+        .map(({ name, value }) => ({ name, at: `[data-${name}="${CSS.escape(value)}"]` }));
+      rules.replaceSync(off.map(({ name, at }) =>
+        `main :is(section, tr, .chart)${at}{display:none}` + (name === "model" ? `main svg g${at}{opacity:.1}` : ""))
+        .join(""));
+      const hidden = off.map(({ at }) => at).join(",");
+      const shown = hidden ? rows.filter(row => !row.closest(hidden)).length : rows.length;
+      said.textContent = hidden ? `${shown} of ${rows.length} rows are shown.` : "";
     };
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, rules];
     form.hidden = false;
     form.addEventListener("change", apply);
     form.addEventListener("submit", event => event.preventDefault());

@@ -41,7 +41,8 @@ def machines_values(known: Sequence[Known], kinds: Mapping[str, str]) -> dict[st
                     found.setdefault((group, result.cell.runner, result.cell.workers, build), {})[host] = place, result
     rows = [_row(key, by, kinds, len(hosts)) for key, by in found.items()]
     # What changes first, then what several machines say alike.
-    rows.sort(key=lambda row: (-row["words"], -row["hosts"], KINDS.index(row["kind"]), row["workload"]))
+    rows.sort(key=lambda row: (
+        not row["changes"], -row["told"], -row["hosts"], KINDS.index(row["kind"]), row["workload"]))
     models = [row["model"] for row in rows]
     return shown({
         "machines": [_machine(host, runs) for host, runs in hosts.items()], "rows": rows, "names": list(hosts),
@@ -65,12 +66,14 @@ def _row(
         words[word] += 1
         places_[host] = {"text": ratio_text(result.speedup), "sort": result.speedup.ratio, "link": place.link}
     table = next(iter(by.values()))[0].table
+    told = words.keys() - {"cannot tell"}
     said = [f"{word} on {count} of {len(by)}" if hosts > 1 else str(word) for word, count in words.most_common()]
     return {
         "kind": kind_of(table, kinds), "workload": title_text(table), "build": build, "model": model,
-        "workers": workers, **mark_of(model), "places": places_, "words": len(words), "hosts": len(by),
+        "workers": workers, **mark_of(model), "places": places_, "hosts": len(by),
+        "told": sum(words[word] for word in told),
         "said": ", ".join(said) + (f"; not on {hosts - len(by)}" if len(by) < hosts else ""),
-        "changes": len(words) > 1,
+        "changes": len(told) > 1,
     }
 
 
@@ -78,14 +81,13 @@ def _sentence(rows: Sequence[Mapping[str, Any]], hosts: int) -> str:
     if hosts < 2:  # noqa: PLR2004 - one says nothing about others
         return ("Everything here is of one machine: nothing shows that it holds on another. `gilscope site "
                 "laptop=FOLDER server=FOLDER` sets results of several beside each other.")
-    shared = [row for row in rows if row["hosts"] > 1]
-    changing = [row for row in shared if row["changes"]]
+    shared = [row for row in rows if row["told"] > 1]
+    changing = sum(row["changes"] for row in shared)
     if not shared:
-        return f"The {hosts} machines share no cell: nothing can be said of how far a verdict holds."
-    is_ = "is" if len(shared) == 1 else "are"
-    return (f"{counted(len(shared), 'verdict')} {is_} known on more than one of {hosts} machines: "
-            f"{len(shared) - len(changing)} hold on all that have the cell, {len(changing)} "
-            f"change{'s' * (len(changing) == 1)} between them.")
+        return f"No cell has a verdict on more than one of {hosts} machines: nothing shows how far one holds."
+    is_, holds = ("is" if len(shared) == 1 else "are"), len(shared) - changing
+    return (f"{counted(len(shared), 'verdict')} {is_} told on more than one of {hosts} machines: {holds} "
+            f"hold{'s' * (holds == 1)} on each that tells, {changing} change{'s' * (changing == 1)} between them.")
 
 
 def _machine(host: str, runs: Sequence[Known]) -> dict[str, Any]:

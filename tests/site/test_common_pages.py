@@ -1,0 +1,116 @@
+"""Pages about all runs: what is shown of others' texts, and what the first page says."""
+
+import dataclasses
+
+import pytest
+
+from gilscope.toolkit.model import Note
+from gilscope.toolkit.publish import without_traces
+from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table.cells import Index
+from gilscope.toolkit.report.table.ratios import Ratios
+from gilscope.toolkit.site.badge import badge_values
+from gilscope.toolkit.site.pages.compare import compare_run, compare_values
+from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
+from gilscope.toolkit.site.pages.home import home_values
+from gilscope.toolkit.site.pages.machines import machines_values
+from gilscope.toolkit.site.picture import site_figure
+from gilscope.toolkit.site.plain import page_values
+from gilscope.toolkit.site.sources import Known, Planned
+from tests.fakes import make_run
+from tests.site.made import KINDS, Tags, rendered
+from tests.site.test_run_page import ATTACKS, attacked
+
+pytestmark = pytest.mark.newest
+ALL = " ".join(ATTACKS)
+CITATION = {"text": "", "bibtex": ""}
+
+
+def known(run, host, number):
+    public = without_traces(dataclasses.replace(run, started=f"2026-11-1{number}T12:00:00+00:00"))
+    ratios = Ratios(Index(public))
+    return Known(planned=Planned(id=f"run{number}", host=host, path=None, is_experiment=False),
+                 run=dataclasses.replace(public, measurements=()), tables=build_tables(public, ratios)), ratios
+
+
+def all_pages(text):
+    """Return every page about all runs, of two runs of two machines with `text` wherever others may write."""
+    run = make_run(rounds=3)
+    pairs = [known(attacked(run, text), f"host {i}{text}", i) for i in (1, 2)]
+    runs = [each for each, _ in pairs]
+    around = page_values(
+        f"Results{text}", text, of=text, links=[{"address": "index.html", "title": "Home", "here": True}])
+    series, default = follow(runs), next(iter(compare_run(*pairs[0])["ofBuilds"].values()))
+    group = next(iter(workload_pages(runs)))
+    entry = {"title": text, "link": "x.html", "finding": text, "findings": [text], "claim": text, "source": text,
+             "builds": text, "day": text, "effort": text, "host": text, "picture": {"title": text, "path": "x.svg"}}
+    return {
+        "home.html": home_values(runs, {each.id: [text] for each in runs}, KINDS, 1) | {
+            "experiments": [entry], "citation": {"text": text, "bibtex": text},
+            "badge": {"file": "badge.svg", "text": text, "markdown": text}} | around,
+        "machines.html": machines_values(runs, KINDS) | around,
+        "history.html": history_values(runs, series) | around,
+        "history-workload.html": workload_values(group, runs, series) | around,
+        "compare.html": compare_values(runs, default) | around,
+        "experiments.html": {"experiments": [entry]} | around,
+    }
+
+
+def test_nothing_of_others_becomes_markup_on_any_page():
+    harmless, hostile = all_pages(""), all_pages(ALL)
+    for name, values in hostile.items():
+        ours, page = Tags(rendered(name, harmless[name])), Tags(rendered(name, values))
+        assert {tag for tag, _ in page.tags} <= {tag for tag, _ in ours.tags} | {"code", "strong"}, name
+        assert {attr for _, attrs in page.tags for attr in attrs} == {attr for _, attrs in ours.tags for attr in attrs}
+        assert not [link for link in page.links() if "evil" in link or "script:" in link], name
+        assert len(page.named("script")) == len(ours.named("script")), name
+
+
+def test_badge_is_escaped():
+    values = {"label": "<b>", "text": "</text><script>", "left": 10, "right": 20, "says": '"><script>'}
+    assert "<script>" not in rendered("badge.svg", values)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    notes = (Note(text="a note"),)
+    return [known(dataclasses.replace(make_run(seed=i), label=f"run{i}", notes=notes), "here", i)[0] for i in (1, 2)]
+
+
+def test_warnings_come_first_and_say_of_which_run(runs):
+    values = home_values(runs, {each.id: [] for each in runs}, KINDS, 2)
+    texts = [each["text"] for each in values["warnings"]]
+    assert texts[0] == "2 runs could not be read and are left out."
+    assert "run1 and run2: a note" in texts
+    assert any("cells failed" in each for each in texts)
+    beside = {"experiments": [], "citation": CITATION, "badge": None} | page_values("t", "d")
+    page = rendered("home.html", values | beside)
+    assert page.index("Before you read a number") < page.index("At a glance")
+
+
+def test_first_page_shows_the_newest_run_of_each_workload_and_build(runs):
+    (host,) = home_values(runs, {each.id: ["said"] for each in runs}, KINDS)["hosts"]
+    assert [each["label"] for each in host["answers"]] == ["run2"]
+    assert host["builds"] == ["3.13", "3.14", "3.14t"]
+    primes = next(row for row in host["rows"] if row["title"] == "primes, steady")
+    assert all(place["link"].startswith("run-run2.html#w") for place in primes["places"])
+    assert primes["places"][2]["answer"].startswith("6.")   # eight workers, sigma 0.05: 5.9x, 0.03 and 0.002: 6.0x
+
+
+def test_first_page_of_a_run_says_the_kinds_that_are_missing(runs):
+    missing = home_values(runs, {each.id: [] for each in runs}, {**KINDS, "shared_list": "contention"})["missing"]
+    assert "Work of the kind native, mixed and contention: " in " ".join(missing)
+    assert "How 3.12, 3.13t, 3.15 and 3.15t do" in " ".join(missing)
+
+
+def test_badge_is_of_free_threads_alone(runs):
+    assert badge_values(runs)["says"] == "3.14t: 5.9x with 8 threads"
+    gil_only = [dataclasses.replace(runs[0], run=dataclasses.replace(runs[0].run, builds=runs[0].run.builds[:2]))]
+    assert badge_values(gil_only) is None
+
+
+def test_picture_shows_the_newest_builds(runs):
+    figure = site_figure(runs, "Results")
+    assert [panel.title for panel in figure.panels] == ["3.14", "3.14t"]
+    assert [series.name for series in figure.panels[1].series] == ["threads", "subinterpreters", "free-threaded"]
+    assert site_figure([], "Results") is None
