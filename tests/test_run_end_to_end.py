@@ -272,6 +272,7 @@ def test_run_killed_in_its_first_round_can_go_on(folder):
     assert set(map(tuple, rounds_of(folder.run("gated")).values())) == {(0, 1)}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_run_leaves_no_process_and_keeps_its_rounds(stop, folder):
     with gated(folder) as command:

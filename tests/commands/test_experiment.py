@@ -101,6 +101,7 @@ def test_dry_run_measures_nothing(folder):
     assert not (folder / "results").exists()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.newest
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_what_was_killed_goes_on(how, folder):

@@ -264,6 +264,7 @@ def with_texts(value, text):
     return text if isinstance(value, str) else value
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_as_they_are_drawn(name, tmp_path):
     pytest.importorskip("matplotlib")

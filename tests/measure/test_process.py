@@ -117,6 +117,7 @@ def test_hang_is_killed_and_shows_where(function, tmp_path, python):
     assert f"in {function}" in answer.output
 
 
+@pytest.mark.sample(1)
 @pytest.mark.newest   # which runs it for each build
 @pytest.mark.parametrize("doing", ["main", "describe"])
 def test_hang_before_the_first_pass_shows_where(doing, tmp_path):
@@ -193,6 +194,7 @@ def test_what_a_workload_leaves_behind_is_ended(function, runner, workers, tmp_p
     assert (answer.kind, answer.note) == ("measured", None)
 
 
+@pytest.mark.sample(1)
 def test_thread_that_does_not_end_costs_no_value(tmp_path, monkeypatch, python):
     monkeypatch.setattr(process, "TEARDOWN_SECONDS", 1.0)
     answer = run("leave_thread_behind", tmp_path, python=python)

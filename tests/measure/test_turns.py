@@ -262,6 +262,7 @@ def test_nothing_is_late_while_others_have_their_turn(tmp_path):
     assert not any("Timeout" in answer.output for answer, _ in answers.values())   # faulthandler's word
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_with_many_arms_alive_leaves_nothing(stop, tmp_path):
     bench = Bench(tmp_path, [f"arm{number}" for number in range(21)], values=3)
@@ -448,6 +449,7 @@ MODELS = [("serial", 1), ("threads", 2), ("free-threaded", 2), ("asyncio", 1), (
 
 
 @LINUX
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("build", BUILDS)
 def test_waiting_arms_use_no_cpu(build, tmp_path):
     bench = Bench(tmp_path, [build], function="turning:burn", payload="0.1", values=3, python=python_of(build))
@@ -480,6 +482,7 @@ def test_waiting_arms_use_no_cpu(build, tmp_path):
 
 
 @LINUX
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("runner", [("serial", 1), ("processes-forkserver", 2)])
 def test_memory_of_an_arm_is_the_same_whoever_waits(runner, tmp_path):
     mapped = 32 * 2**20

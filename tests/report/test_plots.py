@@ -136,6 +136,7 @@ def test_both_files_are_800_pixels_wide(drawn, name):
 
 @NEEDS
 @EVERY
+@pytest.mark.sample(3)
 def test_text_is_text_and_names_a_font_to_fall_back_on(drawn, name):
     found = list(ET.parse(drawn(name)[0]).iter(TEXT))
     assert found

@@ -125,6 +125,7 @@ BREAKS = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("label", BUILDS)
 def test_a_hook_that_breaks_is_an_answer_and_costs_its_file_alone(label, files, tmp_path):
     build = build_called(label)
