@@ -128,6 +128,34 @@ def hold():
 """),
 }
 
+CONVOY = """
+import socket, threading
+
+def compute():
+    left = 30_000_000
+    while left:
+        left -= 1
+    ended.set()
+
+def send():
+    with near:
+        while not ended.is_set():
+            near.sendall(b"x")
+            near.recv(1)
+
+def answer():
+    with far:
+        while letter := far.recv(1):
+            far.sendall(letter)
+
+(near, far), ended = socket.socketpair(), threading.Event()
+threads = [threading.Thread(target=each, name=each.__name__) for each in (compute, send, answer)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
 
 def source_of(name):
     """Return the planted program, the holder's name and the lines that have the GIL."""

@@ -15,6 +15,10 @@ FAST = {"json", "loop in main"}     # one in C, below a library's Python; one in
 CASES = [pytest.param(name, id=name, marks=() if name in FAST else pytest.mark.slow) for name in planted.PROGRAMS]
 
 
+def diagnosed(recorded):
+    return diagnose(["program.py"], Recording(ended=0, wall=1.0, cpu=1.0, processes=tuple(recorded.processes)))
+
+
 @pytest.mark.parametrize("label", WITH_GIL)
 @pytest.mark.parametrize("name", CASES)
 def test_planted_holder_is_named(record, label, name):
@@ -22,7 +26,7 @@ def test_planted_holder_is_named(record, label, name):
     recorded = record(label, source)
     if not recorded.process.sites_known:
         pytest.skip("frames of this version are not read")
-    found = diagnose(["program.py"], Recording(ended=0, wall=1.0, cpu=1.0, processes=tuple(recorded.processes)))
+    found = diagnosed(recorded)
     worst = found.holders[0]
     assert (worst.thread, Path(worst.file).name) == (holder, "program.py")
     assert worst.line in lines
@@ -31,3 +35,14 @@ def test_planted_holder_is_named(record, label, name):
     assert (longest.thread, longest.line in lines) == (holder, True)
     assert (found.limit.what, found.limit.thread) == (Limiter.GIL, holder)
     assert f"program.py:{worst.line}" in found.limit.sentence
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", WITH_GIL)
+def test_io_beside_a_thread_that_computes_is_a_convoy(record, label):
+    found = diagnosed(record(label, planted.CONVOY))
+    assert {convoy.thread for convoy in found.convoys} == {"send", "answer"}
+    for convoy in found.convoys:
+        assert convoy.interval == 0.005
+        assert convoy.cost == convoy.waits * convoy.interval <= convoy.waited / 0.8
+        assert convoy.holder.thread == "compute"

@@ -155,7 +155,8 @@ def _inflation(args: Namespace, command: list[str], first: Recording) -> float |
 
 def _elsewhere(found: Diagnosis, words: list[str], first: Recording) -> Elsewhere | None:
     """Return what the free-threaded build gives; None where that is no question, or there is no such build."""
-    if found.free_threaded or found.exit or found.limit.what is not Limiter.GIL or "-" in found.program[:1]:
+    in_the_way = found.limit.what is Limiter.GIL or found.convoys
+    if found.free_threaded or found.exit or not in_the_way or "-" in found.program[:1]:
         return None
     build = free_build(find_builds(project_dir=Path.cwd()).builds, found.version)
     if build is None:
