@@ -259,7 +259,7 @@ def _contention(found: BuildEvaluation, machine: MachineFacts | Missing) -> Iter
 def _races(found: Evaluation) -> Iterator[str]:
     if isinstance(found.races, Missing):
         return
-    if not found.races.found:
+    if found.races.looks and not found.races.found:
         yield f"none {' and '.join(map(_looked, found.races.looks))}; what they did not run is not judged"
     for look in found.races.looks:
         if look.alone:
