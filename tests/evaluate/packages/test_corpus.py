@@ -119,6 +119,24 @@ def test_race_in_the_work_itself_is_never_ready(evaluate, monkeypatch):
     assert Word.READY not in {each.word for each in found.conclusions}
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64" or platform.system() != "Linux", reason="wheels of linux_x86_64")
+def test_what_cannot_be_installed_without_the_gil_is_raced_with_it(evaluate, pair, libraries, tmp_path, monkeypatch):
+    monkeypatch.setattr(workload, "MOST_ROUNDS", 1)
+    files = {"withgil/__init__.py": "", "withgil/multi_best.so": compiled(pair[1], libraries)}
+    make_wheel(tmp_path / "wheels", "withgil", "1.0", pair[1], files)
+    (tmp_path / "hidden_race").mkdir()
+    (tmp_path / "hidden_race" / "requirements.txt").write_text("withgil\n")
+    (tmp_path / "hidden_race" / "load.py").write_text("import withgil\nfrom shop import request\n")
+    found = evaluate("hidden_race", workload="load:request")
+    assert {(look.of, look.build) for look in found.races.looks} == {
+        ("workload", pair[1].label), ("tests", pair[0].label)}   # the tests do without it
+    assert {race.variable for race in found.races.found} == {"Stock.left", "global served in shop.py"}
+    assert conclusion(found).word is Word.BLOCKED
+    assert any("withgil" in reason for reason in conclusion(found).reasons)
+    assert any("data race on Stock.left" in reason for reason in conclusion(found).reasons) or not any(
+        race.confirmed for race in found.races.found)
+
+
 def test_threads_that_wait_for_something_else_gain_nothing(evaluate, monkeypatch):
     monkeypatch.setattr(workload, "MOST_ROUNDS", workload.LEAST_ROUNDS)   # too few to compare: the waits decide
     for _ in range(TRIES):
