@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.evaluate.project.racing.checker import FOUND, LATE, Program, check
-from gilscope.toolkit.evaluate.project.suite.running import told_by
+from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceLook, Races
 from gilscope.toolkit.measure.process.running import last_lines
 
@@ -57,7 +57,7 @@ def check_workload(
 def _failure(ending: str, place: Path, *, script: bool) -> str:
     """Return why a run that showed no race shows nothing."""
     if ending in {"0", FOUND}:   # races of nobody's but ours
-        return "" if script or _calls(place) else "no call of the workload came to its end"
+        return "" if script or _calls(place) else f"{UNFINISHED}: no call of the workload came to its end"
     why = told_by(last_lines(place / "output"))
     return f"the workload failed{f' ({why})' if why else f' (exit code {ending})'}"
 
