@@ -244,6 +244,12 @@ def test_packages_for_development_decide_no_verdict(steps, folder):
         packages=("cryptography", "pluggy", "pytest"), extras=(), lacking={})
 
 
+def test_what_the_tests_need_is_for_development_without_a_lock_too(steps, folder):
+    (folder / "requirements-dev.txt").write_text("thing\nlinter>=1\n")
+    assert evaluate(steps, folder)[0].development.packages == ("linter",)
+    assert {requirements for what, requirements in steps.requests if what == "judged"} == {("thing",)}
+
+
 def test_requirement_that_an_old_lock_lacks_is_judged_all_the_same(steps, folder):
     (folder / "requirements.txt").write_text("thing\nnewcomer>=2\n")
     (folder / "poetry.lock").write_text(POETRY_LOCK)

@@ -70,7 +70,6 @@ if TYPE_CHECKING:
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
 SHARE_FOR_WORKERS = 0.15  # of what is left, for what one more interpreter takes, on each build
 SHARE_KEPT = 0.5         # of the budget, for what runs the project; newer versions are not installed in its time
-SHARE_FOR_RACES = 0.5    # of what is left after the tests, when there is a workload to be measured
 NOTHING_INSTALLED = Missing(reason="nothing of it was installed before; call it once without --offline", passing=True)
 NOT_RUN = Missing(reason="not run for --explain", passing=True)
 # The parts of an evaluation, in their order.
@@ -268,7 +267,9 @@ class Evaluator:
         runtime = {each.name for each in self._apart.runtime} | set(map(name_of, self.project.requirements))
         others = {label: names for label, missing in lacking.items()
                   if (names := tuple(name for name in missing if name not in runtime))}
-        packages = tuple(dict.fromkeys(each.name for each in self._apart.development))
+        wanted = (name_of(text) for text in self.project.test_requirements)
+        packages = tuple(dict.fromkeys([*(each.name for each in self._apart.development),
+                                        *(name for name in wanted if name not in runtime)]))
         found = Development(packages=packages, extras=self.project.extras, lacking=others)
         return found if packages or found.extras or others else None
 

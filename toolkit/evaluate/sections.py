@@ -247,7 +247,7 @@ class Races:
 class Development:
     """What is there for who works on the project, and is no part of the verdict: its users need none of it."""
 
-    packages: tuple[str, ...]    # of the lock
+    packages: tuple[str, ...]    # that a lock has beside what is needed to run, and that the tests need
     extras: tuple[str, ...]      # of the project, for its users; each is judged on its own, when it is asked for
     lacking: Mapping[str, tuple[str, ...]]   # by build, what its tests may need and could not be installed
 

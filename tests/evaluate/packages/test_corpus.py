@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from gilscope.toolkit.evaluate import evaluating
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
+from gilscope.toolkit.evaluate.project.racing import looks
 from gilscope.toolkit.evaluate.project.racing.tests import check_races
 from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
@@ -93,7 +93,7 @@ def test_package_that_turns_the_gil_on_late_blocks(evaluate, pair, libraries, tm
 
 
 def test_confirmed_race_blocks(evaluate, monkeypatch):
-    monkeypatch.setattr(evaluating, "check_races", partial(check_races, confirm=CONFIRMING_RUNS))
+    monkeypatch.setattr(looks, "check_races", partial(check_races, confirm=CONFIRMING_RUNS))
     for _ in range(TRIES):   # the two threads meet in a confirming run when the system gives the second one a core
         found = evaluate("racy")
         if any(race.confirmed for race in found.races.found):
@@ -104,6 +104,37 @@ def test_confirmed_race_blocks(evaluate, monkeypatch):
     (race,) = found.races.found
     assert (race.variable, race.file, race.line, race.confirmed) == ("Stock.count", "stock.py", 14, True)
     assert any("stock.py:14: guard Stock.count with a lock" in step for step in found.next_steps)
+
+
+def test_race_in_the_work_itself_is_never_ready(evaluate, monkeypatch):
+    monkeypatch.setattr(workload, "MOST_ROUNDS", 1)   # speed decides nothing here
+    found = evaluate("hidden_race", workload="shop:request")
+    assert conclusion(found).word in {Word.BLOCKED, Word.INCONCLUSIVE}   # whether or not a second run confirmed them
+    reasons = " ".join(conclusion(found).reasons)
+    assert "data race on Stock.left (lost update, shop.py:12)" in reasons
+    assert "data race on global served in shop.py (lost update, shop.py:23)" in reasons
+    assert {look.of: look.together for look in found.races.looks} == {"workload": True, "tests": False}
+    # Nor may anything that has copies of the two counters be.
+    assert {each.variable for each in found.races.shared} == {"Stock.left", "global served in shop.py"}
+    assert Word.READY not in {each.word for each in found.conclusions}
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or platform.system() != "Linux", reason="wheels of linux_x86_64")
+def test_what_cannot_be_installed_without_the_gil_is_raced_with_it(evaluate, pair, libraries, tmp_path, monkeypatch):
+    monkeypatch.setattr(workload, "MOST_ROUNDS", 1)
+    files = {"withgil/__init__.py": "", "withgil/multi_best.so": compiled(pair[1], libraries)}
+    make_wheel(tmp_path / "wheels", "withgil", "1.0", pair[1], files)
+    (tmp_path / "hidden_race").mkdir()
+    (tmp_path / "hidden_race" / "requirements.txt").write_text("withgil\n")
+    (tmp_path / "hidden_race" / "load.py").write_text("import withgil\nfrom shop import request\n")
+    found = evaluate("hidden_race", workload="load:request")
+    assert {(look.of, look.build) for look in found.races.looks} == {
+        ("workload", pair[1].label), ("tests", pair[0].label)}   # the tests do without it
+    assert {race.variable for race in found.races.found} == {"Stock.left", "global served in shop.py"}
+    assert conclusion(found).word is Word.BLOCKED
+    assert any("withgil" in reason for reason in conclusion(found).reasons)
+    assert any("data race on Stock.left" in reason for reason in conclusion(found).reasons) or not any(
+        race.confirmed for race in found.races.found)
 
 
 def test_threads_that_wait_for_something_else_gain_nothing(evaluate, monkeypatch):

@@ -75,7 +75,9 @@ def test_what_runs_nowhere_is_said_beside_what_was_seen(seen):
     assert races.shared is None
     for build in BENCHES:
         found["tests", build] = Missing(reason="no test ran")
-    assert looked() == Missing(reason=f"{FAILS.reason}; no test ran")
+    races = looked()
+    assert (races.looks, races.lacking) == ((), (("workload", FAILS.reason), ("tests", "no test ran")))
+    assert looked(workload=None) == Missing(reason="no test ran")
 
 
 def test_threads_are_those_of_the_workload_and_of_each_test(seen):

@@ -303,7 +303,15 @@ def test_work_that_cannot_be_raced_says_why(tmp_path):
     source = "import threading\ndef work(): threading.Event().wait()\n"
     hangs = raced(tmp_path, {"app.py": source}, "app:work", limit=8.0)
     assert isinstance(hangs, Missing)
-    assert "the race checker did not come to its end (hang: no output for 8 s" in hangs.reason
+    assert "no call of the workload came to its end" in hangs.reason
+
+
+@pytest.mark.slow
+def test_races_are_known_of_work_that_never_ends(tmp_path):
+    source = ("import threading\nbegun = 0\n"
+              "def work():\n    global begun\n    begun += 1\n    threading.Event().wait()\n")
+    races = raced(tmp_path, {"app.py": source}, "app:work", limit=20.0)
+    assert [race.variable for race in races.found] == ["global begun in app.py"]
 
 
 @pytest.mark.slow

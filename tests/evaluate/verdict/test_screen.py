@@ -194,7 +194,7 @@ def test_where_no_race_was_is_said_with_what_could_have_shown_one():
 def test_development_is_a_section_of_its_own():
     development = Development(packages=("mypy",) * 2, extras=("excel", "redis"), lacking={"3.14t": ("cryptography",)})
     shown = " ".join(terminal.render(document(replace(evaluation(), development=development)), width=120).split())
-    assert ("No part of the verdict 2 packages of the lock are for development alone: mypy, mypy 3.14t: tests that "
+    assert ("No part of the verdict 2 packages are for development alone: mypy, mypy 3.14t: tests that "
             "need cryptography cannot be run there: no such package could be installed "
             "extras excel, redis: --extra excel judges the project with it") in shown
 

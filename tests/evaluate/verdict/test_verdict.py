@@ -141,9 +141,20 @@ def test_confidence_is_not_high_when_nothing_of_the_project_ran_in_two_threads(l
                in verdict.unexercised)
 
 
-def test_workload_that_could_not_be_raced_lowers_the_confidence():
-    verdict = conclude(found(), QUIET, replace(CLEAN, lacking=(("workload", "it hangs"),)))
-    assert (verdict.confidence, verdict.unexercised) == ("medium", ("races in the workload: it hangs",))
+@pytest.mark.parametrize(("of", "word"), [
+    ("workload", Word.INCONCLUSIVE), ("script", Word.INCONCLUSIVE), ("tests", Word.READY)])
+def test_workload_that_could_not_be_raced_is_not_ready(of, word):
+    verdict = conclude(found(), QUIET, replace(CLEAN, lacking=((of, "it hangs"),)))
+    assert (verdict.word, verdict.confidence) == (word, "medium")
+    assert verdict.unexercised == (f"races in the {of}: it hangs",)
+    if word is Word.INCONCLUSIVE:
+        assert verdict.reasons == (f"whether the {of} has data races is not known: it hangs",)
+
+
+def test_workload_that_does_not_run_has_its_own_words():
+    broken = found(cost=Missing(reason="the workload failed on 3.14: no such row"))
+    verdict = conclude(broken, QUIET, replace(CLEAN, lacking=(("workload", "it failed"),)))
+    assert not [reason for reason in verdict.reasons if "data races" in reason]
 
 
 @pytest.mark.parametrize(("changes", "reason"), [

@@ -259,7 +259,7 @@ def _contention(found: BuildEvaluation, machine: MachineFacts | Missing) -> Iter
 def _races(found: Evaluation) -> Iterator[str]:
     if isinstance(found.races, Missing):
         return
-    if not found.races.found:
+    if found.races.looks and not found.races.found:
         yield f"none {' and '.join(map(_looked, found.races.looks))}; what they did not run is not judged"
     for look in found.races.looks:
         if look.alone:
@@ -277,7 +277,7 @@ def _development(found: Development | None) -> Iterator[str]:
         return
     if found.packages:
         count = len(found.packages)
-        what = "1 package of the lock is" if count == 1 else f"{count} packages of the lock are"
+        what = "1 package is" if count == 1 else f"{count} packages are"
         yield f"{what} for development alone: {_few(found.packages)}"
     yield from _merged((label, f"tests that need {_few(names)} cannot be run there: no such package could be installed")
                        for label, names in found.lacking.items())

@@ -15,7 +15,7 @@ from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.packages.wording import named, needed
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
-from gilscope.toolkit.evaluate.sections import Interval, Missing
+from gilscope.toolkit.evaluate.sections import WORKLOAD_FAILED, Interval, Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.units import format_bytes
 
@@ -218,6 +218,10 @@ def _race_doubts(found: BuildEvaluation, races: Races | Missing) -> Iterator[str
         if not race.confirmed:
             yield (f"data race on {race.variable} ({race.kind}, {race.file}:{race.line}), not confirmed by a second "
                    "run: guard it, or say why it may be")
+    broken = isinstance(found.cost, Missing) and found.cost.reason.startswith(WORKLOAD_FAILED)
+    for of, reason in races.lacking:
+        if of in {"workload", "script"} and not broken:
+            yield f"whether the {of} has data races is not known: {reason}"
     for look in races.looks:
         passing = not isinstance(found.tests, Missing) and not found.tests.failed
         if look.failing and passing:

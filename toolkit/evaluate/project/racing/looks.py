@@ -42,6 +42,8 @@ def look_for_races(
 ) -> Races | Missing:
     """Return the races of the project's own code, or why nothing could be looked at.
 
+    Where the workload was to be looked at and nothing could be, that is told as what is lacking.
+
     Args:
         wanted: What.
         benches: Where the project's code is run, by the label of the build; those without a GIL first.
@@ -124,14 +126,15 @@ def _first(
 def _merged(found: Mapping[Raced, Races | Missing]) -> Races | Missing:
     seen = [each for each in found.values() if isinstance(each, Races)]
     lacking = tuple((of, each.reason) for of, each in found.items() if isinstance(each, Missing))
-    if not seen:
+    asked = any(of in {"workload", "script"} for of in found)
+    if not (seen or asked):
         return Missing(reason="; ".join(dict.fromkeys(reason for _, reason in lacking)))
     races = tuple(dict.fromkeys(race for each in seen for race in each.found))
     shared = [each.shared for each in seen if each.shared is not None]
     # A run may confirm what another has only seen.
     confirmed = {(race.variable, race.file, race.line) for race in races if race.confirmed}
     kept = [race for race in races if race.confirmed or (race.variable, race.file, race.line) not in confirmed]
-    return Races(build=seen[0].build, command=seen[-1].command, lacking=lacking,
+    return Races(build=seen[0].build if seen else "", command=seen[-1].command if seen else (), lacking=lacking,
                  shared=shared[0] if shared else None,
                  found=tuple(sorted(kept, key=lambda race: not race.confirmed)),
                  looks=tuple(look for each in seen for look in each.looks))

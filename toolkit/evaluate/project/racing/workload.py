@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.evaluate.project.racing.checker import FOUND, LATE, Program, check
-from gilscope.toolkit.evaluate.project.suite.running import told_by
+from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceLook, Races
 from gilscope.toolkit.measure.process.running import last_lines
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CALLER = Path(__file__).parent / "programs" / "workload_in_threads.py"
 THREADS = 4     # two may miss what a third finds half done; each makes the run longer
 TOLD = "calls.json"
+SHARE = 0.4     # of the time, for the first run of a function; one that confirms races may follow
 
 
 def check_workload(
@@ -39,9 +40,9 @@ def check_workload(
     script = workload.kind == "script"
     workers = 0 if script else max(2, threads or THREADS)
     words = ((workload.name, *workload.words) if script else
-             (str(CALLER), workload.name, str(workers), f"{LATE}/{TOLD}"))
-    program = Program(words=words, wrong=_failure, after=_calls, root_too=True,
-                      besides=lambda first, _second: first == str(CALLER))
+             (str(CALLER), workload.name, str(workers), f"{LATE}/{TOLD}", f"{limit * SHARE:.1f}"))
+    program = Program(words=words, wrong=lambda ending, place: _failure(ending, place, script=script), after=_calls,
+                      root_too=True, besides=lambda first, _second: first == str(CALLER))
     # A workload need not print anything.
     seen = check(project, bench, program, limit=limit, quiet=limit, confirm=confirm)
     if isinstance(seen, Missing):
@@ -53,9 +54,10 @@ def check_workload(
                  shared=seen.shared)
 
 
-def _failure(ending: str, place: Path) -> str:
+def _failure(ending: str, place: Path, *, script: bool) -> str:
+    """Return why a run that showed no race shows nothing."""
     if ending in {"0", FOUND}:   # races of nobody's but ours
-        return ""
+        return "" if script or _calls(place) else f"{UNFINISHED}: no call of the workload came to its end"
     why = told_by(last_lines(place / "output"))
     return f"the workload failed{f' ({why})' if why else f' (exit code {ending})'}"
 

@@ -23,6 +23,7 @@ CALLS = os.path.join(HERE, "..", "..", "workload", "programs", "calls.py")
 LEAST_CALLS = 2        # of each thread: the second finds what the first has left
 MOST_CALLS = 25
 SECONDS = 4.0          # from which on a thread makes no further calls
+LONG = 20.0            # likewise, though it has made but one
 
 
 def _calls() -> ModuleType:
@@ -38,7 +39,7 @@ class Caller(threading.Thread):
 
     def __init__(self, number: int, name: str, calls: ModuleType, meeting: threading.Barrier) -> None:
         """`name` is looked up by each, so that threads share no more than the program lets them."""
-        super().__init__(name=f"caller {number}")
+        super().__init__(name=f"caller {number}", daemon=True)   # one that hangs keeps no report back
         self.made = 0
         self.failure: BaseException | None = None
         self._wanted = name
@@ -56,14 +57,19 @@ class Caller(threading.Thread):
 
     def _call(self) -> None:
         function = self._calls.function_called(self._wanted)
-        end = time.monotonic() + SECONDS
-        while self.made < LEAST_CALLS or (self.made < MOST_CALLS and time.monotonic() < end):
+        began = time.monotonic()
+        while not self.made or (self.made < MOST_CALLS
+                                and time.monotonic() - began < (LONG if self.made < LEAST_CALLS else SECONDS)):
             self._calls.refuse_unawaited(self._wanted, function())
             self.made += 1
 
 
-def main(name: str, count: int, told: str) -> None:
-    """Call the function "package.module:name" from `count` threads; write into the file `told` how often."""
+def main(name: str, count: int, told: str, limit: float) -> None:
+    """Call the function "package.module:name" from `count` threads; write into the file `told` how often.
+
+    After `limit` seconds the process ends, whatever the threads do: races that were seen are known by then.
+    """
+    end = time.monotonic() + limit
     calls = _calls()
     calls.function_called(name)
     meeting = threading.Barrier(count)
@@ -71,15 +77,17 @@ def main(name: str, count: int, told: str) -> None:
     for each in callers:
         each.start()
     for each in callers:
-        each.join()
+        each.join(max(0.0, end - time.monotonic()))
+    with open(told, "w", encoding="ascii") as file:
+        json.dump({"calls": sum(each.made for each in callers)}, file)
     for each in callers:
         if each.failure is not None:
             raise each.failure
-    with open(told, "w", encoding="ascii") as file:
-        json.dump({"calls": sum(each.made for each in callers)}, file)
+    if any(each.is_alive() for each in callers):
+        os._exit(0)
 
 
 if __name__ == "__main__":
     if sys.path and os.path.abspath(sys.path[0]) == HERE:
         del sys.path[0]   # our folder is none of the program's
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3], float(sys.argv[4]))

@@ -114,6 +114,7 @@ def _run_the_next() -> None:
 # Another build's Python that a test starts has its GIL on by right.
 if os.environ.get("GILSCOPE_WITNESS") and "t" in sys.abiflags:
     _watch(os.environ["GILSCOPE_WITNESS"])
-if os.environ.get("GILSCOPE_WITNESS_THREADS") and os.environ.get("GILSCOPE_WITNESS"):
+# A Python before 3.12 that a test starts has no sys.monitoring.
+if hasattr(sys, "monitoring") and os.environ.get("GILSCOPE_WITNESS_THREADS") and os.environ.get("GILSCOPE_WITNESS"):
     _watch_threads(os.environ["GILSCOPE_WITNESS"], os.environ["GILSCOPE_WITNESS_THREADS"].split(os.pathsep))
 _run_the_next()
