@@ -75,6 +75,13 @@ def test_interpreters_refuse_its_own_as_they_do_packages():
     assert "lxml 6.1 cannot be imported" in said.reasons[0]
 
 
+@pytest.mark.parametrize("own", [FAILED, LACKS])
+def test_nobody_knows_what_it_does_in_interpreters_when_it_was_not_built(own):
+    said = conclude_interpreters(replace(inside(finding()), own=own), QUIET)
+    assert said.word is Word.INCONCLUSIVE
+    assert "in interpreters is not known" in said.reasons[0]
+
+
 def steps(own, extensions=OWN):
     return next_steps((found(own=own),), CLEAN, (), extensions)
 
@@ -104,7 +111,7 @@ def test_single_phase_takes_a_call_and_no_slot():
 
 
 def test_step_to_build_is_there_when_it_was_not_built():
-    assert any("have lxml.etree built" in step for step in steps(LACKS))
+    assert any("have lxml.etree built (cc: not found): pip install -v ." in step for step in steps(LACKS))
     assert any("have the project itself built" in step for step in steps(FAILED))
 
 

@@ -192,7 +192,7 @@ def test_question_that_only_the_build_can_answer_is_kept(tmp_path):
             "        ext.append(Extension('a', []))\n    else:\n        ext.append(Extension('b', []))\n"
             "ext.append(Extension('c', []))\n")
     assert [(each.name, each.question, each.condition) for each in written(tmp_path, {"setup.py": code}).modules] == [
-        ("a", "more()", ""), ("b", "not (more())", ""), ("c", "", "")]
+        ("a", "FAST and more()", ""), ("b", "FAST and not (more())", ""), ("c", "", "")]
 
 
 @pytest.mark.parametrize(("named", "modules"), [("python", ["_core"]), ("${FOLDER}", ["_core", "_other"])])
