@@ -112,7 +112,6 @@ def test_modules_are_found_by_what_builds_them(tmp_path, case):
     {"pyproject.toml": backend("maturin", '[tool.maturin]\nbindings = "bin"\n'), "Cargo.toml": "[package]\n"},
     {"pyproject.toml": backend("flit_core.buildapi"), "setup.py": SETUP + "setup(ext_modules=[Extension('a', [])])\n"},
     {"pyproject.toml": backend("flit_core.buildapi"), "pkg/a.c": C_SOURCE},
-    {"setup.py": "from setuptools import setup\nsetup()\n", "pkg/lib.c": "int f(void) { return 1; }\n"},
     {"pyproject.toml": "not toml [", "setup.py": "print 'of Python 2'\n"},
 ])
 def test_project_without_any(tmp_path, files):
@@ -212,3 +211,10 @@ def test_source_that_no_configuration_names_is_found(tmp_path, file, text, bindi
     found = written(tmp_path, {"setup.py": "from mine import kwargs\nsetup(**kwargs)\n", file: text})
     assert [(each.name, each.binding, each.file, each.sources) for each in found.modules] == [
         ("", binding, file, (file,))]
+
+
+@pytest.mark.parametrize("file", ["pkg/lib.c", "pkg/work.f90", "pkg/api.i", "zig/main.zig"])
+def test_what_some_compiler_may_make_a_module_of_is_looked_at_when_built(tmp_path, file):
+    found = written(tmp_path, {"setup.py": "from mine import kwargs\nsetup(**kwargs)\n", file: "whatever\n"})
+    assert found.any
+    assert (found.modules, found.unsure) == ((), (f"what its build makes of {file} is seen when it is built",))

@@ -12,7 +12,7 @@ from gilscope.toolkit.evaluate.project.extensions.discover.cargo import from_mat
 from gilscope.toolkit.evaluate.project.extensions.discover.cmake import from_cmake
 from gilscope.toolkit.evaluate.project.extensions.discover.meson import from_meson
 from gilscope.toolkit.evaluate.project.extensions.discover.setuptools_ import from_script, from_settings
-from gilscope.toolkit.evaluate.project.extensions.discover.strays import stray_modules
+from gilscope.toolkit.evaluate.project.extensions.discover.strays import compiled_sources, stray_modules
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Module
 from gilscope.toolkit.evaluate.requirements.declared import table_below
 
@@ -46,6 +46,8 @@ def named_modules(files: Files) -> tuple[list[Module], list[str]]:
     unsure = list(_hooks(files, pyproject, backend, modules))
     if not modules and not unsure and not backend.startswith(PURE):
         modules = list(stray_modules(files))
+        if not modules and (source := next(iter(compiled_sources(files)), "")):
+            unsure.append(f"what its build makes of {source} is seen when it is built")
     if not modules and not unsure and (name := next((_OTHERS[each] for each in _OTHERS if each in backend), "")):
         unsure.append(f"what {name} makes is seen when it is built")
     return modules, unsure

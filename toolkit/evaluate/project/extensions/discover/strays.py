@@ -17,6 +17,8 @@ _MAKES = {
         r"\bPyMODINIT_FUNC\s+(?P<c>PyInit_\w+|PyModExport_\w+)|\bPYBIND11_MODULE\s*\(|\bNB_MODULE\s*\("),
     (".rs",): re.compile(r"#\[\s*(?:pyo3::)?pymodule\b"),
 }
+# C, C++, Rust, Fortran, CUDA, Go, Zig, D, Nim; interfaces of SWIG, SIP and f2py.
+_COMPILED = (".c", ".cc", ".cpp", ".cxx", ".rs", ".f", ".f90", ".pyf", ".cu", ".go", ".zig", ".d", ".nim", ".i", ".sip")
 
 
 def stray_modules(files: Files) -> Iterator[Module]:
@@ -27,6 +29,11 @@ def stray_modules(files: Files) -> Iterator[Module]:
                 yield _module(file, Binding.PYO3 if file.endswith(".rs") else _binding(found[0]))
     for file in files.ending(".pyx"):
         yield _module(file, Binding.CYTHON)
+
+
+def compiled_sources(files: Files) -> list[str]:
+    """Return the files that some compiler may make a module of; whether it does is seen when the project is built."""
+    return files.ending(*_COMPILED)
 
 
 def _binding(text: str) -> Binding:
