@@ -19,8 +19,10 @@ from gilscope.toolkit.evaluate.project.extensions.facts import (
 )
 from gilscope.toolkit.evaluate.report.json_ import plain
 from gilscope.toolkit.evaluate.report.screen import document
+from gilscope.toolkit.evaluate.verdict.answer import answer
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
+from gilscope.toolkit.evaluate.verdict.own_extensions import places
 from gilscope.toolkit.evaluate.verdict.words import conclude
 from gilscope.toolkit.report import markdown, terminal
 from tests.evaluate.made_up import CLEAN, QUIET, evaluation, finding, found, inside, lxml, report
@@ -175,3 +177,10 @@ def test_json_has_modules_sources_and_what_was_built():
     own = told["builds"][0]["own"]
     assert own["report"]["packages"][0]["extensions"][0]["gil"] == "used"
     assert told["builds"][1]["own"] is None
+
+
+def test_effort_counts_the_places_of_extension_modules_that_turn_the_gil_on():
+    assert places(TURNS_ON, OWN) == [f"src/etree.c:{line}" for line in (90, 7, 20, 21, 40)]
+    assert places(LACKS, OWN) == places(None, OWN) == []
+    told = answer(whole())
+    assert "src/etree.c" in told.effort.files

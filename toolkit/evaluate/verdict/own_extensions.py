@@ -111,6 +111,14 @@ def _steps(own: OwnBuild | None, extensions: OwnExtensions) -> Iterator[str]:
             yield declare(own.finding, name, extensions)
 
 
+def places(own: OwnBuild | None, extensions: OwnExtensions) -> list[str]:
+    """Return "file:line" of what is to be looked at or written where its own modules turn the GIL on."""
+    if own is None or own.finding is None or not (users := gil_users(own.finding.seen)):
+        return []
+    declared = [f"{source.file}:{source.line}" for name in users if (source := source_of(extensions, name))]
+    return [*declared, *(f"{each.file}:{remark.line}" for each in extensions.sources for remark in each.remarks)]
+
+
 def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
     """Return what is to be written for the module `name`, and where, once it was made safe."""
     found = next((each for each in finding.seen.extensions if each.name == name), None)
