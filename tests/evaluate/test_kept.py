@@ -9,6 +9,7 @@ import pytest
 
 from gilscope.toolkit.evaluate import kept as kept_module
 from gilscope.toolkit.evaluate.kept import FRESH_SECONDS, Kept, lasting
+from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
 from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing
 from tests.evaluate.made_up import CLEAN, QUIET, found, suite
@@ -167,7 +168,8 @@ def test_what_nobody_asked_for_in_a_week_goes(kept, cache):
     ({"3.14t": NO_TIME}, False), (found(gain=NO_TIME), False),
     ({"3.14t": suite(ending="unfinished: not done within 9 s")}, False), ((replace(QUIET, doubts=("busy",)),), False),
     (replace(CLEAN, lacking=(("workload", NO_TIME.reason),)), False), (CLEAN, True),
-    (replace(QUIET, cores=1, doubts=("one core",)), True)])
+    (replace(QUIET, cores=1, doubts=("one core",)), True),
+    ({"3.14t": OwnBuild(build="3.14t")}, True), ({"3.14t": OwnBuild(build="3.14t", failure="--offline")}, False)])
 def test_only_what_another_call_would_find_again_is_kept(value, lasts):
     assert lasting(value) is lasts
 

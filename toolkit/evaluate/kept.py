@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import gilscope.toolkit
 from gilscope.toolkit.builds.packages.stamp import identity
 from gilscope.toolkit.builds.user_dirs import cache_dir
+from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
 from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED
 from gilscope.toolkit.evaluate.sections import NO_TIME, MachineFacts, Missing, Races, TestRun
@@ -126,6 +127,8 @@ def lasting(value: Any) -> bool:  # noqa: PLR0911 - one answer per kind of value
             return not value.ending.startswith(UNFINISHED)
         case Races():   # which says in words what it could not look at
             return not any(NO_TIME.reason in reason or UNFINISHED in reason for _, reason in value.lacking)
+        case OwnBuild():   # an index, a compiler or time may be there the next time
+            return not value.failure
         case MachineFacts():
             return not value.doubts or value.cores == 1
         case dict():

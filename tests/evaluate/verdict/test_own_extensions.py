@@ -19,8 +19,10 @@ from gilscope.toolkit.evaluate.project.extensions.facts import (
 )
 from gilscope.toolkit.evaluate.report.json_ import plain
 from gilscope.toolkit.evaluate.report.screen import document
+from gilscope.toolkit.evaluate.verdict.answer import answer
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
+from gilscope.toolkit.evaluate.verdict.own_extensions import places
 from gilscope.toolkit.evaluate.verdict.words import conclude
 from gilscope.toolkit.report import markdown, terminal
 from tests.evaluate.made_up import CLEAN, QUIET, evaluation, finding, found, inside, lxml, report
@@ -75,6 +77,13 @@ def test_interpreters_refuse_its_own_as_they_do_packages():
     assert "lxml 6.1 cannot be imported" in said.reasons[0]
 
 
+@pytest.mark.parametrize("own", [FAILED, LACKS])
+def test_nobody_knows_what_it_does_in_interpreters_when_it_was_not_built(own):
+    said = conclude_interpreters(replace(inside(finding()), own=own), QUIET)
+    assert said.word is Word.INCONCLUSIVE
+    assert "in interpreters is not known" in said.reasons[0]
+
+
 def steps(own, extensions=OWN):
     return next_steps((found(own=own),), CLEAN, (), extensions)
 
@@ -104,7 +113,7 @@ def test_single_phase_takes_a_call_and_no_slot():
 
 
 def test_step_to_build_is_there_when_it_was_not_built():
-    assert any("have lxml.etree built" in step for step in steps(LACKS))
+    assert any("have lxml.etree built (cc: not found): pip install -v ." in step for step in steps(LACKS))
     assert any("have the project itself built" in step for step in steps(FAILED))
 
 
@@ -168,3 +177,10 @@ def test_json_has_modules_sources_and_what_was_built():
     own = told["builds"][0]["own"]
     assert own["report"]["packages"][0]["extensions"][0]["gil"] == "used"
     assert told["builds"][1]["own"] is None
+
+
+def test_effort_counts_the_places_of_extension_modules_that_turn_the_gil_on():
+    assert places(TURNS_ON, OWN) == [f"src/etree.c:{line}" for line in (90, 7, 20, 21, 40)]
+    assert places(LACKS, OWN) == places(None, OWN) == []
+    told = answer(whole())
+    assert "src/etree.c" in told.effort.files

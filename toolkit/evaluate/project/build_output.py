@@ -40,12 +40,12 @@ def why_not_built(said: str) -> str:
 def told_of(name: str, said: str) -> str:
     """Return in one line why the module `name` was not made by a build that went on; "" when it was not tried."""
     lines = build_lines(said)
-    starts = [(number, match[1]) for number, line in enumerate(lines) if (match := _BUILDING.search(line))]
-    for (number, built), following in zip(starts, [*starts[1:], (len(lines), "")], strict=True):
-        same = built.rpartition(".")[2] == name.rpartition(".")[2]
-        if same and (told := _telling(lines[number:following[0]])):
-            return _short(told)
     last = name.rpartition(".")[2]
+    starts = [(number, match[1]) for number, line in enumerate(lines) if (match := _BUILDING.search(line))]
+    ends = [*(number for number, _ in starts[1:]), len(lines)]
+    for (number, built), end in zip(starts, ends, strict=False):   # none begins where nothing is built
+        if built.rpartition(".")[2] == last and (told := _telling(lines[number:end])):
+            return _short(told)
     return _short([line for line in _telling(lines) if last in line])
 
 

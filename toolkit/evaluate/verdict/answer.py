@@ -10,6 +10,7 @@ from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.packages.wording import named
 from gilscope.toolkit.evaluate.sections import Forced, Missing
+from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, is_own, newer_version, worst_lines
 from gilscope.toolkit.evaluate.verdict.plan import plan
 from gilscope.toolkit.evaluate.verdict.words import NO_COST, may_tell_speed, not_worth, package_blockers, times
@@ -172,6 +173,7 @@ def _effort(found: Evaluation, build: BuildEvaluation, blockers: tuple[Blocker, 
     races = () if isinstance(found.races, Missing) else found.races.found
     places = [f"{race.file}:{race.line}" for race in races if is_own(race.file)]
     places += [f"{file}:{line}" for file, line in worst_lines([build])]
+    places += own_extensions.places(build.own, found.extensions)
     unique = tuple(dict.fromkeys(places))
     return Effort(
         files=tuple(dict.fromkeys(place.rpartition(":")[0] for place in unique)), places=unique,

@@ -44,8 +44,8 @@ def conclude_interpreters(
         word, reasons = Word.BLOCKED, list(_failing(failing))
     elif stops := list(_stops(found)):
         word, reasons = Word.BLOCKED, stops
-    elif unknown:
-        word, reasons = Word.INCONCLUSIVE, [_in_interpreters(each) for each in unknown]
+    elif unknown or (not_built := list(own_extensions.unbuilt(found.own, "in interpreters"))):
+        word, reasons = Word.INCONCLUSIVE, [_in_interpreters(each) for each in unknown] or not_built
     elif slow:
         word, reasons = Word.NOT_WORTH_IT, slow
     elif copies := _copies(races, "interpreter"):

@@ -44,18 +44,22 @@ def blockers(own: OwnBuild | None) -> Iterator[str]:
     yield f"{OWN} code, as it is built, {finding.verdict.status.value}{f': {why}' if why else ''}"
 
 
-def unknowns(own: OwnBuild | None) -> Iterator[str]:
-    """Yield what is not known of the project's own extension modules: no word is better than a wrong one."""
+def unbuilt(own: OwnBuild | None, where: str = "without the GIL") -> Iterator[str]:
+    """Yield what was not built of the project's own, here nor elsewhere, so that nobody knows what it does."""
     if own is None:
         return
     if own.failure and not own.elsewhere:
-        yield f"{OWN} extension modules were not built, so what they do without the GIL is not known: {own.failure}"
+        yield f"{OWN} extension modules were not built, so what they do {where} is not known: {own.failure}"
     for each in own.unbuilt:
         if not each.elsewhere:
             why = each.why or "the build went on without it and said nothing"
-            yield (f"{OWN} extension module {each.name} was not built, so what it does without the GIL is not known: "
-                   f"{why}")
-    if own.finding is not None and own.finding.verdict.status in _UNKNOWN:
+            yield f"{OWN} extension module {each.name} was not built, so what it does {where} is not known: {why}"
+
+
+def unknowns(own: OwnBuild | None) -> Iterator[str]:
+    """Yield what is not known of the project's own extension modules: no word is better than a wrong one."""
+    yield from unbuilt(own)
+    if own is not None and own.finding is not None and own.finding.verdict.status in _UNKNOWN:
         why = "; ".join(own.finding.verdict.reasons[:1])
         yield f"{OWN} extension modules: {own.finding.verdict.status.value}{f': {why}' if why else ''}"
 
@@ -100,10 +104,19 @@ def _steps(own: OwnBuild | None, extensions: OwnExtensions) -> Iterator[str]:
         return
     if own.unbuilt:
         names = _few([each.name for each in own.unbuilt])
-        yield f"have {names} built: pip install -v . shows what the compiler says"
+        told = next((each.why for each in own.unbuilt if each.why), "")
+        yield f"have {names} built{f' ({told})' if told else ''}: pip install -v . shows what its build does"
     if own.finding is not None:
         for name in gil_users(own.finding.seen):
             yield declare(own.finding, name, extensions)
+
+
+def places(own: OwnBuild | None, extensions: OwnExtensions) -> list[str]:
+    """Return "file:line" of what is to be looked at or written where its own modules turn the GIL on."""
+    if own is None or own.finding is None or not (users := gil_users(own.finding.seen)):
+        return []
+    declared = [f"{source.file}:{source.line}" for name in users if (source := source_of(extensions, name))]
+    return [*declared, *(f"{each.file}:{remark.line}" for each in extensions.sources for remark in each.remarks)]
 
 
 def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:

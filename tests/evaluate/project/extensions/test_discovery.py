@@ -111,6 +111,7 @@ def test_modules_are_found_by_what_builds_them(tmp_path, case):
     {"pyproject.toml": backend("hatchling.build"), "tests/a.c": C_SOURCE},
     {"pyproject.toml": backend("maturin", '[tool.maturin]\nbindings = "bin"\n'), "Cargo.toml": "[package]\n"},
     {"pyproject.toml": backend("flit_core.buildapi"), "setup.py": SETUP + "setup(ext_modules=[Extension('a', [])])\n"},
+    {"pyproject.toml": backend("flit_core.buildapi"), "pkg/a.c": C_SOURCE},
     {"pyproject.toml": "not toml [", "setup.py": "print 'of Python 2'\n"},
 ])
 def test_project_without_any(tmp_path, files):
@@ -190,7 +191,7 @@ def test_question_that_only_the_build_can_answer_is_kept(tmp_path):
             "        ext.append(Extension('a', []))\n    else:\n        ext.append(Extension('b', []))\n"
             "ext.append(Extension('c', []))\n")
     assert [(each.name, each.question, each.condition) for each in written(tmp_path, {"setup.py": code}).modules] == [
-        ("a", "more()", ""), ("b", "not (more())", ""), ("c", "", "")]
+        ("a", "FAST and more()", ""), ("b", "FAST and not (more())", ""), ("c", "", "")]
 
 
 @pytest.mark.parametrize(("named", "modules"), [("python", ["_core"]), ("${FOLDER}", ["_core", "_other"])])
@@ -200,3 +201,20 @@ def test_others_sources_beside_are_not_the_projects(tmp_path, named, modules):
         "python/CMakeLists.txt": "pybind11_add_module(_core core.cpp)\n",
         "vendored/python/CMakeLists.txt": "pybind11_add_module(_other other.cpp)\n"})
     assert [each.name for each in found.modules] == modules
+
+
+@pytest.mark.parametrize(("file", "text", "binding"), [
+    ("pkg/a.c", C_SOURCE, Binding.C_API), ("pkg/a.pyx", "x = 1\n", Binding.CYTHON),
+    ("pkg/a.cpp", "PYBIND11_MODULE(a, m) {}\n", Binding.PYBIND11),
+    ("pkg/a.cpp", "NB_MODULE(a, m) {}\n", Binding.NANOBIND), ("src/lib.rs", "#[pymodule]\nfn a() {}\n", Binding.PYO3)])
+def test_source_that_no_configuration_names_is_found(tmp_path, file, text, binding):
+    found = written(tmp_path, {"setup.py": "from mine import kwargs\nsetup(**kwargs)\n", file: text})
+    assert [(each.name, each.binding, each.file, each.sources) for each in found.modules] == [
+        ("", binding, file, (file,))]
+
+
+@pytest.mark.parametrize("file", ["pkg/lib.c", "pkg/work.f90", "pkg/api.i", "zig/main.zig"])
+def test_what_some_compiler_may_make_a_module_of_is_looked_at_when_built(tmp_path, file):
+    found = written(tmp_path, {"setup.py": "from mine import kwargs\nsetup(**kwargs)\n", file: "whatever\n"})
+    assert found.any
+    assert (found.modules, found.unsure) == ((), (f"what its build makes of {file} is seen when it is built",))

@@ -12,6 +12,7 @@ from gilscope.toolkit.evaluate.project.extensions.discover.cargo import from_mat
 from gilscope.toolkit.evaluate.project.extensions.discover.cmake import from_cmake
 from gilscope.toolkit.evaluate.project.extensions.discover.meson import from_meson
 from gilscope.toolkit.evaluate.project.extensions.discover.setuptools_ import from_script, from_settings
+from gilscope.toolkit.evaluate.project.extensions.discover.strays import compiled_sources, stray_modules
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Module
 from gilscope.toolkit.evaluate.requirements.declared import table_below
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 USUAL = "setuptools.build_meta"   # where nothing else is named.  Source: PEP 517
 # Build backends that make extension modules and nothing else; what they make is known once they have made it.
 _OTHERS = {"sipbuild.api": "SIP", "enscons.api": "SCons", "pymsbuild": "pymsbuild", "cmeel.build": "cmeel"}
+PURE = ("flit", "uv_build", "whey")   # these compile nothing, whatever lies beside
 # Hooks of hatchling that make extension modules.
 _HATCH = {"mypyc": Binding.MYPYC, "cython": Binding.CYTHON, "scikit-build": Binding.UNKNOWN, "cargo": Binding.PYO3,
           "meson": Binding.UNKNOWN, "zig": Binding.C_API, "pyo3": Binding.PYO3}
@@ -42,6 +44,10 @@ def named_modules(files: Files) -> tuple[list[Module], list[str]]:
     backend = str(table_below(pyproject, "build-system").get("build-backend", USUAL))
     modules = list(_by_backend(files, pyproject, backend))
     unsure = list(_hooks(files, pyproject, backend, modules))
+    if not modules and not unsure and not backend.startswith(PURE):
+        modules = list(stray_modules(files))
+        if not modules and (source := next(iter(compiled_sources(files)), "")):
+            unsure.append(f"what its build makes of {source} is seen when it is built")
     if not modules and not unsure and (name := next((_OTHERS[each] for each in _OTHERS if each in backend), "")):
         unsure.append(f"what {name} makes is seen when it is built")
     return modules, unsure
@@ -56,8 +62,7 @@ def _by_backend(files: Files, pyproject: Mapping[str, Any], backend: str) -> Ite
         "hatchling": lambda: _by_hatch(files, pyproject),
         "poetry": lambda: _by_poetry(files, pyproject),
         "pdm": lambda: _by_pdm(files, pyproject),
-        # These compile nothing, whatever lies beside.
-        "flit": lambda: iter(()), "uv_build": lambda: iter(()), "whey": lambda: iter(()),
+        **dict.fromkeys(PURE, lambda: iter(())),
     }
     chosen = next((found for name, found in by_name.items() if backend.startswith(name)), None)
     # What is none of these is setuptools, or a backend of the project's own, which wraps it as a rule.

@@ -85,7 +85,7 @@ class _Script:
         self._script = script
         self._tree = tree
         self._conditions = dict(_conditions(tree))
-        self._questions = dict(_questions(tree))
+        self._questions = _questions(tree)
         self._constants: dict[str, ast.expr] = {
             target.id: node.value for node in ast.walk(tree) if isinstance(node, ast.Assign)
             for target in node.targets if isinstance(target, ast.Name)}
@@ -207,15 +207,18 @@ def _is_empty(node: ast.expr) -> bool:
         isinstance(node, ast.Constant) and node.value is None)
 
 
-def _questions(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    """Yield each call behind a question whose answer is not certain; where there are several, the innermost last."""
-    for node in ast.walk(tree):
+def _questions(tree: ast.AST) -> dict[ast.AST, str]:
+    """Return the questions whose answer is not certain before each call, the outermost first."""
+    asked: dict[ast.AST, list[str]] = {}
+    for node in ast.walk(tree):   # breadth first, so that an outer question comes before one inside
         if isinstance(node, ast.If | ast.IfExp) and answered(node.test) is None:
-            asked = ast.unparse(node.test)
+            text = ast.unparse(node.test)
             inside = node.body if isinstance(node, ast.If) else [node.body]
             others = node.orelse if isinstance(node, ast.If) else [node.orelse]
-            for parts, text in ((inside, asked), (others, f"not ({asked})")):
-                yield from ((each, text) for part in parts for each in ast.walk(part) if isinstance(each, ast.Call))
+            for parts, question in ((inside, text), (others, f"not ({text})")):
+                for each in (found for part in parts for found in ast.walk(part) if isinstance(found, ast.Call)):
+                    asked.setdefault(each, []).append(question)
+    return {call: " and ".join(questions) for call, questions in asked.items()}
 
 
 def _conditions(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:

@@ -1,0 +1,73 @@
+"""What installers, build backends and compilers print, in few words."""
+
+import pytest
+
+from gilscope.toolkit.evaluate.project.build_output import build_lines, last_lines, told_of, why_not_built
+
+pytestmark = pytest.mark.newest
+
+# pip 26 with --verbose: the build's own words, then the installer's.
+FAILED = """Processing .
+  Running command Building wheel for x (pyproject.toml)
+  running build_ext
+  building 'pkg._a' extension
+  gcc -c pkg/_a.c
+  building 'pkg._c' extension
+  gcc -c pkg/_c.c
+  pkg/_c.c:3:2: error: #error no threads here
+      3 | #error no threads here
+        |  ^~~~~
+  pkg/_c.c:9:2: error: and more
+  error: command '/usr/bin/gcc' failed with exit code 1
+  error: subprocess-exited-with-error
+
+  \u00d7 Building wheel for x (pyproject.toml) did not run successfully.
+  \u2502 exit code: 1
+  \u2570\u2500> See above for output.
+
+  note: This error originates from a subprocess, and is likely not a problem with pip.
+ERROR: Failed building wheel for x
+"""
+WENT_ON = """running build_ext
+building 'pkg._a' extension
+gcc -c pkg/_a.c
+building 'pkg._c' extension
+pkg/_c.c:1:10: fatal error: missing.h: No such file or directory
+error: command '/usr/bin/gcc' failed with exit code 1
+building extension "pkg._c" failed: command '/usr/bin/gcc' failed with exit code 1
+Successfully installed x-1.0
+"""
+WHY = "pkg/_c.c:3:2: error: #error no threads here; error: command '/usr/bin/gcc' failed with exit code 1"
+
+
+def test_first_error_and_last_of_a_build_that_failed():
+    assert why_not_built(FAILED) == WHY
+    assert told_of("pkg._c", FAILED) == WHY
+    assert not any("did not run successfully" in line or "exit code: 1" in line for line in build_lines(FAILED))
+    assert last_lines(FAILED).splitlines()[-1].strip() == "error: command '/usr/bin/gcc' failed with exit code 1"
+
+
+def test_module_that_was_left_out_has_its_own_words():
+    assert told_of("pkg._c", WENT_ON).startswith("pkg/_c.c:1:10: fatal error: missing.h: No such file or directory; ")
+    assert told_of("pkg._a", WENT_ON) == ""
+    assert told_of("pkg._never", WENT_ON) == ""
+
+
+@pytest.mark.parametrize("said", ["", "Successfully installed x-1.0\n"])
+def test_build_that_compiled_nothing_says_nothing_of_a_module(said):
+    assert told_of("pkg._c", said) == ""
+
+
+@pytest.mark.parametrize(("line", "kind"), [
+    ("../meson.build:3:0: ERROR: Dependency 'gsl' not found, tried pkgconfig", "meson"),
+    ("CMake Error at CMakeLists.txt:4 (find_package):", "CMake"),
+    ("error[E0432]: unresolved import `pyo3::prelude`", "rustc"),
+    ("src/a.c:1:10: fatal error: Python.h: No such file or directory", "gcc"),
+    ("ModuleNotFoundError: No module named 'numpy'", "a script"),
+])
+def test_errors_of_each_tool_are_known(line, kind):
+    assert why_not_built(f"first\n{line}\nlast\nmore\n") == line
+
+
+def test_without_a_known_error_the_end_is_told():
+    assert why_not_built("one\ntwo\nthree\n") == "two; three"
