@@ -11,7 +11,15 @@ from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.extensions.facts import NO_EXTENSIONS, OwnExtensions
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
-from gilscope.toolkit.evaluate.sections import NO_TIME, NO_WORKLOAD, WORKLOAD_FAILED, Forced, Missing
+from gilscope.toolkit.evaluate.sections import (
+    NO_TIME,
+    NO_WORKLOAD,
+    TOO_LONG,
+    TOO_SHORT,
+    WORKLOAD_FAILED,
+    Forced,
+    Missing,
+)
 from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, worth
 
@@ -201,7 +209,8 @@ def _cost(builds: Sequence[BuildEvaluation], machine: MachineFacts | Missing) ->
     """Yield how to get to know what one thread costs, where that is what is not known."""
     for build in builds:
         if isinstance(build.cost, Missing):
-            if build.cost.reason.startswith(NO_WORKLOAD):
+            why = build.cost.reason
+            if why.startswith(NO_WORKLOAD) and (TOO_SHORT in why or TOO_LONG in why):
                 yield ("name what the program does for one request or job, to measure what it costs: --workload "
                        "SCRIPT, or --workload MODULE:FUNCTION")
         elif cost_doubt(build.cost, told=may_tell_speed(machine)) and _may_get_quiet(machine):
