@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from gilscope.toolkit.evaluate.sections import (
 )
 from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, worth
+from gilscope.toolkit.units import format_minutes
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
@@ -146,7 +148,8 @@ def _races(races: Races | Missing) -> Iterator[str]:
 def _tests(builds: Sequence[BuildEvaluation], needed: Container[str]) -> Iterator[str]:
     for build in builds:
         if build.tests == NO_TIME or _unfinished(build.tests):
-            yield f"{build.build.label}: evaluate once more, within a larger --budget: what was installed is kept"
+            yield (f"{build.build.label}: evaluate once more, within a larger --budget{_whole(build.tests)}: what was "
+                   "installed is kept")
             continue
         if isinstance(build.tests, Missing):
             # Where nothing was installed, no other command would run them.
@@ -159,6 +162,14 @@ def _tests(builds: Sequence[BuildEvaluation], needed: Container[str]) -> Iterato
             yield f"{build.build.label}: look at the failing tests"
         elif build.tests.ending not in {"0", "1"} and build.tests.ending.isdecimal() and not build.tests.passed:
             yield from _start(build.tests)
+
+
+def _whole(tests: TestRun | Missing) -> str:
+    """Return how long all of the tests would take, where their output says how far they came; "" otherwise."""
+    done = None if isinstance(tests, Missing) else re.search(r", at (\d+) %$", tests.ending)
+    if isinstance(tests, Missing) or done is None or done[1] == "0":
+        return ""
+    return f", as its tests take about {format_minutes(tests.seconds * 100 / int(done[1]))}"
 
 
 def _lacking(build: BuildEvaluation, lacking: Iterable[str], needed: Container[str]) -> Iterator[str]:
