@@ -110,10 +110,23 @@ def test_plan_is_written_and_says_what_moved_the_next_time(asked, capsys, tmp_pa
     assert "What moved" in plan.read_text()
 
 
+def test_plan_before_the_path_is_no_name_of_a_file(asked, tmp_path):
+    assert main(["evaluate", "--plan", "."]) == 1
+    assert (tmp_path / "free-threading.md").is_file()
+
+
+@pytest.mark.parametrize("name", ["plan.txt", "absent/plan.md"])
+def test_plan_that_is_no_markdown_or_has_no_folder_is_refused_at_once(asked, capsys, name):
+    with pytest.raises(SystemExit) as ending:
+        main(["evaluate", ".", "--plan", name])
+    assert ending.value.code == 2
+    assert asked == []
+
+
 def test_plan_that_cannot_be_written_is_said(asked, capsys, tmp_path):
-    (tmp_path / "taken").mkdir()
-    assert main(["evaluate", ".", "--plan", "taken"]) == 2
-    assert "cannot write taken" in capsys.readouterr().err
+    (tmp_path / "taken.md").mkdir()
+    assert main(["evaluate", ".", "--plan", "taken.md"]) == 2
+    assert "cannot write taken.md" in capsys.readouterr().err
 
 
 def test_ci_is_written_once(asked, capsys, tmp_path):
@@ -144,11 +157,11 @@ def test_figure_stands_behind_the_answer_in_markdown(asked, monkeypatch, capsys,
 
 def test_figure_that_cannot_be_drawn_costs_nothing_else(asked, monkeypatch, capsys):
     monkeypatch.setattr(command, "python_that_draws", lambda _: None)
-    assert main(["evaluate", ".", "--figure"]) == 1
+    assert main(["evaluate", ".", "--figure", "."]) == 1
     assert "Should we move?" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("words", "seconds"), [([], 0.0), (["--wait-quiet"], 1800.0), (["--wait-quiet", "90s"], 90.0)])
+@pytest.mark.parametrize(("words", "seconds"), [([], 0.0), (["--wait-quiet"], 1800.0)])
 def test_waiting_for_a_quiet_machine(asked, words, seconds):
     main(["evaluate", ".", *words])
     assert asked[0][0].wait_quiet == seconds

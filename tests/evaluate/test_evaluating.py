@@ -355,6 +355,11 @@ def test_changed_file_is_measured_anew(again, folder):
     assert again(fresh=True)[1][:1] == ["readiness"]
 
 
+def test_what_was_seen_offline_is_not_taken_for_more(again):
+    again(offline=True)
+    assert "tests" in again()[1]
+
+
 def test_other_tests_are_run_and_packages_are_not_looked_at_again(again):
     again()
     _, asked, _ = again(tests="pytest -x")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.commands.options.common import duration, positive
-from gilscope.toolkit.commands.options.files import STDOUT, add_output, add_page
+from gilscope.toolkit.commands.options.files import PLAN, STDOUT, PlanFile, add_output, add_page
 from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.figures import python_that_draws
 from gilscope.toolkit.commands.output.pages import HtmlFile
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 NEWEST = 2               # free-threaded builds that are looked at when none are named
 BUDGET = 600.0           # seconds
 QUIET = 1800.0           # likewise
-PLAN = "free-threading.md"
 
 
 def several(text: str) -> int:
@@ -93,17 +92,17 @@ def add_parser(commands: Any) -> None:
                         help="Download nothing: what earlier calls installed, and the metadata of the lock.")
     parser.add_argument("--build-sdists", action="store_true",
                         help="Build from source what has no wheel. Runs the packages' build scripts.")
-    parser.add_argument("--wait-quiet", metavar="TIME", type=duration, nargs="?", const=QUIET, default=0.0,
-                        help="Wait until other programs leave the cores alone, before anything is timed, at most TIME "
-                             f"({QUIET / 60:.0f}m where none is given). It takes nothing from the budget.")
+    parser.add_argument("--wait-quiet", action="store_const", const=QUIET, default=0.0,
+                        help="Wait until other programs leave the cores alone, before cost and gain are measured, at "
+                             f"most {QUIET / 60:.0f} minutes. It takes nothing from the budget.")
     parser.add_argument("--fresh", action="store_true",
                         help="Measure everything anew. Without it, what was measured within a day counts as long as no "
                              "file of the project, no build and no option has changed.")
-    parser.add_argument("--plan", metavar="FILE", type=Path, nargs="?", const=Path(PLAN),
-                        help="Write the steps of a migration with the state of each as Markdown to FILE (default: "
-                             f"{PLAN} here). Written again, it says what moved since.")
-    parser.add_argument("--figure", metavar="FOLDER", type=Path, nargs="?", const=Path(),
-                        help="Draw gain and cost into FOLDER (default: here) as SVG and PNG; Markdown shows it.")
+    parser.add_argument("--plan", action=PlanFile,
+                        help="Write the steps of a migration with the state of each as Markdown to FILE, which ends in "
+                             f".md (default: {PLAN} here). Written again, it says what moved since.")
+    parser.add_argument("--figure", metavar="FOLDER", type=Path,
+                        help="Draw gain and cost into FOLDER as SVG and PNG; Markdown shows it.")
     parser.add_argument("--ci", choices=("github",),
                         help=f"Write {ci.PLACE} into the project: its tests on builds without a GIL, and wheels where "
                              "it has C code. A file that is there stays.")

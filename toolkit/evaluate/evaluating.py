@@ -218,7 +218,7 @@ class Evaluator:
         """Return what every part depends on beside files: on which builds, with which versions of packages."""
         lock = self.project.lock
         content = digest(sums(lock.parent, [lock])) if lock else ""
-        asked = str(self._asked.sdists), str(self._asked.extras), str(self._asked.threads)
+        asked = str(self._asked.sdists), str(self._asked.extras), str(self._asked.threads), str(self._asked.offline)
         return *(build.label for build in self._builds), content, *asked
 
     def _evaluation(

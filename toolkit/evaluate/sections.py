@@ -26,6 +26,8 @@ class Missing:
 NO_TIME = Missing(reason="no time was left in the budget", passing=True)
 UNASKED = Missing(reason="not asked for")
 NO_WORKLOAD = "no workload was measured"   # how a reason begins, where there is no cost; what the tests said comes next
+TOO_SHORT = "most of it to start"   # in such a reason: a workload tells what the tests cannot
+TOO_LONG = "do not fit into"        # likewise
 WORKLOAD_FAILED = "the workload failed on"   # how a reason begins; the build comes next
 
 

@@ -254,13 +254,16 @@ def test_file_that_cannot_be_collected_is_left_out_and_named(make_project, monke
     assert set(found.by_file) == {"test_app.py"}
 
 
+@pytest.mark.slow
 def test_nothing_is_left_out_where_nothing_would_be_left(make_project, monkeypatch):
     found = run(make_project("import gone"), monkeypatch)
     assert (found.left_out, found.ending) == ((), "2")
     assert "No module named 'gone'" in found.output
 
 
-def test_how_far_the_tests_came_is_told(make_project, monkeypatch):
-    talk = f"{sys.executable} -c 'print(\"....  [ 37%]\", flush=True)\nwhile True: pass'"
-    assert run(make_project("", tests=talk), monkeypatch, limit=1.0).ending == (
-        "unfinished: not done within 1 s, at 37 %")
+@pytest.mark.parametrize(("ending", "output", "told"), [
+    ("unfinished: not done within 9 s", "....  [ 37%]\n...", ", at 37 %"),
+    ("unfinished: not done within 9 s", "... [  8%]\n... [ 16%]\n", ", at 16 %"),
+    ("unfinished: not done within 9 s", "50% of it\n", ""), ("1", "... [100%]\n", "")])
+def test_how_far_the_tests_came_is_told(ending, output, told):
+    assert testing._how_far(ending, output) == told

@@ -7,6 +7,7 @@ import pytest
 
 from gilscope.toolkit.evaluate.decision import Decision, Effort
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.project.extensions.facts import Binding, OwnBuild, OwnExtensions, Remark, Source
 from gilscope.toolkit.evaluate.report import first
 from gilscope.toolkit.evaluate.sections import Contention, Forced, Interval, Memory, Missing, RaceFact
 from gilscope.toolkit.evaluate.verdict.answer import answer, answered, gained, paid
@@ -20,6 +21,7 @@ from tests.evaluate.made_up import (
     finding,
     found,
     gain,
+    lxml,
     ratio,
     report,
     suite,
@@ -110,6 +112,20 @@ def test_ready_has_nothing_in_the_way():
 
 def test_effort_says_when_races_were_not_looked_for():
     assert told(found(), races=NOT_DONE).effort.unknown == "races were not looked for: not asked for"
+
+
+def test_sources_of_its_own_extension_modules_are_places():
+    remark = Remark(line=40, concern="borrowed reference", what="PyDict_GetItem")
+    source = Source(file="src/etree.c", language="C", binding=Binding.C_API, defines=True, line=90, declared=False,
+                    declare="a slot", remarks=(remark,))
+    own = OwnBuild(build="3.14t", report=report(lxml()))
+    flipped = found(own=own, tests=suite(gil_end=True, culprits=("lxml.etree",)))
+    given = answer(replace(concluded(flipped), extensions=OwnExtensions(unsure=("?",), sources=(source,))))
+    assert given.effort.places == ("src/etree.c:90", "src/etree.c:40")
+    assert [each.who for each in given.blockers] == ["we"]   # the tests only show what the module does
+    assert given.more == "gilscope evaluate . --explain extensions"
+    fine = answer(replace(concluded(found()), extensions=OwnExtensions(unsure=("?",), sources=(source,))))
+    assert fine.effort.places == ()
 
 
 def test_lines_where_threads_wait_count_as_places_but_not_a_libraries_nor_a_collection():

@@ -81,6 +81,13 @@ def test_tests_that_were_not_done_in_time_ask_for_more_time():
         "3.14t: evaluate once more, within a larger --budget: what was installed is kept",)
 
 
+@pytest.mark.parametrize(("far", "words"), [
+    (", at 25 %", "within a larger --budget, as its tests take about 4 min: what"), (", at 0 %", "--budget: what")])
+def test_tests_that_were_not_done_say_how_long_they_would_take(far, words):
+    (step,) = steps(found(tests=suite(seconds=54.0, ending=f"unfinished: not done within 54 s{far}")))
+    assert words in step
+
+
 def test_tests_that_do_not_start_are_one_step_with_what_they_said():
     broken = suite(passed=None, failed=None, ending="4", output="E   ModuleNotFoundError: No module named 'httpbin'")
     (step,) = steps(found(tests=broken, reference_tests=broken), found(tests=broken, reference_tests=broken))
@@ -179,4 +186,7 @@ def test_cost_that_tests_cannot_tell_asks_for_a_workload():
     short = Missing(reason="no workload was measured, and the tests take 0.3 s of CPU time, most of it to start")
     (step,) = steps(found(cost=short))
     assert step.startswith("name what the program does for one request or job")
-    assert steps(found(cost=Missing(reason="no time was left in the budget"))) == ()
+    long = replace(short, reason="no workload was measured, and 4 rounds of the tests do not fit into the 9 s left")
+    assert steps(found(cost=long)) == (step,)
+    flipped = replace(short, reason="no workload was measured, and the GIL was on at the end of the tests")
+    assert steps(found(cost=flipped)) == steps(found(cost=Missing(reason="no time was left in the budget"))) == ()

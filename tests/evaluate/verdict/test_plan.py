@@ -6,11 +6,35 @@ import pytest
 
 from gilscope.toolkit.evaluate.decision import Upkeep
 from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild, OwnExtensions, Unbuilt
 from gilscope.toolkit.evaluate.report import plan_file
+from gilscope.toolkit.evaluate.requirements.declared import NONE_FOUND
 from gilscope.toolkit.evaluate.sections import LeftOut, Missing, RaceFact, RaceLook
 from gilscope.toolkit.evaluate.verdict.answer import answered
-from gilscope.toolkit.evaluate.verdict.plan import CI, CLASSIFIER, COST_AND_GAIN, DEPENDENCIES, IN_THREADS, RACES, TESTS
-from tests.evaluate.made_up import CLEAN, NOT_DONE, QUIET, concluded, finding, found, gain, ratio, report, suite
+from gilscope.toolkit.evaluate.verdict.plan import (
+    CI,
+    CLASSIFIER,
+    COST_AND_GAIN,
+    DEPENDENCIES,
+    EXTENSIONS,
+    IN_THREADS,
+    RACES,
+    TESTS,
+)
+from tests.evaluate.made_up import (
+    CLEAN,
+    NOT_DONE,
+    PROJECT,
+    QUIET,
+    concluded,
+    finding,
+    found,
+    gain,
+    lxml,
+    ratio,
+    report,
+    suite,
+)
 
 RACE = RaceFact(kind="lost update", variable="total", file="shop/counter.py", line=17, confirmed=False)
 KEPT_UP = Upkeep(ci=".github/workflows/ci.yml", classifier="Programming Language :: Python :: Free Threading",
@@ -26,7 +50,24 @@ def states(*, upkeep=KEPT_UP, machine=QUIET, races=CLEAN, **changes):
 
 
 def test_all_done():
-    assert {state for state, _ in states(races=AT_ONCE).values()} == {"done"}
+    seen = states(races=AT_ONCE)
+    assert seen.pop(EXTENSIONS) == ("not needed", "it has none")
+    assert {state for state, _ in seen.values()} == {"done"}
+
+
+@pytest.mark.parametrize(("own", "state", "says"), [
+    (None, "not known", "they were not built"), (OwnBuild(build="3.14t", failure="no cc"), "not known", "no cc"),
+    (OwnBuild(build="3.14t", failure="no cc", elsewhere="3.14"), "open", "can on 3.14: no cc"),
+    (OwnBuild(build="3.14t", report=report(lxml())), "open", "lxml.etree turns the GIL on"),
+    (OwnBuild(build="3.14t", report=report(finding())), "done", "0 files on 3.14t"),
+    (OwnBuild(build="3.14t", report=report(finding()), unbuilt=(Unbuilt(name="a._c", why="no", elsewhere="3.14"),)),
+     "open", "a._c is not built here, and is on 3.14: no"),
+])
+def test_own_extension_modules(own, state, says):
+    project = concluded(found(own=own))
+    seen = {each.name: each for each in answered(replace(project, extensions=OwnExtensions(unsure=("?",)))).plan}
+    assert seen[EXTENSIONS].state == state
+    assert says in seen[EXTENSIONS].says
 
 
 @pytest.mark.parametrize(("step", "state", "says", "given"), [
@@ -66,6 +107,12 @@ def test_state_of_a_step(step, state, says, given):
     seen = states(**given)[step]
     assert seen[0] == state
     assert says in seen[1]
+
+
+def test_dependencies_that_no_file_tells_are_not_known():
+    silent = replace(concluded(found()), project=replace(PROJECT, requirements=(), found=(f"{NONE_FOUND} (no x)",)))
+    assert (answered(silent).plan[0].state, answered(silent).plan[0].says) == (
+        "not known", "no file says what the project needs")
 
 
 def given(**changes):

@@ -231,6 +231,8 @@ def test_project_that_needs_nothing_says_so():
     given = evaluation()
     alone = replace(given, project=replace(given.project, requirements=(), lock=None))
     assert "no requirements; tests: python -m pytest -q" in terminal.render(document(alone), width=100)
+    silent = replace(alone, project=replace(alone.project, found=("requirements: none found (no setup.cfg)",)))
+    assert "requirements not known; tests: python" in terminal.render(document(silent), width=100)
 
 
 def test_what_was_measured_before_is_said():

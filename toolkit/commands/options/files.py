@@ -18,6 +18,7 @@ _SUFFIXES = {"json": ".json", "markdown": ".md"}
 # Endings of no label: a FILE is meant, if a wrong one.
 _NO_LABELS = (".txt", ".log", ".out", ".html", ".csv", ".yaml", ".yml", ".json", ".md")
 PAGES = (".html", ".htm")
+PLAN = "free-threading.md"   # the FILE of a plan where none is named
 _DEVICES = "/dev/"   # /dev/null, and what shells give for >(command)
 
 
@@ -42,6 +43,23 @@ class FileOption(argparse.Action):
         if STDOUT == values == getattr(namespace, _other(self.dest), None):
             raise argparse.ArgumentError(self, "--json and --markdown cannot both be on standard output: name a FILE")
         setattr(namespace, self.dest, values)
+
+
+class PlanFile(FileOption):
+    """A FILE in Markdown that is read before it is written anew; one that is left out has a name of its own."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **others: Any) -> None:
+        argparse.Action.__init__(self, option_strings, dest, nargs="?", const=STDOUT, metavar="FILE", **others)
+        self.suffix = ".md"
+
+    def __call__(self, _parser: Any, namespace: argparse.Namespace, values: Any, _option: Any = None) -> None:
+        """Keep FILE, or refuse one that cannot be written: what is measured first may take long."""
+        if values != STDOUT and not values.endswith(self.suffix):
+            raise argparse.ArgumentError(self, f"{values!r} does not end in {self.suffix}; a FILE does")
+        place = Path(PLAN if values == STDOUT else values)
+        if not place.parent.is_dir():
+            raise argparse.ArgumentError(self, f"there is no folder {str(place.parent)!r}")
+        setattr(namespace, self.dest, place)
 
 
 def _other(dest: str) -> str:

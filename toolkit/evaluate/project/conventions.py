@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.evaluate.requirements.closure import is_for_developers
-from gilscope.toolkit.evaluate.requirements.declared import find_extras, find_requirements, table_below
+from gilscope.toolkit.evaluate.requirements.declared import NONE_FOUND, find_extras, find_requirements, table_below
 from gilscope.toolkit.evaluate.requirements.file import requirement_lines
 from gilscope.toolkit.reading import read_text
 
@@ -50,6 +50,11 @@ class Project:
     installable: bool                    # it can be installed, so that its entry points and metadata are there
     declares: bool = True                # it says what it needs to run, if only that this is nothing
     extras: tuple[str, ...] = ()         # of its extras for users, those that `requirements` do not have
+
+    @property
+    def told(self) -> bool:
+        """Whether a file was found that says what it needs to run, if only that this is nothing."""
+        return bool(self.requirements) or not any(each.startswith(NONE_FOUND) for each in self.found)
 
 
 def find_project(

@@ -81,7 +81,8 @@ def _about(found: Evaluation) -> Iterator[str]:
     project = found.project
     lock = f"versions of {project.lock.name}" if project.lock else "versions of today"
     count = counted(len(project.requirements), "requirement")
-    needs = f"{count}, {lock}" if project.requirements else "no requirements"
+    none = "no requirements" if project.told else "requirements not known"
+    needs = f"{count}, {lock}" if project.requirements else none
     yield f"{needs}; tests: {' '.join(project.tests or ('none',))}; took {format_minutes(found.seconds)}"
     yield f"found: {'; '.join(project.found)}"
     if found.kept and found.kept_since is not None:

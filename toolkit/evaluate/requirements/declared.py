@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+NONE_FOUND = "requirements: none found"   # how it is said; where was looked comes next
 TEST_GROUPS = ("test", "tests", "testing", "dev")   # names of groups and extras that hold what the tests need
 TEST_EXTRAS = TEST_GROUPS[:3]   # of a setup.cfg or an sdist: "dev" is asked only where there is none of these
 TEST_FILES = ("requirements-test.txt", "requirements-tests.txt", "test-requirements.txt", "tests/requirements.txt",
@@ -58,7 +59,7 @@ def find_requirements(
         said.append(f"requirements: none, as {where} declares none")
     else:
         unread = "; setup.py is not run: put them into a requirements.txt" if (root / "setup.py").is_file() else ""
-        said.append("requirements: none found (no [project], [tool.poetry], setup.cfg, requirements.txt or PKG-INFO"
+        said.append(f"{NONE_FOUND} (no [project], [tool.poetry], setup.cfg, requirements.txt or PKG-INFO"
                     f"{unread})")
     needed = _needed_by_tests(root, pyproject, said)
     return (_checked(root, tuple(_without_itself(project, found))),

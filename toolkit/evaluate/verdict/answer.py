@@ -146,10 +146,11 @@ def _blockers(found: BuildEvaluation, conclusion: Conclusion) -> Iterator[Blocke
             yield Blocker(what=_short(found, finding), who=WE, action=f"take {finding.name} {newer}")
         else:
             yield Blocker(what=_short(found, finding), who=finding.name, action=advice_on(found, finding))
-    turned_on = any(finding is not None and finding.verdict.status is Status.GIL for finding, _ in packages)
+    turned_on = any(finding is not None and finding.verdict.status is Status.GIL for finding, _ in packages) or any(
+        own_extensions.blockers(found.own))
     for reason in conclusion.reasons:
         if reason in told or (turned_on and reason.startswith("the GIL was on at the end")):
-            continue   # what a package does to the tests and to the workload is said of the package
+            continue   # what a module does to the tests and to the workload is said of the module
         if finding := _losing(found, reason):
             yield Blocker(what=reason, who=finding.name, action=advice_on(found, finding))
         else:
@@ -172,6 +173,10 @@ def _short(found: BuildEvaluation, finding: Finding) -> str:
 def _effort(found: Evaluation, build: BuildEvaluation, blockers: tuple[Blocker, ...]) -> Effort:
     races = () if isinstance(found.races, Missing) else found.races.found
     places = [f"{race.file}:{race.line}" for race in races if is_own(race.file)]
+    if any(own_extensions.blockers(build.own)):
+        places += [f"{source.file}:{line}" for source in found.extensions.sources
+                   for line in (*([source.line] if source.defines and not source.declared else []),
+                                *(remark.line for remark in source.remarks))]
     places += [f"{file}:{line}" for file, line in worst_lines([build])]
     places += own_extensions.places(build.own, found.extensions)
     unique = tuple(dict.fromkeys(places))
@@ -240,6 +245,8 @@ def _more(found: Evaluation, decision: Decision, build: BuildEvaluation, blocker
     packages = [each.who for each in blockers if each.who != WE]
     if packages:
         return f"{found.command} --explain {packages[0]}"
+    if any(own_extensions.blockers(build.own)):
+        return f"{found.command} --explain extensions"
     if isinstance(found.machine, Missing) or not found.machine.doubts:
         alone = isinstance(build.gain, Missing) and decision in {Decision.CAN, Decision.UNKNOWN}
         return f"{found.command} --workload MODULE:FUNCTION" if alone else f"{found.command} --plan"

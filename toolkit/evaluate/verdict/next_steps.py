@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,18 @@ from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.extensions.facts import NO_EXTENSIONS, OwnExtensions
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
-from gilscope.toolkit.evaluate.sections import NO_TIME, NO_WORKLOAD, WORKLOAD_FAILED, Forced, Missing
+from gilscope.toolkit.evaluate.sections import (
+    NO_TIME,
+    NO_WORKLOAD,
+    TOO_LONG,
+    TOO_SHORT,
+    WORKLOAD_FAILED,
+    Forced,
+    Missing,
+)
 from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, worth
+from gilscope.toolkit.units import format_minutes
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
@@ -138,7 +148,8 @@ def _races(races: Races | Missing) -> Iterator[str]:
 def _tests(builds: Sequence[BuildEvaluation], needed: Container[str]) -> Iterator[str]:
     for build in builds:
         if build.tests == NO_TIME or _unfinished(build.tests):
-            yield f"{build.build.label}: evaluate once more, within a larger --budget: what was installed is kept"
+            yield (f"{build.build.label}: evaluate once more, within a larger --budget{_whole(build.tests)}: what was "
+                   "installed is kept")
             continue
         if isinstance(build.tests, Missing):
             # Where nothing was installed, no other command would run them.
@@ -151,6 +162,14 @@ def _tests(builds: Sequence[BuildEvaluation], needed: Container[str]) -> Iterato
             yield f"{build.build.label}: look at the failing tests"
         elif build.tests.ending not in {"0", "1"} and build.tests.ending.isdecimal() and not build.tests.passed:
             yield from _start(build.tests)
+
+
+def _whole(tests: TestRun | Missing) -> str:
+    """Return how long all of the tests would take, where their output says how far they came; "" otherwise."""
+    done = None if isinstance(tests, Missing) else re.search(r", at (\d+) %$", tests.ending)
+    if isinstance(tests, Missing) or done is None or done[1] == "0":
+        return ""
+    return f", as its tests take about {format_minutes(tests.seconds * 100 / int(done[1]))}"
 
 
 def _lacking(build: BuildEvaluation, lacking: Iterable[str], needed: Container[str]) -> Iterator[str]:
@@ -201,7 +220,8 @@ def _cost(builds: Sequence[BuildEvaluation], machine: MachineFacts | Missing) ->
     """Yield how to get to know what one thread costs, where that is what is not known."""
     for build in builds:
         if isinstance(build.cost, Missing):
-            if build.cost.reason.startswith(NO_WORKLOAD):
+            why = build.cost.reason
+            if why.startswith(NO_WORKLOAD) and (TOO_SHORT in why or TOO_LONG in why):
                 yield ("name what the program does for one request or job, to measure what it costs: --workload "
                        "SCRIPT, or --workload MODULE:FUNCTION")
         elif cost_doubt(build.cost, told=may_tell_speed(machine)) and _may_get_quiet(machine):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.decision import Step
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, package_blockers, times
 from gilscope.toolkit.units import counted
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
 
 DEPENDENCIES = "dependencies are ready"
+EXTENSIONS = "own extension modules are declared"
 TESTS = "tests pass on the free-threaded build"
 IN_THREADS = "tests pass with several threads at once"
 RACES = "no race, or each is judged"
@@ -31,15 +33,17 @@ MOST_NAMED = 4
 
 def plan(found: Evaluation, build: BuildEvaluation) -> tuple[Step, ...]:
     """Return the steps of moving to one build."""
-    return (_dependencies(build), _tests(build), _in_threads(found), _races(found), _cost_and_gain(found, build),
-            _ci(found), _classifier(found))
+    return (_dependencies(found, build), _extensions(found, build), _tests(build), _in_threads(found), _races(found),
+            _cost_and_gain(found, build), _ci(found), _classifier(found))
 
 
 def _step(name: str, state: State, says: str) -> Step:
     return Step(name=name, state=state, says=says)
 
 
-def _dependencies(build: BuildEvaluation) -> Step:
+def _dependencies(found: Evaluation, build: BuildEvaluation) -> Step:
+    if not found.project.told:
+        return _step(DEPENDENCIES, "not known", "no file says what the project needs")
     if isinstance(build.readiness, Missing):
         return _step(DEPENDENCIES, "not known", build.readiness.reason)
     blocking = [finding.name if finding else text for finding, text in package_blockers(build.readiness)]
@@ -54,6 +58,20 @@ def _dependencies(build: BuildEvaluation) -> Step:
     less = f"; without their C code: {', '.join(lost[:MOST_NAMED])}" if lost else ""
     return _step(DEPENDENCIES, "done", f"{counted(count, 'package')} on {build.build.label}{less}" if count
                  else "it has none")
+
+
+def _extensions(found: Evaluation, build: BuildEvaluation) -> Step:
+    if not found.extensions.any:
+        return _step(EXTENSIONS, "not needed", "it has none")
+    if build.own is None:
+        return _step(EXTENSIONS, "not known", "they were not built")
+    if blocking := list(own_extensions.blockers(build.own)):
+        return _step(EXTENSIONS, "open", "; ".join(blocking))
+    if unknown := list(own_extensions.unknowns(build.own)):
+        return _step(EXTENSIONS, "not known", "; ".join(unknown))
+    lost = "; ".join(own_extensions.costs(build.own))
+    files = counted(own_extensions.files(build.own), "file")
+    return _step(EXTENSIONS, "open", lost) if lost else _step(EXTENSIONS, "done", f"{files} on {build.build.label}")
 
 
 def _tests(build: BuildEvaluation) -> Step:

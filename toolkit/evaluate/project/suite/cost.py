@@ -24,7 +24,7 @@ from gilscope.toolkit.evaluate.project.suite.running import (
     own_command,
     run_bounded,
 )
-from gilscope.toolkit.evaluate.sections import NO_WORKLOAD, Forced, Missing, TestRun
+from gilscope.toolkit.evaluate.sections import NO_WORKLOAD, TOO_LONG, TOO_SHORT, Forced, Missing, TestRun
 from gilscope.toolkit.reading import read_text
 from gilscope.toolkit.stats.together import Together
 from gilscope.toolkit.stats.words import MIN_ROUNDS
@@ -101,7 +101,7 @@ class SuiteCosts:
             took = ", ".join(f"{run.seconds:.0f} s on {run.build}" for run in runs)
             self._reasons |= dict.fromkeys(
                 [run.build for run in runs],
-                f"the tests take {took}, and {LEAST_ROUNDS + 1} rounds of them do not fit into the {self._limit:.0f} s "
+                f"the tests take {took}, and {LEAST_ROUNDS + 1} rounds of them {TOO_LONG} the {self._limit:.0f} s "
                 "that are left for it")
             return
         self.found = {run.build: Measured() for run in runs}
@@ -195,7 +195,7 @@ class SuiteCosts:
         if least >= LEAST_CPU:
             return True
         self._reasons |= dict.fromkeys(
-            labels, f"the tests take {least:.1f} s of CPU time, most of it to start")
+            labels, f"the tests take {least:.1f} s of CPU time, {TOO_SHORT}")
         self.found.clear()
         return False
 
