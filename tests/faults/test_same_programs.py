@@ -231,6 +231,8 @@ def test_small_program_does_the_same(name, label, tmp_path):
 def test_program_with_threads_does_the_same(path, label, tmp_path):
     expected, got = both(BUILDS[label], path.parent, path.name)
     assert got == expected
+    if "No module named 'numpy'" in expected[2]:
+        pytest.skip(f"{label} has no NumPy")
     assert got[0] == 0
 
 
