@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.builds.logged_command import last_lines
-from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.commands.options.requirements import checked
+from gilscope.toolkit.errors import BadFileError, UnknownNameError
+from gilscope.toolkit.evaluate.project.racing import at_once, workload
 from gilscope.toolkit.evaluate.requirements.file import requirement_lines
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.experiments.gil_trace.lanes import traced
@@ -83,6 +85,20 @@ def test_files_of_a_project_are_read_to_an_end(read, kind, tmp_path):
 def test_lock_that_is_no_file_is_refused_by_the_command(kind, tmp_path):
     called = call("doctor", "--lock", str(odd(kind, tmp_path / "pylock.toml")), "--offline")
     assert (called.code, [*faults_of(called)]) == (2, [])
+
+
+@pytest.mark.parametrize("kind", [each for each in KINDS if each != "huge"])   # a large wheel is one
+def test_wheel_that_is_no_file_is_refused(kind, tmp_path):
+    with limited(30), pytest.raises(UnknownNameError, match=r"is no wheel|there is no file"):
+        checked(str(odd(kind, tmp_path / "x-1.0-py3-none-any.whl")), paths=True)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "3", '{"together": "x", "failing": 1, "alone": 2}', '{"calls": null}'])
+def test_what_a_test_has_written_over_is_as_if_it_were_not_there(text, tmp_path):
+    (tmp_path / at_once.TOLD).write_text(text)
+    assert at_once.told(tmp_path) == at_once.AtOnce()
+    (tmp_path / workload.TOLD).write_text(text)
+    assert workload._calls(tmp_path) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
