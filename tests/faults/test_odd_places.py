@@ -20,6 +20,7 @@ from gilscope.toolkit.race.report.settings import settings
 from gilscope.toolkit.reading import parse_json, read_bytes, read_text
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
+from tests.faults import hostile_functions
 from tests.faults.calling import call, faults_of, limited
 from tests.faults.commands import HOST, LIMIT
 
@@ -245,10 +246,12 @@ os.execv(sys.executable, [sys.executable, "-m", "gilscope", *sys.argv[1:]])
 
 @pytest.mark.slow
 def test_reader_that_has_gone_ends_no_measuring(tmp_path):
-    """As `gilscope run 2>&1 | head -1` does."""
-    done = subprocess.run([sys.executable, "-c", READER_GONE, "run", "primes", "--models", "threads", "--workers", "2",
-                           "--quick", "--rounds", "2", "--label", "x", *HOST], cwd=tmp_path, check=False, timeout=LIMIT,
-                          env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
-    assert done.returncode == 0
-    assert "Speed-up over serial" in done.stdout
+    """As `gilscope run 2>&1 | head -1` does; what fails in the first round is said on the way."""
+    (tmp_path / "mine.py").write_text(hostile_functions.source("raises"))
+    done = subprocess.run([sys.executable, "-c", READER_GONE, "run", "mine:work", "--payload", "20000", "--tasks", "2",
+                           "--models", "threads", "--workers", "2", "--quick", "--rounds", "2", "--label", "x", *HOST],
+                          cwd=tmp_path, check=False, timeout=LIMIT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+                          stdout=subprocess.PIPE, text=True)
+    assert done.returncode == 3
+    assert "LookupError: gone" in done.stdout
     assert load_run(tmp_path / "results" / "x").rounds_done == 2
