@@ -9,9 +9,10 @@ import errno
 import json
 import os
 import stat
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    import io
     from pathlib import Path
 
 MIB = 2**20
@@ -19,7 +20,7 @@ SETTINGS = 16 * MIB   # what people and tools write for a project: settings, loc
 RESULTS = 256 * MIB   # values of one build, a thousand rounds of a hundred cells among them
 
 
-def opened(path: Path) -> BinaryIO:
+def opened(path: Path) -> io.BufferedReader:
     """Return the regular file `path`, opened to be read.
 
     Raises:

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.builds.logged_command import last_lines
-from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.commands.options.requirements import checked
+from gilscope.toolkit.errors import BadFileError, UnknownNameError
+from gilscope.toolkit.evaluate.project.racing import at_once, workload
 from gilscope.toolkit.evaluate.requirements.file import requirement_lines
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.experiments.gil_trace.lanes import traced
@@ -18,6 +20,7 @@ from gilscope.toolkit.race.report.settings import settings
 from gilscope.toolkit.reading import parse_json, read_bytes, read_text
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
+from tests.faults import hostile_functions
 from tests.faults.calling import call, faults_of, limited
 from tests.faults.commands import HOST, LIMIT
 
@@ -83,6 +86,20 @@ def test_files_of_a_project_are_read_to_an_end(read, kind, tmp_path):
 def test_lock_that_is_no_file_is_refused_by_the_command(kind, tmp_path):
     called = call("doctor", "--lock", str(odd(kind, tmp_path / "pylock.toml")), "--offline")
     assert (called.code, [*faults_of(called)]) == (2, [])
+
+
+@pytest.mark.parametrize("kind", [each for each in KINDS if each != "huge"])   # a large wheel is one
+def test_wheel_that_is_no_file_is_refused(kind, tmp_path):
+    with limited(30), pytest.raises(UnknownNameError, match=r"is no wheel|there is no file"):
+        checked(str(odd(kind, tmp_path / "x-1.0-py3-none-any.whl")), paths=True)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "3", '{"together": "x", "failing": 1, "alone": 2}', '{"calls": null}'])
+def test_what_a_test_has_written_over_is_as_if_it_were_not_there(text, tmp_path):
+    (tmp_path / at_once.TOLD).write_text(text)
+    assert at_once.told(tmp_path) == at_once.AtOnce()
+    (tmp_path / workload.TOLD).write_text(text)
+    assert workload._calls(tmp_path) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -229,10 +246,12 @@ os.execv(sys.executable, [sys.executable, "-m", "gilscope", *sys.argv[1:]])
 
 @pytest.mark.slow
 def test_reader_that_has_gone_ends_no_measuring(tmp_path):
-    """As `gilscope run 2>&1 | head -1` does."""
-    done = subprocess.run([sys.executable, "-c", READER_GONE, "run", "primes", "--models", "threads", "--workers", "2",
-                           "--quick", "--rounds", "2", "--label", "x", *HOST], cwd=tmp_path, check=False, timeout=LIMIT,
-                          env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
-    assert done.returncode == 0
-    assert "Speed-up over serial" in done.stdout
+    """As `gilscope run 2>&1 | head -1` does; what fails in the first round is said on the way."""
+    (tmp_path / "mine.py").write_text(hostile_functions.source("raises"))
+    done = subprocess.run([sys.executable, "-c", READER_GONE, "run", "mine:work", "--payload", "20000", "--tasks", "2",
+                           "--models", "threads", "--workers", "2", "--quick", "--rounds", "2", "--label", "x", *HOST],
+                          cwd=tmp_path, check=False, timeout=LIMIT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+                          stdout=subprocess.PIPE, text=True)
+    assert done.returncode == 3
+    assert "LookupError: gone" in done.stdout
     assert load_run(tmp_path / "results" / "x").rounds_done == 2

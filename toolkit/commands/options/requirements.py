@@ -16,6 +16,7 @@ from packaging.utils import (
 )
 
 from gilscope.toolkit.errors import UnknownNameError
+from gilscope.toolkit.reading import opened
 
 # Some have an owner on a package index; nobody who types them alone wants that.
 _VALUES = {"nan", "inf", "infinity", "true", "false", "none", "null", "yes", "no", "on", "off"}
@@ -58,7 +59,8 @@ def _of_file(path: Path) -> str:
         raise UnknownNameError(f"there is no file {str(path)!r}")
     try:
         name = str((parse_wheel_filename if path.suffix == ".whl" else parse_sdist_filename)(path.name)[0])
-        summed = hashlib.sha256(path.read_bytes()).hexdigest()
+        with opened(path) as file:
+            summed = hashlib.file_digest(file, "sha256").hexdigest()
     except (InvalidWheelFilename, InvalidSdistFilename, OSError) as error:
         folder = f"; for a project: gilscope evaluate {path}" if path.is_dir() else ""
         raise UnknownNameError(f"{str(path)!r} is no wheel and no source archive of a package{folder}") from error

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.reading import parse_json, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,8 +39,8 @@ def variables(threads: int, folder: str) -> dict[str, str]:
 def told(place: Path) -> AtOnce:
     """Return what the plugin wrote into the run's folder; nothing where it came to no end."""
     try:
-        found: dict[str, Any] = json.loads((place / TOLD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = parse_json(read_text(place / TOLD))
+        return AtOnce(together=int(found["together"]), failing=tuple(map(str, found["failing"])),
+                      alone=tuple(f"{name}: {why}" for name, why in found["alone"].items()))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):   # or a test has written over it
         return AtOnce()
-    return AtOnce(together=int(found["together"]), failing=tuple(map(str, found["failing"])),
-                  alone=tuple(f"{name}: {why}" for name, why in found["alone"].items()))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.racing.checker import FOUND, LATE, Program, check
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceLook, Races
 from gilscope.toolkit.measure.process.running import last_lines
+from gilscope.toolkit.reading import parse_json, read_text
 
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.project.bench import Bench
@@ -64,7 +64,6 @@ def _failure(ending: str, place: Path, *, script: bool) -> str:
 
 def _calls(place: Path) -> int:
     try:
-        told: Any = json.loads((place / TOLD).read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return 0   # a script, or it came to no end
-    return int(told["calls"])
+        return int(parse_json(read_text(place / TOLD))["calls"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return 0   # a script, or it came to no end, or has written over it
