@@ -100,7 +100,7 @@ def of_this_machine(environ: Mapping[str, str], hosts: Iterable[str] = ()) -> Pr
     for name, value in environ.items():
         if _is_secret(name, value):
             add(value, f"the value of {name}", SHORTEST_SECRET)
-    for user in (environ.get("USER", ""), environ.get("LOGNAME", ""), Path.home().name):
+    for user in (environ.get("USER", ""), environ.get("LOGNAME", ""), Path(environ.get("HOME", "")).name):
         add(user, "the name of the user")
     for host in (socket.gethostname(), *hosts):
         add(host, "the name of the host")

@@ -151,6 +151,12 @@ def test_verdicts_are_cards_above_the_report():
     assert "nothing in the way" in doctor_page()
 
 
+def test_what_limits_a_program_stands_first():
+    page = gil_page()
+    assert page.count("The GIL limits it") == 1
+    assert page.index("The GIL limits it") < page.index("What each thread did")
+
+
 def test_bars_are_shares_of_the_longest_life():
     threads = [
         {"process": 1, "name": "a", "seconds": 2.0, "cpu": 1.0, "waited": 0.5, "parked": 0.25, "spun": 0.0,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.report.document import Document
 
+SHORT = "In short"
 MOST_THREADS = 20
 WIDTH = 1000          # units of a bar as long as the longest life
 # In the order of a bar: the class, the fields of a thread that say how long, what that is in words.
@@ -32,13 +33,15 @@ def wait_values(found: Mapping[str, Any], document: Document) -> dict[str, Any]:
         document: The report.
     """
     title, sections = titled(document)
+    short = [each for each in sections if each.get("title") == SHORT]   # the terminal's last words come first here
     threads = sorted(found["threads"], key=lambda each: -(each["waited"] + each["parked"] + each["spun"]))
     longest = max((each["seconds"] for each in threads), default=0.0)
     several = found.get("processes", 1) > 1
     bars = [_bar(each, longest, several=several) for each in threads[:MOST_THREADS] if longest]
     there = {part["name"] for bar in bars for part in bar["parts"]}
     return {
-        "title": title, "document": sections, "program": shlex.join(found["program"]),
+        "title": title, "document": [each for each in sections if each not in short],
+        "short": [item for each in short for item in each["items"]], "program": shlex.join(found["program"]),
         "width": WIDTH, "left_out": max(0, len(threads) - MOST_THREADS),
         "bars": bars, "parts": [{"name": name, "says": says} for name, _, says in PARTS if name in there],
     }
