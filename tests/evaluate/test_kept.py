@@ -132,6 +132,13 @@ def test_own_outputs_are_no_part_of_the_project(kept, root):
     assert kept().get("tests").value == 1
 
 
+def test_outputs_of_a_call_that_measured_nothing_are_no_part_of_the_project_either(kept, root):
+    kept().put("tests", 1)
+    assert kept(outputs=[root / "out.json"]).get("tests").value == 1
+    (root / "out.json").write_text("{}")
+    assert kept().get("tests").value == 1
+
+
 @pytest.mark.parametrize("content", [b"", b"junk", pickle.dumps(Path.cwd)[:-3], pickle.dumps(os.system)])
 def test_damaged_and_foreign_parts_are_measured_again(kept, cache, content):
     kept().put("tests", 1)

@@ -69,6 +69,9 @@ class Kept:
         self._ignored: set[str] = {*self._state["ignored"], *ours}
         self._before = self._sums()
         self._made: dict[str, tuple[str, ...]] = {}   # what was measured by this call, with what it depends on
+        if self._state["parts"] and not ours <= set(self._state["ignored"]):
+            with contextlib.suppress(OSError):
+                self._save()   # they are there in the next call, which may write none
 
     def get(self, name: str, *depends: str) -> Part | None:
         """Return a part when nothing that it depends on has changed, `depends` included."""
@@ -96,6 +99,9 @@ class Kept:
         parts[key] = {"made": time.time()}
         for each, depends in self._made.items():
             parts[each]["stamp"] = self._stamp(depends)
+        self._save()
+
+    def _save(self) -> None:
         self._state["ignored"] = sorted(self._ignored)
         _replace(self._folder / STATE, json.dumps(self._state).encode())
 
