@@ -123,7 +123,7 @@ def ids_of(path):
 
 def test_table_is_sorted_by_keyboard(chromium, pages):
     with opened(chromium, pages["gil"]) as found:
-        table = found.page.locator("table.sortable").first
+        table = found.page.locator("table.sortable", has_text="Where each thread's time went")
         column = "all => all.map(each => parseFloat(each.cells[1].dataset.v))"
         for key, way in (("Enter", "ascending"), ("Space", "descending")):
             table.locator("thead button").nth(1).focus()
