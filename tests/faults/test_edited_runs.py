@@ -11,6 +11,8 @@ from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.faults.calling import call, faults_of
 
+pytestmark = pytest.mark.newest
+
 EXAMPLE = ROOT / "results" / "example" / "second-worker"
 SUITE = "3.14.json"
 
@@ -36,6 +38,7 @@ def first_run(suite):
     return suite["benchmarks"][0]["runs"][0]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("name", "change", "said"), [
     ("run.json", lambda run: run.update(cells=[]), "cells is empty"),
     ("run.json", lambda run: run["options"]["settings"].update(rounds=-5), "options.settings.rounds is -5"),

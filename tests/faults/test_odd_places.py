@@ -185,6 +185,7 @@ sys.exit(int(sys.argv[2]))
 """
 
 
+@pytest.mark.newest
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
 @pytest.mark.parametrize(("threads", "ends", "code"), [(2, 5, 66), (1, 5, 5), (1, 0, 3)])
 def test_report_that_cannot_be_written_hides_neither_race_nor_exit_code(threads, ends, code, tmp_path):

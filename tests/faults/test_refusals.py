@@ -34,6 +34,8 @@ def test_build_is_named_once():
         select_builds(label, "host,host")
 
 
+@pytest.mark.newest
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("words", [("--help",), ("run", "--help"), ("--version",), ("experiment", "run", "--help"),
                                    ("--print-completion", "bash")])
 @pytest.mark.parametrize("buffered", ["", "1"])
