@@ -1,8 +1,10 @@
 """Figures that go out with a site can do nothing by themselves."""
 
+from xml.etree import ElementTree
+
 import pytest
 
-from gilscope.toolkit.site.figures import MOST_BYTES, is_drawing
+from gilscope.toolkit.site.figures import MOST_BYTES, is_drawing, not_indented
 from tests.site.made import EXAMPLE
 
 pytestmark = pytest.mark.newest
@@ -29,6 +31,20 @@ def test_what_could_do_something_is_none(tmp_path, text):
     path = tmp_path / "x.svg"
     path.write_text(text)
     assert not is_drawing(path)
+
+
+def shapes(path):
+    """Return elements, attributes and texts of a drawing; how many blanks are between words says nothing."""
+    return [(each.tag, {name: value.split() for name, value in each.attrib.items()}, (each.text or "").split())
+            for each in ElementTree.parse(path).iter()]
+
+
+def test_figure_says_the_same_without_its_indentation(tmp_path):
+    for path in EXAMPLE.glob("experiments/*/*.svg"):
+        plain = tmp_path / path.name
+        plain.write_text(not_indented(path), encoding="utf-8")
+        assert shapes(plain) == shapes(path)
+        assert plain.stat().st_size < path.stat().st_size
 
 
 def test_what_is_not_there_or_too_large_is_none(tmp_path):

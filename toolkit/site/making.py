@@ -17,7 +17,7 @@ from gilscope.toolkit.private import Private, refuse
 from gilscope.toolkit.site.asking import citation
 from gilscope.toolkit.site.badge import badge_values
 from gilscope.toolkit.site.checking import site_leaks
-from gilscope.toolkit.site.figures import is_drawing
+from gilscope.toolkit.site.figures import is_drawing, not_indented
 from gilscope.toolkit.site.look import ASSETS, load_look
 from gilscope.toolkit.site.pages.compare import compare_values
 from gilscope.toolkit.site.pages.experiments import entry_of, experiment_values
@@ -202,8 +202,7 @@ class _Common:
             if is_drawing(Path(each.path)):
                 target = folder / Path(each.path).name
                 folder.mkdir(parents=True, exist_ok=True)
-                if target != Path(each.path):
-                    shutil.copyfile(each.path, target)
+                target.write_text(not_indented(Path(each.path)), encoding="utf-8")
                 kept.append(type(each)(each.title, in_url(target.relative_to(self._site.folder).as_posix())))
         return kept
 
