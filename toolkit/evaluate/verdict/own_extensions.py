@@ -11,6 +11,7 @@ from gilscope.toolkit.evaluate.project.extensions.declaring import (
     how_to_declare,
     source_of,
 )
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -127,7 +128,7 @@ def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
     how = how_to_declare(binding, single_phase=found is not None and found.init == "single-phase")
     place = f"{source.file}:{source.line}: " if source else ""
     count = sum(len(each.remarks) for each in extensions.sources)
-    first = (f", once the {count} places that --explain extensions lists are looked at" if count else
+    first = (f", after a look at the {counted(count, 'place')} that --explain extensions lists" if count else
              ", once it is safe to be called by several threads")
     if how.startswith("nothing: "):
         return f"{place}{how.removeprefix('nothing: ')}; {name} ({binding}) then declares that it does without the GIL"
