@@ -109,6 +109,7 @@ def test_run_prints_a_table_and_keeps_its_values(folder):
     assert "first has its 2 rounds" in err
 
 
+@pytest.mark.slow
 @pytest.mark.newest
 def test_run_that_is_complete_can_have_more_rounds(folder):
     assert folder.measure("noop", "--models", "serial", label="more")[0] == 0
@@ -260,6 +261,7 @@ def test_run_whose_answers_are_clear_goes_on_when_more_is_asked(folder):
     assert rounds_of(run) == {cell: [0, 1, 2] for cell in run.cells}
 
 
+@pytest.mark.slow
 @pytest.mark.newest
 def test_run_killed_in_its_first_round_can_go_on(folder):
     with gated(folder, "wait_at_once") as command:
@@ -302,6 +304,7 @@ def test_run_that_is_being_written_is_not_touched(folder):
         command.communicate(timeout=LIMIT)
 
 
+@pytest.mark.slow
 @pytest.mark.newest
 def test_two_runs_at_once_do_not_mix(folder):
     runs = {"one": "serial", "two": "threads"}

@@ -111,7 +111,7 @@ class Bench:
             store, run = Store.reopen(self.folder / "results" / "label")
         else:
             store = Store.create("label", self.folder / "results")
-            builds = tuple(make_build(cell.build) for cell in self.cells)
+            builds = tuple(make_build(cell.build, version="3.14.0") for cell in self.cells)
             run = Run(label="label", started="2026-11-22T12:00:00+00:00", builds=builds, machine=MACHINE, seed=7,
                       rounds_planned=self.settings.rounds, rounds_done=0, stopped="running", baseline="serial",
                       measurements=(), cells=tuple(self.cells))

@@ -68,6 +68,7 @@ def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
         "half": f"no wheel for {free.label} (1 for others, none without a GIL); its source takes what its build needs"}
 
 
+@pytest.mark.slow
 def test_lock_is_installed_at_once_although_one_of_it_needs_what_has_no_wheel(index, tmp_path, monkeypatch):
     gil = one_that_has_pip(index, free_threaded=False)
     make_wheel(index, "needy", "1.0", gil, {"needy.py": ""}, needs=("sourced>=1", "beside"))

@@ -66,6 +66,7 @@ def test_race_of_the_projects_tests_is_found(tmp_path, monkeypatch):
         "lost update", "Counter.value", "app.py", False)
 
 
+@pytest.mark.slow
 def test_its_repair_is_clean(tmp_path, monkeypatch):
     assert check(tmp_path, monkeypatch, LOCKED).found == ()
 
@@ -96,6 +97,7 @@ def test_race_is_kept_when_its_confirming_run_does_not_end(tmp_path, monkeypatch
     assert ["--confirm=1" in command for command in commands] == [False, True]
 
 
+@pytest.mark.slow
 def test_hang_is_a_reason(tmp_path, monkeypatch):
     found = check(tmp_path, monkeypatch, "import threading\nthreading.Event().wait()\n", quiet=5.0)
     assert isinstance(found, Missing)
@@ -197,6 +199,7 @@ def test_tests_without_threads_say_so(tmp_path, monkeypatch):
     assert (look.of, look.threads, look.together) == ("tests", False, False)
 
 
+@pytest.mark.slow
 def test_tests_with_threads_show_code_of_the_project_in_them(tmp_path, monkeypatch):
     (look,) = check(tmp_path, monkeypatch, LOCKED).looks
     assert (look.threads, look.together) == (True, True)
@@ -213,6 +216,7 @@ def test_each_test_in_several_threads_shows_the_race_that_they_hide(tmp_path, mo
     assert look.alone == ("test_app.py::test_prints: uses capsys",)
 
 
+@pytest.mark.slow
 def test_race_of_a_test_with_itself_is_none_of_the_project(tmp_path, monkeypatch):
     own = "MADE = [0]\ndef test_counts():\n    MADE[0] += 1\n"
     assert check(tmp_path, monkeypatch, own, threads=3).found == ()

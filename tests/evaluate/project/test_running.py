@@ -160,6 +160,7 @@ def test_no_tests_and_no_time_have_reasons(make_project, tmp_path):
     assert run_tests(make_project(""), BENCH, limit=0.0).reason == "no time was left in the budget"
 
 
+@pytest.mark.slow
 def test_the_environments_own_sitecustomize_still_runs(make_project, monkeypatch, tmp_path):
     own = tmp_path / "own"
     own.mkdir()

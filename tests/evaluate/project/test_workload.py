@@ -296,6 +296,7 @@ def test_threads_that_crawl_are_stopped_and_what_they_did_is_reckoned_up(measure
         assert all(cell.cpu[0] > 0 for cell in cells)
 
 
+@pytest.mark.slow
 def test_workload_that_hangs_costs_its_limit(measurer, pair, monkeypatch):
     monkeypatch.setattr(workload, "LEAST_SILENT_SECONDS", 0.5)
     made = measurer("hangs.py")
