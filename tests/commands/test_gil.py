@@ -303,14 +303,18 @@ def test_report_without_a_gil_says_so():
 
 
 def elsewhere(**changes):
-    values = {"build": "3.13t", "version": "3.13.1", "wall": 0.5, "cpu": 1.0, "ratio": 2.0, "refused": None,
-              "busy": False}
+    values = {"build": "3.13t", "version": "3.13.1", "wall": 0.5, "walls": (0.5,), "cpu": 1.0, "ratio": 2.0,
+              "refused": None, "busy": False}
+    values["walls"] = (changes.get("wall", 0.5),)
     return Elsewhere(**{**values, **changes})
 
 
 @pytest.mark.parametrize(("there", "said"), [
-    (elsewhere(), "On 3.13t, without the GIL, it was 2.00 times as fast: 500 ms in place of 1.00 s, one run each."),
-    (elsewhere(ratio=0.5, wall=2.0), "it took 2.00 times as long: 2.00 s in place of 1.00 s"),
+    (elsewhere(), "On 3.13t, without the GIL, it was 2.0 times as fast: 500 ms in place of 1.00 s, one run each."),
+    (elsewhere(walls=(0.48, 0.5, 0.5)), "500 ms in place of 1.00 s, 3 runs there."),
+    (elsewhere(wall=1.9, walls=(0.085, 1.9, 2.7), ratio=0.5),
+     "it took 85.0 ms to 2.70 s in 3 runs, in place of 1.00 s: runs differ too much for one number."),
+    (elsewhere(ratio=0.5, wall=2.0), "it took 2.0 times as long: 2.00 s in place of 1.00 s"),
     (elsewhere(ratio=1.01, wall=0.99), "On 3.13t it took as long: 990 ms in place of 1.00 s"),
     (elsewhere(ratio=1.01, wall=0.99, busy=True), "The machine was busy, so that says little"),
     (elsewhere(ratio=None, refused="it was ended there after 20 s"),

@@ -72,4 +72,6 @@ def test_run_there_is_compared(run_on, label):
     found = run_on(BUILDS[label], "import sys; assert not sys.stdin.read(); print('not seen')")
     assert found.refused is None
     assert found.ratio == pytest.approx(1.0 / found.wall)
+    assert len(found.walls) == 3   # a short one
+    assert sorted(found.walls)[1] == found.wall
     assert found.cpu > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.pairing import minor_of
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build
 
 LONGER = 10.0        # times as long as the first run, and seconds: what it may take there
+RUNS = 3             # of a program that is short there: threads that fight for one object differ most from run to run
+SHORT = 5.0          # seconds
 SAME = 0.05          # share by which two runs differ that took equally long
 KILLED = -9          # how a run ended that took too long
 
@@ -29,9 +32,10 @@ class Elsewhere:
 
     build: str
     version: str
-    wall: float | None      # seconds from the first process's start to the last one's end
-    cpu: float | None
-    ratio: float | None     # how many times as fast as the first run
+    wall: float | None      # seconds from the first process's start to the last one's end: the median of `walls`
+    walls: tuple[float, ...]   # of each run there, in their order
+    cpu: float | None       # of the first of them
+    ratio: float | None     # how many times as fast as the run with a GIL, by `wall`
     refused: str | None     # why there is no ratio; None where there is one
     busy: bool              # in the first run threads waited for a core, though one at a time had the GIL
 
@@ -49,6 +53,8 @@ def free_build(builds: Sequence[Build], version: str) -> Build | None:
 
 def run_there(build: Build, words: Sequence[str], environ: Mapping[str, str], first: Recording) -> Elsewhere:
     """Run the program on `build`, its output thrown away and its input empty, and compare it with the first run.
+
+    A short one is run three times there.
 
     Args:
         build: A free-threaded one.
@@ -77,15 +83,18 @@ def run_there(build: Build, words: Sequence[str], environ: Mapping[str, str], fi
             return code
 
     there = record(run, usual)
+    again = [] if there.ended or there.wall > SHORT else [record(run, usual) for _ in range(RUNS - 1)]
+    there = next((each for each in again if each.ended), there)
     reason = _refusal(there, said[0])
     busy = (queued_share(first) or 0.0) > BUSY
     if reason is not None:
-        return Elsewhere(build=build.label, version=build.version, wall=None, cpu=None, ratio=None, refused=reason,
-                         busy=busy)
+        return Elsewhere(build=build.label, version=build.version, wall=None, walls=(), cpu=None, ratio=None,
+                         refused=reason, busy=busy)
     # From the interpreter's start to its end on both sides: the supervisor takes time of its own.
-    took = summarize(there.processes)
-    return Elsewhere(build=build.label, version=build.version, wall=took.wall, cpu=took.cpu,
-                     ratio=summarize(first.processes).wall / took.wall, refused=None, busy=busy)
+    took = [summarize(each.processes) for each in (there, *again)]
+    walls = tuple(each.wall for each in took)
+    return Elsewhere(build=build.label, version=build.version, wall=median(walls), walls=walls, cpu=took[0].cpu,
+                     ratio=summarize(first.processes).wall / median(walls), refused=None, busy=busy)
 
 
 def _refusal(there: Recording, last_words: str) -> str | None:

@@ -161,7 +161,8 @@ def _elsewhere(found: Diagnosis, words: list[str], first: Recording) -> Elsewher
     build = free_build(find_builds(project_dir=Path.cwd()).builds, found.version)
     if build is None:
         return None
-    say(f"gilscope: running it again on {build.label}, without its output")
+    say(f"gilscope: running it again on {build.label}, a short one three times, without its output; --once leaves "
+        "that out")
     return run_there(build, words, os.environ, first)
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.document import Section
 
 LEAST = 0.0001
+DIFFERENT = 1.25     # the longest run over the shortest one, beyond which their median says little
+ENOUGH = 10          # times, from which on a fraction says nothing
 HELD = 0.8           # of the waits for the GIL, that somebody had it, below which that is told
 WORST = 3            # holders of whom is told who waited meanwhile
 SHOWN = 0.005        # a share below it says nothing: 0 %, as it is written
@@ -178,10 +180,22 @@ def _in_short(found: Diagnosis) -> Iterator[str]:
 def _there(there: Elsewhere, found: Diagnosis) -> str:
     if there.ratio is None or there.wall is None:
         return f"What {there.build} gives is not known: {there.refused}."
-    times = f"{format_seconds(there.wall)} in place of {format_seconds(found.summary.wall)}"
+    here = format_seconds(found.summary.wall)
+    least, most = min(there.walls), max(there.walls)
+    if most > DIFFERENT * least:
+        return (f"On {there.build}, without the GIL, it took {format_seconds(least)} to {format_seconds(most)} in "
+                f"{len(there.walls)} runs, in place of {here}: runs differ too much for one number.")
+    runs = f"{len(there.walls)} runs there" if len(there.walls) > 1 else "one run each"
+    times = f"{format_seconds(there.wall)} in place of {here}"
     if took_as_long(there) and not there.busy:
-        return (f"On {there.build} it took as long: {times}, one run each. A program that works until a time is over "
+        return (f"On {there.build} it took as long: {times}, {runs}. A program that works until a time is over "
                 "always does; see how much it did.")
-    words = f"was {there.ratio:.2f} times as fast" if there.ratio > 1 else f"took {1 / there.ratio:.2f} times as long"
+    words = (f"was {_times(there.ratio)} times as fast" if there.ratio > 1 else
+             f"took {_times(1 / there.ratio)} times as long")
     doubt = " The machine was busy, so that says little: repeat it on a quiet one." if there.busy else ""
-    return f"On {there.build}, without the GIL, it {words}: {times}, one run each.{doubt}"
+    return f"On {there.build}, without the GIL, it {words}: {times}, {runs}.{doubt}"
+
+
+def _times(ratio: float) -> str:
+    """Return what a few runs tell of a ratio: two digits."""
+    return f"{ratio:.1f}" if ratio < ENOUGH else f"{ratio:.0f}"
