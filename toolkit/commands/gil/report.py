@@ -181,9 +181,12 @@ def _there(there: Elsewhere, found: Diagnosis) -> str:
     if there.ratio is None or there.wall is None:
         return f"What {there.build} gives is not known: {there.refused}."
     here = format_seconds(found.summary.wall)
+    without = "without the GIL"
+    if there.version.split(".")[:2] != found.version.split(".")[:2]:
+        without += f" and of another version than {found.version}"
     least, most = min(there.walls), max(there.walls)
     if most > DIFFERENT * least:
-        return (f"On {there.build}, without the GIL, it took {format_seconds(least)} to {format_seconds(most)} in "
+        return (f"On {there.build}, {without}, it took {format_seconds(least)} to {format_seconds(most)} in "
                 f"{len(there.walls)} runs, in place of {here}: runs differ too much for one number.")
     runs = f"{len(there.walls)} runs there" if len(there.walls) > 1 else "one run each"
     times = f"{format_seconds(there.wall)} in place of {here}"
@@ -193,7 +196,7 @@ def _there(there: Elsewhere, found: Diagnosis) -> str:
     words = (f"was {_times(there.ratio)} times as fast" if there.ratio > 1 else
              f"took {_times(1 / there.ratio)} times as long")
     doubt = " The machine was busy, so that says little: repeat it on a quiet one." if there.busy else ""
-    return f"On {there.build}, without the GIL, it {words}: {times}, {runs}.{doubt}"
+    return f"On {there.build}, {without}, it {words}: {times}, {runs}.{doubt}"
 
 
 def _times(ratio: float) -> str:
