@@ -189,6 +189,7 @@ class Sections:
         return cls(cost=reason, gain=reason, contention=reason)
 
 
+MOST_PLACES = 4   # of a race that are named
 Raced = Literal["workload", "script", "tests", "tests at once"]   # the last: each test in several threads
 
 
@@ -201,6 +202,22 @@ class RaceFact:
     file: str
     line: int
     confirmed: bool              # a re-run that paused at both places lost an update
+    violation: bool = False      # each access is locked, and the whole is not: it goes wrong with the GIL, too
+    places: tuple[str, ...] = ()   # "file:line" of all sides; empty: that of file and line
+    repair: str = ""             # in the race checker's words
+
+    @property
+    def where(self) -> str:
+        """Its places in words."""
+        places = self.places or (f"{self.file}:{self.line}",)
+        more = f" and {len(places) - MOST_PLACES} more" if len(places) > MOST_PLACES else ""
+        return ", ".join(places[:MOST_PLACES]) + more
+
+    @property
+    def what(self) -> str:
+        """What it is called, of what, and where."""
+        name = "atomicity violation" if self.violation else "data race"
+        return f"{name} on {self.variable} ({self.kind}, {self.where})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

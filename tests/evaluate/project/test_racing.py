@@ -172,6 +172,10 @@ def test_facts_of_a_report_confirmed_ones_first():
     assert [race.confirmed for race in found] == sorted((race.confirmed for race in found), reverse=True)
     assert found[0].confirmed
     assert ("Account.balance", "bank.py", 14) in [(race.variable, race.file, race.line) for race in found]
+    given = {(race["base"], race["severity"], race["repair"]) for race in report["races"]}
+    named = {True: "atomicity violation", False: "race"}
+    assert {(race.variable, named[race.violation], race.repair) for race in found} == given
+    assert all(f"{race.file}:{race.line}" == race.places[0] for race in found)
 
 
 SERIAL = """

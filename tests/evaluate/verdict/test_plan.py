@@ -85,7 +85,7 @@ def test_own_extension_modules(own, state, says):
     (TESTS, "done", "they pass", {"tests": suite(passed=None)}),
     (RACES, "not known", "not asked for", {"races": NOT_DONE}),
     (RACES, "open", "total at shop/counter.py:17 and 1 more", {"races": replace(CLEAN, found=(RACE, RACE))}),
-    (RACES, "open", "total at shop/counter.py:17; gilscope race", {"races": replace(CLEAN, found=(RACE,))}),
+    (RACES, "open", "total at shop/counter.py:17; mend it, or judge it", {"races": replace(CLEAN, found=(RACE,))}),
     (RACES, "not known", "seen running in two threads", {"races": replace(CLEAN, looks=())}),
     (IN_THREADS, "not known", "--threads 4 runs them so", {"races": CLEAN}),
     (IN_THREADS, "not known", "--threads 4 runs them so", {"races": NOT_DONE}),

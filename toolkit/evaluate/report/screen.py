@@ -268,8 +268,10 @@ def _races(found: Evaluation) -> Iterator[str]:
             yield (f"{count} test{'s' * (count > 1)} cannot be run in several threads and ran in one: "
                    f"{_few(look.alone)}")
     for race in found.races.found:
-        if not race.confirmed:   # the others are among the reasons
-            yield f"{race.variable}: {race.kind} at {race.file}:{race.line}, not confirmed by a second run"
+        if race.violation:   # confirmed or not, it need not be among the reasons
+            yield f"{race.variable}: atomicity violation ({race.kind}) at {race.where}, also there with the GIL"
+        elif not race.confirmed:   # the others are among the reasons
+            yield f"{race.variable}: {race.kind} at {race.where}, not confirmed by a second run"
 
 
 def _development(found: Development | None) -> Iterator[str]:

@@ -172,7 +172,9 @@ def _short(found: BuildEvaluation, finding: Finding) -> str:
 
 def _effort(found: Evaluation, build: BuildEvaluation, blockers: tuple[Blocker, ...]) -> Effort:
     races = () if isinstance(found.races, Missing) else found.races.found
-    places = [f"{race.file}:{race.line}" for race in races if is_own(race.file)]
+    # A violation is one thing to mend wherever its sides are; of a race each place takes the lock.
+    places = [place for race in races for place in (f"{race.file}:{race.line}", *race.places * (not race.violation))
+              if is_own(place)]
     if any(own_extensions.blockers(build.own)):
         places += [f"{source.file}:{line}" for source in found.extensions.sources
                    for line in (*([source.line] if source.defines and not source.declared else []),

@@ -142,7 +142,10 @@ def _races(races: Races | Missing) -> Iterator[str]:
     if isinstance(races, Missing):
         return
     for race in races.found:
-        yield f"{race.file}:{race.line}: guard {race.variable} with a lock ({race.kind}); gilscope race names it"
+        if race.violation and race.repair:   # a lock is there, and is let go in between
+            yield f"{race.where}: {race.repair[0].lower()}{race.repair[1:].rstrip('.')} ({race.variable}: {race.kind})"
+        else:
+            yield f"{race.where}: guard {race.variable} with a lock ({race.kind})"
 
 
 def _tests(builds: Sequence[BuildEvaluation], needed: Container[str]) -> Iterator[str]:

@@ -99,8 +99,8 @@ def _races(found: Evaluation) -> Step:
         return _step(RACES, "done", "none was found; what did not run is not judged")
     first = found.races.found[0]
     more = f" and {len(found.races.found) - 1} more" if len(found.races.found) > 1 else ""
-    return _step(RACES, "open", f"{first.variable} at {first.file}:{first.line}{more}; gilscope race tells how to mend "
-                 "or to judge one")
+    return _step(RACES, "open", f"{first.variable} at {first.where}{more}; mend it, or judge it in a comment "
+                 "(# race: ok WHY)")
 
 
 def _in_threads(found: Evaluation) -> Step:

@@ -72,8 +72,8 @@ def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Rac
     if doubt and (isinstance(found.cost, Missing) or not costs):
         return because(Word.INCONCLUSIVE, *doubt, *costs, *gain)
     if costs:
-        return because(Word.WITH_COST, *costs, *doubt, *gain)
-    return because(Word.READY, *_ready(found, told=told), *gain)
+        return because(Word.WITH_COST, *costs, *doubt, *gain, *_race_cautions(races))
+    return because(Word.READY, *_ready(found, told=told), *gain, *_race_cautions(races))
 
 
 def may_tell_speed(machine: MachineFacts | Missing) -> bool:
@@ -205,9 +205,17 @@ def _ended_badly(tests: TestRun) -> bool:
 
 
 def _race_blockers(races: Races | Missing) -> Iterator[str]:
-    confirmed = [] if isinstance(races, Missing) else [race for race in races.found if race.confirmed]
-    for race in confirmed:
-        yield f"data race on {race.variable} ({race.kind}, {race.file}:{race.line}), confirmed: fix it first"
+    for race in () if isinstance(races, Missing) else races.found:
+        if race.confirmed and not race.violation:
+            yield f"{race.what}, confirmed: fix it first"
+
+
+def _race_cautions(races: Races | Missing) -> Iterator[str]:
+    """Yield what goes wrong with the GIL, too, so that it is no reason against a build without one."""
+    for race in () if isinstance(races, Missing) else races.found:
+        if race.violation:
+            confirmed = ", confirmed" if race.confirmed else ""
+            yield f"{race.what}{confirmed}, also there with the GIL: mend it on any build"
 
 
 def _race_doubts(found: BuildEvaluation, races: Races | Missing) -> Iterator[str]:
@@ -215,9 +223,8 @@ def _race_doubts(found: BuildEvaluation, races: Races | Missing) -> Iterator[str
     if isinstance(races, Missing):
         return
     for race in races.found:
-        if not race.confirmed:
-            yield (f"data race on {race.variable} ({race.kind}, {race.file}:{race.line}), not confirmed by a second "
-                   "run: guard it, or say why it may be")
+        if not (race.confirmed or race.violation):
+            yield f"{race.what}, not confirmed by a second run: guard it, or say why it may be"
     broken = isinstance(found.cost, Missing) and found.cost.reason.startswith(WORKLOAD_FAILED)
     for of, reason in races.lacking:
         if of in {"workload", "script"} and not broken:

@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,11 @@ from gilscope.toolkit.evaluate.project.bench import Bench, Shown
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, environment, run_bounded
 from gilscope.toolkit.evaluate.sections import Missing, RaceFact, SharedFact
 from gilscope.toolkit.measure.process.running import last_lines
+from gilscope.toolkit.race.verdicts import VIOLATION
 from gilscope.toolkit.reading import RESULTS, parse_json, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.project.conventions import Project
 
@@ -82,7 +84,7 @@ def check(
         return found
     options = (f"--confirm={confirm}", f"--confirm-timeout={CONFIRM_SECONDS:g}s")
     again = _checked(project, bench, program, options, limit=left, quiet=quiet)
-    return found if isinstance(again, Missing) else replace(found, found=_together(again.found, found.found))
+    return found if isinstance(again, Missing) else replace(found, found=once((*again.found, *found.found)))
 
 
 def _checked(
@@ -102,7 +104,7 @@ def _checked(
             return Missing(reason=f"the race checker did not come to its end ({ending}: {said[0]})",
                            passing=ending.startswith(UNFINISHED))
         shown = Shown(project, bench)
-        found = tuple(facts(report, shown, program.besides))
+        found = once(facts(report, shown, program.besides))
         if not found and (reason := program.wrong(ending, place)):
             return Missing(reason=f"{reason} under the race checker")
         threads, together = _threads(place / "witness")
@@ -125,10 +127,26 @@ def _variables(project: Project, bench: Bench, program: Program, place: Path) ->
     return usual | {"GILSCOPE_WITNESS_THREADS": own} | added
 
 
-def _together(confirmed: Sequence[RaceFact], first: Sequence[RaceFact]) -> tuple[RaceFact, ...]:
-    """Return the races of both runs, which need not have had the same luck; each once."""
-    known = {replace(race, confirmed=False) for race in confirmed}
-    return (*confirmed, *(race for race in first if race not in known))
+def once(races: Iterable[RaceFact]) -> tuple[RaceFact, ...]:
+    """Return the races of several runs, which need not have had the same luck: one for each variable in a file.
+
+    One repair mends all that a report has of it, each pair from either side.  Those that were confirmed come first.
+    """
+    kinds: dict[tuple[str, str, bool], list[RaceFact]] = defaultdict(list)
+    for race in races:
+        kinds[race.variable, race.file, race.violation].append(race)
+    told = []
+    for same in kinds.values():
+        first = next((race for race in same if race.confirmed), same[0])
+        places = {place for race in same for place in race.places or (f"{race.file}:{race.line}",)}
+        told.append(replace(first, kind=" and ".join(dict.fromkeys(race.kind for race in (first, *same))),
+                            places=tuple(sorted(places, key=_by_line)) if len(places) > 1 else ()))
+    return tuple(sorted(told, key=lambda race: not race.confirmed))
+
+
+def _by_line(place: str) -> tuple[str, int]:
+    file, _, line = place.rpartition(":")
+    return file, int(line)
 
 
 def facts(
@@ -143,7 +161,9 @@ def facts(
             continue
         confirmed = str(each.get("confirmation") or "").startswith(CONFIRMED)
         found.append(RaceFact(kind=each["kind"], variable=each["base"], file=files[0], line=int(place["line"]),
-                              confirmed=confirmed))
+                              confirmed=confirmed, violation=each["severity"] == VIOLATION, repair=each["repair"],
+                              places=tuple(f"{file}:{each[side]['place']['line']}"
+                                           for file, side in zip(files, ("first", "second"), strict=True))))
     return sorted(found, key=lambda race: (not race.confirmed, race.file, race.line))
 
 

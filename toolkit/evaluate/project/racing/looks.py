@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.bench import Bench
+from gilscope.toolkit.evaluate.project.racing.checker import once
 from gilscope.toolkit.evaluate.project.racing.tests import check_races
 from gilscope.toolkit.evaluate.project.racing.workload import check_workload
 from gilscope.toolkit.evaluate.project.workload.rounds import Workload
@@ -129,12 +130,8 @@ def _merged(found: Mapping[Raced, Races | Missing]) -> Races | Missing:
     asked = any(of in {"workload", "script"} for of in found)
     if not (seen or asked):
         return Missing(reason="; ".join(dict.fromkeys(reason for _, reason in lacking)))
-    races = tuple(dict.fromkeys(race for each in seen for race in each.found))
     shared = [each.shared for each in seen if each.shared is not None]
-    # A run may confirm what another has only seen.
-    confirmed = {(race.variable, race.file, race.line) for race in races if race.confirmed}
-    kept = [race for race in races if race.confirmed or (race.variable, race.file, race.line) not in confirmed]
     return Races(build=seen[0].build if seen else "", command=seen[-1].command if seen else (), lacking=lacking,
                  shared=shared[0] if shared else None,
-                 found=tuple(sorted(kept, key=lambda race: not race.confirmed)),
+                 found=once(race for each in seen for race in each.found),
                  looks=tuple(look for each in seen for look in each.looks))
