@@ -19,6 +19,7 @@ from gilscope.toolkit.evaluate.project.extensions.facts import (
 )
 from gilscope.toolkit.evaluate.report.json_ import plain
 from gilscope.toolkit.evaluate.report.screen import document
+from gilscope.toolkit.evaluate.report.table import table
 from gilscope.toolkit.evaluate.verdict.answer import answer
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
@@ -69,6 +70,16 @@ def test_files_of_its_own_count_as_ready_ones():
     said = conclude(found(own=OwnBuild(build="3.14t", report=report(fine))), QUIET, CLEAN)
     assert (said.word, said.reasons[0]) == (
         Word.READY, "1 extension file does without the GIL, as slots and imports say")
+
+
+def test_column_of_lost_c_code_names_the_project_itself():
+    given = evaluation()
+    lost = replace(finding(Status.LOST, InterpreterStatus.LOST), name="fastbits")
+    own = OwnBuild(build="3.14", report=report(lost))
+    shown = table(replace(given, builds=(found(own=own),), interpreters=(replace(inside(finding()), own=own),),
+                          processes=()))
+    column = [each.title for each in shown.columns].index("C lost")
+    assert [row[column].value for row in shown.rows] == ["fastbits", "fastbits"]
 
 
 def test_interpreters_refuse_its_own_as_they_do_packages():

@@ -393,20 +393,28 @@ def test_only_what_is_faster_is_told_as_a_gain():
 ])
 def test_subinterpreters(statuses, word):
     findings = (finding(Status.READY, status) for status in statuses)
-    verdict = conclude_interpreters(inside(*findings, workers=workers()), QUIET)
+    verdict = conclude_interpreters(inside(*findings, measured=ratio(1.8), workers=workers()), QUIET)
     assert (verdict.target, verdict.word) == ("subinterpreters on 3.14", word)
+
+
+@pytest.mark.parametrize("status", [InterpreterStatus.OK, InterpreterStatus.LOST])
+@pytest.mark.parametrize(("measured", "machine", "why"), [
+    (NOT_DONE, QUIET, "not asked for"), (ratio(1.02, rounds=2), QUIET, "too few rounds"), (ratio(1.8), BUSY, "busy")])
+def test_no_model_is_ready_whose_gain_was_not_measured(status, measured, machine, why):
+    reason = f"whether the workload is faster in them is not known: {why}"
+    processes = ProcessesEvaluation(build=make_build("3.14"), measured=measured)
+    for verdict in (conclude_interpreters(inside(finding(Status.READY, status), measured=measured), machine),
+                    conclude_processes(processes, machine)):
+        assert (verdict.word, verdict.confidence, verdict.reasons[0]) == (Word.INCONCLUSIVE, "low", reason)
 
 
 def test_subinterpreters_without_a_workload_show_that_everything_loads_and_no_more():
     verdict = conclude_interpreters(inside(finding(), workers=workers()), QUIET)
-    assert (verdict.reasons[0], verdict.confidence) == (
-        "1 package loads in interpreters with a GIL of their own", "medium")
+    assert verdict.reasons[1] == "1 package loads in interpreters with a GIL of their own"
     assert verdict.unexercised == ("the project's own code in subinterpreters: not asked for",)
     two, none = (conclude_interpreters(inside(*each, workers=workers()), QUIET) for each in ([finding()] * 2, []))
-    assert two.reasons[0].startswith("2 packages load")
-    assert none.reasons[0] == "no package is in the way"
-    few = conclude_interpreters(inside(finding(), measured=ratio(1.02, rounds=2)), QUIET)
-    assert (few.word, few.reasons) == (Word.READY, verdict.reasons[:1])
+    assert two.reasons[1].startswith("2 packages load")
+    assert none.reasons[1] == "no package is in the way"
 
 
 def test_subinterpreters_in_which_nothing_of_the_project_was_tried_are_not_ready():
@@ -444,7 +452,7 @@ def test_package_that_loses_its_c_code_is_charged_with_its_own_modules_alone():
     refused = (imports(*(load(name=name, file="", error=REFUSED) for name in ("yarl.quoting", "lxml.etree"))),)
     lost = replace(lxml(), interpreters=InterpreterStatus.LOST, seen=replace(lxml().seen, interpreters=refused))
     reasons = conclude_interpreters(inside(lost, workers=workers()), QUIET).reasons
-    assert reasons[0] == "lxml 6.1 loses its C code: lxml.etree refuses"
+    assert reasons[1] == "lxml 6.1 loses its C code: lxml.etree refuses"
 
 
 def test_subinterpreters_by_a_measured_workload_are_sure():

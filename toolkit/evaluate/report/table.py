@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Evaluation, InterpretersEvaluation
-    from gilscope.toolkit.evaluate.packages.doctor import BuildReport
+    from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
     from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
     from gilscope.toolkit.evaluate.sections import Cost, MachineFacts, TestRun
     from gilscope.toolkit.model import Build
@@ -53,7 +53,7 @@ def _build_row(
     if isinstance(report, Missing):
         looked = [_absent(report, notes)] * 4
     else:
-        lost = [each.name for each in report.findings if each.verdict.status is Status.LOST]
+        lost = [each.name for each in (*report.findings, *_itself(found.own)) if each.verdict.status is Status.LOST]
         looked = [Entry(_installed(report)), Entry(_extensions(report, found.own)), Entry(_gil(found, report)),
                   Entry(_some(lost))]
     cost = found.cost
@@ -113,6 +113,11 @@ def _memory(cost: Cost | Missing, notes: Footnotes) -> Entry:
     return Entry(f"{'+' if more >= 0 else '-'}{format_bytes(abs(more))}", notes.marks([cost.memory.process]))
 
 
+def _itself(own: OwnBuild | None) -> tuple[Finding, ...]:
+    """Return the project itself as one more package, whether or not it has extension modules left there."""
+    return (own.finding,) if own and own.finding else ()
+
+
 def _some(names: Sequence[str]) -> str:
     """Return a name for a narrow column, and how many more there are."""
     return f"{names[0]}{f' +{len(names) - 1}' if len(names) > 1 else ''}" if names else "none"
@@ -134,7 +139,8 @@ def _interpreters_row(each: InterpretersEvaluation, found: Evaluation, notes: Fo
         looked = [_absent(report, notes), Entry(), Entry(), Entry()]
     else:
         able = sum(finding.interpreters is InterpreterStatus.OK for finding in report.findings) + report.others
-        lost = [finding.name for finding in report.findings if finding.interpreters is InterpreterStatus.LOST]
+        lost = [finding.name for finding in (*report.findings, *_itself(each.own))
+                if finding.interpreters is InterpreterStatus.LOST]
         loadable = Entry(f"{able}/{len(report.findings) + report.others}",
                          notes.marks(["packages that load all they have in an interpreter with its own GIL"]))
         looked = [loadable, Entry(), Entry(), Entry(_some(lost))]

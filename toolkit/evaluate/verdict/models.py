@@ -16,7 +16,7 @@ from gilscope.toolkit.evaluate.verdict.worker_price import takes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation, ProcessesEvaluation
+    from gilscope.toolkit.evaluate.evaluation import Confidence, InterpretersEvaluation, ProcessesEvaluation
     from gilscope.toolkit.evaluate.packages.doctor import Finding
     from gilscope.toolkit.evaluate.sections import MachineFacts
     from gilscope.toolkit.stats.words import Comparison
@@ -49,19 +49,23 @@ def conclude_interpreters(
     elif slow:
         word, reasons = Word.NOT_WORTH_IT, slow
     elif copies := _copies(races, "interpreter"):
-        word, reasons = Word.INCONCLUSIVE, [copies, *gain]
+        word, reasons = Word.INCONCLUSIVE, [copies, *(gain or [_not_known(found.measured, machine)])]
     elif found.workers == NO_TIME and isinstance(found.measured, Missing):
         word, reasons = Word.INCONCLUSIVE, [f"nothing of the project itself was tried in them: {found.workers.reason}"]
+    elif not gain:
+        word, reasons = Word.INCONCLUSIVE, [_not_known(found.measured, machine), *map(_in_interpreters, lost),
+                                            *([] if lost else _loads(findings)), *price]
     elif lost:
         word, reasons = Word.WITH_COST, [*(_in_interpreters(each) for each in lost), *gain, *price]
     else:
         word, reasons = Word.READY, [*_loads(findings), *gain, *price]
-    # Without a workload nothing of the project's own ran in one: loading is all that was seen.
+    # Without a workload nothing of the project's own ran in one: loading is all that was seen, and makes nobody ready.
     unexercised = ((f"the project's own code in subinterpreters: {found.measured.reason}",)
                    if isinstance(found.measured, Missing) and not found.failure
                    else _not_shared(races) if word in {Word.READY, Word.WITH_COST} else ())
+    sure: Confidence = "medium" if unexercised else "high"
     return Conclusion(target=target, word=word, reasons=tuple(reasons),
-                      confidence="medium" if unexercised else "high", unexercised=unexercised)
+                      confidence="low" if word is Word.INCONCLUSIVE and not gain else sure, unexercised=unexercised)
 
 
 def _stops(found: InterpretersEvaluation) -> Iterator[str]:
@@ -112,12 +116,17 @@ def conclude_processes(
             word, reasons = Word.INCONCLUSIVE, [copies, *gain]
         return Conclusion(target=target, word=word, reasons=tuple(reasons), confidence="medium" if unknown else "high",
                           unexercised=("what it costs to hand the project's data over", *unknown))
-    doubt = found.measured.reason if isinstance(found.measured, Missing) else (
-        machine.reason if isinstance(machine, Missing) else "; ".join(machine.doubts) or "too few rounds")
-    reason = f"whether the workload is faster in them is not known: {doubt}"
     copies = _copies(races, "process")
-    return Conclusion(target=target, word=Word.INCONCLUSIVE, reasons=(*filter(None, (copies,)), reason),
+    return Conclusion(target=target, word=Word.INCONCLUSIVE,
+                      reasons=(*filter(None, (copies,)), _not_known(found.measured, machine)),
                       confidence="low", unexercised=())
+
+
+def _not_known(measured: Comparison | Missing, machine: MachineFacts | Missing) -> str:
+    """Return why nobody knows what the workload gains in another model."""
+    doubt = measured.reason if isinstance(measured, Missing) else (
+        machine.reason if isinstance(machine, Missing) else "; ".join(machine.doubts) or "too few rounds")
+    return f"whether the workload is faster in them is not known: {doubt}"
 
 
 def _compared(
