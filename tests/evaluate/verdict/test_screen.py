@@ -6,6 +6,7 @@ import pytest
 
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.project.extensions.facts import OwnExtensions
 from gilscope.toolkit.evaluate.report.screen import document, exit_code
 from gilscope.toolkit.evaluate.report.table import table
 from gilscope.toolkit.evaluate.requirements.tags import Offered
@@ -174,6 +175,13 @@ def test_interpreters_are_counted_and_their_memory_is_their_builds():
     words = tuple(replace(given.conclusions[2], target=f"subinterpreters on {label}") for label in ("3.14", "3.15"))
     shown = table(replace(given, builds=(), processes=(), interpreters=(inside(finding()), newer), conclusions=words))
     assert [(row[2].value, row[-1].value) for row in shown.rows] == [("4/4", ""), ("-", "+20.0 KiB")]
+
+
+def test_no_race_is_told_of_c_code():
+    own = OwnExtensions(unsure=("setup.py may make more",))
+    told = [terminal.render(document(replace(evaluation(), races=CLEAN, extensions=each)))
+            for each in (own, OwnExtensions())]
+    assert ["C code is not watched" in " ".join(each.split()) for each in told] == [True, False]
 
 
 def test_no_race_is_no_promise():

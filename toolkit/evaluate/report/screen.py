@@ -261,7 +261,8 @@ def _races(found: Evaluation) -> Iterator[str]:
     if isinstance(found.races, Missing):
         return
     if found.races.looks and not found.races.found:
-        yield f"none {' and '.join(map(_looked, found.races.looks))}; what they did not run is not judged"
+        c_code = ", and C code is not watched" if found.extensions.any else ""
+        yield f"none {' and '.join(map(_looked, found.races.looks))}; what they did not run is not judged{c_code}"
     for look in found.races.looks:
         if look.alone:
             count = len(look.alone)
