@@ -104,7 +104,7 @@ def test_races_of_one_variable_are_one_thing_to_mend(seen):
     found, _ = seen
     others = (replace(RACE, file="b.py"), replace(RACE, variable="sum"), replace(RACE, violation=True))
     pair = replace(RACE, kind="check-then-act", line=11, places=("app.py:11", "app.py:3"))
-    found["workload", "3.14t"] = replace(WORKED, found=(RACE, pair, *others))
+    found["workload", "3.14t"] = replace(WORKED, found=(others[-1], RACE, pair, *others[:-1]))
     both = replace(RACE, kind="lost update and check-then-act", places=("app.py:3", "app.py:11"))
     assert looked().found == (both, *others)
     assert both.what == "data race on total (lost update and check-then-act, app.py:3, app.py:11)"

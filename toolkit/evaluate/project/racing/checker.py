@@ -130,7 +130,8 @@ def _variables(project: Project, bench: Bench, program: Program, place: Path) ->
 def once(races: Iterable[RaceFact]) -> tuple[RaceFact, ...]:
     """Return the races of several runs, which need not have had the same luck: one for each variable in a file.
 
-    One repair mends all that a report has of it, each pair from either side.  Those that were confirmed come first.
+    One repair mends all that a report has of it, each pair from either side.  What was
+    confirmed comes first, what is there with the GIL, too, last.
     """
     kinds: dict[tuple[str, str, bool], list[RaceFact]] = defaultdict(list)
     for race in races:
@@ -141,7 +142,7 @@ def once(races: Iterable[RaceFact]) -> tuple[RaceFact, ...]:
         places = {place for race in same for place in race.places or (f"{race.file}:{race.line}",)}
         told.append(replace(first, kind=" and ".join(dict.fromkeys(race.kind for race in (first, *same))),
                             places=tuple(sorted(places, key=_by_line)) if len(places) > 1 else ()))
-    return tuple(sorted(told, key=lambda race: not race.confirmed))
+    return tuple(sorted(told, key=lambda race: (race.violation, not race.confirmed)))
 
 
 def _by_line(place: str) -> tuple[str, int]:
