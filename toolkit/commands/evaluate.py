@@ -118,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
     """Evaluate the project; return 1 when something blocks it on every build."""
     asked = Asked(path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, budget=args.budget,
                   offline=args.offline, sdists=args.build_sdists, wait_quiet=args.wait_quiet,
-                  threads=args.threads or 0, extras=tuple(args.extra))
+                  threads=args.threads or 0, extras=tuple(args.extra), labels=args.builds, added=tuple(args.build))
     page = HtmlFile(args.html, say) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
     if args.ci and (place := args.path / ci.PLACE).exists():

@@ -94,6 +94,8 @@ class Asked:
     sdists: bool = False         # build from source what has no wheel
     extras: tuple[str, ...] = ()   # of the project's, that count as needed to run
     threads: int = 0             # in which each test runs at once, and which call the workload; 0: as the tests are
+    labels: str | None = None    # of builds, as they were named, like "3.14t,3.15t"; None: the newest
+    added: tuple[str, ...] = ()  # "LABEL=PATH" of each interpreter that was named
 
 
 class Evaluator:
@@ -254,8 +256,10 @@ class Evaluator:
         """Return the command that asks for this evaluation, without what only changes its output."""
         asked = self._asked
         named = [("--lock", asked.lock), ("--tests", asked.tests), ("--workload", asked.workload),
-                 ("--threads", asked.threads or None), *(("--extra", name) for name in asked.extras)]
+                 ("--threads", asked.threads or None), *(("--extra", name) for name in asked.extras),
+                 ("--builds", asked.labels), *(("--build", each) for each in asked.added)]
         words = [word for option, value in named if value is not None for word in (option, str(value))]
+        words += ["--offline"] * asked.offline + ["--build-sdists"] * asked.sdists
         return shlex.join(["gilscope", "evaluate", str(asked.path), *words])
 
     def _told_apart(self) -> Apart:
