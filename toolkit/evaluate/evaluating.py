@@ -230,7 +230,7 @@ class Evaluator:
         compared: Compared, lacking: Mapping[str, tuple[str, ...]],
     ) -> Evaluation:
         """Return all that was found, with what it comes to."""
-        machine, twins = compared.machine, self._all_twins()
+        machine, twins, seconds = compared.machine, self._all_twins(), self._clock() - self._began
         builds = tuple(self._one(build, reports, tests, compared.sections[build.label], own.get(build.label))
                        for build in self._builds)
         interpreters = tuple(
@@ -246,8 +246,9 @@ class Evaluator:
             project=self.project, machine=machine, builds=builds, interpreters=interpreters, processes=processes,
             races=races, conclusions=conclusions, extensions=self.extensions,
             next_steps=next_steps(builds, races, conclusions, self.extensions, machine=machine,
-                                  needed=needed_to_run(self.project) if any(lacking.values()) else frozenset()),
-            seconds=self._clock() - self._began, development=self._development(lacking),
+                                  needed=needed_to_run(self.project) if any(lacking.values()) else frozenset(),
+                                  seconds=seconds),
+            seconds=seconds, development=self._development(lacking),
             upkeep=upkeep(self.project.root), command=self._command(), kept=tuple(self._known),
             kept_since=min(self._known.values(), default=None),
         ))

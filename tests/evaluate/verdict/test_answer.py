@@ -9,7 +9,7 @@ from gilscope.toolkit.evaluate.decision import Decision, Effort
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, OwnBuild, OwnExtensions, Remark, Source
 from gilscope.toolkit.evaluate.report import first
-from gilscope.toolkit.evaluate.sections import Contention, Forced, Interval, Memory, Missing, RaceFact
+from gilscope.toolkit.evaluate.sections import NO_TIME, Contention, Forced, Interval, Memory, Missing, RaceFact
 from gilscope.toolkit.evaluate.verdict.answer import answer, answered, gained, paid
 from tests.evaluate.made_up import (
     CACHE,
@@ -182,6 +182,7 @@ def test_what_works_with_the_gil_is_said_where_moving_does_not():
 def test_one_command_tells_more():
     assert told(found(gain=NOT_DONE)).more == "gilscope evaluate . --workload MODULE:FUNCTION"
     assert told(found()).more == "gilscope evaluate . --plan"
+    assert told(found(gain=NO_TIME, cost=NO_TIME), machine=NO_TIME).more == "gilscope evaluate . --budget 7m"
     one_core = replace(QUIET, cores=1, doubts=("one core only",))
     assert told(found(), machine=one_core).more == "gilscope evaluate . --plan"
 

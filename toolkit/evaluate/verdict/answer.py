@@ -9,9 +9,9 @@ from gilscope.toolkit.evaluate.decision import Answer, Blocker, Decision, Effort
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.packages.wording import named
-from gilscope.toolkit.evaluate.sections import Forced, Missing
+from gilscope.toolkit.evaluate.sections import NO_TIME, Forced, Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, is_own, newer_version, worst_lines
+from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, enough, is_own, newer_version, worst_lines
 from gilscope.toolkit.evaluate.verdict.plan import plan
 from gilscope.toolkit.evaluate.verdict.words import NO_COST, may_tell_speed, not_worth, package_blockers, times
 
@@ -247,6 +247,8 @@ def _more(found: Evaluation, decision: Decision, build: BuildEvaluation, blocker
         return f"{found.command} --explain {packages[0]}"
     if any(own_extensions.blockers(build.own)):
         return f"{found.command} --explain extensions"
+    if build.gain == NO_TIME:
+        return f"{found.command} --budget {enough(found.seconds)}"
     if isinstance(found.machine, Missing) or not found.machine.doubts:
         alone = isinstance(build.gain, Missing) and decision in {Decision.CAN, Decision.UNKNOWN}
         return f"{found.command} --workload MODULE:FUNCTION" if alone else f"{found.command} --plan"
