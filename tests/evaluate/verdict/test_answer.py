@@ -192,6 +192,15 @@ def test_evaluation_without_builds_has_no_answer():
     assert (empty.answer, empty.plan) == (None, ())
 
 
+def test_failing_tests_are_named_at_once():
+    broken = suite(failed=1, ending="1", failing=("tests/test_a.py::test_b",))
+    same = told(found(tests=broken, reference_tests=replace(broken, build="3.14")))
+    assert "tests: 1 test fails, with the GIL as well: tests/test_a.py::test_b" in said(same)
+    assert "tests: 1 test fails: tests/test_a.py::test_b" in said(told(found(tests=broken)))
+    assert "tests: 2 tests fail\n" in said(told(found(tests=suite(failed=2))))
+    assert "tests:" not in said(told(found()))
+
+
 def test_many_blockers_are_cut_and_counted():
     many = report(*(replace(finding(Status.CRASH, InterpreterStatus.OK), name=f"p{number}") for number in range(6)))
     text = said(told(found(readiness=many)))

@@ -82,6 +82,15 @@ def test_failing_tests_and_tests_not_run():
         "3.14t: evaluate once more, within a larger --budget: what was installed is kept",)
 
 
+def test_failing_tests_are_named_and_those_that_fail_anyway_are_in_the_way_of_the_cost():
+    broken = suite(failed=1, ending="1", failing=("tests/test_a.py::test_b",))
+    assert steps(found(tests=broken)) == ("3.14t: look at the failing tests: tests/test_a.py::test_b",)
+    unknown = Missing(reason="no workload was measured, and not all tests pass on 3.14t")
+    one = found(tests=broken, reference_tests=broken, cost=unknown)
+    (step,) = steps(one, replace(one, build=make_build("3.15t")))
+    assert step.startswith("mend the tests that fail with the GIL, too: tests/test_a.py::test_b; or name a --workload")
+
+
 def test_tests_that_were_not_done_in_time_ask_for_more_time():
     late = suite(passed=None, failed=None, ending="unfinished: not done within 54 s")
     assert steps(found(tests=late)) == (

@@ -22,6 +22,8 @@ BOXES = {"done": "[x]", "open": "[ ]", "not known": "[?]", "not needed": "[-]"}
 def lines(found: Answer) -> Iterator[str]:
     """Yield the decision, then a line for each thing that somebody who decides must know."""
     yield f"{found.decision.value}: {found.because}."
+    if found.failing:
+        yield f"tests: {found.failing}"
     yield f"gain: {_gain(found.gain)}"
     yield f"cost: {_cost(found.cost)}"
     if isinstance(found.cost, Missing) or found.cost.memory is None:

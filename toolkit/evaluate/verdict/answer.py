@@ -11,9 +11,10 @@ from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.packages.wording import named
 from gilscope.toolkit.evaluate.sections import NO_TIME, Forced, Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, enough, is_own, newer_version, worst_lines
+from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, broken, enough, is_own, newer_version, worst_lines
 from gilscope.toolkit.evaluate.verdict.plan import plan
-from gilscope.toolkit.evaluate.verdict.words import NO_COST, may_tell_speed, not_worth, package_blockers, times
+from gilscope.toolkit.evaluate.verdict.words import NO_COST, few, may_tell_speed, not_worth, package_blockers, times
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -52,7 +53,8 @@ def answer(found: Evaluation) -> Answer | None:
     return Answer(
         decision=decision, target=build.build.label, gain=gain, cost=paid(build, told=told), blockers=blockers,
         because=_because(decision, build, conclusion, blockers, gain, told=told), effort=effort,
-        instead=tuple(_instead(found, decision)), more=_more(found, decision, build, blockers))
+        instead=tuple(_instead(found, decision)), more=_more(found, decision, build, blockers),
+        failing=_failing(build))
 
 
 def decide(found: BuildEvaluation, conclusion: Conclusion, *, told: bool) -> Decision:
@@ -155,6 +157,17 @@ def _blockers(found: BuildEvaluation, conclusion: Conclusion) -> Iterator[Blocke
             yield Blocker(what=reason, who=finding.name, action=advice_on(found, finding))
         else:
             yield Blocker(what=reason, who=WE, action="")
+
+
+def _failing(found: BuildEvaluation) -> str:
+    """Return how many tests fail, whether they do with the GIL, and which; "": none does."""
+    if not (count := broken(found.tests)) or isinstance(found.tests, Missing):
+        return ""
+    there = () if isinstance(found.reference_tests, Missing) else found.reference_tests.failing
+    same = bool(found.tests.failing) and set(found.tests.failing) <= set(there)
+    with_gil = ", with the GIL as well" if same else ""
+    named_ = f": {few(found.tests.failing)}" if found.tests.failing else ""
+    return f"{counted(count, 'test')} {'fails' if count == 1 else 'fail'}{with_gil}{named_}"
 
 
 def _losing(found: BuildEvaluation, reason: str) -> Finding | None:

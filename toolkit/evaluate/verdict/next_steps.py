@@ -23,7 +23,7 @@ from gilscope.toolkit.evaluate.sections import (
     Missing,
 )
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, worth
+from gilscope.toolkit.evaluate.verdict.words import cost_doubt, few, may_tell_speed, worth
 from gilscope.toolkit.units import format_minutes
 
 if TYPE_CHECKING:
@@ -162,8 +162,11 @@ def _tests(builds: Sequence[BuildEvaluation], needed: Container[str]) -> Iterato
             continue
         if build.tests.lacking and (build.tests.errors or build.tests.left_out):
             yield from _lacking(build, build.tests.lacking, needed)
-        elif _broken(build.tests) > _broken(build.reference_tests):
-            yield f"{build.build.label}: look at the failing tests"
+        elif broken(build.tests) > broken(build.reference_tests):
+            yield f"{build.build.label}: look at the failing tests{_which(build.tests)}"
+        elif broken(build.tests) and isinstance(build.cost, Missing) and build.cost.reason.startswith(NO_WORKLOAD):
+            yield (f"mend the tests that fail with the GIL, too{_which(build.tests)}; or name a --workload, to measure "
+                   "what one thread costs")
         elif build.tests.ending not in {"0", "1"} and build.tests.ending.isdecimal() and not build.tests.passed:
             yield from _start(build.tests)
 
@@ -210,7 +213,12 @@ def _start(tests: TestRun) -> Iterator[str]:
         yield f"have the tests start: {why}; if they lack a package, name it in an extra, group or file for tests"
 
 
-def _broken(tests: TestRun | Missing) -> int:
+def _which(tests: TestRun) -> str:
+    return f": {few(tests.failing)}" if tests.failing else ""
+
+
+def broken(tests: TestRun | Missing) -> int:
+    """Return how many tests fail, or end in an error."""
     return 0 if isinstance(tests, Missing) else (tests.failed or 0) + (tests.errors or 0)
 
 
