@@ -156,6 +156,15 @@ def test_explain_lists_every_place(name):
     assert ("named by its build" in shown.lower()) == (not name.endswith(".c") or name == "src/etree.c")
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_explain_cuts_nothing_off(width):
+    instead = "set it in the module's exec slot and leave it alone, keep it in the module's state, or guard it now"
+    source = replace(SOURCE, remarks=(replace(SOURCE.remarks[0], instead=instead),))
+    shown = terminal.render(explained(whole(extensions=replace(OWN, sources=(source,))), "extensions"), width=width)
+    assert instead in " ".join(shown.split())
+    assert max(map(len, shown.splitlines())) <= width
+
+
 def test_explain_has_the_end_of_the_compilers_words():
     assert "cc -c pkg/_c.c" in terminal.render(explained(whole(FAILED), "extensions"), width=100)
 
