@@ -84,7 +84,7 @@ def test_who_must_act_and_what_is_ours():
     text = said(given)
     assert ("Wait: on 3.14t 1 package stands in the way and has no version that does not; 1 package has to be taken in "
             "a newer version; 1 thing of our own has to be mended.") in text
-    assert "effort: 1 place in 1 file of ours (shop/counter.py:17); 2 packages to change" in text
+    assert "effort: 1 place in 1 file of ours to be looked at (shop/counter.py:17); 2 packages to change" in text
     assert given.more == "gilscope evaluate . --explain orjson"
 
 
@@ -121,7 +121,7 @@ def test_sources_of_its_own_extension_modules_are_places():
     own = OwnBuild(build="3.14t", report=report(lxml()))
     flipped = found(own=own, tests=suite(gil_end=True, culprits=("lxml.etree",)))
     given = answer(replace(concluded(flipped), extensions=OwnExtensions(unsure=("?",), sources=(source,))))
-    assert given.effort.places == ("src/etree.c:90", "src/etree.c:40")
+    assert given.effort.places == ("src/etree.c:40", "src/etree.c:90")
     assert [each.who for each in given.blockers] == ["we"]   # the tests only show what the module does
     assert given.more == "gilscope evaluate . --explain extensions"
     fine = answer(replace(concluded(found()), extensions=OwnExtensions(unsure=("?",), sources=(source,))))

@@ -192,11 +192,16 @@ def _effort(found: Evaluation, build: BuildEvaluation, blockers: tuple[Blocker, 
                                 *(remark.line for remark in source.remarks))]
     places += [f"{file}:{line}" for file, line in worst_lines([build])]
     places += own_extensions.places(build.own, found.extensions)
-    unique = tuple(dict.fromkeys(places))
+    unique = tuple(sorted(set(places), key=_in_order))
     return Effort(
         files=tuple(dict.fromkeys(place.rpartition(":")[0] for place in unique)), places=unique,
         packages=tuple(dict.fromkeys(_named(each) for each in blockers if each.who != WE or each.action)),
         unknown=f"races were not looked for: {found.races.reason}" if isinstance(found.races, Missing) else "")
+
+
+def _in_order(place: str) -> tuple[str, int]:
+    file, _, line = place.rpartition(":")
+    return file, int(line)
 
 
 def _named(blocker: Blocker) -> str:
