@@ -408,3 +408,10 @@ def test_each_part_is_announced_with_what_comes_next(steps, folder):
 def test_command_that_is_told_has_what_was_asked(steps, folder):
     found, _ = evaluate(steps, folder, tests="pytest -x")
     assert found.command == f"gilscope evaluate {folder} --tests 'pytest -x'"
+
+
+def test_command_that_is_told_asks_about_the_same_builds(steps, folder):
+    found, _ = evaluate(steps, folder, labels="3.14t", added=("3.14t=/my py/python", "3.14=/usr/bin/python3.14"),
+                         sdists=True)
+    assert found.command == (f"gilscope evaluate {folder} --builds 3.14t --build '3.14t=/my py/python' "
+                             "--build 3.14=/usr/bin/python3.14 --build-sdists")

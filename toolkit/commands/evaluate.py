@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from packaging.utils import canonicalize_name
+
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.commands.options.common import duration, positive
@@ -118,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
     """Evaluate the project; return 1 when something blocks it on every build."""
     asked = Asked(path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, budget=args.budget,
                   offline=args.offline, sdists=args.build_sdists, wait_quiet=args.wait_quiet,
-                  threads=args.threads or 0, extras=tuple(args.extra))
+                  threads=args.threads or 0, extras=tuple(args.extra), labels=args.builds, added=tuple(args.build))
     page = HtmlFile(args.html, say) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
     if args.ci and (place := args.path / ci.PLACE).exists():
@@ -222,5 +224,17 @@ def explained(evaluation: Evaluation, name: str) -> Document:
     document = explain([each for each in reports if not isinstance(each, Missing)], name, beside)
     document = Document((*document.sections, *own_extensions.explained(evaluation, name)))
     if not document.sections:
-        raise UnknownNameError(f"no package, extension module or file {name!r} among what was looked at")
+        raise _unknown(evaluation, name, sorted({finding.name for each in reports if not isinstance(each, Missing)
+                                                 for finding in each.findings}))
     return document
+
+
+def _unknown(evaluation: Evaluation, name: str, names: list[str]) -> UnknownNameError:
+    """Return why nothing is known of a name, and which can be asked for."""
+    if name == own_extensions.ALL:
+        return UnknownNameError(f"{evaluation.project.name} has no extension modules of its own")
+    can = f"; --explain knows {', '.join(names)}" if names else ""
+    if evaluation.development and canonicalize_name(name) in map(canonicalize_name, evaluation.development.packages):
+        return UnknownNameError(f"{name} is for development alone, so no part of the verdict: ask gilscope doctor "
+                                f"{name}{can}")
+    return UnknownNameError(f"no package, extension module or file {name!r} among what was looked at{can}")

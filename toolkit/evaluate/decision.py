@@ -85,6 +85,7 @@ class Answer:
     effort: Effort
     instead: tuple[str, ...]      # what brings something today, with the GIL: "processes on 3.14: 1.96x [1.76, 2.12]"
     more: str                     # the command that shows more
+    failing: str = ""             # which tests fail on the build, and whether they do with the GIL; "": none
 
 
 State = Literal["done", "open", "not known", "not needed"]

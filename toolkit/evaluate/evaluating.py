@@ -94,6 +94,8 @@ class Asked:
     sdists: bool = False         # build from source what has no wheel
     extras: tuple[str, ...] = ()   # of the project's, that count as needed to run
     threads: int = 0             # in which each test runs at once, and which call the workload; 0: as the tests are
+    labels: str | None = None    # of builds, as they were named, like "3.14t,3.15t"; None: the newest
+    added: tuple[str, ...] = ()  # "LABEL=PATH" of each interpreter that was named
 
 
 class Evaluator:
@@ -228,7 +230,7 @@ class Evaluator:
         compared: Compared, lacking: Mapping[str, tuple[str, ...]],
     ) -> Evaluation:
         """Return all that was found, with what it comes to."""
-        machine, twins = compared.machine, self._all_twins()
+        machine, twins, seconds = compared.machine, self._all_twins(), self._clock() - self._began
         builds = tuple(self._one(build, reports, tests, compared.sections[build.label], own.get(build.label))
                        for build in self._builds)
         interpreters = tuple(
@@ -244,8 +246,9 @@ class Evaluator:
             project=self.project, machine=machine, builds=builds, interpreters=interpreters, processes=processes,
             races=races, conclusions=conclusions, extensions=self.extensions,
             next_steps=next_steps(builds, races, conclusions, self.extensions, machine=machine,
-                                  needed=needed_to_run(self.project) if any(lacking.values()) else frozenset()),
-            seconds=self._clock() - self._began, development=self._development(lacking),
+                                  needed=needed_to_run(self.project) if any(lacking.values()) else frozenset(),
+                                  seconds=seconds),
+            seconds=seconds, development=self._development(lacking),
             upkeep=upkeep(self.project.root), command=self._command(), kept=tuple(self._known),
             kept_since=min(self._known.values(), default=None),
         ))
@@ -254,8 +257,10 @@ class Evaluator:
         """Return the command that asks for this evaluation, without what only changes its output."""
         asked = self._asked
         named = [("--lock", asked.lock), ("--tests", asked.tests), ("--workload", asked.workload),
-                 ("--threads", asked.threads or None), *(("--extra", name) for name in asked.extras)]
+                 ("--threads", asked.threads or None), *(("--extra", name) for name in asked.extras),
+                 ("--builds", asked.labels), *(("--build", each) for each in asked.added)]
         words = [word for option, value in named if value is not None for word in (option, str(value))]
+        words += ["--offline"] * asked.offline + ["--build-sdists"] * asked.sdists
         return shlex.join(["gilscope", "evaluate", str(asked.path), *words])
 
     def _told_apart(self) -> Apart:

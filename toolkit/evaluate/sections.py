@@ -84,6 +84,7 @@ class TestRun:
     imports: tuple[Place, ...] = ()   # the project's line behind each extension module that was loaded: `what`
     left_out: tuple[LeftOut, ...] = ()
     by_file: Mapping[str, float] = field(default_factory=dict)   # seconds that the tests of each file took, where known
+    failing: tuple[str, ...] = ()   # "tests/test_a.py::test_b" of those that fail, with errors, where known
 
 
 Measure = Literal["workload", "script", "tests"]   # one thread of a function, a script as it is, the project's tests

@@ -105,6 +105,10 @@ def _table(table: Table, width: int, spell: Callable[[str], str]) -> list[Render
         max(len(line) for line in (column.title, *(row[i] for row in cells))) for i, column in enumerate(table.columns)
     ]
     _make_room(table.columns, widths)
+    # A column that does not fit beside the keys even alone is wrapped.
+    room = width - sum(widths[i] + GAP for i, column in enumerate(table.columns) if column.key)
+    widths = [each if column.key else min(each, max(room, 1))
+              for each, column in zip(widths, table.columns, strict=True)]
     parts = split_columns(table.columns, widths, width, GAP)
     shown: list[RenderableType] = [Text(spell(table.title), style="bold")] if table.title else []
     # Details of which no row has any are no table.

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.evaluate.project.suite.leaving_out import (
+    failing,
     ignoring,
     is_pytest,
     sampled,
@@ -34,6 +35,13 @@ def place(tmp_path):
         (tmp_path / "tests" / f"test_{name}.py").write_text("")
     (tmp_path / "junit.xml").write_text(XML)
     return tmp_path
+
+
+def test_failing_tests_are_named_as_pytests_command_line_names_them(place):
+    text = XML.replace('name="test_a" time="0.5"/>', 'name="test_a"><failure message="no">x</failure></testcase>')
+    (place / "junit.xml").write_text(text)
+    assert failing(place / "junit.xml", place) == ("tests/test_app.py::test_a", "tests/test_app.py::Case::test_b")
+    assert failing(place / "gone.xml", place) == ()
 
 
 def test_what_could_not_be_collected_by_pytests_xml(place):

@@ -9,7 +9,7 @@ from gilscope.toolkit.evaluate.decision import Decision, Effort
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, OwnBuild, OwnExtensions, Remark, Source
 from gilscope.toolkit.evaluate.report import first
-from gilscope.toolkit.evaluate.sections import Contention, Forced, Interval, Memory, Missing, RaceFact
+from gilscope.toolkit.evaluate.sections import NO_TIME, Contention, Forced, Interval, Memory, Missing, RaceFact
 from gilscope.toolkit.evaluate.verdict.answer import answer, answered, gained, paid
 from tests.evaluate.made_up import (
     CACHE,
@@ -84,7 +84,7 @@ def test_who_must_act_and_what_is_ours():
     text = said(given)
     assert ("Wait: on 3.14t 1 package stands in the way and has no version that does not; 1 package has to be taken in "
             "a newer version; 1 thing of our own has to be mended.") in text
-    assert "effort: 1 place in 1 file of ours (shop/counter.py:17); 2 packages to change" in text
+    assert "effort: 1 place in 1 file of ours to be looked at (shop/counter.py:17); 2 packages to change" in text
     assert given.more == "gilscope evaluate . --explain orjson"
 
 
@@ -121,7 +121,7 @@ def test_sources_of_its_own_extension_modules_are_places():
     own = OwnBuild(build="3.14t", report=report(lxml()))
     flipped = found(own=own, tests=suite(gil_end=True, culprits=("lxml.etree",)))
     given = answer(replace(concluded(flipped), extensions=OwnExtensions(unsure=("?",), sources=(source,))))
-    assert given.effort.places == ("src/etree.c:90", "src/etree.c:40")
+    assert given.effort.places == ("src/etree.c:40", "src/etree.c:90")
     assert [each.who for each in given.blockers] == ["we"]   # the tests only show what the module does
     assert given.more == "gilscope evaluate . --explain extensions"
     fine = answer(replace(concluded(found()), extensions=OwnExtensions(unsure=("?",), sources=(source,))))
@@ -182,6 +182,7 @@ def test_what_works_with_the_gil_is_said_where_moving_does_not():
 def test_one_command_tells_more():
     assert told(found(gain=NOT_DONE)).more == "gilscope evaluate . --workload MODULE:FUNCTION"
     assert told(found()).more == "gilscope evaluate . --plan"
+    assert told(found(gain=NO_TIME, cost=NO_TIME), machine=NO_TIME).more == "gilscope evaluate . --budget 7m"
     one_core = replace(QUIET, cores=1, doubts=("one core only",))
     assert told(found(), machine=one_core).more == "gilscope evaluate . --plan"
 
@@ -189,6 +190,15 @@ def test_one_command_tells_more():
 def test_evaluation_without_builds_has_no_answer():
     empty = answered(replace(evaluation(), builds=()))
     assert (empty.answer, empty.plan) == (None, ())
+
+
+def test_failing_tests_are_named_at_once():
+    broken = suite(failed=1, ending="1", failing=("tests/test_a.py::test_b",))
+    same = told(found(tests=broken, reference_tests=replace(broken, build="3.14")))
+    assert "tests: 1 test fails, with the GIL as well: tests/test_a.py::test_b" in said(same)
+    assert "tests: 1 test fails: tests/test_a.py::test_b" in said(told(found(tests=broken)))
+    assert "tests: 2 tests fail\n" in said(told(found(tests=suite(failed=2))))
+    assert "tests:" not in said(told(found()))
 
 
 def test_many_blockers_are_cut_and_counted():

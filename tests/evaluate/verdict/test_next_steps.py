@@ -58,6 +58,13 @@ def test_workload_that_fails_is_to_be_mended():
         "have the workload run: it failed on 3.14: TypeError: no",)
 
 
+def test_cost_that_there_was_no_time_for_takes_a_larger_budget_and_nothing_else():
+    assert steps(found(cost=NO_TIME, gain=NO_TIME), seconds=32.0) == (
+        "raise --budget to about 3m, to measure what one thread costs: what was measured is kept",)
+    both = steps(found(cost=NO_TIME, tests=NO_TIME), seconds=32.0)
+    assert [step.count("--budget") for step in both] == [1]
+
+
 def test_failing_tests_and_tests_not_run():
     assert steps(found(tests=suite(failed=1))) == ("3.14t: look at the failing tests",)
     both = {"tests": suite(failed=1), "reference_tests": suite(failed=1)}
@@ -73,6 +80,15 @@ def test_failing_tests_and_tests_not_run():
     assert steps(found(tests=NOT_DONE)) == ("3.14t: have its tests run, named by --tests if need be (not asked for)",)
     assert steps(found(tests=NO_TIME)) == (
         "3.14t: evaluate once more, within a larger --budget: what was installed is kept",)
+
+
+def test_failing_tests_are_named_and_those_that_fail_anyway_are_in_the_way_of_the_cost():
+    broken = suite(failed=1, ending="1", failing=("tests/test_a.py::test_b",))
+    assert steps(found(tests=broken)) == ("3.14t: look at the failing tests: tests/test_a.py::test_b",)
+    unknown = Missing(reason="no workload was measured, and not all tests pass on 3.14t")
+    one = found(tests=broken, reference_tests=broken, cost=unknown)
+    (step,) = steps(one, replace(one, build=make_build("3.15t")))
+    assert step.startswith("mend the tests that fail with the GIL, too: tests/test_a.py::test_b; or name a --workload")
 
 
 def test_tests_that_were_not_done_in_time_ask_for_more_time():
@@ -189,4 +205,4 @@ def test_cost_that_tests_cannot_tell_asks_for_a_workload():
     long = replace(short, reason="no workload was measured, and 4 rounds of the tests do not fit into the 9 s left")
     assert steps(found(cost=long)) == (step,)
     flipped = replace(short, reason="no workload was measured, and the GIL was on at the end of the tests")
-    assert steps(found(cost=flipped)) == steps(found(cost=Missing(reason="no time was left in the budget"))) == ()
+    assert steps(found(cost=flipped)) == ()

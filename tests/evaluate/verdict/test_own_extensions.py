@@ -20,6 +20,7 @@ from gilscope.toolkit.evaluate.project.extensions.facts import (
 from gilscope.toolkit.evaluate.report.json_ import plain
 from gilscope.toolkit.evaluate.report.screen import document
 from gilscope.toolkit.evaluate.report.table import table
+from gilscope.toolkit.evaluate.sections import Development
 from gilscope.toolkit.evaluate.verdict.answer import answer
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
@@ -167,13 +168,30 @@ def test_explain_lists_every_place(name):
     assert ("named by its build" in shown.lower()) == (not name.endswith(".c") or name == "src/etree.c")
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_explain_cuts_nothing_off(width):
+    instead = "set it in the module's exec slot and leave it alone, keep it in the module's state, or guard it now"
+    source = replace(SOURCE, remarks=(replace(SOURCE.remarks[0], instead=instead),))
+    shown = terminal.render(explained(whole(extensions=replace(OWN, sources=(source,))), "extensions"), width=width)
+    assert instead in " ".join(shown.split())
+    assert max(map(len, shown.splitlines())) <= width
+
+
 def test_explain_has_the_end_of_the_compilers_words():
     assert "cc -c pkg/_c.c" in terminal.render(explained(whole(FAILED), "extensions"), width=100)
 
 
 def test_explain_knows_no_extensions_where_there_are_none():
-    with pytest.raises(UnknownNameError, match="no package"):
+    with pytest.raises(UnknownNameError, match="myapp has no extension modules of its own"):
         explained(whole(None, OwnExtensions()), "extensions")
+
+
+def test_explain_of_what_it_did_not_look_at_says_why_and_what_can_be_asked_for():
+    one = replace(whole(None, OwnExtensions()), development=Development(packages=("Mypy",), extras=(), lacking={}))
+    with pytest.raises(UnknownNameError, match=r"mypy is for development alone.*gilscope doctor mypy; .*lxml, proto"):
+        explained(one, "mypy")
+    with pytest.raises(UnknownNameError, match=r"no package.* 'gone' .*--explain knows lxml, protobuf"):
+        explained(one, "gone")
 
 
 def test_markdown_has_the_places():

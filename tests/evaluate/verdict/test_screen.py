@@ -18,6 +18,7 @@ from tests.evaluate.made_up import (
     LOOK,
     NOT_DONE,
     QUIET,
+    concluded,
     evaluation,
     finding,
     found,
@@ -205,6 +206,11 @@ def test_development_is_a_section_of_its_own():
     assert ("No part of the verdict 2 packages are for development alone: mypy, mypy 3.14t: tests that "
             "need cryptography cannot be run there: no such package could be installed "
             "extras excel, redis: --extra excel judges the project with it") in shown
+
+
+def test_gil_that_was_off_after_imports_alone_has_a_footnote():
+    shown = " ".join(terminal.render(document(concluded(found(tests=NOT_DONE))), width=120).split())
+    assert "off after the imports; whether it is at the end of the project's tests is not known" in shown
 
 
 def test_cost_by_the_tests_has_a_footnote():

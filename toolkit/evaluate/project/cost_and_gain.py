@@ -111,12 +111,16 @@ class Comparing:
         lacking: Missing,
     ) -> Compared:
         """Compare what the tests take on each build, in place of the workload, for the reason in `lacking`."""
+        unknown = NOT_ASKED if lacking is NO_WORKLOAD else lacking
+        missing = Sections.missing(lacking)
+        if self._left() <= 0:
+            forced = self._tests_forced(places, tests)
+            return Compared(machine=unknown, others=lacking, several=False, sections={
+                label: replace(missing, cost=NO_TIME, forced=forced.get(label)) for label in free})
         costs = SuiteCosts(self._project, places, tests, say=self._say,
                            limit=min(MOST_FOR_COST, self._left() * SHARE_FOR_COST))
         costs.measure(self._twins)
-        unknown = NOT_ASKED if lacking is NO_WORKLOAD else lacking
         machine = costs.calibration.facts() if costs.found else unknown
-        missing = Sections.missing(lacking)
         forced = self._tests_forced(places, tests)
         return Compared(machine=machine, others=lacking, several=False, sections={
             label: replace(missing, cost=costs.cost(label, self._twins.get(label, "a build with a GIL")),

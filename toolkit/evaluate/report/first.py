@@ -22,6 +22,8 @@ BOXES = {"done": "[x]", "open": "[ ]", "not known": "[?]", "not needed": "[-]"}
 def lines(found: Answer) -> Iterator[str]:
     """Yield the decision, then a line for each thing that somebody who decides must know."""
     yield f"{found.decision.value}: {found.because}."
+    if found.failing:
+        yield f"tests: {found.failing}"
     yield f"gain: {_gain(found.gain)}"
     yield f"cost: {_cost(found.cost)}"
     if isinstance(found.cost, Missing) or found.cost.memory is None:
@@ -80,7 +82,7 @@ def _effort(effort: Effort) -> str:
     if effort.places:
         more = f" and {len(effort.places) - MOST_NAMED} more" if len(effort.places) > MOST_NAMED else ""
         places = (f"{counted(len(effort.places), 'place')} in {counted(len(effort.files), 'file')} of ours "
-                  f"({', '.join(effort.places[:MOST_NAMED])}{more})")
+                  f"to be looked at ({', '.join(effort.places[:MOST_NAMED])}{more})")
     packages = f"; {counted(len(effort.packages), 'package')} to change" if effort.packages else ""
     return f"{places}{packages}{f'; {effort.unknown}' if effort.unknown else ''}"
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 TITLES = ("target", "verdict", "packages", "C files", "GIL off", "C lost", "tests", "1 thread", "memory")
 IN_PLACE = {"workload": [], "script": ["CPU time of the script with all of its threads"],
             "tests": ["CPU time of the tests, their start with it: no --workload was measured"]}
+AT_IMPORT = "off after the imports; whether it is at the end of the project's tests is not known"
 NOT_QUIET = "the machine is too busy or too small, see below"
 
 
@@ -54,8 +55,8 @@ def _build_row(
         looked = [_absent(report, notes)] * 4
     else:
         lost = [each.name for each in (*report.findings, *_itself(found.own)) if each.verdict.status is Status.LOST]
-        looked = [Entry(_installed(report)), Entry(_extensions(report, found.own)), Entry(_gil(found, report)),
-                  Entry(_some(lost))]
+        looked = [Entry(_installed(report)), Entry(_extensions(report, found.own)),
+                  _gil_off(found, report, notes), Entry(_some(lost))]
     cost = found.cost
     return (
         Entry(found.build.label), Entry(conclusion.word), *looked, _tests(found.tests, notes),
@@ -92,6 +93,11 @@ def _gil(found: BuildEvaluation, report: BuildReport) -> str:
     if isinstance(found.tests, Missing):
         return "at import"
     return {True: "no: tests", False: "yes", None: "at import"}[found.tests.gil_end]
+
+
+def _gil_off(found: BuildEvaluation, report: BuildReport, notes: Footnotes) -> Entry:
+    text = _gil(found, report)
+    return Entry(text, notes.marks([AT_IMPORT] if text == "at import" else []))
 
 
 def _one_thread(cost: Cost | Missing, machine: MachineFacts | Missing, notes: Footnotes) -> Entry:

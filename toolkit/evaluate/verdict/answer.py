@@ -9,11 +9,12 @@ from gilscope.toolkit.evaluate.decision import Answer, Blocker, Decision, Effort
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.packages.wording import named
-from gilscope.toolkit.evaluate.sections import Forced, Missing
+from gilscope.toolkit.evaluate.sections import NO_TIME, Forced, Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, is_own, newer_version, worst_lines
+from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, broken, enough, is_own, newer_version, worst_lines
 from gilscope.toolkit.evaluate.verdict.plan import plan
-from gilscope.toolkit.evaluate.verdict.words import NO_COST, may_tell_speed, not_worth, package_blockers, times
+from gilscope.toolkit.evaluate.verdict.words import NO_COST, few, may_tell_speed, not_worth, package_blockers, times
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -52,7 +53,8 @@ def answer(found: Evaluation) -> Answer | None:
     return Answer(
         decision=decision, target=build.build.label, gain=gain, cost=paid(build, told=told), blockers=blockers,
         because=_because(decision, build, conclusion, blockers, gain, told=told), effort=effort,
-        instead=tuple(_instead(found, decision)), more=_more(found, decision, build, blockers))
+        instead=tuple(_instead(found, decision)), more=_more(found, decision, build, blockers),
+        failing=_failing(build))
 
 
 def decide(found: BuildEvaluation, conclusion: Conclusion, *, told: bool) -> Decision:
@@ -157,6 +159,17 @@ def _blockers(found: BuildEvaluation, conclusion: Conclusion) -> Iterator[Blocke
             yield Blocker(what=reason, who=WE, action="")
 
 
+def _failing(found: BuildEvaluation) -> str:
+    """Return how many tests fail, whether they do with the GIL, and which; "": none does."""
+    if not (count := broken(found.tests)) or isinstance(found.tests, Missing):
+        return ""
+    there = () if isinstance(found.reference_tests, Missing) else found.reference_tests.failing
+    same = bool(found.tests.failing) and set(found.tests.failing) <= set(there)
+    with_gil = ", with the GIL as well" if same else ""
+    named_ = f": {few(found.tests.failing)}" if found.tests.failing else ""
+    return f"{counted(count, 'test')} {'fails' if count == 1 else 'fail'}{with_gil}{named_}"
+
+
 def _losing(found: BuildEvaluation, reason: str) -> Finding | None:
     """Return the package of which a reason says that its C code is missed."""
     findings = () if isinstance(found.readiness, Missing) else found.readiness.findings
@@ -181,11 +194,16 @@ def _effort(found: Evaluation, build: BuildEvaluation, blockers: tuple[Blocker, 
                                 *(remark.line for remark in source.remarks))]
     places += [f"{file}:{line}" for file, line in worst_lines([build])]
     places += own_extensions.places(build.own, found.extensions)
-    unique = tuple(dict.fromkeys(places))
+    unique = tuple(sorted(set(places), key=_in_order))
     return Effort(
         files=tuple(dict.fromkeys(place.rpartition(":")[0] for place in unique)), places=unique,
         packages=tuple(dict.fromkeys(_named(each) for each in blockers if each.who != WE or each.action)),
         unknown=f"races were not looked for: {found.races.reason}" if isinstance(found.races, Missing) else "")
+
+
+def _in_order(place: str) -> tuple[str, int]:
+    file, _, line = place.rpartition(":")
+    return file, int(line)
 
 
 def _named(blocker: Blocker) -> str:
@@ -249,6 +267,8 @@ def _more(found: Evaluation, decision: Decision, build: BuildEvaluation, blocker
         return f"{found.command} --explain {packages[0]}"
     if any(own_extensions.blockers(build.own)):
         return f"{found.command} --explain extensions"
+    if build.gain == NO_TIME:
+        return f"{found.command} --budget {enough(found.seconds)}"
     if isinstance(found.machine, Missing) or not found.machine.doubts:
         alone = isinstance(build.gain, Missing) and decision in {Decision.CAN, Decision.UNKNOWN}
         return f"{found.command} --workload MODULE:FUNCTION" if alone else f"{found.command} --plan"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from gilscope.toolkit.evaluate.sections import (
     Missing,
 )
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, worth
+from gilscope.toolkit.evaluate.verdict.words import cost_doubt, few, may_tell_speed, worth
 from gilscope.toolkit.units import format_minutes
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ ADVICE = {
 # What limits a library's own threads.
 LIMITS = {"OpenBLAS": "OPENBLAS_NUM_THREADS", "MKL": "MKL_NUM_THREADS", "BLIS": "BLIS_NUM_THREADS",
           "OpenMP": "OMP_NUM_THREADS"}
+TIME_FOR_COST = 120.0   # seconds beside all else, in which a short workload is measured on two pairs of builds
 LEAST_WAITED = 0.02   # seconds of all threads: less costs nobody anything
 MOST_LINES = 3
 # What threads wait for, in the words of `gil.summary`; anything else is an object that they share.
@@ -67,6 +69,7 @@ NOBODY = Missing(reason="the machine was not looked at")
 def next_steps(
     builds: Sequence[BuildEvaluation], races: Races | Missing, conclusions: Sequence[Conclusion],
     extensions: OwnExtensions = NO_EXTENSIONS, *, machine: MachineFacts | Missing = NOBODY, needed: Container[str] = (),
+    seconds: float = 0.0,
 ) -> tuple[str, ...]:
     """Return one sentence for each thing to do.
 
@@ -77,9 +80,10 @@ def next_steps(
         extensions: Of the project's own.
         machine: Whether it was quiet.
         needed: Normalized names of what the program itself needs, not its tests alone.
+        seconds: What all of it took.
     """
     steps = [*own_extensions.steps(builds, extensions), *_packages(builds), *_mending(builds), *_races(races),
-             *_tests(builds, needed), *_left_out(builds), *_workload(builds), *_cost(builds, machine),
+             *_tests(builds, needed), *_left_out(builds), *_workload(builds), *_cost(builds, machine, seconds),
              *_contention(builds), *_pools(builds)]
     ready = [each.target for each in conclusions if each.word in {Word.READY, Word.WITH_COST}]
     if ready:
@@ -161,8 +165,11 @@ def _tests(builds: Sequence[BuildEvaluation], needed: Container[str]) -> Iterato
             continue
         if build.tests.lacking and (build.tests.errors or build.tests.left_out):
             yield from _lacking(build, build.tests.lacking, needed)
-        elif _broken(build.tests) > _broken(build.reference_tests):
-            yield f"{build.build.label}: look at the failing tests"
+        elif broken(build.tests) > broken(build.reference_tests):
+            yield f"{build.build.label}: look at the failing tests{_which(build.tests)}"
+        elif broken(build.tests) and isinstance(build.cost, Missing) and build.cost.reason.startswith(NO_WORKLOAD):
+            yield (f"mend the tests that fail with the GIL, too{_which(build.tests)}; or name a --workload, to measure "
+                   "what one thread costs")
         elif build.tests.ending not in {"0", "1"} and build.tests.ending.isdecimal() and not build.tests.passed:
             yield from _start(build.tests)
 
@@ -209,7 +216,12 @@ def _start(tests: TestRun) -> Iterator[str]:
         yield f"have the tests start: {why}; if they lack a package, name it in an extra, group or file for tests"
 
 
-def _broken(tests: TestRun | Missing) -> int:
+def _which(tests: TestRun) -> str:
+    return f": {few(tests.failing)}" if tests.failing else ""
+
+
+def broken(tests: TestRun | Missing) -> int:
+    """Return how many tests fail, or end in an error."""
     return 0 if isinstance(tests, Missing) else (tests.failed or 0) + (tests.errors or 0)
 
 
@@ -219,9 +231,12 @@ def _workload(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
             yield f"have the workload run: it{build.cost.reason.removeprefix('the workload')}"
 
 
-def _cost(builds: Sequence[BuildEvaluation], machine: MachineFacts | Missing) -> Iterator[str]:
+def _cost(builds: Sequence[BuildEvaluation], machine: MachineFacts | Missing, seconds: float) -> Iterator[str]:
     """Yield how to get to know what one thread costs, where that is what is not known."""
     for build in builds:
+        if build.cost == NO_TIME and not (build.tests == NO_TIME or _unfinished(build.tests)):   # which say it already
+            yield (f"raise --budget to about {enough(seconds)}, to measure what one thread costs: what was measured is "
+                   "kept")
         if isinstance(build.cost, Missing):
             why = build.cost.reason
             if why.startswith(NO_WORKLOAD) and (TOO_SHORT in why or TOO_LONG in why):
@@ -229,6 +244,11 @@ def _cost(builds: Sequence[BuildEvaluation], machine: MachineFacts | Missing) ->
                        "SCRIPT, or --workload MODULE:FUNCTION")
         elif cost_doubt(build.cost, told=may_tell_speed(machine)) and _may_get_quiet(machine):
             yield "repeat when the machine is quiet, or with --wait-quiet, to know what one thread costs"
+
+
+def enough(seconds: float) -> str:
+    """Return a budget in which what took so long leaves time for the cost of one thread, as --budget takes it."""
+    return f"{math.ceil((seconds + TIME_FOR_COST) / 60)}m"
 
 
 def _may_get_quiet(machine: MachineFacts | Missing) -> bool:

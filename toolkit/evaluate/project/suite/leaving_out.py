@@ -56,6 +56,20 @@ def uncollected(junit: Path, root: Path, why: Callable[[str], str]) -> tuple[Lef
     return tuple(found)
 
 
+def failing(junit: Path, root: Path) -> tuple[str, ...]:
+    """Return the tests that fail or end in an error, as pytest's command line names them, by its XML."""
+    found = []
+    for case in _cases(junit):
+        error = case.find("error")
+        if case.find("failure") is None and (error is None or error.get("message") == UNCOLLECTED):
+            continue
+        dotted = case.get("classname") or ""
+        file = _file_of(dotted, root)
+        inside = dotted.removeprefix(file.removesuffix(".py").replace("/", ".")).strip(".") if file else dotted
+        found.append("::".join(filter(None, (file, inside.replace(".", "::"), case.get("name")))))
+    return tuple(dict.fromkeys(found))
+
+
 def seconds_by_file(junit: Path, root: Path) -> dict[str, float]:
     """Return how long the tests of each file took, by pytest's XML."""
     found: dict[str, float] = {}

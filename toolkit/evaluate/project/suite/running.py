@@ -22,7 +22,13 @@ from xml.etree import ElementTree as ET
 from gilscope.toolkit import temporary
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown, compiled_into, short
 from gilscope.toolkit.evaluate.project.conventions import PYTEST
-from gilscope.toolkit.evaluate.project.suite.leaving_out import ignoring, is_pytest, seconds_by_file, uncollected
+from gilscope.toolkit.evaluate.project.suite.leaving_out import (
+    failing,
+    ignoring,
+    is_pytest,
+    seconds_by_file,
+    uncollected,
+)
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Place, TestRun
 from gilscope.toolkit.measure.process.running import last_lines
 from gilscope.toolkit.processes.starting import Supervised
@@ -94,6 +100,7 @@ def _run_once(project: Project, tests: Sequence[str], bench: Bench, *, limit: fl
             ending=ending + _how_far(ending, output), gil_end=gil, culprits=culprits, output=output, imports=imports,
             lacking=bench.lacking, left_out=uncollected(place / "junit.xml", project.root, told_by),
             by_file=seconds_by_file(place / "junit.xml", project.root),
+            failing=failing(place / "junit.xml", project.root),
         )
 
 

@@ -37,6 +37,7 @@ from gilscope.toolkit.evaluate.sections import (
 )
 from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.stats.together import Together
+from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +52,9 @@ MOST_PLACES = 10
 WATCHED = 3     # runs, while there is time
 LEAST_SHARE = 0.01   # of the threads' time, that a place must have cost to be named
 ONE_CORE = Missing(reason="there is one core only")
-STARVED = Missing(reason="every round was starved of the cores that it needed")
+STARVED = Missing(
+    reason=f"fewer than {MIN_ROUNDS} of the rounds taken had the cores that they needed, as the machine was busy: "
+    "--wait-quiet waits for it, and a larger --budget takes more rounds", passing=True)
 
 
 class Speed:
@@ -200,7 +203,8 @@ class Speed:
 
     def _compared(self, baseline: Cell, sample: Cell) -> Comparison | Missing:
         """Return how many times faster one cell is than another, by the noise of all cells of the workload."""
-        if not self._found[baseline].wall.keys() & self._found[sample].wall.keys():
+        here, there = self._found[sample], self._found[baseline]
+        if len(here.wall.keys() & there.wall.keys()) < MIN_ROUNDS <= len(here.cpu.keys() & there.cpu.keys()):
             return STARVED
         return self._walls.compare(baseline, sample) or FEW
 
