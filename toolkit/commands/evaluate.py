@@ -127,7 +127,11 @@ def run(args: argparse.Namespace) -> int:
         raise ToolkitError(f"{place} is there already: remove it to have it written anew, or leave --ci out")
     evaluator = Evaluator(asked, _targets(found, args.builds), found.builds, say, kept=lambda project, builds: Kept(
         project.root, builds, fresh=args.fresh, outputs=_outputs(args)))
-    evaluation = evaluator.look() if args.explain else evaluator.go()
+    try:
+        evaluation = evaluator.look() if args.explain else evaluator.go()
+    except KeyboardInterrupt:
+        say("the parts that were done are kept: the same command goes on after them")
+        raise
     output = Output(args)
     document = explained(evaluation, args.explain) if args.explain else screen.document(evaluation)
     if args.plan and not args.explain:
