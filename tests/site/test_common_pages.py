@@ -7,6 +7,7 @@ import pytest
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table.advice import Open
 from gilscope.toolkit.report.table.cells import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.site.badge import badge_values
@@ -95,6 +96,24 @@ def test_first_page_shows_the_newest_run_of_each_workload_and_build(runs):
     primes = next(row for row in host["rows"] if row["title"] == "primes, steady")
     assert all(place["link"].startswith("run-run2.html#w") for place in primes["places"])
     assert primes["places"][2]["answer"].startswith("6.")   # eight workers, sigma 0.05: 5.9x, 0.03 and 0.002: 6.0x
+
+
+def advised(of, **changes):
+    """Return the run with changed advice for every workload and build."""
+    tables = tuple(dataclasses.replace(table, advice=tuple(
+        dataclasses.replace(each, options=(), **changes) for each in table.advice)) for table in of.tables)
+    return dataclasses.replace(of, tables=tables)
+
+
+@pytest.mark.parametrize(("whys", "said"), [
+    (["starved"], "not known (starved)"), (["starved", "failed", "noise"], "not known (starved, failed, cannot tell)"),
+    (["failed"], "not known (failed)"), ([], "nothing was compared")])
+def test_first_page_says_of_what_is_open_that_it_is_not_known(runs, whys, said):
+    cell = runs[1].tables[0].rows[0].results[0].cell
+    only = advised(runs[1], closest=None, shown=(), open=tuple(Open(cell=cell, why=why) for why in whys))
+    (host,) = home_values([only], {only.id: []}, KINDS)["hosts"]
+    assert {place["answer"] for row in host["rows"] for place in row["places"]
+            if "baseline" not in place["answer"] and ":" not in place["answer"]} == {said}
 
 
 def test_first_page_of_a_run_says_the_kinds_that_are_missing(runs):

@@ -18,6 +18,8 @@ from gilscope.toolkit.units import counted, format_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from gilscope.toolkit.report.table import Advice
+    from gilscope.toolkit.report.table.advice import Doubt
     from gilscope.toolkit.site.charts.scale import Scale
     from gilscope.toolkit.site.pages.newest import Place
     from gilscope.toolkit.site.sources import Known
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 VERSIONS = ("3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15", "3.15t")   # what gilscope measures
 ROOM = 4   # workloads of a run that its line names
 MANY_CORES = 4
+_WHY: dict[Doubt, str] = {
+    "starved": "starved", "failed": "failed", "not measured": "not measured", "rounds": "too few rounds",
+    "floor": "too few processes", "noise": "cannot tell"}
 
 
 def home_values(
@@ -103,8 +108,18 @@ def _place(place: Place | None, title: str, build: str, scale: Scale) -> dict[st
         alike = f" or {counted(len(advice.options) - 1, 'other')}" if len(advice.options) > 1 else ""
         answer = f"{gain_text(Gain(first.speedup))} {first.cell.runner}{alike}"
     else:
-        answer = advice.missing or f"nothing beats {place.table.baseline}"
+        answer = advice.missing or _unanswered(advice) or f"nothing beats {place.table.baseline}"
     return {"picture": picture, "answer": answer, "link": place.link}
+
+
+def _unanswered(advice: Advice) -> str:
+    """Return why it is not known whether anything is faster, by the rule of `report.advice`; "": it is known."""
+    whys = list(dict.fromkeys(each.why for each in advice.open))
+    if advice.closest is None and not whys:
+        return "nothing was compared"
+    if advice.closest is None or any(why != "failed" for why in whys):
+        return f"not known ({', '.join(_WHY[why] for why in whys)})"
+    return ""
 
 
 def _dates(known: Sequence[Known]) -> str:
