@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
 from gilscope.toolkit.foreign import visible
+from gilscope.toolkit.measure.plan.presets import PRESETS
 
 if TYPE_CHECKING:
     from gilscope.toolkit.model import Run
@@ -22,15 +23,41 @@ def command(run: Run, workload: str | None = None) -> str:
     user = asked.get("user")
     words = ["gilscope", "run", *(_user(user) if user else [workload] if workload else asked.get("workloads", []))]
     words += ["--builds", ",".join(build.label for build in run.builds)]
-    words += _listed("--models", asked.get("models")) + _listed("--workers", asked.get("workers"))
+    words += _preset(settings)
+    # A selection of models has its controls measured, too; that of --quick by itself has not.
+    words += [] if asked.get("controls") is False else _listed("--models", asked.get("models"))
+    words += _listed("--workers", asked.get("workers"))
     if (phases := asked.get("phases")) and phases != ["steady"]:
         words += ["--phases", _PHASES.get(tuple(phases), "all")]
     if asked.get("size"):
         words += ["--size", asked["size"]]
     words += _listed("--task-length", [f"{each * 1000:g}ms" for each in asked.get("task_seconds") or ()])
     words += _listed("--with", run.options.get("packages"))
-    words += ["--rounds", str(settings.get("rounds") or run.rounds_planned), "--seed", str(run.seed)]
-    return _line(words)
+    return _line([*words, *_effort(run, settings), "--seed", str(run.seed)])
+
+
+def has_budget(run: Run) -> bool:
+    """Return whether time decided how many rounds there were."""
+    return bool((run.options.get("settings") or run.options).get("budget"))
+
+
+def _preset(settings: dict[str, Any]) -> list[str]:
+    found = [name for name, each in PRESETS.items() if name != "default" and all(
+        settings.get(field) == getattr(each, field) for field in ("values", "warmups", "min_seconds"))]
+    return [f"--{name}" for name in found]
+
+
+def _effort(run: Run, settings: dict[str, Any]) -> list[str]:
+    """Return how long to measure: rounds that are asked for are taken of everything, else time goes to what is open."""
+    budget, resolution = settings.get("budget"), settings.get("resolution")
+    words = _budget(budget) + (["--resolution", f"{resolution * 100:g}%"] if resolution else [])
+    if budget and settings.get("where_open") and not resolution:
+        return words
+    return ["--rounds", str(settings.get("rounds") or run.rounds_planned), *words]
+
+
+def _budget(seconds: float | None) -> list[str]:
+    return ["--budget", f"{seconds:g}s"] if seconds else []
 
 
 def _experiment(run: Run) -> str:
@@ -38,7 +65,7 @@ def _experiment(run: Run) -> str:
     effort = [] if options.get("effort") == "full" else [f"--{options.get('effort')}"]
     builds = ",".join(build.label for build in run.builds)
     return _line(["gilscope", "experiment", "run", options["experiment"], *effort, "--builds", builds, "--rounds",
-                  str(run.rounds_planned), "--seed", str(run.seed)])
+                  str(run.rounds_planned), *_budget(options.get("budget")), "--seed", str(run.seed)])
 
 
 def _user(user: dict[str, Any]) -> list[str]:
