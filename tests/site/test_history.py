@@ -109,9 +109,22 @@ def test_verdict_is_counted_over_machines(runs):
     rows = {(row["workload"], row["build"], row["model"], row["workers"]): row for row in values["rows"]}
     assert rows["primes, steady", "3.14t", "free-threaded", 8]["said"] == "faster on 2 of 2"
     assert set(rows["primes, steady", "3.14t", "free-threaded", 8]["places"]) == {"here", "there"}
-    told = [row for row in rows.values() if "cannot tell" not in row["said"]]
+    told = [row for row in rows.values() if row["told"]]
     assert values["sentence"] == (f"{len(told)} verdicts are told on more than one of 2 machines: {len(told)} hold on "
                                   "each that tells, 0 change between them.")
+
+
+def test_machine_without_a_number_says_why(runs):
+    of = dataclasses.replace(runs[2], tables=runs[2].tables[1:])
+    rows = {(row["workload"], row["build"], row["model"], row["workers"]): row
+            for row in machines_values([runs[0], of], KINDS)["rows"]}
+    assert rows["primes, steady", "3.14t", "free-threaded", 8]["said"] == "faster on 1 of 1; not measured on 1"
+    alone = {(row["build"], row["model"], row["workers"]): row for row in machines_values(runs[:1], KINDS)["rows"]
+             if row["workload"] == "primes, steady"}
+    starved = [row for row in alone.values() if row["said"] == "starved"]
+    assert starved
+    assert starved[0]["places"]["here"]["text"] == "starved"
+    assert all(row["said"] != "skipped" and row["model"] != "serial" for row in alone.values())
 
 
 def test_verdict_that_changes_comes_first(runs):
