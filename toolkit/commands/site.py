@@ -83,9 +83,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(asked: Asked) -> int:
-    lines = told(check_site(asked))
-    inform("\n".join(lines) or "nothing private would go out")
-    return int(bool(lines))
+    leaks, problems = check_site(asked)
+    for problem in problems:
+        say(f"gilscope: {problem}")
+    lines = told(leaks)
+    inform("\n".join(lines) or f"nothing private would go out{' of what could be read' if problems else ''}")
+    return int(bool(lines)) or (DAMAGED if problems else 0)
 
 
 def _about(of: Run, folder: Path) -> About:

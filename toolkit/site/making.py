@@ -89,11 +89,11 @@ def make_site(asked: Asked, out: Path) -> list[str]:
     return problems
 
 
-def check_site(asked: Asked) -> list[Leak]:
-    """Return what of the site would tell of a person or a machine; nothing is kept of it."""
+def check_site(asked: Asked) -> tuple[list[Leak], list[str]]:
+    """Return what of the site would tell of a person or a machine, and what could not be read; nothing is kept."""
     with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as made:
-        _write(asked, Path(made))
-        return list(site_leaks(Path(made), asked.private))
+        problems = _write(asked, Path(made))
+        return list(site_leaks(Path(made), asked.private)), problems
 
 
 def _earlier_files(out: Path) -> list[str]:
