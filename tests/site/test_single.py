@@ -197,7 +197,7 @@ def test_how_a_program_ended_goes_before_its_page(monkeypatch, tmp_path):
     assert not (tmp_path / "x.html").exists()
     assert "the name of the host, 'box7'" in said.pop()
     assert page.saved("verdict.html", values[1]) == 0
-    assert said == ["gilscope: x.html is there"]
+    assert said == ["gilscope: made x.html"]
 
 
 COMMANDS = [["report", "x"], ["evaluate", "."], ["doctor"], ["race", "x.py"], ["gil", "x.py"]]
