@@ -7,6 +7,7 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.commands.options.addresses import web_address
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.streams import inform
@@ -55,7 +56,7 @@ def add_parser(commands: Any) -> None:
                        help="Write nothing: list what of the pages would tell of a person or a machine, and where it "
                        "stands. Exit with 1 when there is something; --out refuses it then.")
     parser.add_argument("--title", default=TITLE, help=f"What the site is called (default: {TITLE}).")
-    parser.add_argument("--url", metavar="URL", default="",
+    parser.add_argument("--url", metavar="URL", type=web_address, default="",
                         help="Where the site will be, e.g. https://me.github.io/results/ (default: not said). Use it "
                         "for the badge, and for the picture that shows with a link.")
     parser.add_argument("--open", action="store_true", help="Open the first page in the browser.")
