@@ -89,6 +89,18 @@ def test_warnings_come_first_and_say_of_which_run(runs):
     assert page.index("Before you read a number") < page.index("At a glance")
 
 
+def test_warnings_of_runs_of_one_label_name_the_machine(runs):
+    first, second = runs
+    there = dataclasses.replace(second, planned=dataclasses.replace(second.planned, host="there"),
+                                run=dataclasses.replace(second.run, label="run1"))
+    texts = [each["text"] for each in home_values([first, there], {"run1": [], "run2": []}, KINDS)["warnings"]]
+    assert len(set(texts)) == len(texts)
+    assert "run1 (here) and run1 (there): a note" in texts
+    again = dataclasses.replace(there, planned=dataclasses.replace(there.planned, host="here"))
+    texts = [each["text"] for each in home_values([first, again], {"run1": [], "run2": []}, KINDS)["warnings"]]
+    assert "run1 (here, 2026-11-11 12:00) and run1 (here, 2026-11-12 12:00): a note" in texts
+
+
 def test_first_page_shows_the_newest_run_of_each_workload_and_build(runs):
     (host,) = home_values(runs, {each.id: ["said"] for each in runs}, KINDS)["hosts"]
     assert [each["label"] for each in host["answers"]] == ["run2"]

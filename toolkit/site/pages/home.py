@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,7 @@ def _warnings(known: Sequence[Known], lost: int) -> Iterator[dict[str, str]]:
         yield {"text": f"{counted(lost, 'run')} could not be read and {'is' if lost == 1 else 'are'} left out.",
                "link": ""}
     notes: dict[str, list[Known]] = {}
+    names = _names(known)
     for each in known:
         for note in each.run.notes:
             notes.setdefault(note.text, []).append(each)
@@ -68,9 +70,23 @@ def _warnings(known: Sequence[Known], lost: int) -> Iterator[dict[str, str]]:
                   if result.absence is not None]
         for word in ("failed", "starved"):
             if count := absent.count(word):
-                yield {"text": f"{each.run.label}: {counted(count, 'cell')} {word}.", "link": each.page}
+                yield {"text": f"{names[each.id]}: {counted(count, 'cell')} {word}.", "link": each.page}
     for text, found in notes.items():
-        yield {"text": f"{list_text(each.run.label for each in found)}: {text}", "link": found[-1].page}
+        yield {"text": f"{list_text(names[each.id] for each in found)}: {text}", "link": found[-1].page}
+
+
+def _names(known: Sequence[Known]) -> dict[str, str]:
+    """Return by id what each run is called: its label, of several of one label with its machine and when it began."""
+    labels = Counter(each.run.label for each in known)
+    on_host = Counter((each.run.label, each.host) for each in known)
+
+    def name(each: Known) -> str:
+        if labels[each.run.label] == 1:
+            return each.run.label
+        began = f", {each.run.started[:16].replace('T', ' ')}" if on_host[each.run.label, each.host] > 1 else ""
+        return f"{each.run.label} ({each.host}{began})"
+
+    return {each.id: name(each) for each in known}
 
 
 def _host(
