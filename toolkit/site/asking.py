@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from gilscope import __version__
 from gilscope.toolkit.foreign import visible
 from gilscope.toolkit.measure.plan.presets import PRESETS
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gilscope.toolkit.model import Run
 
 _PHASES = {("steady",): "steady", ("startup",): "startup"}   # both: "all"
@@ -85,6 +88,29 @@ def _line(words: list[str]) -> str:
     return visible(" ".join(shlex.quote(str(word)) for word in words))
 
 
+def site_citation(title: str, runs: Sequence[Run], address: str) -> dict[str, str]:
+    """Return a site as a reference, in a sentence and as BibTeX.
+
+    Args:
+        title: The site's.
+        runs: All of them, the oldest first.
+        address: Where it will be; "": not known.
+    """
+    first, last = runs[0].started[:10], runs[-1].started[:10]
+    when = first if first == last else f"{first} to {last}"
+    what = f"{counted(len(runs), 'run')} of gilscope {__version__}, measured {when}"
+    key = "".join(each for each in f"gilscope{last}{title}" if each.isalnum())
+    url = f"\n  howpublished = {{\\url{{{address}}}}}," if address else ""
+    bibtex = (f"@misc{{{key},\n  title = {{{_tex(title)}}},\n  year = {{{last[:4]}}},{url}\n"
+              f"  note = {{{what[0].upper()}{what[1:]}}}\n}}")
+    return {"text": visible(f'"{title}": {what}.{f" {address}" if address else ""}'),
+            "bibtex": "\n".join(map(visible, bibtex.split("\n")))}
+
+
+def _tex(text: str) -> str:
+    return "".join("\\" + each if each in "{}\\&%$#_~^" else each for each in text)
+
+
 def citation(run: Run) -> dict[str, str]:
     """Return the run as a reference, in a sentence and as BibTeX."""
     day, machine = run.started[:10], run.machine
@@ -92,8 +118,7 @@ def citation(run: Run) -> dict[str, str]:
     builds = ", ".join(f"CPython {build.label} ({build.version})" for build in run.builds)
     text = f'gilscope {__version__}: results "{run.label}", {builds}, measured {day} on {where}.'
     key = "".join(each for each in f"gilscope{day}{run.label}" if each.isalnum())
-    plain = f"gilscope results {run.label}: {builds}"
-    title = "".join("\\" + each if each in "{}\\&%$#_~^" else each for each in plain)
+    title = _tex(f"gilscope results {run.label}: {builds}")
     bibtex = (f"@misc{{{key},\n  title = {{{title}}},\n  year = {{{day[:4]}}},\n"
               f"  note = {{Measured {day} on {where} with gilscope {__version__}}}\n}}")
     return {"text": visible(text), "bibtex": "\n".join(map(visible, bibtex.split("\n")))}

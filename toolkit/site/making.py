@@ -14,7 +14,7 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import BadFileError, ToolkitError, cannot_write
 from gilscope.toolkit.foreign import in_url
 from gilscope.toolkit.private import Private, refuse
-from gilscope.toolkit.site.asking import citation
+from gilscope.toolkit.site.asking import site_citation
 from gilscope.toolkit.site.badge import badge_values
 from gilscope.toolkit.site.checking import site_leaks
 from gilscope.toolkit.site.figures import is_drawing, not_indented
@@ -214,7 +214,8 @@ class _Common:
         self._page("home.html", HOME, {
             **home_values(self.known, {part.known.id: part.said for part in self._runs if part.known}, kinds, lost),
             **page_values(site.title, self._description(), picture=self._picture(), **around(site, HOME)),
-            "experiments": self._experiments, "citation": citation(self.known[-1].run), "badge": self._badge()})
+            "experiments": self._experiments, "badge": self._badge(),
+            "citation": site_citation(site.title, [each.run for each in self.known], site.address)})
         defaults = {part.known.id: part.compared for part in self._runs if part.known}
         default = next((found for each in reversed(self.known) if (found := defaults.get(each.id))), [])
         self._common("compare.html", "Compare", "Any two builds, models, runs or machines, side by side.",
