@@ -145,3 +145,12 @@ def test_picture_shows_the_newest_builds(runs):
     assert [panel.title for panel in figure.panels] == ["3.14", "3.14t"]
     assert [series.name for series in figure.panels[1].series] == ["threads", "subinterpreters", "free-threaded"]
     assert site_figure([], "Results") is None
+
+
+def test_picture_is_of_another_machine_where_the_newest_has_no_ratio(runs):
+    first, second = runs
+    starved = dataclasses.replace(advised(second, shown=()),
+                                  planned=dataclasses.replace(second.planned, host="busy"))
+    figure = site_figure([first, starved], "Results")
+    assert figure == site_figure([first], "Results")
+    assert "2026-11-11" in figure.made

@@ -68,7 +68,8 @@ def run(args: argparse.Namespace) -> int:
     sources, drawing = find_sources(args.results), None if args.check else _Drawing(args.out)
     asked = Asked(
         sources=sources, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
-        python=rendering_python(say), tell=_about, address=args.url, processes=usable_cores(),
+        python=rendering_python(say), tell=_about, address=args.url, say=lambda text: say(f"gilscope: {text}"),
+        processes=usable_cores(),
         draw=drawing.experiment if drawing else None, draw_figure=drawing.figure if drawing else None,
         private=of_this_machine(os.environ, hosts_of(sources)))
     if args.check:

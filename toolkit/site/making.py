@@ -43,10 +43,15 @@ if TYPE_CHECKING:
 
     Tell = Callable[[Run, Path], About]
     Draw = Callable[[Run, Path, Path], Sequence[Picture]]
+    Say = Callable[[str], None]
     DrawFigure = Callable[[Figure, Path], bool]
 
 MARKER = "site.json"         # what a site is made of, and which files are its own
 SCHEMA = "gilscope/site/1"
+
+
+def _say_nothing(_: str) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,7 @@ class Asked:
     draw: Draw | None = None    # figures of an experiment that has none yet: of a run, with its folder, into another
     draw_figure: DrawFigure | None = None   # writes a figure as SVG and PNG into a folder, or says why not
     address: str = ""           # where the site will be, for the badge and the picture beside links; "": not known
+    say: Say = _say_nothing     # told what a site is without, and why
     processes: int = 1          # how many read runs and write their pages at once
     private: Private = field(default_factory=Private)   # what must not go out with it
 
@@ -149,7 +155,7 @@ def _write(asked: Asked, folder: Path) -> list[str]:
     runs = make_all(site, [each for each in planned if not each.is_experiment], asked.processes)
     problems += [part.problem for part in runs if part.problem]
     with Renderer(site.python, look, linked=True) as renderer:
-        common = _Common(site, renderer, [part for part in runs if part.known], asked.draw_figure)
+        common = _Common(site, renderer, [part for part in runs if part.known], asked)
         for each in planned:
             if each.is_experiment:
                 try:
@@ -167,9 +173,10 @@ class _Common:
     """Writes the experiments, and the pages about all runs."""
 
     def __init__(
-        self, site: Site, renderer: Renderer, runs: Sequence[Part], draw_figure: DrawFigure | None,
+        self, site: Site, renderer: Renderer, runs: Sequence[Part], asked: Asked,
     ) -> None:
-        self._site, self._renderer, self._runs, self._draw_figure = site, renderer, runs, draw_figure
+        self._site, self._renderer, self._runs = site, renderer, runs
+        self._draw_figure, self._say = asked.draw_figure, asked.say
         self.known = [part.known for part in runs if part.known]
         self._experiments: list[dict[str, Any]] = []
 
@@ -246,7 +253,10 @@ class _Common:
     def _picture(self) -> dict[str, str] | None:
         """Return what shows with a link to the site; whoever shows it wants its whole address."""
         figure = site_figure(self.known, self._site.title)
-        if not self._site.address or figure is None or self._draw_figure is None:
+        if not self._site.address or self._draw_figure is None:
+            return None
+        if figure is None:
+            self._say("no picture for links to the site: no run has a ratio to show")
             return None
         if not self._draw_figure(figure, self._site.folder):
             return None
