@@ -10,7 +10,7 @@ from gilscope.toolkit.commands.site import _about
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.site.making import MARKER, Asked, make_site
 from gilscope.toolkit.site.sources import find_sources
-from tests.site.made import EXAMPLE, KINDS, broken_links, pages_of
+from tests.site.made import EXAMPLE, KINDS, broken_links, copied_run, pages_of
 
 pytestmark = pytest.mark.newest
 
@@ -165,8 +165,8 @@ def test_site_of_the_examples_is_small(tmp_path):
 @pytest.mark.slow
 def test_several_processes_make_the_same_site(tmp_path):
     runs = [tmp_path / "in" / str(number) for number in range(5)]
-    for path in runs:
-        shutil.copytree(EXAMPLE / "own-function", path)
+    for seed, path in enumerate(runs):
+        copied_run(EXAMPLE / "own-function", path, seed)
     made(tmp_path / "one", tmp_path / "in")
     made(tmp_path / "two", tmp_path / "in", processes=2)
     for path in sorted(each for each in (tmp_path / "one").rglob("*") if each.is_file()):

@@ -144,7 +144,7 @@ def _replace(made: Path, out: Path, earlier: Sequence[str]) -> None:
 def _write(asked: Asked, folder: Path) -> list[str]:
     """Write all pages into a folder, and return what could not be read."""
     problems: list[str] = []
-    planned = plan(asked.sources, problems)
+    planned = plan(asked.sources, problems, asked.say)
     site = Site(folder=folder, title=asked.title, kinds=dict(asked.kinds), python=asked.python, address=asked.address,
                 has_experiments=any(each.is_experiment for each in planned))
     look = load_look()
