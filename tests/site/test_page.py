@@ -86,5 +86,10 @@ def test_each_colour_is_seen_by_night(model):
     assert contrast(by_night(MODELS[model].colour), NIGHT) >= CONTRAST
 
 
+def test_figures_drawn_on_white_are_dimmed_by_night():
+    night = LOOK.style.partition("prefers-color-scheme:dark")[2].partition("\n}}")[0]
+    assert "filter:brightness(" in night
+
+
 def test_dark_background_is_that_of_the_style_sheet():
     assert f"--paper:{NIGHT.lower()}" in LOOK.style
