@@ -1,6 +1,7 @@
 """Sites and pages for tests, and what their HTML has."""
 
 import json
+import shutil
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -10,6 +11,13 @@ from tests.conformance.builds import ROOT
 
 EXAMPLE = ROOT / "results" / "example"
 KINDS = {"primes": "cpu", "sleep": "io", "sha256_64k": "native", "http_fetch": "io", "fetch_parse": "mixed"}
+
+
+def copied_run(source, target, seed):
+    """Copy a run as another one, which is told by its seed."""
+    shutil.copytree(source, target)
+    header = json.loads((target / "run.json").read_text())
+    (target / "run.json").write_text(json.dumps(header | {"seed": seed}))
 
 
 class Tags(HTMLParser):

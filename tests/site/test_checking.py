@@ -63,6 +63,19 @@ def test_check_lists_what_would_go_out_and_keeps_nothing(results, tmp_path, caps
     assert capsys.readouterr().out == "nothing private would go out\n"
 
 
+def test_check_names_a_damaged_run_as_out_does(tmp_path, capsys):
+    for name in ("good", "bad"):
+        shutil.copytree(EXAMPLE / "own-function", tmp_path / "in" / name)
+    (tmp_path / "in" / "bad" / "3.14.json").write_text("{")
+    said = []
+    for asked in (["--check"], ["--out", str(tmp_path / "site")]):
+        assert main(["site", str(tmp_path / "in"), *asked]) == 2
+        told = capsys.readouterr()
+        said.append(next(line for line in told.err.splitlines() if "bad" in line))
+        assert "nothing private would go out\n" not in told.out
+    assert said[0] == said[1]
+
+
 def test_every_kind_of_file_is_looked_through(tmp_path):
     for name in ("a.html", "b.svg", "data/c.json", "data/d.js", "assets/ours.js"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

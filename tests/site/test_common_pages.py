@@ -7,6 +7,7 @@ import pytest
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table.advice import Open
 from gilscope.toolkit.report.table.cells import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.site.badge import badge_values
@@ -88,6 +89,18 @@ def test_warnings_come_first_and_say_of_which_run(runs):
     assert page.index("Before you read a number") < page.index("At a glance")
 
 
+def test_warnings_of_runs_of_one_label_name_the_machine(runs):
+    first, second = runs
+    there = dataclasses.replace(second, planned=dataclasses.replace(second.planned, host="there"),
+                                run=dataclasses.replace(second.run, label="run1"))
+    texts = [each["text"] for each in home_values([first, there], {"run1": [], "run2": []}, KINDS)["warnings"]]
+    assert len(set(texts)) == len(texts)
+    assert "run1 (here) and run1 (there): a note" in texts
+    again = dataclasses.replace(there, planned=dataclasses.replace(there.planned, host="here"))
+    texts = [each["text"] for each in home_values([first, again], {"run1": [], "run2": []}, KINDS)["warnings"]]
+    assert "run1 (here, 2026-11-11 12:00) and run1 (here, 2026-11-12 12:00): a note" in texts
+
+
 def test_first_page_shows_the_newest_run_of_each_workload_and_build(runs):
     (host,) = home_values(runs, {each.id: ["said"] for each in runs}, KINDS)["hosts"]
     assert [each["label"] for each in host["answers"]] == ["run2"]
@@ -95,6 +108,24 @@ def test_first_page_shows_the_newest_run_of_each_workload_and_build(runs):
     primes = next(row for row in host["rows"] if row["title"] == "primes, steady")
     assert all(place["link"].startswith("run-run2.html#w") for place in primes["places"])
     assert primes["places"][2]["answer"].startswith("6.")   # eight workers, sigma 0.05: 5.9x, 0.03 and 0.002: 6.0x
+
+
+def advised(of, **changes):
+    """Return the run with changed advice for every workload and build."""
+    tables = tuple(dataclasses.replace(table, advice=tuple(
+        dataclasses.replace(each, options=(), **changes) for each in table.advice)) for table in of.tables)
+    return dataclasses.replace(of, tables=tables)
+
+
+@pytest.mark.parametrize(("whys", "said"), [
+    (["starved"], "not known (starved)"), (["starved", "failed", "noise"], "not known (starved, failed, cannot tell)"),
+    (["failed"], "not known (failed)"), ([], "nothing was compared")])
+def test_first_page_says_of_what_is_open_that_it_is_not_known(runs, whys, said):
+    cell = runs[1].tables[0].rows[0].results[0].cell
+    only = advised(runs[1], closest=None, shown=(), open=tuple(Open(cell=cell, why=why) for why in whys))
+    (host,) = home_values([only], {only.id: []}, KINDS)["hosts"]
+    assert {place["answer"] for row in host["rows"] for place in row["places"]
+            if "baseline" not in place["answer"] and ":" not in place["answer"]} == {said}
 
 
 def test_first_page_of_a_run_says_the_kinds_that_are_missing(runs):
@@ -114,3 +145,12 @@ def test_picture_shows_the_newest_builds(runs):
     assert [panel.title for panel in figure.panels] == ["3.14", "3.14t"]
     assert [series.name for series in figure.panels[1].series] == ["threads", "subinterpreters", "free-threaded"]
     assert site_figure([], "Results") is None
+
+
+def test_picture_is_of_another_machine_where_the_newest_has_no_ratio(runs):
+    first, second = runs
+    starved = dataclasses.replace(advised(second, shown=()),
+                                  planned=dataclasses.replace(second.planned, host="busy"))
+    figure = site_figure([first, starved], "Results")
+    assert figure == site_figure([first], "Results")
+    assert "2026-11-11" in figure.made

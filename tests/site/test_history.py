@@ -8,10 +8,11 @@ from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.site.pages.history import COST, clear_of, follow, history_values, marked, workload_values
 from gilscope.toolkit.site.pages.machines import machines_values
+from gilscope.toolkit.site.plain import page_values
 from gilscope.toolkit.site.sources import Known, Planned
 from gilscope.toolkit.stats.words import Comparison
 from tests.fakes import make_run
-from tests.site.made import KINDS
+from tests.site.made import KINDS, rendered
 
 pytestmark = pytest.mark.newest
 
@@ -104,14 +105,48 @@ def test_page_of_a_workload_has_every_ratio_and_pictures_over_versions_and_dates
     assert there["dates"] == []
 
 
+def test_runs_of_one_day_are_told_by_their_times_and_stand_in_the_order_of_the_picture():
+    several = [known(i) for i in (1, 2, 3)]
+    several[1] = dataclasses.replace(several[1], run=dataclasses.replace(
+        several[1].run, started="2026-11-11T14:03:00+00:00"))
+    series = follow(several)
+    group = next(each.group for each in series if each.group[0] == "primes")
+    values = workload_values(group, several, series)
+    (here,) = values["hosts"]
+    assert [word["text"] for word in here["dates"][0]["words"]] == ["11-11", "14:03", "11-13"]
+    assert [row["label"] for row in values["rows"][:3]] == ["run1", "run2", "run3"]
+
+
+def test_legend_and_introduction_name_the_cost_of_a_build(runs):
+    series = follow(runs)
+    group = next(each.group for each in series if each.group[0] == "primes")
+    values = workload_values(group, runs, series)
+    assert values["models"][-1]["model"] == f"3.14t against 3.14, {COST}"
+    assert values["models"][-1]["shape"] == values["rows"][-1]["shape"]
+    assert "to its twin with the GIL" in rendered("history-workload.html", values | page_values("t", "d"))
+
+
 def test_verdict_is_counted_over_machines(runs):
     values = machines_values(runs, KINDS)
     rows = {(row["workload"], row["build"], row["model"], row["workers"]): row for row in values["rows"]}
     assert rows["primes, steady", "3.14t", "free-threaded", 8]["said"] == "faster on 2 of 2"
     assert set(rows["primes, steady", "3.14t", "free-threaded", 8]["places"]) == {"here", "there"}
-    told = [row for row in rows.values() if "cannot tell" not in row["said"]]
+    told = [row for row in rows.values() if row["told"]]
     assert values["sentence"] == (f"{len(told)} verdicts are told on more than one of 2 machines: {len(told)} hold on "
                                   "each that tells, 0 change between them.")
+
+
+def test_machine_without_a_number_says_why(runs):
+    of = dataclasses.replace(runs[2], tables=runs[2].tables[1:])
+    rows = {(row["workload"], row["build"], row["model"], row["workers"]): row
+            for row in machines_values([runs[0], of], KINDS)["rows"]}
+    assert rows["primes, steady", "3.14t", "free-threaded", 8]["said"] == "faster on 1 of 1; not measured on 1"
+    alone = {(row["build"], row["model"], row["workers"]): row for row in machines_values(runs[:1], KINDS)["rows"]
+             if row["workload"] == "primes, steady"}
+    starved = [row for row in alone.values() if row["said"] == "starved"]
+    assert starved
+    assert starved[0]["places"]["here"]["text"] == "starved"
+    assert all(row["said"] != "skipped" and row["model"] != "serial" for row in alone.values())
 
 
 def test_verdict_that_changes_comes_first(runs):

@@ -10,7 +10,7 @@ from gilscope.toolkit.commands.site import _about
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.site.making import MARKER, Asked, make_site
 from gilscope.toolkit.site.sources import find_sources
-from tests.site.made import EXAMPLE, KINDS, broken_links, pages_of
+from tests.site.made import EXAMPLE, KINDS, broken_links, copied_run, pages_of
 
 pytestmark = pytest.mark.newest
 
@@ -77,6 +77,7 @@ def test_run_page_says_how_to_get_it_again(site):
     text = pages_of(site)["run-server-second-worker.html"].text
     assert ("gilscope run primes --builds 3.14,3.14t --models threads,free-threaded,subinterpreters,"
             "processes-forkserver --workers 2 --size small --rounds 12 --seed 1769938935") in text
+    assert text.count("--seed 1769938935") == 1, "of one workload both are the same command"
 
 
 def test_badge_says_what_free_threads_gain(site):
@@ -165,8 +166,8 @@ def test_site_of_the_examples_is_small(tmp_path):
 @pytest.mark.slow
 def test_several_processes_make_the_same_site(tmp_path):
     runs = [tmp_path / "in" / str(number) for number in range(5)]
-    for path in runs:
-        shutil.copytree(EXAMPLE / "own-function", path)
+    for seed, path in enumerate(runs):
+        copied_run(EXAMPLE / "own-function", path, seed)
     made(tmp_path / "one", tmp_path / "in")
     made(tmp_path / "two", tmp_path / "in", processes=2)
     for path in sorted(each for each in (tmp_path / "one").rglob("*") if each.is_file()):

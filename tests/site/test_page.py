@@ -10,7 +10,7 @@ import pytest
 from gilscope.toolkit.report.document import Banner, Column, Document, Entry, Heading, Lines, Table
 from gilscope.toolkit.report.figures.plots.look.palette import MODELS
 from gilscope.toolkit.site.look import CONTRAST, NIGHT, by_night, contrast, load_look, model_class
-from gilscope.toolkit.site.page import Pages, policy
+from gilscope.toolkit.site.page import Pages, kept, policy
 from gilscope.toolkit.site.plain import document_values, page_values
 from gilscope.toolkit.site.renderer import CannotRenderError, Renderer
 from tests.site.made import Tags
@@ -84,6 +84,19 @@ def test_models_have_the_colours_of_the_figures():
 @pytest.mark.parametrize("model", MODELS)
 def test_each_colour_is_seen_by_night(model):
     assert contrast(by_night(MODELS[model].colour), NIGHT) >= CONTRAST
+
+
+def test_no_line_ends_within_a_day_or_a_share():
+    assert str(kept("on 2026-11-22 10:31, <b>6.5 % off")) == (
+        'on <span class="kept">2026-11-22 10:31</span>, &lt;b&gt;<span class="kept">6.5 %</span> off')
+    assert ".kept{white-space:nowrap}" in LOOK.style
+    page = Pages(LOOK.style, LOOK.script).render("document.html", values(document("2026-11-22")))
+    assert page.count('<span class="kept">2026-11-22</span>') == 5   # the banner, the list, two cells, the footnote
+
+
+def test_figures_drawn_on_white_are_dimmed_by_night():
+    night = LOOK.style.partition("prefers-color-scheme:dark")[2].partition("\n}}")[0]
+    assert "filter:brightness(" in night
 
 
 def test_dark_background_is_that_of_the_style_sheet():

@@ -113,6 +113,12 @@ def test_race_shows_both_accesses_in_their_source():
     assert ROOT not in page
 
 
+def test_race_shows_code_as_code():
+    page = Structure(race_page().partition("<main")[2].partition("</main>")[0])
+    assert "+= reads, computes, writes" in page.text
+    assert "`" not in page.text
+
+
 def test_race_shows_what_threads_share():
     place = make_access().place
     share = Shared(base="Pool.jobs", write=place, verb="append", other=replace(place, line=9), other_verb="read")
@@ -197,7 +203,7 @@ def test_how_a_program_ended_goes_before_its_page(monkeypatch, tmp_path):
     assert not (tmp_path / "x.html").exists()
     assert "the name of the host, 'box7'" in said.pop()
     assert page.saved("verdict.html", values[1]) == 0
-    assert said == ["gilscope: x.html is there"]
+    assert said == ["gilscope: made x.html"]
 
 
 COMMANDS = [["report", "x"], ["evaluate", "."], ["doctor"], ["race", "x.py"], ["gil", "x.py"]]

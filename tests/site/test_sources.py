@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.site.sources import find_sources, load, plan
-from tests.site.made import EXAMPLE
+from tests.site.made import EXAMPLE, copied_run
 
 pytestmark = pytest.mark.newest
 
@@ -44,10 +44,26 @@ def test_folder_without_a_run_is_refused(tmp_path):
 
 
 def test_runs_of_one_label_have_pages_of_their_own(tmp_path):
-    for name in ("a", "b"):
-        shutil.copytree(EXAMPLE / "own-function", tmp_path / name)
+    for seed, name in enumerate(("a", "b")):
+        copied_run(EXAMPLE / "own-function", tmp_path / name, seed)
     ids = [planned.id for planned in plan(find_sources([str(tmp_path)]), [])]
     assert ids == ["own-function", "own-function--2"]
+
+
+def test_copy_of_a_run_is_taken_once_and_said(tmp_path):
+    for name in ("a", "b"):
+        shutil.copytree(EXAMPLE / "own-function", tmp_path / name)
+    said = []
+    (planned,) = plan(find_sources([f"one={tmp_path / 'a'}", f"two={tmp_path / 'b'}"]), [], said.append)
+    assert planned.host == "one"
+    assert said == [f"{tmp_path / 'b'} is a copy of the run in {tmp_path / 'a'}, and is taken once"]
+
+
+def test_run_with_other_values_is_no_copy(tmp_path):
+    for name in ("a", "b"):
+        shutil.copytree(EXAMPLE / "own-function", tmp_path / name)
+    (tmp_path / "b" / "3.14.json").write_text((tmp_path / "b" / "3.14t.json").read_text())
+    assert len(plan(find_sources([str(tmp_path)]), [])) == 2
 
 
 def test_nothing_private_is_known_of_a_run():

@@ -7,6 +7,7 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.commands.options.addresses import web_address
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.streams import inform
@@ -55,7 +56,7 @@ def add_parser(commands: Any) -> None:
                        help="Write nothing: list what of the pages would tell of a person or a machine, and where it "
                        "stands. Exit with 1 when there is something; --out refuses it then.")
     parser.add_argument("--title", default=TITLE, help=f"What the site is called (default: {TITLE}).")
-    parser.add_argument("--url", metavar="URL", default="",
+    parser.add_argument("--url", metavar="URL", type=web_address, default="",
                         help="Where the site will be, e.g. https://me.github.io/results/ (default: not said). Use it "
                         "for the badge, and for the picture that shows with a link.")
     parser.add_argument("--open", action="store_true", help="Open the first page in the browser.")
@@ -67,7 +68,8 @@ def run(args: argparse.Namespace) -> int:
     sources, drawing = find_sources(args.results), None if args.check else _Drawing(args.out)
     asked = Asked(
         sources=sources, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
-        python=rendering_python(say), tell=_about, address=args.url, processes=usable_cores(),
+        python=rendering_python(say), tell=_about, address=args.url, say=lambda text: say(f"gilscope: {text}"),
+        processes=usable_cores(),
         draw=drawing.experiment if drawing else None, draw_figure=drawing.figure if drawing else None,
         private=of_this_machine(os.environ, hosts_of(sources)))
     if args.check:
@@ -83,9 +85,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(asked: Asked) -> int:
-    lines = told(check_site(asked))
-    inform("\n".join(lines) or "nothing private would go out")
-    return int(bool(lines))
+    leaks, problems = check_site(asked)
+    for problem in problems:
+        say(f"gilscope: {problem}")
+    lines = told(leaks)
+    inform("\n".join(lines) or f"nothing private would go out{' of what could be read' if problems else ''}")
+    return int(bool(lines)) or (DAMAGED if problems else 0)
 
 
 def _about(of: Run, folder: Path) -> About:

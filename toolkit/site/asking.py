@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
 from gilscope.toolkit.foreign import visible
+from gilscope.toolkit.measure.plan.presets import PRESETS
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gilscope.toolkit.model import Run
 
 _PHASES = {("steady",): "steady", ("startup",): "startup"}   # both: "all"
@@ -22,15 +26,41 @@ def command(run: Run, workload: str | None = None) -> str:
     user = asked.get("user")
     words = ["gilscope", "run", *(_user(user) if user else [workload] if workload else asked.get("workloads", []))]
     words += ["--builds", ",".join(build.label for build in run.builds)]
-    words += _listed("--models", asked.get("models")) + _listed("--workers", asked.get("workers"))
+    words += _preset(settings)
+    # A selection of models has its controls measured, too; that of --quick by itself has not.
+    words += [] if asked.get("controls") is False else _listed("--models", asked.get("models"))
+    words += _listed("--workers", asked.get("workers"))
     if (phases := asked.get("phases")) and phases != ["steady"]:
         words += ["--phases", _PHASES.get(tuple(phases), "all")]
     if asked.get("size"):
         words += ["--size", asked["size"]]
     words += _listed("--task-length", [f"{each * 1000:g}ms" for each in asked.get("task_seconds") or ()])
     words += _listed("--with", run.options.get("packages"))
-    words += ["--rounds", str(settings.get("rounds") or run.rounds_planned), "--seed", str(run.seed)]
-    return _line(words)
+    return _line([*words, *_effort(run, settings), "--seed", str(run.seed)])
+
+
+def has_budget(run: Run) -> bool:
+    """Return whether time decided how many rounds there were."""
+    return bool((run.options.get("settings") or run.options).get("budget"))
+
+
+def _preset(settings: dict[str, Any]) -> list[str]:
+    found = [name for name, each in PRESETS.items() if name != "default" and all(
+        settings.get(field) == getattr(each, field) for field in ("values", "warmups", "min_seconds"))]
+    return [f"--{name}" for name in found]
+
+
+def _effort(run: Run, settings: dict[str, Any]) -> list[str]:
+    """Return how long to measure: rounds that are asked for are taken of everything, else time goes to what is open."""
+    budget, resolution = settings.get("budget"), settings.get("resolution")
+    words = _budget(budget) + (["--resolution", f"{resolution * 100:g}%"] if resolution else [])
+    if budget and settings.get("where_open") and not resolution:
+        return words
+    return ["--rounds", str(settings.get("rounds") or run.rounds_planned), *words]
+
+
+def _budget(seconds: float | None) -> list[str]:
+    return ["--budget", f"{seconds:g}s"] if seconds else []
 
 
 def _experiment(run: Run) -> str:
@@ -38,7 +68,7 @@ def _experiment(run: Run) -> str:
     effort = [] if options.get("effort") == "full" else [f"--{options.get('effort')}"]
     builds = ",".join(build.label for build in run.builds)
     return _line(["gilscope", "experiment", "run", options["experiment"], *effort, "--builds", builds, "--rounds",
-                  str(run.rounds_planned), "--seed", str(run.seed)])
+                  str(run.rounds_planned), *_budget(options.get("budget")), "--seed", str(run.seed)])
 
 
 def _user(user: dict[str, Any]) -> list[str]:
@@ -58,6 +88,29 @@ def _line(words: list[str]) -> str:
     return visible(" ".join(shlex.quote(str(word)) for word in words))
 
 
+def site_citation(title: str, runs: Sequence[Run], address: str) -> dict[str, str]:
+    """Return a site as a reference, in a sentence and as BibTeX.
+
+    Args:
+        title: The site's.
+        runs: All of them, the oldest first.
+        address: Where it will be; "": not known.
+    """
+    first, last = runs[0].started[:10], runs[-1].started[:10]
+    when = first if first == last else f"{first} to {last}"
+    what = f"{counted(len(runs), 'run')} of gilscope {__version__}, measured {when}"
+    key = "".join(each for each in f"gilscope{last}{title}" if each.isalnum())
+    url = f"\n  howpublished = {{\\url{{{address}}}}}," if address else ""
+    bibtex = (f"@misc{{{key},\n  title = {{{_tex(title)}}},\n  year = {{{last[:4]}}},{url}\n"
+              f"  note = {{{what[0].upper()}{what[1:]}}}\n}}")
+    return {"text": visible(f'"{title}": {what}.{f" {address}" if address else ""}'),
+            "bibtex": "\n".join(map(visible, bibtex.split("\n")))}
+
+
+def _tex(text: str) -> str:
+    return "".join("\\" + each if each in "{}\\&%$#_~^" else each for each in text)
+
+
 def citation(run: Run) -> dict[str, str]:
     """Return the run as a reference, in a sentence and as BibTeX."""
     day, machine = run.started[:10], run.machine
@@ -65,8 +118,7 @@ def citation(run: Run) -> dict[str, str]:
     builds = ", ".join(f"CPython {build.label} ({build.version})" for build in run.builds)
     text = f'gilscope {__version__}: results "{run.label}", {builds}, measured {day} on {where}.'
     key = "".join(each for each in f"gilscope{day}{run.label}" if each.isalnum())
-    plain = f"gilscope results {run.label}: {builds}"
-    title = "".join("\\" + each if each in "{}\\&%$#_~^" else each for each in plain)
+    title = _tex(f"gilscope results {run.label}: {builds}")
     bibtex = (f"@misc{{{key},\n  title = {{{title}}},\n  year = {{{day[:4]}}},\n"
               f"  note = {{Measured {day} on {where} with gilscope {__version__}}}\n}}")
     return {"text": visible(text), "bibtex": "\n".join(map(visible, bibtex.split("\n")))}

@@ -14,7 +14,7 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import BadFileError, ToolkitError, cannot_write
 from gilscope.toolkit.foreign import in_url
 from gilscope.toolkit.private import Private, refuse
-from gilscope.toolkit.site.asking import citation
+from gilscope.toolkit.site.asking import site_citation
 from gilscope.toolkit.site.badge import badge_values
 from gilscope.toolkit.site.checking import site_leaks
 from gilscope.toolkit.site.figures import is_drawing, not_indented
@@ -43,10 +43,15 @@ if TYPE_CHECKING:
 
     Tell = Callable[[Run, Path], About]
     Draw = Callable[[Run, Path, Path], Sequence[Picture]]
+    Say = Callable[[str], None]
     DrawFigure = Callable[[Figure, Path], bool]
 
 MARKER = "site.json"         # what a site is made of, and which files are its own
 SCHEMA = "gilscope/site/1"
+
+
+def _say_nothing(_: str) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,7 @@ class Asked:
     draw: Draw | None = None    # figures of an experiment that has none yet: of a run, with its folder, into another
     draw_figure: DrawFigure | None = None   # writes a figure as SVG and PNG into a folder, or says why not
     address: str = ""           # where the site will be, for the badge and the picture beside links; "": not known
+    say: Say = _say_nothing     # told what a site is without, and why
     processes: int = 1          # how many read runs and write their pages at once
     private: Private = field(default_factory=Private)   # what must not go out with it
 
@@ -89,11 +95,11 @@ def make_site(asked: Asked, out: Path) -> list[str]:
     return problems
 
 
-def check_site(asked: Asked) -> list[Leak]:
-    """Return what of the site would tell of a person or a machine; nothing is kept of it."""
+def check_site(asked: Asked) -> tuple[list[Leak], list[str]]:
+    """Return what of the site would tell of a person or a machine, and what could not be read; nothing is kept."""
     with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as made:
-        _write(asked, Path(made))
-        return list(site_leaks(Path(made), asked.private))
+        problems = _write(asked, Path(made))
+        return list(site_leaks(Path(made), asked.private)), problems
 
 
 def _earlier_files(out: Path) -> list[str]:
@@ -138,7 +144,7 @@ def _replace(made: Path, out: Path, earlier: Sequence[str]) -> None:
 def _write(asked: Asked, folder: Path) -> list[str]:
     """Write all pages into a folder, and return what could not be read."""
     problems: list[str] = []
-    planned = plan(asked.sources, problems)
+    planned = plan(asked.sources, problems, asked.say)
     site = Site(folder=folder, title=asked.title, kinds=dict(asked.kinds), python=asked.python, address=asked.address,
                 has_experiments=any(each.is_experiment for each in planned))
     look = load_look()
@@ -149,7 +155,7 @@ def _write(asked: Asked, folder: Path) -> list[str]:
     runs = make_all(site, [each for each in planned if not each.is_experiment], asked.processes)
     problems += [part.problem for part in runs if part.problem]
     with Renderer(site.python, look, linked=True) as renderer:
-        common = _Common(site, renderer, [part for part in runs if part.known], asked.draw_figure)
+        common = _Common(site, renderer, [part for part in runs if part.known], asked)
         for each in planned:
             if each.is_experiment:
                 try:
@@ -167,9 +173,10 @@ class _Common:
     """Writes the experiments, and the pages about all runs."""
 
     def __init__(
-        self, site: Site, renderer: Renderer, runs: Sequence[Part], draw_figure: DrawFigure | None,
+        self, site: Site, renderer: Renderer, runs: Sequence[Part], asked: Asked,
     ) -> None:
-        self._site, self._renderer, self._runs, self._draw_figure = site, renderer, runs, draw_figure
+        self._site, self._renderer, self._runs = site, renderer, runs
+        self._draw_figure, self._say = asked.draw_figure, asked.say
         self.known = [part.known for part in runs if part.known]
         self._experiments: list[dict[str, Any]] = []
 
@@ -214,7 +221,8 @@ class _Common:
         self._page("home.html", HOME, {
             **home_values(self.known, {part.known.id: part.said for part in self._runs if part.known}, kinds, lost),
             **page_values(site.title, self._description(), picture=self._picture(), **around(site, HOME)),
-            "experiments": self._experiments, "citation": citation(self.known[-1].run), "badge": self._badge()})
+            "experiments": self._experiments, "badge": self._badge(),
+            "citation": site_citation(site.title, [each.run for each in self.known], site.address)})
         defaults = {part.known.id: part.compared for part in self._runs if part.known}
         default = next((found for each in reversed(self.known) if (found := defaults.get(each.id))), [])
         self._common("compare.html", "Compare", "Any two builds, models, runs or machines, side by side.",
@@ -245,7 +253,10 @@ class _Common:
     def _picture(self) -> dict[str, str] | None:
         """Return what shows with a link to the site; whoever shows it wants its whole address."""
         figure = site_figure(self.known, self._site.title)
-        if not self._site.address or figure is None or self._draw_figure is None:
+        if not self._site.address or self._draw_figure is None:
+            return None
+        if figure is None:
+            self._say("no picture for links to the site: no run has a ratio to show")
             return None
         if not self._draw_figure(figure, self._site.folder):
             return None

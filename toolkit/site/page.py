@@ -9,12 +9,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
+_KEPT = re.compile(r"(\d{4}-\d\d-\d\d(?: \d\d:\d\d)?|\d[\d.]* %)")
 TEMPLATES = Path(__file__).with_name("templates")
 
 
@@ -31,6 +34,7 @@ class Pages:
         self._environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined,
             trim_blocks=True, lstrip_blocks=True, auto_reload=False)
+        self._environment.filters["kept"] = kept
         self._environment.globals |= {
             "linked": linked, "policy": policy(*([] if linked else [style, script])),
             "style": style, "script": script}
@@ -38,6 +42,12 @@ class Pages:
     def render(self, template: str, values: dict[str, Any]) -> str:
         """Return the page that `template` makes of `values`: every text of them is escaped."""
         return self._environment.get_template(template).render(values)
+
+
+def kept(text: str) -> Markup:
+    """Return a text in which no line ends within a day, a time of a day or a share: "2026-11-22", "6.5 %"."""
+    return Markup("").join(Markup('<span class="kept">{}</span>').format(part) if i % 2 else part
+                           for i, part in enumerate(_KEPT.split(text)))
 
 
 def policy(style: str | None = None, script: str | None = None) -> str:

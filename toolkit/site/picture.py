@@ -11,7 +11,7 @@ from gilscope.toolkit.report.figures.plots.look.palette import MODELS, family
 from gilscope.toolkit.site.pages.newest import in_order, newest, places
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from gilscope.toolkit.site.pages.newest import Place
     from gilscope.toolkit.site.sources import Known
@@ -21,16 +21,20 @@ MOST_BUILDS, MOST_WORKLOADS = 2, 5   # that are read in a picture as small as th
 
 
 def site_figure(known: Sequence[Known], title: str) -> CategoryFigure | None:
-    """Return the figure of the newest builds of the newest run's machine; None where there is nothing to show.
+    """Return the figure of the newest builds of a machine, of the one with the newest run that has a ratio; else None.
 
     Args:
         known: All runs, the oldest first.
         title: The site's.
     """
     runs = [each for each in known if each.tables]
-    if not runs:
-        return None
-    latest = newest(places([each for each in runs if each.host == runs[-1].host]))
+    hosts = dict.fromkeys(each.host for each in reversed(runs))
+    return next((figure for host in hosts
+                 if (figure := _of_machine([each for each in runs if each.host == host], title))), None)
+
+
+def _of_machine(runs: Sequence[Known], title: str) -> CategoryFigure | None:
+    latest = newest(places(runs))
     found = {key: place for key, place in latest.items() if place.advice.shown}
     builds = in_order(place.build for place in found.values())[-MOST_BUILDS:]
     groups = list(dict.fromkeys(group for group, build in found if build in builds))[:MOST_WORKLOADS]
@@ -42,7 +46,11 @@ def site_figure(known: Sequence[Known], title: str) -> CategoryFigure | None:
     ) for build in builds)
     return CategoryFigure(
         name=NAME, title=visible(title), y=Axis("times as fast as serial"), panels=panels,
-        whiskers="95 % interval", made=f"Measured {runs[-1].run.started[:10]} by gilscope")
+        whiskers="95 % interval", made=f"Measured {_newest_day(found.values())} by gilscope")
+
+
+def _newest_day(shown: Iterable[Place]) -> str:
+    return max(place.known.run.started for place in shown)[:10]
 
 
 def _series(column: Sequence[Place | None]) -> tuple[Series, ...]:

@@ -17,7 +17,7 @@ from gilscope.toolkit.store import RESULTS, find_runs, load_run, read_header
 from gilscope.toolkit.store.labels import HEADER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from gilscope.toolkit.model import Machine, Run
     from gilscope.toolkit.report.table import WorkloadTable
@@ -124,9 +124,18 @@ def _below(path: Path) -> Iterable[Path]:
     return runs
 
 
-def plan(sources: Sequence[Source], problems: list[str]) -> list[Planned]:
-    """Return the runs that the site will have, by what their headers say; what cannot be read goes to `problems`."""
+def plan(
+    sources: Sequence[Source], problems: list[str], say: Callable[[str], None] = lambda _: None,
+) -> list[Planned]:
+    """Return the runs that the site will have, by what their headers say, a run and its copies once.
+
+    Args:
+        sources: Where runs are.
+        problems: Gets what cannot be read.
+        say: Told of each copy.
+    """
     taken: dict[str, int] = {}
+    there: dict[tuple[str, int], list[tuple[Run, Source]]] = {}
     found = []
     for source in sources:
         try:
@@ -134,9 +143,28 @@ def plan(sources: Sequence[Source], problems: list[str]) -> list[Planned]:
         except BadFileError as error:
             problems.append(str(error))
             continue
+        alike = there.setdefault((run.started, run.seed), [])
+        if first := next((each for one, each in alike if _same_values(one, each.path, run, source.path)), None):
+            say(f"{source.path} is a copy of the run in {first.path}, and is taken once")
+            continue
+        alike.append((run, source))
         found.append(Planned(id=_id(source, run, taken), host=source.host or machine_name(run.machine),
                              path=source.path, is_experiment="experiment" in run.options))
     return found
+
+
+def _same_values(one: Run, here: Path, other: Run, there: Path) -> bool:
+    """Return whether two runs of one start and seed have the same builds with the same values."""
+    labels = [build.label for build in one.builds]
+    return labels == [build.label for build in other.builds] and all(
+        _bytes(here / f"{label}.json") == _bytes(there / f"{label}.json") for label in labels)
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def load(planned: Planned) -> tuple[Known, Ratios]:

@@ -1,5 +1,6 @@
 """A site in a real browser, opened from disk: every page, and what the page that compares says against `compare`."""
 
+import re
 import sys
 from collections import Counter
 
@@ -84,6 +85,11 @@ def said(page):
     }""")
 
 
+def as_shown(text):
+    """Return a sentence without the backticks around its commands: a page shows them as code."""
+    return re.sub(r"`([^`]*)`", r"\1", text)
+
+
 def report(contrasts, first, second, notes=()):
     """Return the same of the report of `gilscope compare`."""
     document = comparison_document("", contrasts, baseline=first, sample=second, notes=notes)
@@ -91,12 +97,12 @@ def report(contrasts, first, second, notes=()):
     for section in document.sections:
         match section:
             case Banner():
-                found["banners"].append(f"Warning: {section.text}")
+                found["banners"].append(f"Warning: {as_shown(section.text)}")
             case Table():
                 found["tables"][section.title] = [[column.title for column in section.columns],
                                                   *([entry_text(entry) for entry in row] for row in section.rows)]
             case Lines():
-                found["lists"][section.title] = list(section.items)
+                found["lists"][section.title] = [as_shown(each) for each in section.items]
     return found
 
 

@@ -36,7 +36,7 @@ class HtmlFile:
             Path(self._name).write_text(text, encoding="utf-8")
         except OSError as error:
             raise cannot_write(self._name, error) from error
-        self._say(f"gilscope: {self._name} is there")
+        self._say(f"gilscope: made {self._name}")
 
     def saved(self, template: str, values: Mapping[str, Any], **more: Any) -> int:
         """Write the page of a program that was run, whose end and findings go before that of a file.

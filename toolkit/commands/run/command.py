@@ -18,7 +18,6 @@ from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.run import options as run_options
 from gilscope.toolkit.commands.run.builds_now import builds_now
 from gilscope.toolkit.commands.run.measuring import AGAIN, Asked, measure, measure_plan, refuse_empty
-from gilscope.toolkit.commands.run.presets import PRESETS
 from gilscope.toolkit.commands.run.request import (
     choose_builds,
     make_selection,
@@ -32,6 +31,7 @@ from gilscope.toolkit.cores import allowed_cpus, usable_cores
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.machine.other_load import is_starved, others_now
 from gilscope.toolkit.measure.plan.cells import expand
+from gilscope.toolkit.measure.plan.presets import PRESETS
 from gilscope.toolkit.measure.plan.record import Request
 from gilscope.toolkit.measure.prepare.find_module import code_sum
 from gilscope.toolkit.measure.prepare.preparation import prepare

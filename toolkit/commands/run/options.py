@@ -7,9 +7,9 @@ from typing import Any
 
 from gilscope.toolkit.commands.options.common import counts, duration, names, positive, share, task_lengths
 from gilscope.toolkit.commands.options.files import add_output
-from gilscope.toolkit.commands.run.presets import PRESETS
 from gilscope.toolkit.commands.run.request import PHASES
 from gilscope.toolkit.measure.plan.core_demand import KINDS
+from gilscope.toolkit.measure.plan.presets import PRESETS
 from gilscope.toolkit.stats.looks import FIRST
 from gilscope.workloads.base import SIZES
 

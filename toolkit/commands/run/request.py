@@ -12,11 +12,11 @@ from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import FoundBuilds, default_pair, select_builds
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.commands.run.presets import PRESETS, QUICK_KINDS, QUICK_MODELS
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.requirements.file import Listed, listed
 from gilscope.toolkit.measure.plan.cells import Selection, choose_runners
+from gilscope.toolkit.measure.plan.presets import PRESETS, QUICK_KINDS, QUICK_MODELS
 from gilscope.toolkit.measure.plan.settings import Settings
 from gilscope.toolkit.measure.prepare.find_module import dotted
 from gilscope.toolkit.measure.process.spec import UserTarget

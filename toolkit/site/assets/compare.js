@@ -399,11 +399,17 @@ window.gilscopeRuns = {};
     return region;
   };
 
+  // Our sentences have commands in backticks; what has no partner stays.
+  const words = text => {
+    const parts = text.split("`");
+    return parts.map((part, i) => i % 2 === 0 || i === parts.length - 1 ? part : made("code", { textContent: part }));
+  };
+
   const drawn = section => {
     if (section.kind === "table") return [table(section)];
     if (section.kind === "heading") return [made("h2", { textContent: section.text })];
-    if (section.kind === "banner") return [made("p", { className: "banner", textContent: `Warning: ${section.text}` })];
-    const list = made("ul", { className: "lines" }, ...section.items.map(text => made("li", { textContent: text })));
+    if (section.kind === "banner") return [made("p", { className: "banner" }, "Warning: ", ...words(section.text))];
+    const list = made("ul", { className: "lines" }, ...section.items.map(text => made("li", {}, ...words(text))));
     return section.title ? [made("h3", { textContent: section.title }), list] : [list];
   };
 

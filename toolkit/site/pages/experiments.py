@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.site.asking import citation, command
+from gilscope.toolkit.site.asking import citation, command, has_budget
 from gilscope.toolkit.site.plain import document_values, shown
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def experiment_values(
     """
     return shown({
         "document": document_values(about.document(pictures)), "command": command(run), "data": dict(data),
-        "citation": citation(run), "seed": run.seed,
+        "citation": citation(run), "seed": run.seed, "budget": has_budget(run),
     })
 
 

@@ -190,11 +190,14 @@ def workload_values(group: Group, known: Sequence[Known], series: Sequence[Serie
     own = [each for each in series if each.group == group]
     return shown({
         "title": title_text(table), "baseline": table.baseline, "shapes": shapes(),
-        "models": legend([each.model for each in own if not each.of_builds]),
+        "models": legend([each.model for each in own if not each.of_builds])
+                  + [{"model": each, **mark_of("serial")} for each in dict.fromkeys(
+                      f"{one.build} against {one.against}, {COST}" for one in own if one.of_builds)],
+        "of_builds": any(each.of_builds for each in own),
         "hosts": [_host(host, group, runs, [each for each in own if each.host == host])
                   for host, runs in by_host([each for each in known if each.tables]).items()
                   if any(each.host == host for each in own)],
-        "rows": [_row(each, result) for each in own for result in reversed(each.results)],
+        "rows": [_row(each, result) for each in own for result in each.results],
         "several": len({each.host for each in own}) > 1,
     })
 
@@ -203,7 +206,7 @@ def _host(host: str, group: Group, runs: Sequence[Known], series: Sequence[Serie
     there = {result.known.id for each in series for result in each.results}
     days = [each for each in runs if each.id in there]
     at = {each.id: float(i) for i, each in enumerate(days)}
-    words = [(at[each.id], each.run.started[5:10]) for each in days]
+    words = [(at[each.id], text) for each, text in zip(days, _ticks(days), strict=True)]
     charts = []
     for build in dict.fromkeys(each.build for each in series):
         drawn = [_over_dates(each, at) for each in _widest(series) if each.build == build]
@@ -211,6 +214,12 @@ def _host(host: str, group: Group, runs: Sequence[Known], series: Sequence[Serie
             charts.append(lines(f"{build}: ratio over runs", drawn, words, bands=True))
     return {"name": host, "versions": _over_versions(group, runs), "dates": charts,
             "one": counted(len(words), "run")}
+
+
+def _ticks(runs: Sequence[Known]) -> list[str]:
+    """Return what stands below each run, the oldest first: its day, of more runs of that day their times."""
+    days = [each.run.started[5:10] for each in runs]
+    return [day if i == 0 or days[i - 1] != day else runs[i].run.started[11:16] for i, day in enumerate(days)]
 
 
 def _widest(series: Sequence[Series]) -> list[Series]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ from gilscope.toolkit.units import counted, format_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from gilscope.toolkit.report.table import Advice
+    from gilscope.toolkit.report.table.advice import Doubt
     from gilscope.toolkit.site.charts.scale import Scale
     from gilscope.toolkit.site.pages.newest import Place
     from gilscope.toolkit.site.sources import Known
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 VERSIONS = ("3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15", "3.15t")   # what gilscope measures
 ROOM = 4   # workloads of a run that its line names
 MANY_CORES = 4
+_WHY: dict[Doubt, str] = {
+    "starved": "starved", "failed": "failed", "not measured": "not measured", "rounds": "too few rounds",
+    "floor": "too few processes", "noise": "cannot tell"}
 
 
 def home_values(
@@ -56,6 +62,7 @@ def _warnings(known: Sequence[Known], lost: int) -> Iterator[dict[str, str]]:
         yield {"text": f"{counted(lost, 'run')} could not be read and {'is' if lost == 1 else 'are'} left out.",
                "link": ""}
     notes: dict[str, list[Known]] = {}
+    names = _names(known)
     for each in known:
         for note in each.run.notes:
             notes.setdefault(note.text, []).append(each)
@@ -63,9 +70,23 @@ def _warnings(known: Sequence[Known], lost: int) -> Iterator[dict[str, str]]:
                   if result.absence is not None]
         for word in ("failed", "starved"):
             if count := absent.count(word):
-                yield {"text": f"{each.run.label}: {counted(count, 'cell')} {word}.", "link": each.page}
+                yield {"text": f"{names[each.id]}: {counted(count, 'cell')} {word}.", "link": each.page}
     for text, found in notes.items():
-        yield {"text": f"{list_text(each.run.label for each in found)}: {text}", "link": found[-1].page}
+        yield {"text": f"{list_text(names[each.id] for each in found)}: {text}", "link": found[-1].page}
+
+
+def _names(known: Sequence[Known]) -> dict[str, str]:
+    """Return by id what each run is called: its label, of several of one label with its machine and when it began."""
+    labels = Counter(each.run.label for each in known)
+    on_host = Counter((each.run.label, each.host) for each in known)
+
+    def name(each: Known) -> str:
+        if labels[each.run.label] == 1:
+            return each.run.label
+        began = f", {each.run.started[:16].replace('T', ' ')}" if on_host[each.run.label, each.host] > 1 else ""
+        return f"{each.run.label} ({each.host}{began})"
+
+    return {each.id: name(each) for each in known}
 
 
 def _host(
@@ -103,8 +124,18 @@ def _place(place: Place | None, title: str, build: str, scale: Scale) -> dict[st
         alike = f" or {counted(len(advice.options) - 1, 'other')}" if len(advice.options) > 1 else ""
         answer = f"{gain_text(Gain(first.speedup))} {first.cell.runner}{alike}"
     else:
-        answer = advice.missing or f"nothing beats {place.table.baseline}"
+        answer = advice.missing or _unanswered(advice) or f"nothing beats {place.table.baseline}"
     return {"picture": picture, "answer": answer, "link": place.link}
+
+
+def _unanswered(advice: Advice) -> str:
+    """Return why it is not known whether anything is faster, by the rule of `report.advice`; "": it is known."""
+    whys = list(dict.fromkeys(each.why for each in advice.open))
+    if advice.closest is None and not whys:
+        return "nothing was compared"
+    if advice.closest is None or any(why != "failed" for why in whys):
+        return f"not known ({', '.join(_WHY[why] for why in whys)})"
+    return ""
 
 
 def _dates(known: Sequence[Known]) -> str:

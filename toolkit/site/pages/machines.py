@@ -37,7 +37,7 @@ def machines_values(known: Sequence[Known], kinds: Mapping[str, str]) -> dict[st
     for host, runs in hosts.items():
         for (group, build), place in newest(places(runs)).items():
             for result in place.results:
-                if result.speedup is not None and result.absence is None:
+                if _is_compared(place, result):
                     found.setdefault((group, result.cell.runner, result.cell.workers, build), {})[host] = place, result
     rows = [_row(key, by, kinds, len(hosts)) for key, by in found.items()]
     # What changes first, then what several machines say alike.
@@ -53,26 +53,39 @@ def machines_values(known: Sequence[Known], kinds: Mapping[str, str]) -> dict[st
     })
 
 
+def _is_compared(place: Place, result: CellResult) -> bool:
+    """Return whether a cell was to have a ratio there: the baseline has none, nor what a build cannot do."""
+    is_baseline = result.cell.runner == place.table.baseline and result.cell.workers == 1
+    return not is_baseline and (result.absence is None or result.absence.word in {"starved", "failed"})
+
+
 def _row(
     key: Key, by: Mapping[str, tuple[Place, CellResult]], kinds: Mapping[str, str], hosts: int,
 ) -> dict[str, Any]:
     _, model, workers, build = key
     words: Counter[str] = Counter()
-    places_ = {}
+    lacking: Counter[str] = Counter()
+    places_: dict[str, dict[str, Any]] = {}
     for host, (place, result) in by.items():
-        if result.speedup is None:
-            raise AssertionError("what is compared here has a ratio")
+        if result.speedup is None or result.absence is not None:
+            why = result.absence.word if result.absence is not None else "no ratio"
+            lacking[why] += 1
+            places_[host] = {"text": why, "sort": None, "link": place.link}
+            continue
         word = judge(result.speedup)
         words[word] += 1
         places_[host] = {"text": ratio_text(result.speedup), "sort": result.speedup.ratio, "link": place.link}
     table = next(iter(by.values()))[0].table
     told = words.keys() - {"cannot tell"}
-    said = [f"{word} on {count} of {len(by)}" if hosts > 1 else str(word) for word, count in words.most_common()]
+    if len(by) < hosts:
+        lacking["not measured"] = hosts - len(by)
+    said = [f"{word} on {count} of {words.total()}" if hosts > 1 else str(word) for word, count in words.most_common()]
+    without = [f"{why} on {count}" if hosts > 1 else str(why) for why, count in lacking.items()]
     return {
         "kind": kind_of(table, kinds), "workload": title_text(table), "build": build, "model": model,
-        "workers": workers, **mark_of(model), "places": places_, "hosts": len(by),
+        "workers": workers, **mark_of(model), "places": places_, "hosts": words.total(),
         "told": sum(words[word] for word in told),
-        "said": ", ".join(said) + (f"; not on {hosts - len(by)}" if len(by) < hosts else ""),
+        "said": "; ".join(each for each in (", ".join(said), ", ".join(without)) if each),
         "changes": len(told) > 1,
     }
 

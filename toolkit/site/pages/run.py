@@ -15,7 +15,7 @@ from gilscope.toolkit.report.sentences import fit_lines, noise_line, title_text
 from gilscope.toolkit.report.table import build_tables, judge
 from gilscope.toolkit.report.table.cells import Index
 from gilscope.toolkit.report.wording import inflation_text, ratio_number, ratio_text, value_text
-from gilscope.toolkit.site.asking import citation, command
+from gilscope.toolkit.site.asking import citation, command, has_budget
 from gilscope.toolkit.site.charts.cells import END, START, dots, resources, strip
 from gilscope.toolkit.site.charts.lines import Line, Point, law, lines
 from gilscope.toolkit.site.charts.marks import legend, mark_of, shapes
@@ -60,7 +60,8 @@ def run_page(
         "models": legend(models), "shapes": shapes(),
         "choices": {"build": [build.label for build in run.builds], "model": [each["model"] for each in legend(models)],
                     "kind": list(dict.fromkeys(each["sort"] for each in workloads))},
-        "command": command(run), "flags": _flags(run), "seed": run.seed, "data": dict(data or {}),
+        "command": command(run), "flags": _flags(run), "seed": run.seed, "budget": has_budget(run),
+        "data": dict(data or {}),
     }) | {"citation": citation(run)}
 
 

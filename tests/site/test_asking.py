@@ -1,0 +1,52 @@
+"""The command that a page gives plans what was asked for."""
+
+import argparse
+import dataclasses
+import shlex
+from dataclasses import replace
+
+import pytest
+
+from gilscope import __version__
+from gilscope.toolkit.commands.run.command import add_parser
+from gilscope.toolkit.commands.run.request import make_selection, make_settings
+from gilscope.toolkit.site.asking import command, site_citation
+from gilscope.toolkit.store import read_header
+from tests.fakes import make_run
+from tests.site.made import EXAMPLE
+
+pytestmark = pytest.mark.newest
+
+
+def parsed(line):
+    parser = argparse.ArgumentParser()
+    add_parser(parser.add_subparsers())
+    return parser.parse_args(shlex.split(line)[1:])
+
+
+@pytest.mark.parametrize("asked", [
+    "--quick", "--quick --rounds 5", "--quick --budget 2m", "--quick --models threads", "--rigorous", "--budget 5m", "",
+    "--budget 5m --rounds 7", "--resolution 2%", "--quick --resolution 1%", "--workers 1,2 --rounds 4"])
+def test_command_plans_what_was_asked_for(asked):
+    args = parsed(f"gilscope run primes sleep --seed 7 {asked}")
+    settings, selection = make_settings(args), make_selection(args)
+    options = {"settings": dataclasses.asdict(settings), "selection": dataclasses.asdict(selection)}
+    again = parsed(command(replace(make_run(), options=options, seed=7, rounds_planned=settings.rounds)))
+    assert make_settings(again) == settings
+    assert make_selection(again) == selection
+
+
+def test_site_is_cited_as_a_whole():
+    runs = [replace(make_run(), started=f"2026-11-0{day}T10:00:00+00:00") for day in (1, 3)]
+    found = site_citation("50 % of_it", runs, "https://example.org/x/")
+    assert found["text"] == (f'"50 % of_it": 2 runs of gilscope {__version__}, measured 2026-11-01 to 2026-11-03. '
+                             "https://example.org/x/")
+    assert "title = {50 \\% of\\_it}" in found["bibtex"]
+    assert "\\url{https://example.org/x/}" in found["bibtex"]
+    assert "1 run of gilscope" in site_citation("Mine", runs[:1], "")["text"]
+
+
+def test_command_of_an_experiment_has_its_budget():
+    line = command(read_header(EXAMPLE / "experiments" / "countdown"))
+    assert "--quick" in line
+    assert "--rounds 5 --budget 30s" in line
