@@ -56,7 +56,7 @@ def add_parser(commands: Any) -> None:
                        help="Write nothing: list what of the pages would tell of a person or a machine, and where it "
                        "stands. Exit with 1 when there is something; --out refuses it then.")
     parser.add_argument("--title", default=TITLE, help=f"What the site is called (default: {TITLE}).")
-    parser.add_argument("--url", metavar="URL", type=web_address, default="",
+    parser.add_argument("--url", metavar="URL", type=web_address, default=None,
                         help="Where the site will be, e.g. https://me.github.io/results/ (default: not said). Use it "
                         "for the badge, and for the picture that shows with a link.")
     parser.add_argument("--open", action="store_true", help="Open the first page in the browser.")
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     sources, drawing = find_sources(args.results), None if args.check else _Drawing(args.out)
     asked = Asked(
         sources=sources, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
-        python=rendering_python(say), tell=_about, address=args.url, say=lambda text: say(f"gilscope: {text}"),
+        python=rendering_python(say), tell=_about, address=args.url or "", say=lambda text: say(f"gilscope: {text}"),
         processes=usable_cores(),
         draw=drawing.experiment if drawing else None, draw_figure=drawing.figure if drawing else None,
         private=of_this_machine(os.environ, hosts_of(sources)))

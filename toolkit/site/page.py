@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup   # Jinja2 needs it, and brings it
+from markupsafe import Markup  # Jinja2 needs it, and brings it
 
 _KEPT = re.compile(r"(\d{4}-\d\d-\d\d(?: \d\d:\d\d)?|\d[\d.]* %)")
 TEMPLATES = Path(__file__).with_name("templates")
