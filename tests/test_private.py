@@ -92,3 +92,9 @@ def test_refused_with_what_and_where_and_what_to_do():
     assert "the name of the user, 'ann', 2 times: ..." in str(refused.value)
     assert str(refused.value).endswith(f"{PUBLIC}='/srv/a/b,ann'")
     refuse("page.html", [])
+
+
+@pytest.mark.parametrize("folder", ["/work/home", "/home/runner", "/srv/site"])
+def test_home_called_like_a_word_of_our_pages_is_nobodys(folder):
+    known = of_this_machine({"HOME": folder})
+    assert not [*known.leaks("Home Compare: a site of the runner's runs")]

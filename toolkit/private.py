@@ -28,9 +28,11 @@ RANDOM = 16                    # from so many letters and digits on a value look
 
 # Accounts, hosts and environments of these names are nobody's.
 _COMMON = frozenset({
-    "admin", "app", "base", "build", "builder", "ci", "conda", "debian", "default", "dev", "docker", "env", "fedora",
-    "guest", "jenkins", "local", "localhost", "main", "me", "nobody", "pi", "python", "root", "runner", "test", "tests",
-    "ubuntu", "user", "vagrant", "venv", "virtualenv", "vscode", "work",
+    "admin", "app", "base", "build", "builder", "ci", "compare", "conda", "data", "debian", "default", "desktop",
+    "dev", "developer", "docker", "env", "example", "experiments", "fedora", "gilscope", "guest", "history", "home",
+    "jenkins", "laptop", "local", "localhost", "machine", "machines", "main", "me", "nobody", "page", "pages", "pi",
+    "python", "report", "results", "root", "run", "runner", "runs", "server", "site", "src", "test", "tests", "tmp",
+    "ubuntu", "user", "users", "vagrant", "venv", "virtualenv", "vscode", "work",
 })
 _SECRET = re.compile(r"TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)|CREDENTIAL|API_?KEY|AUTH|COOKIE|PRIVATE|DSN", re.IGNORECASE)
 _PUBLISHED = re.compile(r"SHA|VERSION|HASH|GPG|DIGEST", re.IGNORECASE)   # of what was installed, in container images
