@@ -32,13 +32,13 @@ from gilscope.toolkit.model import Cell, Run
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.report.table.cells import Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.store import Store
+from gilscope.toolkit.stats.logs import RoundLogs, process_levels, residuals
+from gilscope.toolkit.store import Store, load_run
 from tests.benchmarks.common import build_of, prepared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-UNITS_SECONDS = 0.04  # one pass of the work
 CLOCKS: tuple[Clock, ...] = ("cpu", "wall")
 WORKLOAD = "countdown"
 LENGTHS = {"base": 1.0, "null": 2.0, "more": 3.0}
@@ -49,17 +49,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=f"host={sys.executable}", metavar="LABEL=PATH")
     parser.add_argument("--busy", type=int, default=0, help="processes that keep the cores busy (default: 0)")
-    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--runs", type=int, default=20, help="default: 20; 0 reads the kept values again")
     parser.add_argument("--window", type=int, default=20, help="rounds per run (default: 20)")
+    parser.add_argument("--values", type=int, default=3, help="values of each process (default: 3)")
+    parser.add_argument("--pass-seconds", type=float, default=0.04, help="what one of them takes (default: 0.04)")
     parser.add_argument("--more", type=float, default=0.03, help="the true difference, as a share (default: 0.03)")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the values in FOLDER/results/noise")
     args = parser.parse_args()
+    if args.keep and not args.runs:
+        report(load_run(args.keep / "results" / "noise"), args.window, more=args.more)
+        return
     folder = args.keep or tempfile.mkdtemp(prefix="noise-")
     Path(folder).mkdir(exist_ok=True)
     try:
         begun = time.monotonic()
         with busy(args.busy):
-            run = measure(args.build, args.runs * args.window, Path(folder), more=args.more)
+            run = measure(args.build, args.runs * args.window, Path(folder), more=args.more,
+                          values=args.values, pass_seconds=args.pass_seconds)
         seconds = (time.monotonic() - begun) / args.runs
     finally:
         if args.keep is None:
@@ -100,10 +106,12 @@ class ByName:
         return replace(start, spec=replace(start.spec, name=cell.name))
 
 
-def measure(build: str, rounds: int, folder: Path, *, more: float) -> Run:
+def measure(
+    build: str, rounds: int, folder: Path, *, more: float, values: int = 3, pass_seconds: float = 0.04,
+) -> Run:
     """Return `rounds` interleaved rounds of the four arms; the last has `more` (a share) more to do."""
     found, python, environment, rate = prepared(build_of(build, "host"), WORKLOAD, folder)
-    units = round(rate * UNITS_SECONDS)
+    units = round(rate * pass_seconds)
     cells = (arm("base"), arm("base", twin=True), arm("null"), arm("more"))
     run = Run(
         label="noise",
@@ -132,7 +140,7 @@ def measure(build: str, rounds: int, folder: Path, *, more: float) -> Run:
             (WORKLOAD, 3.0): (round(units * (1 + more)), 1),
         },
     )
-    settings = Settings(rounds=rounds, values=3, warmups=0, min_seconds=0.0, timeout=120.0)
+    settings = Settings(rounds=rounds, values=values, warmups=0, min_seconds=0.0, timeout=120.0)
     store = Store.create("noise", folder / "results")
     with ProgressReporter(print) as reporter:
         return Scheduler(run, store, ByName(arms), settings, reporter, InTurn()).go()
@@ -144,6 +152,20 @@ def cut(run: Run, first: int, window: int) -> Run:
         replace(each, observations=tuple(one for one in each.observations if first <= one.round < first + window))
         for each in run.measurements
     ))
+
+
+def spread(run: Run, clock: Clock, first: int) -> float:
+    """Return the standard deviation of processes by their `first` values, from the middle half of them."""
+    rounds: dict[int, dict[Cell, Sequence[float]]] = {}
+    for each in run.measurements:
+        for one in each.observations:
+            rounds.setdefault(one.round, {})[each.cell] = (one.cpu if clock == "cpu" else one.wall)[:first]
+    levels: dict[Cell, dict[int, float]] = {}
+    for number, arms in rounds.items():
+        for cell, level in process_levels(arms).items():
+            levels.setdefault(cell, {})[number] = level
+    rests = [value for each in residuals(RoundLogs(levels=levels)).values() for value in each.values()]
+    return 1.4826 * statistics.median(map(abs, rests))
 
 
 def report(run: Run, window: int, *, more: float) -> None:
@@ -165,6 +187,11 @@ def report(run: Run, window: int, *, more: float) -> None:
             f"largest {max(errors):.2%}; false faster/slower {false}; a true {more:.0%} found in {found}; "
             f"over all rounds {1 / whole.ratio - 1:+.2%}"
         )
+    values = min(len(one.cpu) for each in run.measurements for one in each.observations)
+    for clock in CLOCKS:
+        spreads = ", ".join(f"{spread(run, clock, first):.2%} by {first}" for first in (1, 3, 6, 12) if first <= values)
+        print(f"{clock:4}: processes of a cell differ by (1.48 x MAD, what their round has in common taken out): "
+              f"{spreads} of their values")
     others = [one.evidence.others_cores or 0.0 for each in run.measurements for one in each.observations]
     print(f"others used {statistics.median(others):.2f} of {run.machine.cores} cores (median)")
 

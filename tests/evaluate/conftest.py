@@ -1,8 +1,11 @@
 """Libraries and environments that many tests share."""
 
+import math
+
 import pytest
 
 from gilscope.toolkit.evaluate.packages.doctor import reference_of
+from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
 from tests.evaluate.places import Site, at_hand, build_called, compiled, one_of_each
 
 
@@ -31,3 +34,18 @@ def pair():
 def site(tmp_path, variants):
     """Make an environment of the build of a label."""
     return lambda label: Site(build_called(label), tmp_path / label, variants(label))
+
+
+@pytest.fixture(scope="session")
+def environments(tmp_path_factory):
+    """Return a cache folder that whole evaluations share: most need the same empty environments."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def without_registry(environments, monkeypatch):
+    """Let evaluations ask no registry, and take no test suite for long enough to tell a cost: starting it may be."""
+    monkeypatch.setenv("GILSCOPE_CACHE", str(environments))
+    monkeypatch.setattr(suite_cost, "LEAST_CPU", math.inf)
+    for tool in ("PIP", "UV"):
+        monkeypatch.setenv(f"{tool}_NO_INDEX", "1")

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 
@@ -21,6 +20,7 @@ from gilscope.toolkit.site.single.waits import WIDTH, wait_values
 from tests.faults.hostile_texts import BLANK, TEXTS, UNSEEN, filled
 from tests.gil.recorded import make_process, make_thread
 from tests.race.fakes.report import ROOT, make_access, make_report
+from tests.site.made import Tags
 from tests.site.pages import PAGES, doctor_page, evaluate_page, gil_page, race_page, render
 
 pytestmark = [pytest.mark.newest]
@@ -41,20 +41,11 @@ HOSTILE = TEXTS | IN_HTML
 ALL = pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
 
 
-class Structure(HTMLParser):
+class Structure(Tags):
     """What a page is made of, and what it says."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.text = [], ""
-        self.feed(page)
-        self.close()
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, *(name for name, _ in attrs)))
-
-    def handle_data(self, data):
-        self.text += data
 
 
 def race_of(*texts):

@@ -1,6 +1,5 @@
 """Small projects, each with the verdict it must get, evaluated for real on a build without a GIL and its twin."""
 
-import math
 import platform
 import shutil
 from functools import partial
@@ -12,7 +11,6 @@ from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
 from gilscope.toolkit.evaluate.project.racing import looks
 from gilscope.toolkit.evaluate.project.racing.tests import check_races
-from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
 from gilscope.toolkit.evaluate.report.screen import document, exit_code
 from gilscope.toolkit.evaluate.sections import Missing
@@ -32,19 +30,10 @@ TESTS = "python -m unittest discover -s tests"
 LATE = {"lateflip/__init__.py": "", "lateflip/fast.py": "from lateflip import single_plain\nname = 'fast'\n"}
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory):
-    """Return a cache folder that all of these use: most need the same empty environments."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
-def evaluate(pair, cache, tmp_path, monkeypatch):
-    """Give a function that evaluates a project of the corpus without any registry."""
-    monkeypatch.setenv("GILSCOPE_CACHE", str(cache))
-    monkeypatch.setattr(suite_cost, "LEAST_CPU", math.inf)   # these tests take no time; starting the runner may
+def evaluate(pair, without_registry, tmp_path, monkeypatch):
+    """Give a function that evaluates a project of the corpus."""
     for tool in ("PIP", "UV"):
-        monkeypatch.setenv(f"{tool}_NO_INDEX", "1")
         monkeypatch.setenv(f"{tool}_FIND_LINKS", str(tmp_path / "wheels"))
     (tmp_path / "wheels").mkdir()
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 WE = "we"
 # Of several builds the one that most can be said of: what can be done at once, then what nothing can help.
 ORDER = (Decision.MOVE, Decision.CAN, Decision.NO, Decision.WAIT, Decision.UNKNOWN)
-NO_BUILD = Missing(reason="no build without a GIL was looked at")
 NOT_QUIET = "the machine was too busy or too small for a word on speed"
 
 

@@ -1,13 +1,10 @@
 """Whole evaluations of projects with an extension module of their own, on a build without a GIL and its twin."""
 
-import math
-
 import pytest
 
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
-from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
 from gilscope.toolkit.evaluate.project.workload import rounds
 from gilscope.toolkit.evaluate.report.screen import document
 from gilscope.toolkit.evaluate.sections import Missing
@@ -25,20 +22,11 @@ class It(unittest.TestCase):
 WORK = OPTIONAL + "def work():\n    if _c is None: raise RuntimeError('the sources are imported')\n"
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
-def evaluate(pair, cache, tmp_path, monkeypatch):
-    """Give a function that evaluates a project without any registry."""
-    monkeypatch.setenv("GILSCOPE_CACHE", str(cache))
-    monkeypatch.setattr(suite_cost, "LEAST_CPU", math.inf)
+def evaluate(pair, without_registry, monkeypatch):
+    """Give a function that evaluates a project."""
     for name in ("MOST_ROUNDS", "LEAST_ROUNDS"):
         monkeypatch.setattr(rounds, name, 1)
-    for tool in ("PIP", "UV"):
-        monkeypatch.setenv(f"{tool}_NO_INDEX", "1")
 
     def go(made, **asked):
         request = Asked(path=made.root, **{"budget": 1800.0, "tests": "python -m unittest discover -s tests -t .",
