@@ -3,8 +3,10 @@
 import functools
 import os
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -49,9 +51,11 @@ def test_case(case, name, build, tmp_path):
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("name", NAMES)
 def test_ctrl_c_in_map_ends_everything(name, build, tmp_path):
-    marker = tmp_path / "busy"
+    # What the killed one leaves there goes with the test; the test's own path is too long for the name of a socket.
+    temporary = tempfile.mkdtemp()
     child = subprocess.Popen(
-        [BUILDS[build], str(HERE / "interrupted.py"), name, str(marker)], cwd=ROOT, env=environment(),
+        [BUILDS[build], str(HERE / "interrupted.py"), name, str(tmp_path / "busy")], cwd=ROOT,
+        env=environment(TMPDIR=temporary),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
         wait_until(lambda: child.poll() is not None or len(list(tmp_path.iterdir())) == (1 if name == "serial" else 2))
@@ -64,6 +68,7 @@ def test_ctrl_c_in_map_ends_everything(name, build, tmp_path):
     finally:
         for pid in session_members(child.pid):
             os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(temporary)
 
 
 @pytest.mark.parametrize("build", BUILDS)
