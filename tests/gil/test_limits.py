@@ -96,3 +96,18 @@ def test_a_wait_in_which_nobody_had_the_gil_is_none_for_it():
     holders = find_holders([replace(process, sites=tuple(hardly))])
     assert held_share(summary, holders) == pytest.approx(0.05)
     assert find_limit(summary, holders, free_threaded=False).what is Limiter.NOTHING
+
+
+def test_where_threads_idle_or_wait_for_the_gil_is_not_the_place_of_a_lock():
+    summary = summarize([contended(Reason.LOCK)])
+    (place,) = (each for each in summary.places if each.what == "a lock")
+    others = (replace(place, idle=True, line=1), replace(place, what="the GIL", line=2))
+    found = find_limit(replace(summary, places=(*others, place)), (), free_threaded=True)
+    assert found.place == OWN
+
+
+@pytest.mark.parametrize(("seconds", "what"), [(0.1, Limiter.LOCK), (0.099, Limiter.NOTHING)])
+def test_a_tenth_of_their_time_is_what_limits(seconds, what):
+    summary = summarize([contended(Reason.LOCK, seconds)])
+    worker = replace(next(row for row in summary.threads if row.parked), seconds=1.0, idle=0.0)
+    assert find_limit(replace(summary, threads=[worker]), (), free_threaded=True).what is what
