@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
+import itertools
 import shutil
 import statistics
 import subprocess
@@ -154,6 +155,17 @@ def cut(run: Run, first: int, window: int) -> Run:
     ))
 
 
+def truths(more: float) -> dict[Cell, float]:
+    """Return how long each arm takes, as a share of the first one."""
+    return {arm("base"): 1.0, arm("base", twin=True): 1.0, arm("null"): 1.0, arm("more"): 1 + more}
+
+
+def holds(ratios: Ratios, pair: tuple[Cell, Cell], clock: Clock, more: float) -> bool:
+    """Return whether the interval of two arms holds their true ratio."""
+    found, (left, right) = ratios.compare(*pair, clock), (truths(more)[each] for each in pair)
+    return found is not None and found.lo <= left / right <= found.hi
+
+
 def spread(run: Run, clock: Clock, first: int) -> float:
     """Return the standard deviation of processes by their `first` values, from the middle half of them."""
     rounds: dict[int, dict[Cell, Sequence[float]]] = {}
@@ -173,11 +185,12 @@ def report(run: Run, window: int, *, more: float) -> None:
     runs = run.rounds_done // window
     base = arm("base")
     for clock in CLOCKS:
-        errors, false, found = [], 0, 0
+        errors, false, found, held = [], 0, 0, []
         for index in range(runs):
             ratios = Ratios(Index(cut(run, index * window, window)), words=1)
             floors = ratios.floors(group_of(base))
             errors.append((floors.single_cpu if clock == "cpu" else floors.single_wall).error)
+            held += [holds(ratios, pair, clock, more) for pair in itertools.combinations(truths(more), 2)]
             verdicts = {name: ratios.compare(base, arm(name), clock).verdict() for name in ("null", "more")}
             false += verdicts["null"] in {"faster", "slower"}
             found += verdicts["more"] == "slower"
@@ -185,7 +198,8 @@ def report(run: Run, window: int, *, more: float) -> None:
         print(
             f"{clock:4}: {runs} runs of {window} rounds: A/A error median {statistics.median(errors):.2%}, "
             f"largest {max(errors):.2%}; false faster/slower {false}; a true {more:.0%} found in {found}; "
-            f"over all rounds {1 / whole.ratio - 1:+.2%}"
+            f"over all rounds {1 / whole.ratio - 1:+.2%}; "
+            f"{sum(held)} of {len(held)} intervals of two arms hold the truth"
         )
     values = min(len(one.cpu) for each in run.measurements for one in each.observations)
     for clock in CLOCKS:
