@@ -63,19 +63,7 @@ class Store:
             LabelTakenError: there is a run of that name.
             ToolkitError: the folder cannot be written.
         """
-        path = label_path(label, results)
-        if path.exists():
-            raise _taken(path)
-        try:
-            path.mkdir(parents=True)
-        except FileExistsError as error:
-            if path.exists():
-                raise _taken(path) from None
-            raise ToolkitError(f"cannot write results to {path.resolve()}: {results} is a file") from error
-        except OSError as error:
-            raise cannot_write(
-                f"results to {path.resolve()}", error, "; run gilscope in a folder you may write to") from error
-        return cls(path, locked(path))
+        return cls(*new_folder(label, results))
 
     @classmethod
     def reopen(cls, path: Path) -> tuple[Store, Run]:
@@ -208,6 +196,28 @@ class Store:
     def close(self) -> None:
         """Let another process write."""
         self._lock.close()
+
+
+def new_folder(label: str, results: Path = RESULTS_FOLDER) -> tuple[Path, IO[str]]:
+    """Make the folder of a new run, and return it with its lock.
+
+    Raises:
+        LabelTakenError: there is a run of that name.
+        ToolkitError: the folder cannot be written.
+    """
+    path = label_path(label, results)
+    if path.exists():
+        raise _taken(path)
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError as error:
+        if path.exists():
+            raise _taken(path) from None
+        raise ToolkitError(f"cannot write results to {path.resolve()}: {results} is a file") from error
+    except OSError as error:
+        raise cannot_write(
+            f"results to {path.resolve()}", error, "; run gilscope in a folder you may write to") from error
+    return path, locked(path)
 
 
 def file_path(path: Path, cell: Cell, name: str) -> Path:

@@ -12,6 +12,7 @@ from gilscope.toolkit.store.header import read_json
 
 RESULTS = Path("results")
 HEADER = "run.json"
+FLEET = "fleet.json"   # of a run on several hosts; each has a folder with a run.json of its own
 _UNREADABLE = "~"
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
@@ -21,13 +22,18 @@ def default_label() -> str:
     return datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S") + f"-{os.getpid()}"
 
 
+def can_be_label(text: str) -> bool:
+    """Return whether `text` can be a label, which is a folder's name."""
+    return _LABEL.fullmatch(text) is not None
+
+
 def label_path(label: str, results: Path = RESULTS) -> Path:
     """Return where `label` lives.
 
     Raises:
         ToolkitError: `label` cannot be a folder's name.
     """
-    if not _LABEL.fullmatch(label):
+    if not can_be_label(label):
         raise ToolkitError(
             f"{label!r} cannot be a label: use letters, digits, '.', '_', '+' and '-', a letter or digit first"
         )
