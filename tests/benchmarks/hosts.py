@@ -1,0 +1,146 @@
+"""How often do intervals over hosts hold the truth?  Synthetic fleets whose mean is known.
+
+Hosts differ by 0 to 20 % (standard deviation of their own ratios), and know theirs with equal or very unequal standard
+errors of 0.5 to 8 % (tests/stats/hosts/synthetic.py).  Prints for each kind, number of hosts and difference how often
+95 % intervals hold the mean:
+
+- ours: Hartung & Knapp's; weights with Paule & Mandel's variance, but at least what hosts err by; never narrower than
+  their errors alone make it
+- plain: the same without that safeguard
+- factor: with the older safeguard, a factor of at least 1
+- PM, DL: ours with weights by Paule & Mandel's and by DerSimonian & Laird's variance as they come
+- normal: PM without Hartung & Knapp
+- next: how often the prediction interval holds what one host more measures
+
+and how wide ours is.  `--words` says how often a table of 84 cells has a false word.
+
+    python -m tests.benchmarks.hosts [--fleets 4000] [--words] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from dataclasses import replace
+from math import exp, sqrt
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.stats.distributions import t_quantile
+from gilscope.toolkit.stats.hosts.pooling import USUAL, pool
+from gilscope.toolkit.stats.hosts.random_effects import RandomEffects, random_effects
+from gilscope.toolkit.stats.ratios import simultaneous
+from gilscope.toolkit.stats.words import Comparison
+from tests.stats.hosts.synthetic import MEAN, PRECISIONS, errors_of, fleet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Row = dict[str, Any]
+HOSTS = (2, 3, 4, 6, 10)
+BETWEEN = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
+CELLS, ALIKE, FAR = 84, 0.0, 0.3   # of a table: half of them equal, half clearly apart, in logs
+
+
+def weighted(effects: Sequence[float], errors: Sequence[float], variance: float) -> RandomEffects:
+    """Return random effects whose weights are by some other between-host variance."""
+    weights = [1 / (error * error + variance) for error in errors]
+    total = sum(weights)
+    center = sum(w * effect for w, effect in zip(weights, effects, strict=True)) / total
+    scatter = sum(w * (effect - center) ** 2 for w, effect in zip(weights, effects, strict=True)) / (len(effects) - 1)
+    least = sqrt(sum((w * error) ** 2 for w, error in zip(weights, errors, strict=True))) / total
+    return RandomEffects(center=center, error=sqrt(scatter / total), least=least, between=sqrt(variance), measured=0.0,
+                         typical=1 / sqrt(total), hosts=len(effects), weights=tuple(weights))
+
+
+def dersimonian_laird(effects: Sequence[float], errors: Sequence[float]) -> float:
+    """Return their between-host variance, of which there is a formula (1986)."""
+    fixed = weighted(effects, errors, 0.0)
+    total, squares, free = sum(fixed.weights), sum(w * w for w in fixed.weights), len(effects) - 1
+    return max(0.0, (fixed.error**2 * total * free - free) / (total - squares / total))
+
+
+def intervals(fleets: int) -> Iterator[Row]:
+    """Return coverage by kind, number of hosts and how far they differ."""
+    for kind in PRECISIONS:
+        for hosts in HOSTS:
+            errors, student = errors_of(kind, hosts), t_quantile(0.95, hosts - 1)
+            for between in BETWEEN:
+                draw = random.Random(f"{kind} {hosts} {between}")
+                held: dict[str, list[bool]] = {}
+                halves = []
+                for _ in range(fleets):
+                    effects, following = fleet(draw, errors, between)
+                    found = random_effects(effects, errors)
+                    mandel, laird = (weighted(effects, errors, variance) for variance in (
+                        found.between**2, dersimonian_laird(effects, errors)))
+                    half = found.half()
+                    halves.append(half)
+                    for name, center, reach in (
+                            ("ours", found.center, half),
+                            ("plain", found.center, student * found.error),
+                            ("factor", mandel.center, student * max(mandel.error, mandel.typical)),
+                            ("PM", mandel.center, mandel.half()), ("DL", laird.center, laird.half()),
+                            ("normal", mandel.center, USUAL * mandel.typical)):
+                        held.setdefault(name, []).append(abs(center - MEAN) <= reach)
+                    held.setdefault("next", []).append(abs(found.center - following) <= found.half_next())
+                yield {"kind": kind, "hosts": hosts, "between": f"{between * 100:g} %", "half": median(halves),
+                       **{name: fmean(each) for name, each in held.items()}}
+
+
+def words(tables: int) -> Iterator[Row]:
+    """Return how often a table of 84 cells over hosts has a false word, and how often a clear cell gets its own."""
+    confidence = simultaneous(CELLS)
+    for kind in PRECISIONS:
+        for hosts in HOSTS:
+            for between in (0.0, 0.02, 0.05):
+                draw, errors = random.Random(f"words {kind} {hosts} {between}"), errors_of(kind, hosts)
+                false, told = [], []
+                for _ in range(tables):
+                    verdicts = []
+                    for k in range(CELLS):
+                        truth = FAR if k % 2 else ALIKE
+                        effects = [effect - MEAN + truth for effect in fleet(draw, errors, between)[0]]
+                        pooled = pool([seen(*each) for each in zip(effects, errors, strict=True)], confidence)
+                        verdicts.append((truth, "" if pooled is None else pooled.comparison.verdict()))
+                    false.append(any((truth == ALIKE and word in {"faster", "slower"}) or word == "slower"
+                                     for truth, word in verdicts))
+                    told += [word == "faster" for truth, word in verdicts if truth == FAR]
+                yield {"kind": kind, "hosts": hosts, "between": f"{between * 100:g} %", "false_tables": fmean(false),
+                       "clear_told": fmean(told)}
+
+
+def seen(effect: float, error: float) -> Comparison:
+    """Return what a host says of a log ratio with this error; its floor is that of an A/A pair as precise."""
+    ratio = Comparison(ratio=exp(effect), lo=exp(effect - USUAL * error), hi=exp(effect + USUAL * error),
+                       confidence=0.95, floor=exp(USUAL * error) - 1, rounds=8)
+    return replace(ratio, words=(ratio.lo, ratio.hi))
+
+
+def main() -> None:
+    """Print the rows, and the range of what is to be within 93 to 97 %."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--fleets", type=int, default=4000)
+    parser.add_argument("--words", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    rows = [*(words(args.fleets // 40) if args.words else intervals(args.fleets))]
+    if args.json:
+        json.dump(rows, sys.stdout, indent=1)
+        return
+    print(*(f"{name:>12}" for name in rows[0]))
+    for row in rows:
+        print(*(f"{each:12.1%}" if isinstance(each, float) else f"{each:>12}" for each in row.values()))
+    if not args.words:
+        asked = [row for row in rows if row["hosts"] >= 3]
+        for name in ("ours", "plain", "factor", "PM", "DL", "normal", "next"):
+            found = [row[name] for row in asked]
+            inside = fmean(0.93 <= each <= 0.97 for each in found)
+            print(f"{name}: {min(found):.1%} to {max(found):.1%} with 3 to 10 hosts, {inside:.0%} of the cases within "
+                  "93 to 97 %")
+
+
+if __name__ == "__main__":
+    main()
