@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit import cli
+from gilscope.toolkit import cli, report
 from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.report import as_json
 from gilscope.toolkit.report.build import run_document
@@ -21,7 +21,7 @@ from tests.fakes import make_run
 from tests.test_store import write
 
 jsonschema = pytest.importorskip("jsonschema")
-SCHEMAS = Path(as_json.__file__).parent / "schemas"
+SCHEMAS = Path(report.__file__).parent / "schemas"
 EXAMPLE = ROOT / "results" / "example"
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.site.sources import find_sources, load, plan
+from tests.report.hosts.made_up import write_fleet
 from tests.site.made import EXAMPLE, copied_run
 
 pytestmark = pytest.mark.newest
@@ -26,6 +27,15 @@ def test_machine_has_the_name_that_it_is_given():
 def test_machine_without_a_name_is_called_what_it_is():
     (planned,) = plan(find_sources([str(EXAMPLE / "own-function")]), [])
     assert planned.host == "AMD EPYC, 2 cores"
+
+
+def test_hosts_of_a_fleet_are_machines_of_their_own_however_alike_they_are(tmp_path):
+    results = tmp_path / "results"
+    write_fleet(results, names=("host-3", "host-4"))
+    assert [each.host for each in plan(find_sources([str(results)]), [])] == [
+        "host-3, Made-up CPU, 4 cores", "host-4, Made-up CPU, 4 cores"]
+    assert [each.host for each in plan(find_sources([f"cluster={results}"]), [])] == [
+        "cluster, host-3", "cluster, host-4"]
 
 
 @pytest.mark.parametrize(("text", "said"), [

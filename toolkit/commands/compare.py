@@ -14,11 +14,13 @@ from gilscope.toolkit.commands.options.common import duration, growth, positive
 from gilscope.toolkit.commands.options.files import add_output
 from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.over_hosts import contrasted, fleet_hosts, shared_hosts
 from gilscope.toolkit.commands.run.again import LEAST_ROUNDS, Again, measure_again
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
-from gilscope.toolkit.report.as_json import compare_values
+from gilscope.toolkit.report.as_json import compare_values, hosts_compare_values
 from gilscope.toolkit.report.comparison import apart_text, comparison_document, in_short
+from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
 from gilscope.toolkit.stats.words import MARGIN
 from gilscope.toolkit.store import Store, find_label, load_run
@@ -26,6 +28,7 @@ from gilscope.toolkit.store import Store, find_label, load_run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gilscope.toolkit.commands.over_hosts import Hosts
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.table import Contrast, Gate
 
@@ -83,7 +86,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Print the comparison; return 1 when a cell is slower than `--fail-on` allows, 3 when it had nothing to judge."""
-    runs = [load_run(find_label(label)) for label in _checked(args)]
+    labels = _checked(args)
+    fleets = [fleet_hosts(label) for label in labels]
+    if any(fleets):
+        return _over_hosts(labels, fleets, args)
+    runs = [load_run(find_label(label)) for label in labels]
     if args.again:
         asked = _again(runs[0], runs[1], args)
     else:
@@ -96,6 +103,11 @@ def run(args: argparse.Namespace) -> int:
     output.show(comparison_document(asked.title, contrasts, **sides, margin=args.margin))
     output.finish(lambda: compare_values(
         contrasts, **sides, margin=args.margin, gate=judged, sentences=said))
+    return _judged(judged)
+
+
+def _judged(judged: Gate | None) -> int:
+    """Say what --fail-on came to, and return the exit code."""
     if judged is None:
         return 0
     for line in gate_lines(judged):
@@ -212,6 +224,48 @@ def differences(first: Run, second: Run) -> list[Note]:
     if sizes[0] != sizes[1]:
         notes.append(Note(text=f"different sizes of the workloads: {sizes[0]} and {sizes[1]}"))
     return notes
+
+
+def _over_hosts(labels: Sequence[str], fleets: Sequence[Hosts | None], args: argparse.Namespace) -> int:
+    """Print what hosts of a fleet say of its builds or models, or those of two fleets of each other."""
+    if args.again:
+        raise ToolkitError("--again measures on this machine: name one host of each fleet, as in `gilscope compare "
+                           f"{labels[0]}/host-1 {labels[-1]}/host-1 --again`")
+    first, *others = fleets
+    if first is None or None in others:
+        plain = labels[fleets.index(None)]
+        fleet = next(each for each in fleets if each is not None)
+        named = " ".join(map(_one_host, fleets, labels))
+        raise ToolkitError(f"{fleet.label} is of {len(fleet.states)} hosts and {plain} of one machine: name the host "
+                           f"that {plain} is to be compared with, as in `gilscope compare {named}`")
+    names, notes = list(first.folders), list[Note]()
+    if second := next(iter(others), None):
+        names, notes = shared_hosts(first, second)
+        title, baseline, sample = f"{second.label} against {first.label}", first.label, second.label
+        contrasts = contrasted(
+            ((name, run_) for name, run_ in second.runs() if name in names),
+            lambda name, run_: _on_host(name, load_run(first.folders[name]), run_, args, notes), args.margin)
+    else:
+        baseline, sample = args.builds or args.models
+        title = f"{first.label}: {sample} against {baseline}"
+        contrasts = contrasted(first.runs(), lambda _, run_: _within(run_, args).contrasts, args.margin)
+    judged = None if args.fail_on is None else gate([each.contrast for each in contrasts], args.fail_on)
+    sides: dict[str, Any] = {"baseline": baseline, "sample": sample, "notes": notes}
+    output = Output(args)
+    output.show(hosts_comparison(title, contrasts, names, **sides, margin=args.margin))
+    output.finish(lambda: hosts_compare_values(
+        contrasts, **sides, margin=args.margin, gate=judged, sentences=hosts_in_short(contrasts, args.margin)))
+    return _judged(judged) or max(each.failed for each in (first, *filter(None, others)))
+
+
+def _one_host(fleet: Hosts | None, label: str) -> str:
+    return label if fleet is None else f"{label}/{next(iter(fleet.folders))}"
+
+
+def _on_host(name: str, first: Run, second: Run, args: argparse.Namespace, notes: list[Note]) -> Sequence[Contrast]:
+    """Return what one host says of two runs; `notes` gets what else differs between them there."""
+    notes += [Note(text=f"{name}: {note.text}") for note in differences(first, second)]
+    return compare_runs(first, second, args.clock)
 
 
 def _pair(text: str) -> tuple[str, str]:

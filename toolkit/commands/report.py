@@ -11,6 +11,7 @@ from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.over_hosts import Hosts, fleet_hosts, publish_hosts, reported
 from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments.as_json import experiments_values
@@ -39,11 +40,13 @@ def add_parser(commands: Any) -> None:
         "report",
         help="show the tables of an earlier run again",
         description="Show the tables of an earlier run again. Everything is derived anew from the "
-        "values in results/LABEL, also those of a run that was interrupted. Without LABEL: what runs there are.",
+        "values in results/LABEL, also those of a run that was interrupted. Of several labels, or of the run of a "
+        "fleet: what hosts say together, each a machine of its own. Without LABEL: what runs there are.",
     )
     parser.add_argument(
-        "label", nargs="?", metavar="LABEL", help="The run, or experiments made together, by label or folder "
-        "(default: list what there is)."
+        "labels", nargs="*", metavar="LABEL", help="The run, or experiments made together, by label or folder "
+        "(default: list what there is). Several, of one machine each, as LABEL, FOLDER or NAME=FOLDER: one report over "
+        "all of them, e.g. laptop=results/first server=copied/first."
     )
     add_output(parser)
     add_page(parser)
@@ -65,13 +68,16 @@ def run(args: argparse.Namespace) -> int:
         args.markdown = STDOUT
     if args.publish is not None:
         return _publish_all(args)
-    if args.label is None:
+    if not args.labels:
         if args.html:
             raise ToolkitError("--html makes a page of one run: name it, as in `gilscope report LABEL --html "
                                f"{args.html}`; `gilscope report` lists what there is")
         return _list_all(args)
     page = HtmlFile(args.html, say) if args.html else None
-    runs, failed = _loaded(find_runs(args.label))
+    if (hosts := _hosts(args)) is not None:
+        return _report_hosts(args, hosts, page)
+    (label,) = args.labels
+    runs, failed = _loaded(find_runs(label))
     output = Output(args)
     for run_, path in runs:
         output.show(_document(run_, path))
@@ -80,8 +86,26 @@ def run(args: argparse.Namespace) -> int:
     else:
         output.finish(lambda: experiments_values([each for each in runs if "experiment" in each[0].options]))
     if page:
-        _write_page(page, runs, str(args.label))
+        _write_page(page, runs, str(label))
     return failed
+
+
+def _hosts(args: argparse.Namespace) -> Hosts | None:
+    """Return the hosts that are asked for; None: it is one run, or are experiments."""
+    if len(args.labels) > 1:
+        return Hosts.of_folders(args.labels)
+    return fleet_hosts(args.labels[0])
+
+
+def _report_hosts(args: argparse.Namespace, hosts: Hosts, page: HtmlFile | None) -> int:
+    document, values = reported(hosts)
+    output = Output(args)
+    output.show(document)
+    output.finish(values)
+    if page:
+        shown, _ = reported(hosts, without_traces)
+        page.write("report.html", report_values([shown], hosts.label), hosts=hosts.hostnames)
+    return hosts.failed
 
 
 def _write_page(page: HtmlFile, runs: Sequence[tuple[Run, Path]], label: str) -> None:
@@ -114,7 +138,8 @@ def _loaded(paths: Sequence[Path]) -> tuple[list[tuple[Run, Path]], int]:
             failed = error.exit_code
     if len(paths) > 1 and any("experiment" not in run_.options for run_, _ in runs):
         # Runs that only lie beside each other are no report.
-        raise UnknownNameError(f"{paths[0].parent} holds several runs: name one of {', '.join(map(str, paths))}")
+        raise UnknownNameError(f"{paths[0].parent} holds several runs: name one of {', '.join(map(str, paths))}, or, "
+                               "if each is of a machine of its own, all of them")
     return runs, failed
 
 
@@ -130,7 +155,7 @@ def _list_all(args: argparse.Namespace) -> int:
 
 
 def _publish_all(args: argparse.Namespace) -> int:
-    if args.label is None:
+    if len(args.labels) != 1:
         raise ToolkitError(
             "--publish copies one run: name it, as in `gilscope report LABEL --publish FOLDER`; `gilscope report` "
             "lists what there is"
@@ -138,7 +163,9 @@ def _publish_all(args: argparse.Namespace) -> int:
     if args.json is not None or args.markdown is not None or args.html:
         raise ToolkitError(
             "--publish writes report.md into its folder; ask for --markdown, --json or --html without it")
-    paths = find_runs(args.label)
+    if (hosts := fleet_hosts(args.labels[0])) is not None:
+        return publish_hosts(hosts, args.publish)
+    paths = find_runs(args.labels[0])
     runs, failed = _loaded(paths)
     for _, path in runs:
         _publish(path, args.publish / path.name if len(paths) > 1 else args.publish)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.document import Column, Document, Entry, Lines, Table
 from gilscope.toolkit.report.wording import list_text
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.document import Section
-    from gilscope.toolkit.store import Listed
+    from gilscope.toolkit.store import Fleet, Listed
 
 ROOM = 24   # characters for the workloads
 _FINISHED = frozenset({"rounds", "budget", "answered", "resolution", "failures"})
@@ -26,18 +28,21 @@ def runs_document(found: Sequence[Listed]) -> Document:
     titles = ("label", "started", "builds", "rounds", "status", "what")
     table = Table(
         title="", columns=tuple(Column(title=title, key=title == "label", align="left") for title in titles),
-        rows=tuple(tuple(map(Entry, (each.label, *_words(run)))) for each, run in rows if run is not None))
+        rows=tuple(tuple(map(Entry, (each.label, *_words(run, each.fleet)))) for each, run in rows if run is not None))
     sections: list[Section] = [table] if table.rows else []
     if problems := tuple(f"{each.label}: {each.problem}" for each in found if each.run is None):
         sections.append(Lines("Damaged", problems))
-    if unfinished := [(each.label, run) for each, run in rows if run is not None and run.stopped in GOES_ON]:
+    if unfinished := [(each.label, run) for each, run in rows
+                      if run is not None and each.fleet is None and run.stopped in GOES_ON]:
         sections.append(Lines("", tuple(dict.fromkeys(_resumed(label, run) for label, run in unfinished))))
     return Document(tuple(sections))
 
 
-def _words(run: Run) -> tuple[str, ...]:
+def _words(run: Run, fleet: Fleet | None = None) -> tuple[str, ...]:
     started = datetime.fromisoformat(run.started).strftime("%Y-%m-%d %H:%M")
     builds = ", ".join(build.label for build in run.builds)
+    if fleet is not None:
+        return started, builds, "", _hosts_text(fleet), _what(run)
     return started, builds, f"{run.rounds_done}/{run.rounds_planned}", status_text(run), _what(run)
 
 
@@ -58,6 +63,12 @@ def status_text(run: Run) -> str:
     """Return how a run stands: "finished", "interrupted", "killed", "running", with the cells that had failures."""
     cells = len({failure.cell for failure in run.failures})
     return ("finished" if run.stopped in _FINISHED else run.stopped) + (f", {cells} with failures" if cells else "")
+
+
+def _hosts_text(fleet: Fleet) -> str:
+    """Return how the hosts of a fleet stand: "4 hosts, 1 lost"."""
+    states = Counter(str(host.state) for host in fleet.hosts if host.state != "finished")
+    return ", ".join([counted(len(fleet.hosts), "host"), *(f"{count} {state}" for state, count in states.items())])
 
 
 def _resumed(label: str, run: Run) -> str:

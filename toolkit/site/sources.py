@@ -13,7 +13,7 @@ from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.cells import Index
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.store import RESULTS, find_runs, load_run, read_header
+from gilscope.toolkit.store import RESULTS, find_runs, is_fleet, load_run, read_header
 from gilscope.toolkit.store.labels import HEADER
 
 if TYPE_CHECKING:
@@ -148,9 +148,17 @@ def plan(
             say(f"{source.path} is a copy of the run in {first.path}, and is taken once")
             continue
         alike.append((run, source))
-        found.append(Planned(id=_id(source, run, taken), host=source.host or machine_name(run.machine),
+        found.append(Planned(id=_id(source, run, taken), host=_host(source, run),
                              path=source.path, is_experiment="experiment" in run.options))
     return found
+
+
+def _host(source: Source, run: Run) -> str:
+    """Return what the machine of a run is called; hosts of a fleet are told apart, however alike they are."""
+    machine = machine_name(run.machine)
+    if is_fleet(source.path.parent):
+        return f"{source.host}, {source.path.name}" if source.host else f"{source.path.name}, {machine}"
+    return source.host or machine
 
 
 def _same_values(one: Run, here: Path, other: Run, there: Path) -> bool:

@@ -16,8 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from gilscope.toolkit.errors import BadFileError, SaveError
 from gilscope.toolkit.store.checking import REMEDY, DamagedError, shown, typed
 from gilscope.toolkit.store.header import is_held, locked, read_json, replace_file
-from gilscope.toolkit.store.keeping import new_folder
-from gilscope.toolkit.store.labels import FLEET, RESULTS, can_be_label
+from gilscope.toolkit.store.labels import FLEET, RESULTS, can_be_label, new_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,9 +91,8 @@ class FleetStore:
         Raises:
             SaveError: the disk is full or the folder gone, and what was saved before is untouched.
         """
-        fields = {"format": FORMAT, "version": VERSION} | dataclasses.asdict(fleet)
         try:
-            replace_file(self.path / FLEET, json.dumps(fields, indent=1))
+            replace_file(self.path / FLEET, fleet_text(fleet))
         except OSError as error:
             raise SaveError(f"cannot save {self.path.resolve()}: {error.strerror}; what was saved before is whole: "
                             f"make room, then go on with --resume {self.path.name}") from error
@@ -102,6 +100,11 @@ class FleetStore:
     def close(self) -> None:
         """Let another process write."""
         self._lock.close()
+
+
+def fleet_text(fleet: Fleet) -> str:
+    """Return what fleet.json holds of `fleet`."""
+    return json.dumps({"format": FORMAT, "version": VERSION} | dataclasses.asdict(fleet), indent=1)
 
 
 def is_fleet(path: Path) -> bool:

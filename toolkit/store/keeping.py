@@ -16,12 +16,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pyperf
 
-from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError, ToolkitError, cannot_write
+from gilscope.toolkit.errors import BadFileError, SaveError
 from gilscope.toolkit.model import Build, Cell, Evidence, Measurement, Observation, Run
 from gilscope.toolkit.reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_suite, check_values, observation_problems, shown
 from gilscope.toolkit.store.header import header, locked, read_header, replace_file, suite_path
-from gilscope.toolkit.store.labels import HEADER, label_of, label_path
+from gilscope.toolkit.store.labels import HEADER, label_of, label_path, new_folder, taken
 from gilscope.toolkit.store.labels import RESULTS as RESULTS_FOLDER
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Store:
         """
         path = label_path(label, results)
         if path.exists():
-            raise _taken(path)
+            raise taken(path)
 
     @classmethod
     def create(cls, label: str, results: Path = RESULTS_FOLDER) -> Store:
@@ -198,28 +198,6 @@ class Store:
         self._lock.close()
 
 
-def new_folder(label: str, results: Path = RESULTS_FOLDER) -> tuple[Path, IO[str]]:
-    """Make the folder of a new run, and return it with its lock.
-
-    Raises:
-        LabelTakenError: there is a run of that name.
-        ToolkitError: the folder cannot be written.
-    """
-    path = label_path(label, results)
-    if path.exists():
-        raise _taken(path)
-    try:
-        path.mkdir(parents=True)
-    except FileExistsError as error:
-        if path.exists():
-            raise _taken(path) from None
-        raise ToolkitError(f"cannot write results to {path.resolve()}: {results} is a file") from error
-    except OSError as error:
-        raise cannot_write(
-            f"results to {path.resolve()}", error, "; run gilscope in a folder you may write to") from error
-    return path, locked(path)
-
-
 def file_path(path: Path, cell: Cell, name: str) -> Path:
     """Return where the run in `path` keeps the file `name` that a measured process of `cell` left."""
     readable = re.sub(r"[^A-Za-z0-9._+=-]", "_", f"{cell.build}-{cell.name}")
@@ -244,10 +222,6 @@ def load_run(path: Path) -> Run:
     run = dataclasses.replace(run, measurements=measurements, label=label_of(run.label, path))
     check_values(run, path / HEADER)
     return run
-
-
-def _taken(path: Path) -> LabelTakenError:
-    return LabelTakenError(f"{path} exists already: choose another --label, or go on with it by --resume {path.name}")
 
 
 def _read_suite(path: Path, build: Build) -> Iterable[tuple[Cell, pyperf.Run, Observation]]:

@@ -6,9 +6,10 @@ import datetime
 import os
 import re
 from pathlib import Path
+from typing import IO
 
-from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
-from gilscope.toolkit.store.header import read_json
+from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError, UnknownNameError, cannot_write
+from gilscope.toolkit.store.header import locked, read_json
 
 RESULTS = Path("results")
 HEADER = "run.json"
@@ -38,6 +39,33 @@ def label_path(label: str, results: Path = RESULTS) -> Path:
             f"{label!r} cannot be a label: use letters, digits, '.', '_', '+' and '-', a letter or digit first"
         )
     return results / label
+
+
+def new_folder(label: str, results: Path = RESULTS) -> tuple[Path, IO[str]]:
+    """Make the folder of a new run, and return it with its lock.
+
+    Raises:
+        LabelTakenError: there is a run of that name.
+        ToolkitError: the folder cannot be written.
+    """
+    path = label_path(label, results)
+    if path.exists():
+        raise taken(path)
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError as error:
+        if path.exists():
+            raise taken(path) from None
+        raise ToolkitError(f"cannot write results to {path.resolve()}: {results} is a file") from error
+    except OSError as error:
+        raise cannot_write(
+            f"results to {path.resolve()}", error, "; run gilscope in a folder you may write to") from error
+    return path, locked(path)
+
+
+def taken(path: Path) -> LabelTakenError:
+    """Return the error that says that there is a run in the folder `path` already."""
+    return LabelTakenError(f"{path} exists already: choose another --label, or go on with it by --resume {path.name}")
 
 
 def label_of(label: str, path: Path, results: Path = RESULTS) -> str:
@@ -74,6 +102,16 @@ def find_runs(label: str, results: Path = RESULTS) -> list[Path]:
             return below
     known = ", ".join(labels(results)[-8:]) or "none yet"
     raise UnknownNameError(f"no run called {label!r} under {results.resolve()}; there: {known}")
+
+
+def find_fleet(label: str, results: Path = RESULTS) -> Path | None:
+    """Return the folder of the run of a fleet that a label or a path stands for; None: it stands for something else."""
+    for path in (results / label, Path(label)):
+        if (path / HEADER).is_file():
+            return None
+        if (path / FLEET).is_file():
+            return path
+    return None
 
 
 def labels(results: Path = RESULTS) -> list[str]:

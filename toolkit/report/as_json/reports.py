@@ -1,4 +1,4 @@
-"""Runs and comparisons as values for programs.  `schemas/` says their form, docs/json.md explains it.
+"""Runs and comparisons as values for programs.  `../schemas/` says their form, docs/json.md explains it.
 
 Whatever a table shows is here with all its digits; seconds and bytes; what has no number is null.  A field may be added
 to a version of a schema; one that changes its meaning or goes makes a new version.
@@ -6,6 +6,7 @@ to a version of a schema; one that changes its meaning or goes makes a new versi
 
 from __future__ import annotations
 
+from collections import Counter
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ def run_values(run: Run) -> dict[str, Any]:
         ],
         "floors": [floor for table in tables for floor in floor_values(table.floors, _group(table))],
         "build_ratios": [
-            {**_cell(each.sample), "against": each.baseline.build, **_contrast(each)}
+            {**cell_values(each.sample), "against": each.baseline.build, **_contrast(each)}
             for table in tables for each in table.contrasts
         ],
         "best": [{**_group(table), **_best(each)} for table in tables for each in table.advice],
@@ -76,7 +77,7 @@ def compare_values(
         "notes": [note.text for note in notes],
         "cells": [
             {
-                "baseline": _cell(each.baseline), "sample": _cell(each.sample), **_contrast(each, margin),
+                "baseline": cell_values(each.baseline), "sample": cell_values(each.sample), **_contrast(each, margin),
                 "baseline_time": summary(each.baseline_time), "sample_time": summary(each.sample_time),
             }
             for each in contrasts
@@ -104,14 +105,19 @@ def _listed(listed: Listed) -> dict[str, Any]:
         "workloads": list(dict.fromkeys(cell.workload for cell in run.cells)),
         "experiment": run.options.get("experiment"), **_progress(run),
         "failed": len({failure.cell for failure in run.failures}),
+        "hosts": None if listed.fleet is None else dict(Counter(str(host.state) for host in listed.fleet.hosts)),
     }
 
 
 def head(schema: str, run: Run) -> dict[str, Any]:
     """Return what every report of a run begins with."""
+    return {"schema": schema, "gilscope": __version__, **made(run)}
+
+
+def made(run: Run) -> dict[str, Any]:
+    """Return where and how a run was made."""
     return {
-        "schema": schema, "gilscope": __version__, "label": run.label, "started": run.started, **_progress(run),
-        "seed": run.seed, "baseline": run.baseline,
+        "label": run.label, "started": run.started, **_progress(run), "seed": run.seed, "baseline": run.baseline,
         "machine": {name: getattr(run.machine, name) for name in _MACHINE},
         "builds": [_build(build) for build in run.builds], "notes": [note.text for note in run.notes],
     }
@@ -141,7 +147,8 @@ def _group(table: WorkloadTable) -> dict[str, Any]:
     return {"workload": table.workload, "phase": str(table.phase), "task_seconds": table.task_seconds}
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def cell_values(cell: Cell) -> dict[str, Any]:
+    """Return one point of the matrix."""
     return {
         "workload": cell.workload, "phase": str(cell.phase), "task_seconds": cell.task_seconds, "model": cell.runner,
         "workers": cell.workers, "build": cell.build,
@@ -150,7 +157,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 def _result(result: CellResult, index: Index) -> dict[str, Any]:
     return {
-        **_cell(result.cell), **measured(index, result.cell), "notes": [note.text for note in result.notes],
+        **cell_values(result.cell), **measured(index, result.cell), "notes": [note.text for note in result.notes],
         "speedup": comparison(result.speedup), "efficiency": result.efficiency,
         # Elsewhere > 1 is faster; of CPU time people ask how much more it takes.
         "cpu_inflation": comparison(result.inflation),
@@ -204,7 +211,7 @@ def comparison(found: Comparison | None, margin: float = MARGIN) -> dict[str, An
     if found is None:
         return None
     verdict = judge(found, margin)
-    (lo, hi), (least, most) = map(_ends, ((found.lo, found.hi), found.between))
+    (lo, hi), (least, most) = map(ends, ((found.lo, found.hi), found.between))
     return {
         "ratio": found.ratio, "lo": lo, "hi": hi, "confidence": found.confidence, "floor": found.floor,
         "rounds": found.rounds, "verdict": verdict, "between": {"lo": least, "hi": most},
@@ -213,7 +220,7 @@ def comparison(found: Comparison | None, margin: float = MARGIN) -> dict[str, An
     }
 
 
-def _ends(interval: tuple[float, float]) -> tuple[float | None, float | None]:
+def ends(interval: tuple[float, float]) -> tuple[float | None, float | None]:
     """Return the ends of an interval; of one that excludes nothing none."""
     return interval if isfinite(interval[1]) else (None, None)
 

@@ -1,0 +1,43 @@
+"""Hosts as JSON: they fit the schemas that are shipped, and say what the tables say."""
+
+import json
+
+import pytest
+
+from gilscope.toolkit.report.as_json import comparison, hosts_compare_values, hosts_values
+from gilscope.toolkit.report.hosts.comparison import hosts_in_short
+from gilscope.toolkit.report.hosts.over import measured_host
+from tests.report.hosts.made_up import HOSTS, STATES, across, host_run
+from tests.report.test_as_json import check
+
+pytestmark = pytest.mark.newest
+
+
+@pytest.fixture(scope="module")
+def values():
+    return hosts_values("night", [measured_host(name, host_run(name)) for name in HOSTS], STATES)
+
+
+def test_values_fit_their_schema_and_say_what_the_table_says(values):
+    check(values)
+    (cell,) = [each for each in values["cells"] if (each["model"], each["build"]) == ("asyncio", "3.14")]
+    assert (cell["over"]["verdict"], cell["over"]["others"]) == ("faster", {"slower": ["host-2"]})
+    assert cell["over"]["hosts"]["host-2"]["ratio"]["verdict"] == "slower"
+    assert cell["over"]["pooled"]["verdict"] == "cannot tell"
+    assert [each["state"] for each in values["hosts"]] == ["finished"] * 4 + ["lost"]
+    assert values["hosts"][4]["run"] is None
+    assert "secret" not in json.dumps(values)
+
+
+def test_hosts_that_nobody_says_anything_of_fit_the_schema():
+    check(hosts_values("night", [measured_host("laptop", host_run("host-1"))]))
+
+
+def test_comparison_fits_its_schema():
+    contrasts = across(0.9)
+    values = check(hosts_compare_values(contrasts, baseline="night", sample="after", notes=(), margin=0.03,
+                                        sentences=hosts_in_short(contrasts)))
+    first = next(each for each in contrasts if each.contrast.comparison)
+    # More hosts would tell, not more rounds.
+    assert values["cells"][0]["ratio"] == comparison(first.contrast.comparison) | {"rounds_to_tell": None}
+    assert set(values["cells"][0]["over"]["hosts"]) == set(HOSTS)

@@ -1,0 +1,90 @@
+"""Cells set against one another on several hosts as a document: two runs of a fleet, or two builds or models of one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.report.comparison import not_compared
+from gilscope.toolkit.report.document import Banner, Column, Document, Heading, Lines, Section
+from gilscope.toolkit.report.hosts.over import judge_pooled
+from gilscope.toolkit.report.hosts.parts import over_tables
+from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, SPREAD, names_text
+from gilscope.toolkit.report.sentences import title_text
+from gilscope.toolkit.stats.words import MARGIN
+from gilscope.toolkit.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gilscope.toolkit.model import Note
+    from gilscope.toolkit.report.hosts.over import HostsContrast
+    from gilscope.toolkit.report.table import Contrast
+
+
+def hosts_comparison(
+    title: str, contrasts: Sequence[HostsContrast], hosts: Sequence[str], *, baseline: str, sample: str,
+    notes: Sequence[Note] = (), margin: float = MARGIN,
+) -> Document:
+    """Return the report of cells set against one another on each host, and over all of them.
+
+    Args:
+        title: The document's heading.
+        contrasts: In the order of the rows.
+        hosts: That both sides have.
+        baseline: What the ratios are relative to, in words.
+        sample: What they say how many times faster it is.
+        notes: What a reader must know first.
+        margin: Differences up to this share are called none.
+    """
+    legend = f"Ratio: how many times faster {sample} is than {baseline}: 0.80x takes 1.25 times as long."
+    same = f"same: every difference beyond {margin * 100:g} % is excluded."
+    sections: list[Section] = [
+        Heading(title, 1), *(Banner(note.text) for note in notes), Lines("", (legend, ALL, same, SPREAD, HOLDS, EACH)),
+    ]
+    models = any(each.contrast.baseline.runner != each.contrast.sample.runner for each in contrasts)
+    builds = any(each.contrast.baseline.build != each.contrast.sample.build for each in contrasts)
+    groups: dict[str, list[HostsContrast]] = {}
+    for each in contrasts:
+        if each.over.by:
+            on = f", on {each.contrast.sample.build}" if not models and not builds else ""
+            groups.setdefault(title_text(each.contrast.sample) + on, []).append(each)
+    keys = (Column(title="build" if models else "model", key=True, align="left"), Column(title="N", key=True))
+    for name, rows in groups.items():
+        sections += over_tables(name, keys, [
+            ((each.contrast.sample.build if models else each.contrast.sample.runner, str(each.contrast.sample.workers)),
+             each.over) for each in rows], hosts, margin)
+    if missing := [*_missing(contrasts)]:
+        sections.append(Lines("Not compared", not_compared(missing)))
+    return Document((*sections, Lines("In short", tuple(hosts_in_short(contrasts, margin)))))
+
+
+def _missing(contrasts: Sequence[HostsContrast]) -> Iterator[Contrast]:
+    """Yield the cells that no host has, and those that some lack, each with why."""
+    for each in contrasts:
+        if not each.over.by:
+            yield each.contrast
+            continue
+        reasons: dict[str, list[str]] = {}
+        for host, why in each.over.lacking.items():
+            reasons.setdefault(why, []).append(host)
+        for why, hosts in reasons.items():
+            yield replace(each.contrast, comparison=None, reason=f"on {names_text(hosts)}: {why}")
+
+
+def hosts_in_short(contrasts: Sequence[HostsContrast], margin: float = MARGIN) -> list[str]:
+    """Return how many cells are what over all hosts, and how many hold on each of them."""
+    seen = [each for each in contrasts if each.over.by]
+    if not seen:
+        return ["No cell could be compared on any host."]
+    words = Counter(judge_pooled(each.over.pooled, margin) for each in seen)
+    told = ", ".join(f"{words[word]} {word}" for word in ("faster", "slower", "same") if words[word])
+    untold = f"of {words['cannot tell']} it cannot be told" if words["cannot tell"] else ""
+    same = [each.over.agreement for each in seen if each.over.agreement.word != "cannot tell"]
+    everywhere = sum(not each.others for each in same)
+    changing = sum(each.changes for each in same)
+    return [
+        f"{counted(len(seen), 'cell')} compared over all hosts: {'; '.join(filter(None, (told, untold)))}.",
+        f"By the hosts' own words {everywhere} hold on every host, {changing} change between hosts.",
+    ]

@@ -1,0 +1,158 @@
+"""The report of one request on several hosts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.document import Column, Document, Heading, Lines, Section, Table
+from gilscope.toolkit.report.hosts.over import hosts_contrasts, hosts_tables
+from gilscope.toolkit.report.hosts.parts import hosts_table, over_tables, warnings
+from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, NEXT, SPREAD, changing_text, words_text
+from gilscope.toolkit.report.sentences import title_text
+from gilscope.toolkit.report.wording import cost_text, interval_text, list_text
+from gilscope.toolkit.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Sequence
+
+    from gilscope.toolkit.report.hosts.over import HostsContrast, HostsTable, MeasuredHost
+    from gilscope.toolkit.store import Host
+
+CHANGES = 6   # of cells that change between hosts: shown; the tables have all of them
+KEYS = (Column(title="model", key=True, align="left"), Column(title="N", key=True))
+
+
+def hosts_document(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Document:
+    """Return the report of what several hosts measured.
+
+    Args:
+        label: What they are called together.
+        hosts: One or more.
+        states: How all hosts of a fleet stand; (): nobody says, as of runs that were copied together.
+    """
+    tables, contrasts = hosts_tables(hosts), build_contrasts(hosts)
+    names = [host.name for host in hosts]
+    sections: list[Section] = [
+        *_beginning(label, hosts, states), _in_short(hosts, tables, contrasts),
+        Lines("How to read the tables", (ALL, SPREAD, NEXT, HOLDS, EACH)),
+    ]
+    for table in tables:
+        sections += [Heading(f"{title_text(table.first)}, on {table.build}"), *over_tables(
+            f"Speed-up over {table.first.baseline}", KEYS,
+            [((row.cell.runner, str(row.cell.workers)), row.over) for row in table.rows], names)]
+    if any(each.over.by for each in contrasts):
+        sections += [Heading("Build against build, CPU time of one worker"), *_builds_tables(contrasts, names)]
+    if states:
+        own = f"`gilscope report {label}/{names[0]}` has the tables of that host alone."
+        sections.append(Lines("", (own,)))
+    return Document(tuple(sections))
+
+
+def hosts_overview(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Document:
+    """Return what several hosts say on one screen; the arguments are those of `hosts_document`."""
+    said = _in_short(hosts, hosts_tables(hosts), build_contrasts(hosts))
+    rest = (f"`gilscope report {label}` has every cell over all hosts, `gilscope report {label}/{hosts[0].name}` the "
+            "tables of that host alone.")
+    return Document((*_beginning(label, hosts, states), said, Lines("", (rest,))))
+
+
+def build_contrasts(hosts: Sequence[MeasuredHost]) -> tuple[HostsContrast, ...]:
+    """Return what one worker costs on one build more than on another, over hosts."""
+    return hosts_contrasts({
+        host.name: [each for table in host.tables for each in table.contrasts if each.sample.workers == 1]
+        for host in hosts
+    }, max((host.run.looks for host in hosts), default=0))
+
+
+def _beginning(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> list[Section]:
+    started = sorted(host.run.started for host in hosts)
+    when = started[0] if started[0] == started[-1] else f"{started[0]} to {started[-1]}"
+    about = Lines("", (f"{counted(len(hosts), 'host')}, started {when}; each measured in rounds of its own",))
+    return [Heading(f"gilscope {label}", 1), about, *warnings(hosts, states), hosts_table(hosts, states)]
+
+
+def _builds_tables(contrasts: Sequence[HostsContrast], names: Sequence[str]) -> list[Table]:
+    keys = (Column(title="workload", key=True, align="left"), Column(title="model", key=True, align="left"),
+            Column(title="builds", key=True, align="left"))
+    return over_tables("How many times faster the second build is", keys, [
+        ((title_text(each.contrast.sample), each.contrast.sample.runner,
+          f"{each.contrast.sample.build} vs {each.contrast.baseline.build}"), each.over)
+        for each in contrasts if each.over.by
+    ], names)
+
+
+def _in_short(
+    hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable], contrasts: Sequence[HostsContrast],
+) -> Lines:
+    free = {build.label for host in hosts for build in host.run.builds if build.free_threaded}
+    return Lines("In short", (
+        *_best_lines(hosts, tables), *_cost_lines(contrasts, hosts[0].run.baseline, free), *_holding_lines(tables)))
+
+
+def _best_lines(hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable]) -> Iterator[str]:
+    """Yield what to use, by how many hosts count it among what nothing is shown to beat."""
+    for table in tables:
+        advices = {
+            host.name: advice for host in hosts for own in host.tables
+            if title_text(own) == title_text(table.first) for advice in own.advice
+            if advice.build == table.build and advice.missing is None
+        }
+        by: dict[str, list[str]] = {}
+        for name, advice in advices.items():
+            for runner in dict.fromkeys(option.cell.runner for option in advice.options):
+                by.setdefault(runner, []).append(name)
+        title = f"{title_text(table.first).replace(f', {Phase.STEADY}', '')} on {table.build}"
+        if not by:
+            yield f"{title}: nothing is shown to be faster than {table.first.baseline} on any host."
+            continue
+        best = sorted(by.items(), key=lambda each: -len(each[1]))
+        parts = [f"{runner} on {len(names)} of {len(advices)}{_gain(table, runner)}" for runner, names in best]
+        yield f"{title}: among the best {'is' if len(parts) == 1 else 'are'} {list_text(parts)}."
+
+
+def _gain(table: HostsTable, runner: str) -> str:
+    """Return what a model gains over hosts, with the number of workers that gains most: ", 1.88x [1.80, 1.96]"."""
+    found = [(row.cell.workers, row.over.pooled.comparison) for row in table.rows
+             if row.cell.runner == runner and row.over.pooled is not None]
+    if not found:
+        return ""
+    workers, most = max(found, key=lambda each: each[1].ratio)
+    return f" ({interval_text(most)} with {workers})" if len(found) > 1 else f" ({interval_text(most)})"
+
+
+def _cost_lines(contrasts: Sequence[HostsContrast], alone: str, free: Container[str]) -> Iterator[str]:
+    """Yield what free-threading costs one thread, over hosts: of the model that works `alone`, on `free` builds."""
+    pairs: dict[tuple[str, str], list[str]] = {}
+    for each in contrasts:
+        baseline, sample, pooled = each.contrast.baseline, each.contrast.sample, each.over.pooled
+        is_cost = sample.build in free and baseline.build not in free and sample.phase is Phase.STEADY
+        if is_cost and pooled is not None and sample.runner == alone:
+            pairs.setdefault((sample.build, baseline.build), []).append(
+                f"{sample.workload} {cost_text(pooled.comparison)} ({words_text(each.over)})")
+    for (build, gil_build), found in pairs.items():
+        yield (f"Free-threading costs one thread, in CPU time on {build} against {gil_build}, over all hosts: "
+               f"{'; '.join(found)}.")
+
+
+def _holding_lines(tables: Sequence[HostsTable]) -> Iterator[str]:
+    """Yield how many ratios hold on every host, and which do not."""
+    rows = [(table, row) for table in tables for row in table.rows if row.over.agreement.hosts > 1]
+    if not rows:
+        yield "No ratio is known on more than one host: nothing shows how far any holds."
+        return
+    changing = [(table, row) for table, row in rows if row.over.agreement.changes]
+    untold = sum(row.over.agreement.word == "cannot tell" for _, row in rows)
+    everywhere = sum(row.over.agreement.word != "cannot tell" and not row.over.agreement.others for _, row in rows)
+    rest = len(rows) - len(changing) - untold - everywhere
+    parts = [f"{everywhere} hold on every host", f"{rest} hold on each that can tell" if rest else "",
+             f"{len(changing)} change between hosts", f"of {untold} no host can tell" if untold else ""]
+    yield f"Of {counted(len(rows), 'ratio')} known on more than one host, {list_text(filter(None, parts))}."
+    for table, row in changing[:CHANGES]:
+        found = row.over.agreement
+        words = {str(found.word): found.holds, **{str(word): names for word, names in found.others.items()}}
+        yield (f"Changes: {row.cell.runner} with {row.cell.workers} of {title_text(table.first)} on {table.build}: "
+               f"{changing_text(words)}.")
+    if len(changing) > CHANGES:
+        yield f"And {len(changing) - CHANGES} more change: the tables have them."
+
