@@ -4,7 +4,8 @@ import dataclasses
 
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.hosts.over import hosts_contrasts
-from gilscope.toolkit.report.table import compare_runs
+from gilscope.toolkit.report.table import Contrast, compare_runs
+from gilscope.toolkit.stats.words import Comparison
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState
 from tests.fakes import MACHINE, RunMaker
 from tests.test_store import write
@@ -38,6 +39,13 @@ def host_run(name, label="night", *, factor=1.0, rounds=8):
         maker.measure(cell("asyncio", 2, build), alone / (0.95 if name == "host-2" else 1.15))
     run = maker.run(("3.14", "3.14t"), label=f"{label}/{name}")
     return dataclasses.replace(run, machine=dataclasses.replace(MACHINE, cores=CORES[name], hostname=f"secret-{name}"))
+
+
+def contrast(ratio, spread=0.002):
+    """Return what one host says of two cells, with half of its interval."""
+    seen = Comparison(ratio=ratio, lo=ratio - spread, hi=ratio + spread, confidence=0.95, floor=0.001, rounds=8)
+    return Contrast(baseline=cell("serial", 1, "3.14"), sample=cell("threads", 2, "3.14"), clock="wall",
+                    comparison=seen)
 
 
 def across(after, margin=0.03):

@@ -11,11 +11,10 @@ from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_
 from gilscope.toolkit.report.hosts.document import hosts_document, hosts_overview
 from gilscope.toolkit.report.hosts.over import agreement, hosts_contrasts, hosts_tables, measured_host
 from gilscope.toolkit.report.hosts.wording import names_text
-from gilscope.toolkit.report.table import Contrast, build_tables, compare_builds
-from gilscope.toolkit.stats.words import Comparison
+from gilscope.toolkit.report.table import build_tables, compare_builds
 from tests.conformance.builds import ROOT
 from tests.fakes import make_build
-from tests.report.hosts.made_up import HOSTS, STATES, across, cell, host_run
+from tests.report.hosts.made_up import HOSTS, STATES, across, contrast, host_run
 from tests.report.test_golden import GOLDEN, check
 
 pytestmark = pytest.mark.newest
@@ -71,13 +70,8 @@ def test_agreement(words, word, holds, others, changes):
 
 
 def test_small_difference_does_not_contradict_none():
-    def on(ratio, spread=0.002):
-        seen = Comparison(ratio=ratio, lo=ratio - spread, hi=ratio + spread, confidence=0.95, floor=0.001, rounds=8)
-        return Contrast(baseline=cell("serial", 1, "3.14"), sample=cell("threads", 2, "3.14"), clock="wall",
-                        comparison=seen)
-
     def found(*ratios):
-        (each,) = hosts_contrasts({f"host-{k}": [on(ratio)] for k, ratio in enumerate(ratios)})
+        (each,) = hosts_contrasts({f"host-{k}": [contrast(ratio)] for k, ratio in enumerate(ratios)})
         return each.over.agreement
 
     assert (found(0.98, 1.0).word, found(0.98, 1.0).changes) == ("same", False)
@@ -144,13 +138,13 @@ def test_two_runs_of_a_fleet(hosts):
     assert hosts_in_short(contrasts) == list(document.sections[-1].items)
 
 
-def test_margin_is_that_of_the_words():
-    cells = {each.contrast.sample.runner: each for each in across(0.9, margin=0.2)}
-    document = hosts_comparison("t", [*cells.values()], [*HOSTS], baseline="a", sample="b", margin=0.2)
-    verdicts = {row[0].value: row[3].value.word for section in document.sections if isinstance(section, Table)
-                and section.columns[3].title == "verdict" for row in section.rows}
-    assert verdicts["asyncio"] == "same"
-    assert "every difference beyond 20 % is excluded" in terminal.render(document)
+@pytest.mark.parametrize(("margin", "word"), [(0.03, "cannot tell"), (0.2, "same")])
+def test_margin_is_that_of_the_words(margin, word):
+    contrasts = hosts_contrasts({f"host-{k}": [contrast(1.0, 0.08)] for k in range(3)}, margin=margin)
+    document = hosts_comparison("t", contrasts, ["host-0"], baseline="a", sample="b", margin=margin)
+    (table,) = [each for each in document.sections if isinstance(each, Table) and each.columns[-1].title == "holds"]
+    assert (table.rows[0][3].value.word, table.rows[0][5].value) == (word, f"{word} on 3 of 3")
+    assert f"every difference beyond {margin * 100:g} % is excluded" in terminal.render(document)
 
 
 def test_builds_of_a_fleet_are_paired_on_each_host(hosts):

@@ -6,8 +6,8 @@ import pytest
 
 from gilscope.toolkit.report.as_json import comparison, hosts_compare_values, hosts_values
 from gilscope.toolkit.report.hosts.comparison import hosts_in_short
-from gilscope.toolkit.report.hosts.over import measured_host
-from tests.report.hosts.made_up import HOSTS, STATES, across, host_run
+from gilscope.toolkit.report.hosts.over import hosts_contrasts, measured_host
+from tests.report.hosts.made_up import HOSTS, STATES, across, contrast, host_run
 from tests.report.test_as_json import check
 
 pytestmark = pytest.mark.newest
@@ -38,6 +38,13 @@ def test_comparison_fits_its_schema():
     values = check(hosts_compare_values(contrasts, baseline="night", sample="after", notes=(), margin=0.03,
                                         sentences=hosts_in_short(contrasts)))
     first = next(each for each in contrasts if each.contrast.comparison)
-    # More hosts would tell, not more rounds.
-    assert values["cells"][0]["ratio"] == comparison(first.contrast.comparison) | {"rounds_to_tell": None}
+    assert values["cells"][0]["ratio"] == comparison(first.contrast.comparison)
     assert set(values["cells"][0]["over"]["hosts"]) == set(HOSTS)
+
+
+def test_more_hosts_would_tell_and_not_more_rounds():
+    contrasts = hosts_contrasts({f"host-{k}": [contrast(1.0, 0.08)] for k in range(3)})
+    values = check(hosts_compare_values(contrasts, baseline="a", sample="b", notes=(), margin=0.03))
+    assert comparison(contrasts[0].contrast.comparison)["rounds_to_tell"] > 24
+    assert values["cells"][0]["ratio"]["verdict"] == "cannot tell"
+    assert values["cells"][0]["ratio"]["rounds_to_tell"] is None
