@@ -101,6 +101,7 @@ def test_list_has_a_fleet_once_and_says_how_its_hosts_stand(here, fleet, plain, 
     out = ran(capsys, "report")[1]
     (row,) = [line.split() for line in out.splitlines() if line.startswith("night")]
     assert " ".join(row[3:]) == "3.14, 3.14t 3 hosts, 1 lost primes"
+    assert "gilscope run --resume night --fleet ADDRESS goes on with night." in out
     assert [each.label for each in list_runs(here)] == ["night", "plain"]
     listed = {each["label"]: each["hosts"] for each in json.loads(ran(capsys, "report", "--json", "-")[1])["runs"]}
     assert listed == {"night": {"finished": 2, "lost": 1}, "plain": None}

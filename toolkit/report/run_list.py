@@ -32,9 +32,9 @@ def runs_document(found: Sequence[Listed]) -> Document:
     sections: list[Section] = [table] if table.rows else []
     if problems := tuple(f"{each.label}: {each.problem}" for each in found if each.run is None):
         sections.append(Lines("Damaged", problems))
-    if unfinished := [(each.label, run) for each, run in rows
-                      if run is not None and each.fleet is None and run.stopped in GOES_ON]:
-        sections.append(Lines("", tuple(dict.fromkeys(_resumed(label, run) for label, run in unfinished))))
+    if unfinished := [each for each in found if each.run is not None and _goes_on(each.run, each.fleet)]:
+        sections.append(Lines("", tuple(dict.fromkeys(
+            _resumed(each.label, each.run, each.fleet) for each in unfinished if each.run is not None))))
     return Document(tuple(sections))
 
 
@@ -71,7 +71,15 @@ def _hosts_text(fleet: Fleet) -> str:
     return ", ".join([counted(len(fleet.hosts), "host"), *(f"{count} {state}" for state, count in states.items())])
 
 
-def _resumed(label: str, run: Run) -> str:
+def _goes_on(run: Run, fleet: Fleet | None) -> bool:
+    if fleet is not None:
+        return any(host.state in {"stopped", "lost"} for host in fleet.hosts)
+    return run.stopped in GOES_ON
+
+
+def _resumed(label: str, run: Run, fleet: Fleet | None) -> str:
+    if fleet is not None:
+        return f"gilscope run --resume {label} --fleet ADDRESS goes on with {label}."
     if "experiment" in run.options:
         label = label.partition("/")[0]
         return f"gilscope experiment run --resume {label} goes on with {label}."

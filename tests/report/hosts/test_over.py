@@ -118,6 +118,13 @@ def test_what_makes_hosts_unlike_is_said_first(hosts):
         "not the same work (size) on host-1 and host-2"]
 
 
+def test_hosts_that_are_one_machine_are_said_to_be(hosts):
+    other = dataclasses.replace(host_run("host-2"), machine=hosts[0].run.machine)
+    found = hosts_document("night", [hosts[0], measured_host("host-2", other), hosts[2]])
+    said = [section.text for section in found.sections if isinstance(section, Banner)]
+    assert said == ["host-1 and host-2 are one machine: what they say together is of that machine alone"]
+
+
 def test_one_host_has_no_spread_and_its_own_words(hosts):
     over = rows_of(hosts[:1])["subinterpreters"]
     assert over.pooled is None

@@ -103,6 +103,12 @@ def warnings(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Iter
             gone.setdefault((str(host.state), host.note), []).append(host.name)
     for (state, note), names in gone.items():
         yield Banner(f"{names_text(names)}: {state}{f', {note}' if note else ''}")
+    machines: dict[str, list[str]] = {}
+    for each in hosts:
+        machines.setdefault(each.run.machine.hostname, []).append(each.name)
+    for hostname, names in machines.items():
+        if hostname and len(names) > 1:   # a published run does not say whose it is
+            yield Banner(f"{names_text(names)} are one machine: what they say together is of that machine alone")
     for text, names in _unlike(hosts).items():
         yield Banner(text.replace(_WHICH, names_text(names)))
 
