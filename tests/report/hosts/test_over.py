@@ -13,7 +13,7 @@ from gilscope.toolkit.report.hosts.over import agreement, hosts_contrasts, hosts
 from gilscope.toolkit.report.hosts.wording import names_text
 from gilscope.toolkit.report.table import build_tables, compare_builds
 from tests.conformance.builds import ROOT
-from tests.fakes import make_build
+from tests.fakes import make_build, make_run
 from tests.report.hosts.made_up import HOSTS, STATES, across, contrast, host_run
 from tests.report.test_golden import GOLDEN, check
 
@@ -110,7 +110,7 @@ def test_what_makes_hosts_unlike_is_said_first(hosts):
     other = host_run("host-2")
     other = dataclasses.replace(other, builds=(make_build("3.14", version="3.14.7"), other.builds[1]),
                                 options={"selection": {"size": "large"}})
-    found = hosts_document("night", [hosts[0], measured_host("host-2", other)], STATES)
+    found = hosts_document("night", [hosts[0], measured_host("host-2", other)], (*STATES[:2], STATES[4]))
     said = [section.text for section in found.sections if isinstance(section, Banner)]
     assert said == [
         "host-5: lost, the connection was closed before its first round",
@@ -123,6 +123,20 @@ def test_hosts_that_are_one_machine_are_said_to_be(hosts):
     found = hosts_document("night", [hosts[0], measured_host("host-2", other), hosts[2]])
     said = [section.text for section in found.sections if isinstance(section, Banner)]
     assert said == ["host-1 and host-2 are one machine: what they say together is of that machine alone"]
+
+
+def test_host_whose_values_are_gone_is_said(hosts):
+    found = hosts_document("night", hosts[1:3], STATES[:3])
+    (said,) = [section.text for section in found.sections if isinstance(section, Banner)]
+    assert said == "host-1: finished, and the values are gone or cannot be read"
+
+
+def test_free_threading_costs_what_a_build_without_the_gil_takes_more():
+    document = hosts_document("two", [measured_host(f"host-{seed}", make_run(seed=seed)) for seed in (1, 2)])
+    (said,) = [section.items for section in document.sections if isinstance(section, Lines)
+               and section.title == "In short"]
+    (cost,) = [line for line in said if line.startswith("Free-threading costs")]
+    assert "on 3.14t against 3.14, over all hosts: primes +4.0 %" in cost
 
 
 def test_one_host_has_no_spread_and_its_own_words(hosts):

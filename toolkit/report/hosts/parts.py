@@ -97,12 +97,15 @@ def machine_text(machine: Machine) -> str:
 
 def warnings(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Iterator[Banner]:
     """Yield what a reader must know before any number: which hosts went, and what differs between them."""
-    gone: dict[tuple[str, str], list[str]] = {}
+    gone: dict[str, list[str]] = {}
+    measured = {host.name for host in hosts}
     for host in states:
-        if host.state not in {"finished", "running"}:
-            gone.setdefault((str(host.state), host.note), []).append(host.name)
-    for (state, note), names in gone.items():
-        yield Banner(f"{names_text(names)}: {state}{f', {note}' if note else ''}")
+        if host.state in {"stopped", "lost"}:
+            gone.setdefault(f"{host.state}{f', {host.note}' if host.note else ''}", []).append(host.name)
+        elif host.state == "finished" and host.name not in measured:
+            gone.setdefault("finished, and the values are gone or cannot be read", []).append(host.name)
+    for text, names in gone.items():
+        yield Banner(f"{names_text(names)}: {text}")
     machines: dict[str, list[str]] = {}
     for each in hosts:
         machines.setdefault(each.run.machine.hostname, []).append(each.name)
