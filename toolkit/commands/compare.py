@@ -39,7 +39,8 @@ _DESCRIPTION = """\
 Say how many times faster each cell of B is than the same cell of A; with one label, set two of its builds or
 models against each other. Builds and models of one run were measured in the same rounds and are compared round by
 round. Two runs were made at different times: intervals are wider, and what the machine did in between is in none of
-them. --again measures both sides anew, in turn, where what was measured is still there.
+them. --again measures both sides anew, in turn, where what was measured is still there. Runs of a fleet are compared
+host by host, and over all hosts.
 """
 
 
