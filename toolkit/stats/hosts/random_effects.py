@@ -10,7 +10,7 @@ where DerSimonian & Laird's is too small (Veroniki et al. 2016; Langan et al. 20
 
 Weights suppose that hosts differ by at least as much as they err on average.  With a variance that few hosts estimate
 as nothing, one that knows its ratio eight times better than the others would stand for all of them: of such fleets the
-interval held the truth 77 % of the time.  The bound makes it 95 %, and costs little where hosts do differ.
+interval held the truth 77 % of the time.  The bound makes it 94 % at least, and costs little where hosts do differ.
 
 The interval is Hartung & Knapp's, by Student's t with one degree of freedom less than hosts.  Where hosts agree by
 chance better than their errors let them, it would be narrower than if they were known not to differ.  So it is never
