@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.advice import counts_text
+from gilscope.toolkit.report.comparison import workload_text
 from gilscope.toolkit.report.document import Column, Document, Heading, Lines, Section, Table
 from gilscope.toolkit.report.hosts.over import hosts_contrasts, hosts_tables
 from gilscope.toolkit.report.hosts.parts import hosts_table, over_tables, warnings
@@ -102,23 +104,27 @@ def _best_lines(hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable]) -> 
         for name, advice in advices.items():
             for runner in dict.fromkeys(option.cell.runner for option in advice.options):
                 by.setdefault(runner, []).append(name)
-        title = f"{title_text(table.first).replace(f', {Phase.STEADY}', '')} on {table.build}"
         if not by:
-            yield f"{title}: nothing is shown to be faster than {table.first.baseline} on any host."
+            yield f"{_title(table)}: nothing is shown to be faster than {table.first.baseline} on any host."
             continue
         best = sorted(by.items(), key=lambda each: -len(each[1]))
         parts = [f"{runner} on {len(names)} of {len(advices)}{_gain(table, runner)}" for runner, names in best]
-        yield f"{title}: among the best {'is' if len(parts) == 1 else 'are'} {list_text(parts)}."
+        yield f"{_title(table)}: among the best {'is' if len(parts) == 1 else 'are'} {list_text(parts)}."
 
 
 def _gain(table: HostsTable, runner: str) -> str:
-    """Return what a model gains over hosts, with the number of workers that gains most: ", 1.88x [1.80, 1.96]"."""
+    """Return what a model gains over hosts, by the number of workers that gains most: " (1.88x [1.80, 1.96])"."""
     found = [(row.cell.workers, row.over.pooled.comparison) for row in table.rows
              if row.cell.runner == runner and row.over.pooled is not None]
     if not found:
         return ""
     workers, most = max(found, key=lambda each: each[1].ratio)
-    return f" ({interval_text(most)} with {workers})" if len(found) > 1 else f" ({interval_text(most)})"
+    with_them = f" with {counts_text(runner, [workers])}" if len(found) > 1 else ""
+    return f" ({interval_text(most)}{with_them})"
+
+
+def _title(table: HostsTable) -> str:
+    return f"{workload_text(table.rows[0].cell)} on {table.build}"
 
 
 def _cost_lines(contrasts: Sequence[HostsContrast], alone: str, free: Container[str]) -> Iterator[str]:
@@ -151,8 +157,8 @@ def _holding_lines(tables: Sequence[HostsTable]) -> Iterator[str]:
     for table, row in changing[:CHANGES]:
         found = row.over.agreement
         words = {str(found.word): found.holds, **{str(word): names for word, names in found.others.items()}}
-        yield (f"Changes: {row.cell.runner} with {row.cell.workers} of {title_text(table.first)} on {table.build}: "
-               f"{changing_text(words)}.")
+        runner, workers = row.cell.runner, row.cell.workers
+        yield f"Changes: {runner} with {counts_text(runner, [workers])} of {_title(table)}: {changing_text(words)}."
     if len(changing) > CHANGES:
         yield f"And {len(changing) - CHANGES} more change: the tables have them."
 
