@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from gilscope.toolkit.model import Note
 from gilscope.toolkit.report import markdown, terminal
 from gilscope.toolkit.report.document import Banner, Lines, Table
 from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
@@ -118,6 +119,14 @@ def test_what_makes_hosts_unlike_is_said_first(hosts):
         "not the same work (size) on host-1 and host-2"]
 
 
+def test_what_every_run_says_first_is_said_once(hosts):
+    noted = [dataclasses.replace(host, run=dataclasses.replace(host.run, notes=(Note(text="odd builds"),)))
+             for host in hosts]
+    for asked, said in ((noted, "odd builds"), ([noted[0], hosts[1]], "host-1: odd builds")):
+        found = hosts_document("night", asked)
+        assert [section.text for section in found.sections if isinstance(section, Banner)] == [said]
+
+
 def test_hosts_that_are_one_machine_are_said_to_be(hosts):
     other = dataclasses.replace(host_run("host-2"), machine=hosts[0].run.machine)
     found = hosts_document("night", [hosts[0], measured_host("host-2", other), hosts[2]])
@@ -135,6 +144,7 @@ def test_free_threading_costs_what_a_build_without_the_gil_takes_more():
     document = hosts_document("two", [measured_host(f"host-{seed}", make_run(seed=seed)) for seed in (1, 2)])
     (said,) = [section.items for section in document.sections if isinstance(section, Lines)
                and section.title == "In short"]
+    assert "sleep (startup) on 3.14t: not known, as serial has no number on any host." in said
     (cost,) = [line for line in said if line.startswith("Free-threading costs")]
     assert "on 3.14t against 3.14, over all hosts: primes +4.0 %" in cost
 

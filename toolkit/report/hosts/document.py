@@ -100,6 +100,9 @@ def _best_lines(hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable]) -> 
             if title_text(own) == title_text(table.first) for advice in own.advice
             if advice.build == table.build and advice.missing is None
         }
+        if not advices:
+            yield f"{_title(table)}: not known, as {table.first.baseline} has no number on any host."
+            continue
         by: dict[str, list[str]] = {}
         for name, advice in advices.items():
             for runner in dict.fromkeys(option.cell.runner for option in advice.options):

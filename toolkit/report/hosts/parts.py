@@ -113,7 +113,8 @@ def warnings(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Iter
         if hostname and len(names) > 1:   # a published run does not say whose it is
             yield Banner(f"{names_text(names)} are one machine: what they say together is of that machine alone")
     for text, names in _unlike(hosts).items():
-        yield Banner(text.replace(_WHICH, names_text(names)))
+        everywhere = len(names) == len(hosts) and text.startswith(f"{_WHICH}: ")
+        yield Banner(text.removeprefix(f"{_WHICH}: ") if everywhere else text.replace(_WHICH, names_text(names)))
 
 
 def _unlike(hosts: Sequence[MeasuredHost]) -> dict[str, list[str]]:
