@@ -17,7 +17,7 @@ OURS = ("toolkit", "workloads", "runners")
 LAYERS = (
     ("gilscope.toolkit.cli",),
     ("gilscope.toolkit.commands",),
-    ("gilscope.toolkit.evaluate", "gilscope.toolkit.experiments", "gilscope.toolkit.site"),
+    ("gilscope.toolkit.evaluate", "gilscope.toolkit.experiments", "gilscope.toolkit.site", "gilscope.toolkit.fleet"),
     ("gilscope.toolkit.measure", "gilscope.toolkit.gil", "gilscope.toolkit.race", "gilscope.toolkit.report",
      "gilscope.toolkit.publish"),
     ("gilscope.toolkit.store", "gilscope.toolkit.stats", "gilscope.toolkit.builds", "gilscope.toolkit.private"),
@@ -40,6 +40,8 @@ ONLY_PLACES = {
     "matplotlib": ("gilscope.toolkit.report.figures.plots",),
     "psutil": ("gilscope.toolkit.experiments.affinity.pinning",),
     "jinja2": ("gilscope.toolkit.site.page",),
+    "distributed": ("gilscope.toolkit.fleet",),
+    "dask": ("gilscope.toolkit.fleet",),
 }
 ABOVE = {"gilscope": ("gilscope.toolkit.race",),            # asked for by name, when somebody asks
          "gilscope.toolkit.race": ("gilscope.toolkit.race.watching",)}

@@ -30,7 +30,7 @@ def with_less_effort(command: Command) -> list[str]:
     if words[:2] == ["gilscope", "run"] and "--dry-run" not in words:
         if "--resume" in words:
             return [*words, "--rounds", "2"]
-        return words + (LESS if command.page == README or "--json" in words else ["--dry-run"])
+        return words + (LESS if command.page == README or {"--json", "--fleet"} & {*words} else ["--dry-run"])
     if words[:3] == ["gilscope", "experiment", "run"] and "--quick" in words:
         # What all of them do in their smallest size, their own tests see.
         return ["--smoke" if word == "--quick" else "countdown" if word == "all" else word for word in words]

@@ -39,7 +39,7 @@ def read_header(path: Path) -> Run:
             f"{file} has version {fields.get('version')!r}, this gilscope reads {VERSION}; "
             "read it with the gilscope that wrote it"
         )
-    run = _parse_header(fields, file)
+    run = parse_header(fields, file)
     for build in run.builds:
         if _measured(run, build) and not os.path.lexists(suite_path(path, build.label)):
             raise BadFileError(f"{suite_path(path, build.label)} is missing, with all values of {build.label}")
@@ -141,7 +141,12 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
-def _parse_header(header: dict[str, Any], path: Path) -> Run:
+def parse_header(header: dict[str, Any], path: Path) -> Run:
+    """Return the run without its values that `header` tells of; messages name it `path`.
+
+    Raises:
+        BadFileError: it says what cannot be.
+    """
     fields = {name: value for name, value in header.items() if name not in {"format", "version"}}
     try:
         typed(Run, {**fields, "measurements": []}, "the run")

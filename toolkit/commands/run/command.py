@@ -17,7 +17,8 @@ from gilscope.toolkit.commands.output.preview import earlier_processes, preview
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.run import options as run_options
 from gilscope.toolkit.commands.run.builds_now import builds_now
-from gilscope.toolkit.commands.run.measuring import AGAIN, Asked, measure, measure_plan, refuse_empty
+from gilscope.toolkit.commands.run.measuring import AGAIN, Asked, measure, measure_plan, refuse_empty, turns
+from gilscope.toolkit.commands.run.on_fleet import run_on_fleet
 from gilscope.toolkit.commands.run.request import (
     choose_builds,
     make_selection,
@@ -39,7 +40,7 @@ from gilscope.toolkit.measure.schedule.failing import still_lacking
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.build import overview_document, run_document
 from gilscope.toolkit.stats.words import MIN_ROUNDS
-from gilscope.toolkit.store import Store, find_label, label_path
+from gilscope.toolkit.store import HostState, Store, find_label, label_path, load_run
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def add_parser(commands: Any) -> None:
     run_options.add_matrix(parser.add_argument_group("what to compare"))
     run_options.add_user(parser.add_argument_group("your own function"))
     run_options.add_effort(parser.add_argument_group("how hard to measure"))
+    run_options.add_fleet(parser.add_argument_group("on other machines"))
     run_options.add_results(parser.add_argument_group("results"))
     parser.set_defaults(run=run)
 
@@ -84,8 +86,21 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Do what the command line asks; return the exit code."""
     refuse_beside_dry_run(args)
+    if args.fleet is not None:
+        return _on_fleet(args)
     with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
         return _start(args, Path(folder)) if args.resume is None else _resume(args, Path(folder))
+
+
+def _on_fleet(args: argparse.Namespace) -> int:
+    fleet, path = run_on_fleet(args)
+    runs = [load_run(path / host.name) for host in fleet.hosts if (path / host.name).exists()]
+    output = Output(args)
+    for each in runs:
+        output.show(overview_document(each), run_document(each))
+    output.finish(lambda: {"runs": [run_values(each) for each in runs]})
+    unfinished = any(host.state is not HostState.FINISHED for host in fleet.hosts)
+    return FAILED_CELLS if unfinished or any(each.failed for each in runs) else 0
 
 
 def _start(args: argparse.Namespace, folder: Path) -> int:
@@ -97,7 +112,8 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     if mismatches and args.strict:
         raise BuildError("the builds were not built alike: " + "; ".join(note.text for note in mismatches))
     paths, packages = module_paths(args), user_packages(args)
-    prepared = prepare(selection, builds, paths=paths, packages=packages, folder=folder, say=say)
+    with turns(alone=args.take_turns).turn():
+        prepared = prepare(selection, builds, paths=paths, packages=packages, folder=folder, say=say)
     plan = expand(selection, prepared.subjects, builds, RUNNERS, prepared.abilities)
     if args.dry_run:
         inform("\n".join(preview(plan, builds, selection, settings, earlier_processes())))
@@ -107,7 +123,7 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
         say(warning)
     asked = Asked(
         selection=selection, settings=settings, paths=paths, packages=packages, label=args.label,
-        timeout_asked=args.timeout is not None, notes=mismatches,
+        timeout_asked=args.timeout is not None, notes=mismatches, alone=args.take_turns,
     )
     done = measure_plan(asked, prepared, plan, folder)
     return _show(done, label_path(done.label), args)
@@ -140,20 +156,21 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
             where_open=request.settings.where_open or args.resolution is not None,
         )
         request = dataclasses.replace(request, settings=settings)
-        prepared = prepare(
-            request.selection,
-            builds,
-            paths=[Path(each) for each in request.paths],
-            packages=request.packages,
-            folder=folder,
-            say=say,
-        )
+        with turns(alone=args.take_turns).turn():
+            prepared = prepare(
+                request.selection,
+                builds,
+                paths=[Path(each) for each in request.paths],
+                packages=request.packages,
+                folder=folder,
+                say=say,
+            )
     except BaseException:
         store.close()
         raise
     say(f"going on with {args.resume} after {so_far.rounds_done} of {counted(rounds, 'round')}, seed {settings.seed}")
     so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
-    done = measure(so_far, request, store, prepared, folder, tried={}, only=only)
+    done = measure(so_far, request, store, prepared, folder, tried={}, only=only, alone=args.take_turns)
     return _show(done, store.path, args)
 
 

@@ -10,6 +10,7 @@ from gilscope.toolkit.commands.output.preview import rounds_text
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.measure.machine.alone import Turns
 from gilscope.toolkit.measure.machine.described import now, this_machine
 from gilscope.toolkit.measure.plan.cells import baseline_of
 from gilscope.toolkit.measure.plan.core_demand import Demands
@@ -52,6 +53,7 @@ class Asked:
     timeout_asked: bool              # by the user, so it is not made longer
     notes: Sequence[Note] = ()       # what a reader must know first
     again: Sequence[str] = ()        # labels of the two runs that are measured anew
+    alone: bool = False              # nothing else that takes turns measures on this machine meanwhile
 
 
 def measure_plan(asked: Asked, prepared: Prepared, plan: Plan, folder: Path) -> Run:
@@ -62,13 +64,15 @@ def measure_plan(asked: Asked, prepared: Prepared, plan: Plan, folder: Path) -> 
         KeyboardInterrupt: after what was measured was saved.
     """
     selection = asked.selection
-    trials = try_builds(selection, prepared, folder, timeout=asked.settings.timeout, say=say)
+    with turns(alone=asked.alone).turn():
+        trials = try_builds(selection, prepared, folder, timeout=asked.settings.timeout, say=say)
+        units = sized_tasks(selection, prepared, folder)
     settings = allow_time(asked.settings, trials, asked=asked.timeout_asked, say=say)
     warn_of_length(plan.cells, settings, trials, say)
     request = Request(
         selection=selection,
         settings=settings,
-        units=sized_tasks(selection, prepared, folder),
+        units=units,
         paths=tuple(map(str, asked.paths)),
         packages=tuple(asked.packages),
         code=code_sum(selection.user.modules(), asked.paths) if selection.user else "",
@@ -95,12 +99,17 @@ def measure_plan(asked: Asked, prepared: Prepared, plan: Plan, folder: Path) -> 
     store.save(new)  # there to go on with, however soon this one ends
     say(f"{counted(len(plan.cells), 'cell')}, {rounds_text(settings)}, seed {settings.seed}, results in {store.path}")
     demands = {label: trial.demand for label, trial in trials.items() if trial.demand is not None}
-    return measure(new, request, store, prepared, folder, tried=demands)
+    return measure(new, request, store, prepared, folder, tried=demands, alone=asked.alone)
+
+
+def turns(*, alone: bool) -> Turns:
+    """Return this run's turns to measure on this machine."""
+    return Turns(alone=alone, waiting=lambda: say("waiting for another gilscope that measures on this machine"))
 
 
 def measure(
     new: Run, request: Request, store: Store, prepared: Prepared, folder: Path, *, tried: dict[str, float],
-    only: Container[Cell] | None = None,
+    only: Container[Cell] | None = None, alone: bool = False,
 ) -> Run:
     """Measure the rounds that are missing, of `only` these cells; close the store whatever ends it."""
     settings = replace(request.settings, rounds=new.rounds_planned)
@@ -122,7 +131,8 @@ def measure(
                 demands=Demands(observations=store.observations, tried=tried, kind=user.kind if user else None),
             )
             asked = partial(open_cells, resolution=settings.resolution) if settings.where_open and not only else None
-            return Scheduler(new, store, arms, settings, reporter, InTurn(), needed=asked, only=only).go()
+            return Scheduler(new, store, arms, settings, reporter, InTurn(), needed=asked, only=only,
+                             turn=turns(alone=alone).turn).go()
     except KeyboardInterrupt:
         goes_on = "" if AGAIN in new.options else f": gilscope run --resume {new.label} goes on"
         say(f"what was measured is kept in {store.path}{goes_on}")

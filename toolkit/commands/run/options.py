@@ -166,7 +166,23 @@ def add_effort(group: Any) -> None:
         help="Kill a measured process that finishes no pass over the payloads for this long (default: 60s).",
     )
     group.add_argument(
+        "--take-turns", action="store_true",
+        help="Measure while no other gilscope does on this machine: who asks for this gets its rounds in turn. For "
+        "runs that you start side by side.",
+    )
+    group.add_argument(
         "--seed", metavar="N", type=int, help="Seed of the order of the cells (default: random; always printed)."
+    )
+
+
+def add_fleet(group: Any) -> None:
+    """Add the options about other machines."""
+    group.add_argument(
+        "--fleet",
+        metavar="ADDRESS",
+        help="Measure the same on every host of a dask.distributed cluster, e.g. tcp://10.0.0.5:8786, each on its own "
+        "builds: where one machine may not speak for others. local:2 tries it on this one with 2 hosts that take "
+        "turns. `gilscope fleet ADDRESS` shows what a cluster has.",
     )
 
 
@@ -177,7 +193,7 @@ def add_results(group: Any) -> None:
         "--resume",
         metavar="LABEL",
         help="Go on with a run that was interrupted or killed. It is measured as it was asked for; "
-        "only --rounds, --budget, --resolution, --timeout, --markdown and --json go with it.",
+        "only --rounds, --budget, --resolution, --timeout, --fleet, --markdown and --json go with it.",
     )
     group.add_argument(
         "--strict",

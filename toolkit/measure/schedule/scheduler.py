@@ -10,6 +10,7 @@ import dataclasses
 import statistics
 import time
 from collections.abc import Callable, Container, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.errors import BadFileError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.store import Store
 
 FUTILE_RETAKES = 4  # starved again in a row, from the first on: enough to know that the machine is busy
+Turn = Callable[[], AbstractContextManager[None]]
 Needed = Callable[[Run, Sequence[Cell]], Container[Cell]]   # of some cells, those that the next rounds have to measure
 
 
@@ -66,6 +68,7 @@ class Scheduler:
         clock: Callable[[], float] = time.monotonic,
         needed: Needed | None = None,
         only: Container[Cell] | None = None,
+        turn: Turn = nullcontext,
     ) -> None:
         """Prepare to go on with a run.
 
@@ -80,8 +83,10 @@ class Scheduler:
             needed: Asked after some of the rounds, see `looks`: what is not needed gets no more rounds for now, and
                 the run ends when nothing is.  None: every cell gets every round.
             only: The cells to measure; None: all that the run has.
+            turn: Held for each round: the machine's turns, see `machine.alone`.
         """
         self._run = run
+        self._turn = turn
         self._store = store
         self._arms = arms
         self._settings = settings
@@ -130,7 +135,8 @@ class Scheduler:
                 if self._over_budget():
                     stopped = "budget"
                     break
-                complete = self._round(self._done)
+                with self._turn():
+                    complete = self._round(self._done)
                 # Cut short, the first round is better than none; a later one is made again when the run goes on.
                 self._done += complete or self._done == 0
                 if complete:

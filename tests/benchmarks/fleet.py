@@ -1,0 +1,161 @@
+"""How much coordination costs: many simulated hosts through a real scheduler, and what that takes of the client.
+
+The hosts measure nothing: each answers at once with a round of made-up values of the size that a real one has.  All of
+them live in one process; scheduler, hosts and client share this machine, so its cores are the limit.
+
+    python -m tests.benchmarks.fleet                  # 200 hosts, 100 rounds, 84 cells
+    python -m tests.benchmarks.fleet --hosts 20 --rounds 10
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import functools
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from gilscope.toolkit.fleet import host as on_host
+from gilscope.toolkit.fleet.connection import RESOURCE, Connection
+from gilscope.toolkit.fleet.measuring import Asked, FleetRun
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.store import Fleet, FleetStore, HostState, header, load_run, read_fleet
+from tests.conformance.builds import ROOT
+from tests.fakes import RunMaker
+
+BUILDS = ("3.14", "3.14t")
+EXAMPLE = ROOT / "results" / "example" / "3.13.json"   # whose metadata the made-up values have
+
+
+def cells(count: int) -> list[Cell]:
+    """Return that many cells, half of them on each build."""
+    workers = range(1, count)
+    return [Cell(workload=workload, runner=runner, workers=number, build=build)
+            for number in workers for workload in ("primes", "sleep", "json_roundtrip")
+            for runner in ("serial", "threads") for build in BUILDS][:count]
+
+
+@functools.cache
+def metadata() -> dict[str, object]:
+    """Return what pyperf and gilscope keep beside the values of one process."""
+    suite = json.loads(EXAMPLE.read_text())
+    benchmark = suite["benchmarks"][0]
+    return suite["metadata"] | benchmark["metadata"] | benchmark["runs"][0]["metadata"]
+
+
+@functools.cache
+def block(number: int, rounds: int, count: int) -> bytes:
+    """Return the round `number` of `rounds`, as a host sends it."""
+    chosen = cells(count)
+    over = number == rounds
+    run = RunMaker(rounds=rounds).run(BUILDS, rounds_done=min(number + 1, rounds), cells=tuple(chosen), label="fleet",
+                                      stopped="rounds" if over else "running")
+    suites = {} if over else {build: {"version": "1.0", "metadata": {}, "benchmarks": [
+        {"metadata": {"name": cell.name}, "runs": [{
+            "metadata": metadata() | {"name": cell.name, "gilscope_round": number},
+            "values": [0.1 + (number * index + value) % 97 / 1000 for value in range(6)]}]}
+        for index, cell in enumerate(chosen) if cell.build == build]} for build in BUILDS}
+    return zlib.compress(json.dumps({"header": header(run), "suites": suites}).encode(), 1)
+
+
+class Simulated:
+    """A run on a simulated host: the next round is there as soon as somebody asks for it."""
+
+    given_up = False
+
+    def __init__(self, command: list[str], _sent: bytes) -> None:
+        self._rounds, self._cells = map(int, command)
+
+    def answer(self, since: int, _wait: float) -> on_host.Answer:
+        over = since == self._rounds
+        return {"state": "ended" if over else "running", "code": 0 if over else None, "said": [],
+                "block": block(since, self._rounds, self._cells)}
+
+    def end(self) -> None:
+        pass
+
+
+async def serve(address: str, hosts: int) -> None:
+    """Be many hosts until this process is ended."""
+    from distributed import Worker
+
+    on_host.Session = Simulated
+    workers = [Worker(address, nthreads=1, name=f"host-{number}", resources={RESOURCE: 1}, memory_limit=0,
+                      host="127.0.0.1", dashboard=False, executor=ThreadPoolExecutor(1))
+               for number in range(1, hosts + 1)]
+    for each in workers:
+        await each
+    print("ready", flush=True)
+    await asyncio.Event().wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hosts", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--cells", type=int, default=84)
+    parser.add_argument("--serve", metavar="ADDRESS", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.serve:
+        asyncio.run(serve(args.serve, args.hosts))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        simulate(args, Path(folder))
+
+
+def simulate(args: argparse.Namespace, folder: Path) -> None:
+    """Run the fleet and print what it took."""
+    told = folder / "scheduler.json"
+    scheduler = subprocess.Popen(
+        [sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+         "--scheduler-file", str(told)], stderr=subprocess.DEVNULL)
+    hosts = None
+    try:
+        while not told.exists() or not told.read_text().strip().endswith("}"):
+            time.sleep(0.1)
+        address = json.loads(told.read_text())["address"]
+        began = time.monotonic()
+        hosts = subprocess.Popen([sys.executable, "-m", "tests.benchmarks.fleet", "--serve", address, "--hosts",
+                                  str(args.hosts)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert hosts.stdout.readline() == b"ready\n"
+        print(f"{args.hosts} hosts began in {time.monotonic() - began:.0f} s")
+        with Connection(address) as connection:
+            store = FleetStore.create("fleet", folder)
+            asked = Asked(label="fleet", command=(str(args.rounds), str(args.cells)), again=())
+            began, cpu = time.monotonic(), time.process_time()
+            FleetRun(connection, store, Fleet(hosts=()), asked, print).go()
+            took, cpu = time.monotonic() - began, time.process_time() - cpu
+        tell(args, folder, took, cpu, scheduler.pid)
+    finally:
+        for each in (hosts, scheduler):
+            if each is not None:
+                each.kill()
+                each.wait()
+
+
+def tell(args: argparse.Namespace, folder: Path, took: float, cpu: float, scheduler: int) -> None:
+    path = folder / "fleet"
+    states = [host.state for host in read_fleet(path).hosts]
+    sent = sum(len(block(number, args.rounds, args.cells)) for number in range(args.rounds))
+    kept = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    blocks = args.hosts * args.rounds
+    print(f"{states.count(HostState.FINISHED)} of {args.hosts} hosts finished")
+    print(f"{blocks} blocks of {args.cells} cells in {took:.0f} s: {blocks / took:.0f} each second, "
+          f"{1000 * took / blocks:.1f} ms each, {1000 * cpu / blocks:.1f} ms of the client's CPU")
+    print(f"one block is {sent / args.rounds / 1024:.0f} KiB on its way; results are {kept / 2**20:.0f} MiB")
+    print(f"client: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB at most")
+    status = Path(f"/proc/{scheduler}/status").read_text()
+    print(f"scheduler: {int(status.split('VmHWM:')[1].split()[0]) / 1024:.0f} MiB at most")
+    run = load_run(path / f"host-{args.hosts}")
+    assert all(len(each.observations) == args.rounds for each in run.measurements)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""A run on a fleet: rounds are kept as they come, hosts go, come and come back, and none costs another anything."""
+
+import pytest
+
+from gilscope.toolkit.errors import SaveError
+from gilscope.toolkit.fleet.connection import FleetLostError
+from gilscope.toolkit.fleet.measuring import PATIENCE, TRIES, Asked, FleetRun
+from gilscope.toolkit.store import Fleet, FleetStore, HostState, load_run, read_fleet
+from tests.fleet.fakes import FakeCluster, FakeHost, block
+
+BEGIN, AGAIN = ("primes", "--rounds=4"), ("--rounds=4",)
+
+
+class Fleets:
+    """Runs of fleets in a folder."""
+
+    def __init__(self, results):
+        self.results = results
+        self.said = []
+
+    @property
+    def path(self):
+        return self.results / "label"
+
+    def go(self, cluster, *, again=()):
+        if again or self.path.exists():
+            store, before = FleetStore.reopen(self.path)
+        else:
+            store, before = FleetStore.create("label", self.results), Fleet(hosts=())
+        asked = Asked(label="label", command=BEGIN, again=again)
+        return FleetRun(cluster, store, before, asked, self.said.append, cluster.clock).go()
+
+    def rounds(self, host):
+        return [one.round for one in load_run(self.path / host).measurements[0].observations]
+
+    def states(self):
+        return {host.name: host.state for host in read_fleet(self.path).hosts}
+
+
+@pytest.fixture
+def fleets(tmp_path):
+    return Fleets(tmp_path)
+
+
+def test_every_host_measures_all_and_each_has_a_run(fleets):
+    hosts = FakeHost("a"), FakeHost("b")
+    fleet = fleets.go(FakeCluster(*hosts))
+    assert fleet == read_fleet(fleets.path)
+    assert fleets.states() == {"a": HostState.FINISHED, "b": HostState.FINISHED}
+    assert fleet.command == BEGIN
+    for host in hosts:
+        assert host.began == [(BEGIN, 0)]
+        assert fleets.rounds(host.name) == [0, 1, 2, 3]
+        assert load_run(fleets.path / host.name).stopped == "rounds"
+        assert load_run(fleets.path / host.name).label == f"label/{host.name}"
+
+
+def test_rounds_are_there_as_soon_as_they_are_known(fleets):
+    seen = []
+    cluster = FakeCluster(FakeHost("a"), events={
+        answers: lambda: seen.append((fleets.rounds("a"), fleets.states())) for answers in (1, 2, 3)})
+    fleets.go(cluster)
+    assert seen == [([*range(done)], {"a": HostState.RUNNING}) for done in (1, 2, 3)]
+
+
+def test_a_host_that_comes_back_goes_on_after_what_is_kept(fleets):
+    host = FakeHost("a")
+    fleet = fleets.go(FakeCluster(host, FakeHost("b"), events={5: host.restart}))
+    assert {each.state for each in fleet.hosts} == {HostState.FINISHED}
+    assert fleets.rounds("a") == [0, 1, 2, 3]
+    (first, second) = host.began
+    assert first == (BEGIN, 0)
+    assert second[0] == ()          # nothing is asked anew of a run that goes on
+    assert second[1] >= 2           # and what was kept is not measured again
+
+
+def test_a_host_that_forgot_its_run_is_sent_what_is_kept(fleets):
+    host = FakeHost("a")
+    fleets.go(FakeCluster(host, events={2: host.sessions.clear}))
+    assert [since for _, since in host.began] == [0, 2]
+    assert fleets.rounds("a") == [0, 1, 2, 3]
+
+
+def test_a_host_that_stays_away_is_lost_and_costs_the_others_nothing(fleets):
+    cluster = FakeCluster(FakeHost("a"), FakeHost("b"))
+    cluster.events = {4: lambda: cluster.hosts.pop("a")}
+    fleets.go(cluster)
+    assert fleets.states() == {"a": HostState.LOST, "b": HostState.FINISHED}
+    assert read_fleet(fleets.path).hosts[0].note == "it went away after 2 rounds"
+    assert (fleets.rounds("a"), fleets.rounds("b")) == ([0, 1], [0, 1, 2, 3])
+    assert cluster.now >= PATIENCE    # it was waited for
+
+
+def test_a_host_that_comes_in_the_middle_measures_too(fleets):
+    cluster, late = FakeCluster(FakeHost("a")), FakeHost("late")
+    cluster.events = {2: lambda: cluster.hosts.update(late=late)}
+    fleets.go(cluster)
+    assert fleets.states() == {"a": HostState.FINISHED, "late": HostState.FINISHED}
+    assert fleets.rounds("late") == [0, 1, 2, 3]
+
+
+def test_a_host_that_comes_with_another_version_is_left_out(fleets):
+    cluster, late = FakeCluster(FakeHost("a")), FakeHost("late")
+    late.version = "0.0.1"
+    cluster.events = {2: lambda: cluster.hosts.update(late=late)}
+    fleets.go(cluster)
+    assert fleets.states() == {"a": HostState.FINISHED}
+    assert [line for line in fleets.said if "late has 0.0.1" in line] == [
+        line for line in fleets.said if "late" in line]
+    assert late.began == []
+
+
+def test_a_scheduler_that_goes_is_an_error_that_says_what_is_kept(fleets):
+    cluster = FakeCluster(FakeHost("a"), FakeHost("b"))
+    cluster.events = {4: lambda: setattr(cluster, "lost", True)}
+    with pytest.raises(FleetLostError) as caught:
+        fleets.go(cluster)
+    said = str(caught.value)
+    assert said.startswith("the dask scheduler is gone: 5 rounds of 2 hosts are kept in ")
+    assert said.endswith("gilscope run --resume label --fleet tcp://scheduler:8786")
+    assert caught.value.exit_code == 3
+    assert fleets.states() == {"a": HostState.STOPPED, "b": HostState.STOPPED}
+
+
+def test_an_interrupted_run_ends_every_host_and_goes_on_later(fleets):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    hosts = FakeHost("a"), FakeHost("b")
+    with pytest.raises(KeyboardInterrupt):
+        fleets.go(FakeCluster(*hosts, events={3: interrupt}))
+    assert [len(host.ended) for host in hosts] == [1, 1]
+    assert fleets.states() == {"a": HostState.STOPPED, "b": HostState.STOPPED}
+    kept = {host.name: len(fleets.rounds(host.name)) for host in hosts}
+    assert sum(kept.values()) == 3
+
+    anew = FakeHost("a"), FakeHost("b")
+    fleets.go(FakeCluster(*anew), again=AGAIN)
+    assert [host.began for host in anew] == [[(AGAIN, kept["a"])], [(AGAIN, kept["b"])]]
+    assert fleets.states() == {"a": HostState.FINISHED, "b": HostState.FINISHED}
+    assert fleets.rounds("a") == fleets.rounds("b") == [0, 1, 2, 3]
+    assert read_fleet(fleets.path).command == BEGIN
+
+
+def test_what_has_finished_is_not_asked_again_unless_more_is_wanted(fleets):
+    cluster = FakeCluster(FakeHost("a"), FakeHost("b"))
+    cluster.events = {4: lambda: cluster.hosts.pop("b")}
+    fleets.go(cluster)
+    again = FakeHost("a"), FakeHost("b")
+    fleets.go(FakeCluster(*again))
+    assert again[0].began == []
+    assert fleets.states() == {"a": HostState.FINISHED, "b": HostState.FINISHED}
+
+
+def test_a_host_that_refuses_says_why(fleets):
+    host = FakeHost("a")
+    host.advance = lambda *_: {"state": "ended", "code": 2, "said": ["gilscope: unknown build '3.99'"], "block": b""}
+    fleets.go(FakeCluster(host, FakeHost("b")))
+    assert [(each.name, each.state, each.note) for each in read_fleet(fleets.path).hosts] == [
+        ("a", HostState.STOPPED, "unknown build '3.99'"), ("b", HostState.FINISHED, "")]
+    assert "a stopped: unknown build '3.99'" in fleets.said
+
+
+@pytest.mark.parametrize("answer", [
+    ValueError("what came was no task"),
+    {"state": "ended", "code": -9, "said": [], "block": b""},
+    {"state": "running", "code": None, "said": [], "block": b"no block"},
+])
+def test_a_host_that_fails_again_and_again_is_given_up(answer, fleets):
+    asked = []
+    host = FakeHost("a")
+    host.advance = lambda *_: asked.append(1) or answer
+    fleets.go(FakeCluster(host, FakeHost("b")))
+    assert len(asked) == TRIES
+    assert fleets.states() == {"a": HostState.LOST, "b": HostState.FINISHED}
+
+
+def test_a_full_disk_ends_the_run_and_the_hosts(fleets):
+    host = FakeHost("a")
+    with pytest.raises(SaveError):
+        fleets.go(FakeCluster(host, events={2: lambda: (fleets.path / "a" / ".blocks").write_text("in the way")}))
+    assert len(host.ended) == 1
+    assert fleets.rounds("a") == [0, 1]
+
+
+def test_block_of_the_fakes_is_one():
+    assert block(1, 0) != block(2, 1)

@@ -1,0 +1,91 @@
+"""Turns to measure on a machine: who must be alone is, who need not be is with others of that kind, nobody starves."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from gilscope.toolkit.measure.machine.alone import Turns
+
+
+class Measuring(threading.Thread):
+    """Holds a turn until it is told to let go."""
+
+    def __init__(self, folder, *, alone):
+        super().__init__(daemon=True)
+        self.waits, self.has, self.go = threading.Event(), threading.Event(), threading.Event()
+        self._turns = Turns(alone=alone, waiting=self.waits.set, folder=str(folder))
+        self.start()
+
+    def run(self):
+        with self._turns.turn():
+            self.has.set()
+            assert self.go.wait(60)
+
+    def end(self):
+        self.go.set()
+        self.join(60)
+
+
+@pytest.fixture
+def measuring(tmp_path):
+    started = []
+
+    def start(*, alone):
+        started.append(Measuring(tmp_path, alone=alone))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.end()
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_who_must_be_alone_waits_and_is_waited_for(first, measuring):
+    one = measuring(alone=first)
+    assert one.has.wait(60)
+    other = measuring(alone=not first)
+    assert other.waits.wait(60)
+    assert not other.has.is_set()
+    one.end()
+    assert other.has.wait(60)
+
+
+def test_who_need_not_be_alone_is_not_waited_for(measuring):
+    one, other = measuring(alone=False), measuring(alone=False)
+    assert one.has.wait(60)
+    assert other.has.wait(60)
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="nothing tells who waits for a lock")
+def test_turns_go_round(tmp_path):
+    # Who lets go and wants it again stands behind who waits: without the queue it would nearly always be first.
+    rounds, order, begun = 5, [], threading.Barrier(2)
+
+    def measure(name, other):
+        turns = Turns(alone=True, waiting=lambda: None, folder=str(tmp_path))
+        begun.wait(60)
+        for _ in range(rounds):
+            with turns.turn():
+                order.append(name)
+                assert wait_until_one_waits(tmp_path, unless=lambda: order.count(other) == rounds)
+
+    threads = [threading.Thread(target=measure, args=names, daemon=True) for names in ("ab", "ba")]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(60)
+    assert order in (["a", "b"] * rounds, ["b", "a"] * rounds)
+
+
+def wait_until_one_waits(folder, unless):
+    """Return whether somebody waits for a lock in `folder`, or nobody will."""
+    files = {str(path.stat().st_ino) for path in folder.iterdir()}
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        lines = Path("/proc/locks").read_text().splitlines()
+        if unless() or any("->" in line and line.split()[6].rpartition(":")[2] in files for line in lines):
+            return True
+        time.sleep(0.001)
+    return False

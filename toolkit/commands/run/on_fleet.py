@@ -1,0 +1,158 @@
+"""`gilscope run --fleet`: the words of the command line for each host, the cluster, and what came of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit import temporary
+from gilscope.toolkit.commands.fleet import no_hosts, warn_if_open
+from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.run.request import (
+    make_selection,
+    make_settings,
+    module_paths,
+    refuse_beside_resume,
+    user_packages,
+)
+from gilscope.toolkit.errors import BuildError, ToolkitError
+from gilscope.toolkit.fleet.connection import Connection, FleetLostError, same_version
+from gilscope.toolkit.fleet.fairness import common_pair, differences
+from gilscope.toolkit.fleet.measuring import Asked, FleetRun
+from gilscope.toolkit.fleet.starting import local_fleet
+from gilscope.toolkit.store import Fleet, FleetStore, HostState, Store, default_label, is_fleet, label_path
+from gilscope.toolkit.units import counted
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+_LOCAL = re.compile(r"local:([1-9]\d{0,2})")
+
+
+def run_on_fleet(args: argparse.Namespace) -> tuple[Fleet, Path]:
+    """Measure on every host of a cluster what the command line asks for, and return how the hosts stand and the folder.
+
+    Raises:
+        ToolkitError: the user's mistake, or hosts that do not fit together.
+        FleetLostError: the cluster cannot be reached, or is gone.
+        KeyboardInterrupt: every host has been told to end.
+    """
+    if args.dry_run:
+        raise ToolkitError("--dry-run shows what this machine would measure: leave --fleet out, or call it on a host")
+    asked = _begun(args) if args.resume is None else _resumed(args)
+    with _cluster(args.fleet) as address, Connection(address) as connection:
+        _check_hosts(connection, args)
+        if args.resume is None:
+            store, before = FleetStore.create(asked.label), Fleet(hosts=(), command=asked.command)
+        else:
+            store, before = FleetStore.reopen(label_path(asked.label))
+            asked = dataclasses.replace(asked, command=before.command)
+        try:
+            running = FleetRun(connection, store, before, asked, say)
+        except BaseException:
+            store.close()
+            raise
+        say(f"results in {store.path}, a run for each host")
+        try:
+            fleet = running.go()
+        except KeyboardInterrupt:
+            say(f"{running.kept()}: gilscope run --resume {asked.label} --fleet {args.fleet} goes on")
+            raise
+    for host in fleet.hosts:
+        if host.state is not HostState.FINISHED:
+            say(f"{host.name} {host.state}: {host.note}")
+    unfinished = [host.name for host in fleet.hosts if host.state is not HostState.FINISHED]
+    if unfinished:
+        say(f"{', '.join(unfinished)} did not finish: gilscope run --resume {asked.label} --fleet {args.fleet} goes on")
+    return fleet, store.path
+
+
+def _begun(args: argparse.Namespace) -> Asked:
+    make_selection(args)   # a user's mistake is one on every host: it ends here
+    make_settings(args)
+    label = args.label or default_label()
+    Store.refuse_taken(label)
+    return Asked(label=label, command=words_for_hosts(args), again=words_to_go_on(args))
+
+
+def _resumed(args: argparse.Namespace) -> Asked:
+    refuse_beside_resume(args)
+    path = label_path(args.resume)
+    if not is_fleet(path):
+        raise ToolkitError(f"{args.resume} is no run of a fleet: leave --fleet out to go on with it here")
+    return Asked(label=args.resume, command=(), again=words_to_go_on(args))
+
+
+def words_to_go_on(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the options that a host is given beside --resume."""
+    values = {
+        "--rounds": args.rounds,
+        "--budget": args.budget and f"{args.budget:g}s",
+        "--resolution": args.resolution and f"{100 * args.resolution:g}%",
+        "--timeout": args.timeout and f"{args.timeout:g}s",
+    }
+    return tuple(f"{option}={value}" for option, value in values.items() if value)
+
+
+def words_for_hosts(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return what `gilscope run` is told on each host: what was asked here, without what is this machine's."""
+    own_function = any(":" in word for word in args.workload)
+    values: list[tuple[str, object]] = [
+        ("--builds", args.builds),
+        *(("--build", each) for each in args.build),
+        ("--models", args.models and ",".join(args.models)),
+        ("--workers", args.workers and ",".join(map(str, args.workers))),
+        ("--size", args.size),
+        ("--phases", args.phases),
+        ("--task-length", ",".join(f"{each:.9g}s" for each in args.task_length)),
+        ("--payloads", args.payloads),
+        ("--payload", args.payload),
+        ("--tasks", args.tasks),
+        ("--check", args.check),
+        ("--async-form", args.async_form),
+        ("--kind", args.kind),
+        *(("--path", path) for path in (module_paths(args) if own_function else ())),
+        *(("--with", each) for each in user_packages(args)),
+        ("--seed", args.seed),
+    ]
+    preset = (f"--{args.preset}",) if args.preset else ()
+    strict = ("--strict",) if args.strict else ()
+    options = tuple(f"{option}={value}" for option, value in values if value not in {None, ""})
+    return (*args.workload, *options, *preset, *strict, *words_to_go_on(args))
+
+
+@contextmanager
+def _cluster(fleet: str) -> Iterator[str]:
+    """Yield the address of the cluster; one of this machine is started, and ended."""
+    if fleet != "local" and not fleet.startswith("local:"):
+        warn_if_open(fleet)
+        yield fleet
+        return
+    if (match := _LOCAL.fullmatch(fleet)) is None:
+        raise ToolkitError(f"--fleet {fleet}: name the address of a scheduler, or local:2 for 2 hosts on this machine")
+    hosts = int(match[1])
+    say(f"starting {counted(hosts, 'host')} on this machine, which take turns")
+    with (tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder,
+          local_fleet(hosts, Path(folder)) as (address, _)):
+        yield address
+
+
+def _check_hosts(connection: Connection, args: argparse.Namespace) -> None:
+    """Say what would not match between hosts; refuse what cannot be measured together."""
+    if not (workers := connection.workers()):
+        raise FleetLostError(no_hosts(connection.address))
+    same_version(connection.versions(workers))
+    facts = connection.facts(workers)
+    unlike = differences(facts)
+    if args.resume is None and not (args.builds or args.build) and not common_pair(facts):
+        raise ToolkitError(next((line for line in unlike if "unless --builds" in line), "no host has a build")
+                           + ": name builds that all have, as in --builds 3.14,3.14t")
+    if unlike and args.strict:
+        raise BuildError("the hosts do not match: " + "; ".join(unlike))
+    for line in unlike:
+        say(f"would not match: {line}")

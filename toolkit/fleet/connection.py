@@ -1,0 +1,248 @@
+"""A cluster of dask.distributed as gilscope sees it: hosts that are asked, and may go away.  Only this knows dask."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import ipaddress
+import itertools
+import logging
+import queue
+import re
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+import gilscope
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.fleet import host as on_host
+from gilscope.toolkit.store.labels import can_be_label
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+
+RESOURCE = "gilscope"       # of dask's, abstract: a worker that offers one of it measures, one thing at a time
+CONNECT_SECONDS = 15.0
+END_SECONDS = 3.0           # that ending everything may take, of the 5 a user waits
+EXTRA = "gilscope[fleet]"
+LOST = ("closed", "closing", "connecting")   # how a client of dask's stands when its scheduler is gone
+_NUMBER = re.compile(r"\d+")
+
+
+class FleetLostError(ToolkitError):
+    """The cluster cannot be reached, or not any more. Exit code 3."""
+
+    exit_code = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """A host of the cluster."""
+
+    name: str         # a plain one: its folder's
+    address: str
+
+
+def named(workers: Mapping[str, Any], known: dict[str, str]) -> list[Worker]:
+    """Return the workers that measure, in order of name; who has no plain name is called host-1, host-2 ...
+
+    Args:
+        workers: By address what dask tells: `name`, which is the address where none was given, and `resources`.
+        known: By address the names of all that were there before, so that nobody gets another's; new ones are added.
+    """
+    measuring = {address: told.get("name") for address, told in workers.items()
+                 if RESOURCE in (told.get("resources") or {})}
+    plain = Counter(name for name in measuring.values() if _is_plain(name))
+    for address in sorted(measuring.keys() - known.keys(), key=_by_number):
+        name = measuring[address]
+        if plain[name] == 1:
+            known[address] = str(name)
+    taken = {*known.values()}
+    free = (name for number in itertools.count(1) if (name := f"host-{number}") not in taken)
+    for address in sorted(measuring.keys() - known.keys(), key=_by_number):
+        known[address] = next(free)
+    return sorted((Worker(name=known[address], address=address) for address in measuring),
+                  key=lambda each: _by_number(each.name))
+
+
+def _is_plain(name: object) -> bool:
+    """Return whether a worker's name is one that somebody gave it, and a folder can have: dask numbers others."""
+    return isinstance(name, str) and can_be_label(name) and not _NUMBER.fullmatch(name)
+
+
+def _by_number(text: str) -> list[tuple[int, str]]:
+    """Return what sorts host-2 before host-10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", text)]
+
+
+def is_open(address: str) -> bool:
+    """Return whether others can read what goes to `address`, and send there what is run: not loopback, no TLS."""
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    if parts.scheme in {"tls", "wss", "inproc"}:
+        return False
+    try:
+        return not ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return parts.hostname != "localhost"
+
+
+class Connection:
+    """A client of one cluster."""
+
+    def __init__(self, address: str) -> None:
+        """Connect.
+
+        Raises:
+            ToolkitError: dask.distributed is not installed.
+            FleetLostError: nobody answers at `address`.
+        """
+        self._distributed = _distributed()
+        self.address = address
+        try:
+            self._client = self._distributed.Client(
+                address, timeout=CONNECT_SECONDS, set_as_default=False, name="gilscope")
+        except (OSError, ValueError, self._distributed.comm.core.CommClosedError) as error:
+            raise FleetLostError(
+                f"no dask scheduler answers at {address} ({type(error).__name__}); `gilscope fleet start` starts one "
+                "here, and --fleet local:2 does all by itself") from error
+        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._names: dict[str, str] = {}
+        self._futures: dict[str, Any] = {}   # by name of host, what it is asked
+
+    def __enter__(self) -> Self:
+        """Stay connected."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let go, whether anybody answers or not."""
+        self._futures.clear()
+        with contextlib.suppress(Exception):   # dask's own complaints of a scheduler that is gone
+            self._client.close(timeout=END_SECONDS)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the scheduler is gone."""
+        return self._client.status in LOST
+
+    def workers(self) -> list[Worker]:
+        """Return the hosts there are now.
+
+        Raises:
+            FleetLostError: the scheduler is gone.
+        """
+        try:
+            told = self._client.scheduler_info(n_workers=-1)   # without it: of five workers at most
+        except Exception as error:
+            raise self._gone() from error
+        if self.lost:
+            raise self._gone()
+        return named(told["workers"], self._names)
+
+    def _gone(self) -> FleetLostError:
+        return FleetLostError(f"the dask scheduler at {self.address} is gone")
+
+    def versions(self, workers: Sequence[Worker]) -> dict[str, str]:
+        """Return by name of host which gilscope it has; "" where it has none.  Runs nothing of ours there."""
+        told = self._client.run(importlib.metadata.version, "gilscope", on_error="return",
+                                workers=[each.address for each in workers])
+        return {each.name: answer if isinstance(answer := told.get(each.address), str) else "" for each in workers}
+
+    def facts(self, workers: Sequence[Worker]) -> dict[str, dict[str, Any]]:
+        """Return by name of host what `host.facts` tells there; a host that goes away meanwhile is left out."""
+        for each in workers:
+            self._submit(each, on_host.facts)
+        found: dict[str, dict[str, Any]] = {}
+        waiting = {each.name for each in workers}
+        while waiting:
+            name, answer = self.next_answer(1.0)
+            if name is None:
+                waiting &= {each.name for each in self.workers()}
+            else:
+                waiting.discard(name)
+                if not isinstance(answer, Exception):
+                    found[name] = answer
+        return found
+
+    def ask(self, worker: Worker, session: str, command: Sequence[str] | None, since: int, block: bytes) -> None:
+        """Ask a host to go on with a run; see `host.advance`.  `next_answer` has what comes of it."""
+        self._submit(worker, on_host.advance, session, None if command is None else [*command], since, block)
+
+    def _submit(self, worker: Worker, function: Callable[..., Any], *words: Any) -> None:
+        try:
+            future = self._client.submit(
+                function, *words, workers=[worker.address], allow_other_workers=False, resources={RESOURCE: 1},
+                pure=False, retries=0, key=f"gilscope-{worker.name}-{time.monotonic_ns()}")
+        except Exception as error:
+            raise self._gone() from error
+        self._futures[worker.name] = future
+        future.add_done_callback(lambda done: self._ended.put((worker.name, done)))
+
+    def next_answer(self, seconds: float) -> tuple[str | None, Any]:
+        """Return what some host has answered, or the error that it ended with; (None, None) after `seconds`."""
+        try:
+            name, done = self._ended.get(timeout=seconds)
+        except queue.Empty:
+            return None, None
+        future = self._futures.get(name)
+        if future is None or future is not done:
+            return None, None   # it was forgotten
+        del self._futures[name]
+        try:
+            return name, future.result(timeout=END_SECONDS)
+        except Exception as error:  # noqa: BLE001  what failed there, or dask's word for a host that is gone
+            return name, error
+
+    def forget(self, name: str) -> None:
+        """Wait for nothing any more that a host was asked."""
+        future = self._futures.pop(name, None)
+        if future is not None:
+            with contextlib.suppress(Exception):
+                future.cancel()
+
+    def end(self, sessions: Mapping[str, str]) -> None:
+        """End runs, by address of the host; those that nobody answers for end by themselves."""
+        def tell() -> None:
+            with contextlib.suppress(Exception):
+                self._client.run(_end_all, list(sessions.values()), workers=list(sessions), on_error="return")
+
+        if sessions and not self.lost:
+            telling = threading.Thread(target=tell, daemon=True)   # a host that is cut off would be waited for
+            telling.start()
+            telling.join(END_SECONDS)
+
+
+def _end_all(sessions: Sequence[str]) -> None:
+    for session in sessions:
+        on_host.end(session)
+
+
+def same_version(versions: Mapping[str, str]) -> None:
+    """Refuse hosts with another gilscope than ours.
+
+    Raises:
+        ToolkitError: some have; names them.
+    """
+    others = {name: version for name, version in versions.items() if version != gilscope.__version__}
+    if others:
+        told = ", ".join(f"{name} has {version or 'none'}" for name, version in others.items())
+        raise ToolkitError(
+            f"this is gilscope {gilscope.__version__}, and {told}: hosts run their own gilscope, so install this "
+            f"version there ({EXTRA}) and start their workers again")
+
+
+def _distributed() -> Any:
+    try:
+        import distributed  # noqa: PLC0415  optional, and slow to import
+    except ImportError:
+        raise ToolkitError(
+            f"--fleet takes dask.distributed, which is not installed: pip install '{EXTRA}'") from None
+    # What goes wrong is said once, by us.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    return distributed

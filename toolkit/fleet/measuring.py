@@ -1,0 +1,313 @@
+"""One run on all hosts of a cluster: each is asked for its next rounds, and what comes is kept at once.
+
+A host that goes away is waited for, a host that comes, or comes back, goes on after the rounds that are kept of it.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.fleet.connection import Connection, FleetLostError, Worker, same_version
+from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState
+from gilscope.toolkit.store.rounds import Arriving, cut
+from gilscope.toolkit.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from gilscope.toolkit.fleet.host import Answer
+
+TRIES = 3                # of a host that measures no round in between, until it is given up
+PATIENCE = 60.0          # seconds that hosts which went away are waited for when no other measures any more
+MEET_SECONDS = 1.0       # between looks at who is there
+TELL_SECONDS = 15.0      # between lines about how far it is
+MOST_TOLD = 4            # hosts that such a line names
+_GOES_ON = frozenset({"running", "interrupted", "killed"})   # endings of a run that are none
+_KNOWN_CODES = frozenset({0, 1, 2, 3})   # of gilscope; another one is that of something that ended it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What every host measures."""
+
+    label: str
+    command: tuple[str, ...]    # words for `gilscope run` that begin it
+    again: tuple[str, ...]      # words beside --resume that go on with it
+
+
+@dataclass(slots=True, kw_only=True)
+class _Part:
+    """The run on one host."""
+
+    name: str
+    state: HostState = HostState.RUNNING
+    note: str = ""
+    address: str = ""             # where it is now; "": it is not there
+    session: str = field(default_factory=lambda: uuid.uuid4().hex)
+    begun: bool = False           # the host has said that it has our run
+    arriving: Arriving | None = None
+    tries: int = 0                # that ended without a round
+    gone: float = 0.0             # when it went away
+
+    @property
+    def rounds(self) -> int:
+        return self.arriving.rounds if self.arriving else 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether its run says that it has what it was asked for."""
+        run = self.arriving.run if self.arriving else None
+        return run is not None and (run.stopped not in _GOES_ON or run.rounds_done >= run.rounds_planned)
+
+
+class FleetRun:
+    """A run on a fleet in progress."""
+
+    def __init__(
+        self, connection: Connection, store: FleetStore, before: Fleet, asked: Asked, say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare to go on with a run.
+
+        Args:
+            connection: To the cluster.
+            store: Where it is kept.
+            before: What there is already; no hosts in a new one.
+            asked: What every host measures.
+            say: Told what happens.
+            clock: Seconds.
+
+        Raises:
+            BadFileError: what is kept of a host is damaged.
+            LabelTakenError: another process holds it.
+        """
+        self._connection = connection
+        self._store = store
+        self._asked = asked
+        self._say = say
+        self._clock = clock
+        self._parts: dict[str, _Part] = {}
+        self._refused: set[str] = set()    # addresses of hosts with another gilscope
+        self._told = self._met = clock()
+        for host in before.hosts:
+            self._parts[host.name] = self._opened(host, goes_on=bool(asked.again))
+
+    def _opened(self, host: Host, *, goes_on: bool) -> _Part:
+        part = _Part(name=host.name, state=host.state, note=host.note)
+        path = self._path(host.name)
+        if path.exists():
+            part.arriving = Arriving(path, self._label(host.name), self._clock)
+        if part.state is not HostState.FINISHED or goes_on:
+            # It is lost until it is met.
+            part.state, part.note, part.gone = HostState.LOST, "it is not there", self._clock()
+        return part
+
+    def _path(self, name: str) -> Path:
+        return self._store.path / name
+
+    def _label(self, name: str) -> str:
+        return f"{self._asked.label}/{name}"
+
+    def go(self) -> Fleet:
+        """Measure on all hosts until each has what was asked for; what came is kept whatever ends it.
+
+        Raises:
+            FleetLostError: the scheduler is gone.
+            SaveError: the disk is full.
+            KeyboardInterrupt: every host has been told to end.
+        """
+        try:
+            self._meet()
+            self._save()
+            while self._goes_on():
+                name, answer = self._connection.next_answer(MEET_SECONDS)
+                if name is not None:
+                    self._take(self._parts[name], answer)
+                if self._clock() - self._met >= MEET_SECONDS:
+                    self._meet()
+                self._tell()
+        except FleetLostError as error:
+            self._stop("the scheduler went away")
+            raise FleetLostError(f"{error}: {self.kept()}. Start it again, and: gilscope run --resume "
+                                 f"{self._asked.label} --fleet {self._connection.address}") from error
+        except BaseException:
+            self._connection.end({each.address: each.session for each in self._parts.values()
+                                  if each.address and each.state is HostState.RUNNING})
+            self._stop("it was interrupted")
+            raise
+        self._close()
+        return self._fleet()
+
+    def kept(self) -> str:
+        """Return what is kept: "5 rounds of 2 hosts are kept in results/LABEL"."""
+        rounds = sum(each.rounds for each in self._parts.values())
+        return f"{counted(rounds, 'round')} of {counted(len(self._parts), 'host')} are kept in {self._store.path}"
+
+    def _goes_on(self) -> bool:
+        states = [part.state for part in self._parts.values()]
+        return HostState.RUNNING in states or any(
+            part.state is HostState.LOST and self._clock() - part.gone < PATIENCE and part.tries < TRIES
+            for part in self._parts.values())
+
+    def _meet(self) -> None:
+        """Look who is there: ask who came, and wait for nothing from who went."""
+        self._met = self._clock()
+        here = {each.name: each for each in self._connection.workers()}
+        for part in self._parts.values():
+            if part.address and (part.name not in here or here[part.name].address != part.address):
+                self._part_from(part)
+        new = [each for each in here.values() if self._is_wanted(each)]
+        if new:
+            for each in self._of_our_version(new):
+                self._begin(each)
+
+    def _is_wanted(self, worker: Worker) -> bool:
+        part = self._parts.get(worker.name)
+        return worker.address not in self._refused and (part is None or (
+            not part.address and part.state is HostState.LOST and part.tries < TRIES))
+
+    def _of_our_version(self, workers: Sequence[Worker]) -> list[Worker]:
+        """Return those with our version of gilscope, and say which others there are, once."""
+        versions = self._connection.versions(workers)
+        fine = []
+        for each in workers:
+            try:
+                same_version({each.name: versions[each.name]})
+                fine.append(each)
+            except Exception as error:  # noqa: BLE001  a ToolkitError: the message is for the user
+                self._refused.add(each.address)
+                self._say(str(error))
+        return fine
+
+    def _part_from(self, part: _Part) -> None:
+        self._connection.forget(part.name)
+        part.address, part.begun = "", False
+        if part.state is HostState.RUNNING:
+            part.tries += 1
+            part.gone = self._clock()
+            self._set(part, HostState.LOST, f"it went away after {counted(part.rounds, 'round')}")
+            self._say(f"{part.name} went away; {counted(part.rounds, 'round')} of it are kept, and it goes on when it "
+                      "comes back")
+
+    def _begin(self, worker: Worker) -> None:
+        part = self._parts.setdefault(worker.name, _Part(name=worker.name))
+        part.address = worker.address
+        if part.rounds:
+            self._say(f"{part.name} goes on after {counted(part.rounds, 'round')}")
+        self._set(part, HostState.RUNNING, "")
+        self._ask(part)
+
+    def _ask(self, part: _Part) -> None:
+        worker = Worker(name=part.name, address=part.address)
+        if part.begun:
+            self._connection.ask(worker, part.session, None, part.rounds, b"")
+        elif part.arriving and part.rounds:
+            part.arriving.put()
+            block = cut(self._path(part.name))
+            self._connection.ask(worker, part.session, self._asked.again, part.rounds, block)
+        else:
+            self._connection.ask(worker, part.session, self._asked.command, 0, b"")
+
+    def _take(self, part: _Part, answer: Answer | Exception) -> None:
+        """Keep what a host has answered, and ask it for more."""
+        if part.state is not HostState.RUNNING:
+            return
+        if isinstance(answer, Exception):
+            self._try_again(part, f"{type(answer).__name__}: {answer}".splitlines()[0])
+            return
+        try:
+            self._keep(part, answer["block"])
+        except BadFileError as error:
+            self._try_again(part, str(error))
+            return
+        if answer["state"] == "running":
+            part.begun = True
+            self._ask(part)
+        elif answer["state"] == "unknown" or answer["code"] not in _KNOWN_CODES:
+            self._try_again(part, f"its run was ended ({answer['code']})" if answer["code"] else "it forgot its run")
+        elif part.whole:
+            self._set(part, HostState.FINISHED, "")
+            self._say(f"{part.name} has finished: {counted(part.rounds, 'round')}")
+        else:
+            self._set(part, HostState.STOPPED, _reason(answer["said"]))
+            self._say(f"{part.name} stopped: {part.note}")
+
+    def _keep(self, part: _Part, block: bytes) -> None:
+        if not block:
+            return
+        if part.arriving is None:
+            part.arriving = Arriving(self._path(part.name), self._label(part.name), self._clock)
+        before = part.rounds
+        part.arriving.keep(block)
+        if part.rounds > before:
+            part.tries = 0
+
+    def _try_again(self, part: _Part, why: str) -> None:
+        part.begun = False
+        part.tries += 1
+        if part.tries < TRIES:
+            self._ask(part)
+            return
+        self._set(part, HostState.LOST, why)
+        self._say(f"{part.name} is given up after {TRIES} tries without a round: {why}")
+
+    def _set(self, part: _Part, state: HostState, note: str) -> None:
+        if (part.state, part.note) != (state, note):
+            part.state, part.note = state, note
+            self._save()
+
+    def _fleet(self) -> Fleet:
+        hosts = tuple(Host(name=part.name, state=part.state, note=part.note) for part in self._parts.values())
+        return Fleet(hosts=hosts, command=self._asked.command)
+
+    def _save(self) -> None:
+        if self._parts:
+            self._store.save(self._fleet())
+
+    def _stop(self, why: str) -> None:
+        """Mark all that was going on as stopped, and let go of the files."""
+        for part in self._parts.values():
+            if part.state is HostState.RUNNING:
+                part.state, part.note = HostState.STOPPED, why
+        self._close()
+
+    def _close(self) -> None:
+        try:
+            for part in self._parts.values():
+                if part.arriving:
+                    part.arriving.put()
+            self._save()
+        finally:
+            for part in self._parts.values():
+                if part.arriving:
+                    part.arriving.close()
+            self._store.close()
+
+    def _tell(self) -> None:
+        """Say how far it is, now and then."""
+        if self._clock() - self._told < TELL_SECONDS:
+            return
+        self._told = self._clock()
+        parts = [part for part in self._parts.values() if part.state is HostState.RUNNING]
+        if len(parts) <= MOST_TOLD:
+            self._say(", ".join(f"{part.name}: {_far(part)}" for part in parts))
+        else:
+            rounds = sum(part.rounds for part in self._parts.values())
+            slowest = min(parts, key=lambda part: part.rounds)
+            self._say(f"{counted(rounds, 'round')} on {counted(len(self._parts), 'host')}; {len(parts)} still measure, "
+                      f"{slowest.name} is at {_far(slowest)}")
+
+
+def _far(part: _Part) -> str:
+    run = part.arriving.run if part.arriving else None
+    return f"{part.rounds} of {counted(run.rounds_planned, 'round')}" if run else "it begins"
+
+
+def _reason(said: Sequence[str]) -> str:
+    """Return why a run ended, as its last words tell."""
+    return said[-1].removeprefix("gilscope: ").strip() if said else "it ended without a word"

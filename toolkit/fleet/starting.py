@@ -1,0 +1,109 @@
+"""A scheduler and workers of dask's, started as anybody would start them: what a command started ends with it.
+
+Each worker here stands for a host of its own: it has folders of its own for what is kept, made and thrown away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.builds.user_dirs import cache_dir
+from gilscope.toolkit.fleet.connection import RESOURCE, Connection, FleetLostError
+from gilscope.toolkit.processes.starting import Supervised
+from gilscope.toolkit.reading import last_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+LOOPBACK = "127.0.0.1"
+START_SECONDS = 60.0     # on a machine that does much else
+_LOOK = 0.05
+_LAST_WORDS = 2000       # bytes of what ended before it began
+
+
+def scheduler_command(host: str, port: int) -> list[str]:
+    """Return what starts a scheduler that others reach at `host`; port 0: any."""
+    return ["dask", "scheduler", "--host", host, "--port", str(port), "--no-dashboard"]
+
+
+def worker_command(address: str, name: str) -> list[str]:
+    """Return what makes a machine a host of the scheduler at `address`."""
+    # The memory of what a worker measures is not dask's to limit.
+    return ["dask", "worker", address, "--name", name, "--nthreads", "1", "--resources", f"{RESOURCE}=1",
+            "--memory-limit", "0", "--no-dashboard"]
+
+
+@contextmanager
+def local_fleet(hosts: int, folder: Path, port: int = 0) -> Iterator[tuple[str, Sequence[Supervised]]]:
+    """Start a scheduler and workers on this machine, reached from it alone; end them with the block.
+
+    Args:
+        hosts: How many workers, called host-1, host-2 ...
+        folder: For their files.
+        port: Of the scheduler; 0: any.
+
+    Yields:
+        The scheduler's address, and what runs.
+
+    Raises:
+        ToolkitError: dask.distributed is not installed.
+        FleetLostError: something did not start.
+    """
+    told = folder / "scheduler.json"
+    with contextlib.ExitStack() as running:
+        scheduler = _started(
+            running, [*scheduler_command(LOOPBACK, port), "--scheduler-file", str(told)], folder / "scheduler", {})
+        address = _address(told, scheduler, folder / "scheduler")
+        processes = [scheduler]
+        for number in range(1, hosts + 1):
+            place = folder / f"host-{number}"
+            temporary = place / "tmp"
+            temporary.mkdir(parents=True)
+            command = [*worker_command(address, place.name), "--host", LOOPBACK, "--local-directory", str(temporary)]
+            own = {"TMPDIR": str(temporary), "GILSCOPE_CACHE": str(cache_dir() / "fleet" / place.name)}
+            processes.append(_started(running, command, place, own))
+        _wait_for_hosts(address, processes[1:], folder)
+        yield address, processes
+
+
+def _wait_for_hosts(address: str, workers: Sequence[Supervised], folder: Path) -> None:
+    """Wait until every worker has told the scheduler that it is there."""
+    deadline = time.monotonic() + START_SECONDS
+    with Connection(address) as connection:
+        while len(connection.workers()) < len(workers):
+            for number, process in enumerate(workers, start=1):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise _did_not_start(f"host-{number}", folder / f"host-{number}")
+            time.sleep(_LOOK)
+
+
+def _started(
+    running: contextlib.ExitStack, command: Sequence[str], place: Path, variables: dict[str, str],
+) -> Supervised:
+    """Start one of dask's commands in a folder of its own; `running` ends it."""
+    place.mkdir(exist_ok=True)
+    with (place / "output").open("wb") as output:
+        return running.enter_context(Supervised(
+            [sys.executable, "-m", *command], cwd=place, env=os.environ | variables, stdout=output, stderr=output))
+
+
+def _address(file: Path, process: Supervised, place: Path) -> str:
+    """Return where the scheduler is, as soon as it says so."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            return str(json.loads(file.read_text())["address"])
+        time.sleep(_LOOK)
+    raise _did_not_start("the scheduler", place)
+
+
+def _did_not_start(what: str, place: Path) -> FleetLostError:
+    said = [line for line in last_text(place / "output", _LAST_WORDS).splitlines() if line.strip()]
+    return FleetLostError(f"{what} did not start: {said[-1] if said else 'dask said nothing'}")

@@ -1,0 +1,71 @@
+"""Who measures on this machine now: runs that must be alone take turns, round by round, with all others.
+
+One file is the turn, one is the queue for it: who lets go of the turn and wants it again stands behind who has waited.
+Locks end with their process, however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import stat
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FOLDER = "/tmp"  # noqa: S108  not TMPDIR: hosts on one machine have temporary folders of their own, and share this
+VARIABLE = "GILSCOPE_MACHINE"   # another folder, for machines that share one and for tests
+
+
+class Turns:
+    """This process's turns to measure."""
+
+    def __init__(self, *, alone: bool, waiting: Callable[[], None], folder: str | None = None) -> None:
+        """Prepare to take turns.
+
+        Args:
+            alone: Nobody else measures meanwhile; else others may that need not be alone, either.
+            waiting: Called the first time that a turn has to be waited for.
+            folder: Of the two files; None: what is said by the environment, or the machine's.
+        """
+        self._how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
+        self._waiting: Callable[[], None] | None = waiting
+        self._folder = folder or os.environ.get(VARIABLE) or FOLDER
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for a turn, and have it; where there are no locks nobody waits."""
+        with contextlib.ExitStack() as held:
+            with contextlib.ExitStack() as queued:
+                self._take("queue", fcntl.LOCK_EX, queued)
+                self._take("turn", self._how, held)
+            yield
+
+    def _take(self, name: str, how: int, stack: contextlib.ExitStack) -> None:
+        handle = _opened(os.path.join(self._folder, f"gilscope-{name}.lock"))
+        if handle is None:
+            return
+        stack.callback(os.close, handle)
+        try:
+            fcntl.flock(handle, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting, self._waiting = self._waiting, None
+            if waiting:
+                waiting()
+            fcntl.flock(handle, how)
+        except OSError:
+            return   # no locks in this file system: nothing tells who else measures
+
+
+def _opened(path: str) -> int | None:
+    """Return the file, which every user of the machine may lock; None where there can be none."""
+    for flags in (os.O_RDONLY, os.O_RDONLY | os.O_CREAT):   # another user's may be opened, and not be created, in /tmp
+        with contextlib.suppress(OSError):
+            handle = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o444)
+            if stat.S_ISREG(os.fstat(handle).st_mode):
+                return handle
+            os.close(handle)
+    return None
