@@ -41,15 +41,24 @@ class Fleets(Folder):
                 starting.send_signal(signal.SIGINT)
                 starting.communicate(timeout=LIMIT)
 
+    @contextlib.contextmanager
+    def running(self, *argv, address, label):
+        """Yield `gilscope run` on a fleet, which does not outlive a test that fails."""
+        with self.start("run", *LITTLE, *argv, "--fleet", address, "--label", label) as running:
+            try:
+                yield running
+            finally:
+                running.kill()
+
     def workers(self):
         """Return the ids of the processes of `dask worker`, by name of host, which have told the scheduler of them."""
         return dict(self.processes(r"dask\0worker\0.*--name\0(host-\d+)\0"))
 
     def processes(self, pattern):
-        """Yield what `pattern` finds in the command lines of our processes, with their ids."""
+        """Yield what `pattern` finds in the command lines of our processes, as `python -m ...`, with their ids."""
         for folder in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
-                if (folder.name.isdecimal() and (found := re.search(pattern, (folder / "cmdline").read_text()))
+                if (folder.name.isdecimal() and (found := re.match(rf"[^\0]+\0-m\0{pattern}", (folder / "cmdline").read_text()))
                         and f"{MARK}={self.mark}" in (folder / "environ").read_text(errors="replace")):
                     yield found[1], int(folder.name)
 
@@ -122,7 +131,7 @@ def test_hosts_are_shown_and_asked_for_more(fleets):
 
 def test_host_that_is_killed_comes_back_and_goes_on(fleets):
     with fleets.cluster() as (address, _):
-        with fleets.start("run", *LITTLE, "--rounds", "6", "--fleet", address, "--label", "killed") as running:
+        with fleets.running("--rounds", "6", address=address, label="killed") as running:
             fleets.wait_for_rounds("killed", "host-1", 2, running)
             kept = fleets.rounds("killed", "host-1")
             (child,) = children(fleets.workers()["host-1"])
@@ -146,7 +155,7 @@ def children(pid):
 @pytest.mark.parametrize("victim", ["scheduler", "client"])
 def test_what_was_measured_survives_a_kill(victim, fleets):
     with fleets.cluster() as (address, starting):
-        with fleets.start("run", *LITTLE, "--rounds", "50", "--fleet", address, "--label", "kept") as running:
+        with fleets.running("--rounds", "50", address=address, label="kept") as running:
             fleets.wait_for_rounds("kept", "host-1", 2, running)
             if victim == "client":
                 running.kill()
@@ -171,14 +180,14 @@ def test_what_was_measured_survives_a_kill(victim, fleets):
 
 def test_interrupt_ends_everything_on_every_host(fleets):
     with fleets.cluster() as (address, _):
-        with fleets.start("run", *LITTLE, "--rounds", "50", "--fleet", address, "--label", "stopped") as running:
+        with fleets.running("--rounds", "50", address=address, label="stopped") as running:
             fleets.wait_for_rounds("stopped", "host-1", 1, running)
             running.send_signal(signal.SIGINT)
             _, err = running.communicate(timeout=LIMIT)
         assert running.returncode == 130, err
         assert "gilscope run --resume stopped --fleet" in err
         # The workers live; of what they measured nothing does.
-        assert not [pid for _, pid in fleets.processes(r"-m\0(gilscope)\0run\0noop")]
+        assert not [pid for _, pid in fleets.processes(r"(gilscope)\0run\0noop")]
         assert set(states(fleets.fleet("stopped")).values()) == {"stopped"}
         assert sorted(fleets.workers()) == ["host-1", "host-2"]
 

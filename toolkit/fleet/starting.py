@@ -59,7 +59,8 @@ def local_fleet(hosts: int, folder: Path, port: int = 0) -> Iterator[tuple[str, 
     told = folder / "scheduler.json"
     with contextlib.ExitStack() as running:
         scheduler = _started(
-            running, [*scheduler_command(LOOPBACK, port), "--scheduler-file", str(told)], folder / "scheduler", {})
+            running, [*scheduler_command(LOOPBACK, port), "--scheduler-file", str(told)], folder / "scheduler",
+            {"TMPDIR": str(folder)})
         address = _address(told, scheduler, folder / "scheduler")
         processes = [scheduler]
         for number in range(1, hosts + 1):
