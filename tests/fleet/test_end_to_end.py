@@ -56,9 +56,9 @@ class Fleets(Folder):
 
     def processes(self, pattern):
         """Yield what `pattern` finds in the command lines of our processes, as `python -m ...`, with their ids."""
-        for folder in Path("/proc").iterdir():
+        for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if (folder.name.isdecimal() and (found := re.match(rf"[^\0]+\0-m\0{pattern}", (folder / "cmdline").read_text()))
+                if ((found := re.match(rf"[^\0]+\0-m\0{pattern}", (folder / "cmdline").read_text()))
                         and f"{MARK}={self.mark}" in (folder / "environ").read_text(errors="replace")):
                     yield found[1], int(folder.name)
 

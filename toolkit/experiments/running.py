@@ -12,6 +12,7 @@ from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
 from gilscope.toolkit.experiments.base import Effort, Setting
 from gilscope.toolkit.measure.abilities.probe import ask_build, version_mismatches
+from gilscope.toolkit.measure.machine.alone import Turns
 from gilscope.toolkit.measure.machine.described import now, this_machine
 from gilscope.toolkit.measure.plan.settings import Settings
 from gilscope.toolkit.measure.prepare.preparation import (
@@ -214,4 +215,5 @@ def measure(
     trials = Trials(
         experiment=experiment, prepared=prepared, scales=experiment.levels[asked.effort].scales, folder=folder
     )
-    return Scheduler(run, store, trials, settings, reporter, only=only).go()
+    turns = Turns(alone=False, waiting=lambda: reporter.note("waiting for a fleet's run that measures on this machine"))
+    return Scheduler(run, store, trials, settings, reporter, only=only, turn=turns.turn).go()

@@ -28,6 +28,7 @@ MEET_SECONDS = 1.0       # between looks at who is there
 TELL_SECONDS = 15.0      # between lines about how far it is
 MOST_TOLD = 4            # hosts that such a line names
 _GOES_ON = frozenset({"running", "interrupted", "killed"})   # endings of a run that are none
+_FAILED = 3              # the code of a run with cells that failed
 _KNOWN_CODES = frozenset({0, 1, 2, 3})   # of gilscope; another one is that of something that ended it
 
 
@@ -92,6 +93,7 @@ class FleetRun:
         self._say = say
         self._clock = clock
         self._parts: dict[str, _Part] = {}
+        self.failed = False                # cells did, on some host
         self._refused: set[str] = set()    # addresses of hosts with another gilscope
         self._told = self._met = clock()
         for host in before.hosts:
@@ -231,6 +233,7 @@ class FleetRun:
         elif answer["state"] == "unknown" or answer["code"] not in _KNOWN_CODES:
             self._try_again(part, f"its run was ended ({answer['code']})" if answer["code"] else "it forgot its run")
         elif part.whole:
+            self.failed |= answer["code"] == _FAILED
             self._set(part, HostState.FINISHED, "")
             self._say(f"{part.name} has finished: {counted(part.rounds, 'round')}")
         else:

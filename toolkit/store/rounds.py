@@ -8,6 +8,7 @@ at once while it is quick, and seldom where it would take the time of who waits 
 from __future__ import annotations
 
 import json
+import os
 import time
 import zlib
 from typing import TYPE_CHECKING, Any, Self
@@ -114,7 +115,10 @@ class Arriving:
         part = waiting / ".part"
         try:
             waiting.mkdir(exist_ok=True)
-            part.write_bytes(block)
+            with part.open("wb") as file:
+                file.write(block)
+                file.flush()
+                os.fsync(file.fileno())
             part.rename(waiting / f"{self._count:06d}")
         except OSError as error:
             raise _cannot_save(self.path, error) from error

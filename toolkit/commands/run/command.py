@@ -15,6 +15,7 @@ from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.output.documents import Output, refuse_beside_dry_run
 from gilscope.toolkit.commands.output.preview import earlier_processes, preview
 from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.over_hosts import Hosts, reported
 from gilscope.toolkit.commands.run import options as run_options
 from gilscope.toolkit.commands.run.builds_now import builds_now
 from gilscope.toolkit.commands.run.measuring import AGAIN, Asked, measure, measure_plan, refuse_empty, turns
@@ -40,7 +41,8 @@ from gilscope.toolkit.measure.schedule.failing import still_lacking
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.build import overview_document, run_document
 from gilscope.toolkit.stats.words import MIN_ROUNDS
-from gilscope.toolkit.store import HostState, Store, find_label, label_path, load_run
+from gilscope.toolkit.store import Store, find_label, label_path
+from gilscope.toolkit.store.labels import HEADER
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -93,14 +95,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _on_fleet(args: argparse.Namespace) -> int:
-    fleet, path = run_on_fleet(args)
-    runs = [load_run(path / host.name) for host in fleet.hosts if (path / host.name).exists()]
-    output = Output(args)
-    for each in runs:
-        output.show(overview_document(each), run_document(each))
-    output.finish(lambda: {"runs": [run_values(each) for each in runs]})
-    unfinished = any(host.state is not HostState.FINISHED for host in fleet.hosts)
-    return FAILED_CELLS if unfinished or any(each.failed for each in runs) else 0
+    path, whole = run_on_fleet(args)
+    if any(path.glob(f"*/{HEADER}")):
+        document, values = reported(Hosts.of_fleet(path))
+        output = Output(args)
+        output.show(document)
+        output.finish(values)
+    return 0 if whole else FAILED_CELLS
 
 
 def _start(args: argparse.Namespace, folder: Path) -> int:

@@ -34,8 +34,11 @@ if TYPE_CHECKING:
 _LOCAL = re.compile(r"local:([1-9]\d{0,2})")
 
 
-def run_on_fleet(args: argparse.Namespace) -> tuple[Fleet, Path]:
-    """Measure on every host of a cluster what the command line asks for, and return how the hosts stand and the folder.
+def run_on_fleet(args: argparse.Namespace) -> tuple[Path, bool]:
+    """Measure on every host of a cluster what the command line asks for.
+
+    Returns:
+        The folder of the fleet's run, and whether every host has all that was asked for.
 
     Raises:
         ToolkitError: the user's mistake, or hosts that do not fit together.
@@ -63,13 +66,12 @@ def run_on_fleet(args: argparse.Namespace) -> tuple[Fleet, Path]:
         except KeyboardInterrupt:
             say(f"{running.kept()}: gilscope run --resume {asked.label} --fleet {args.fleet} goes on")
             raise
-    for host in fleet.hosts:
-        if host.state is not HostState.FINISHED:
-            say(f"{host.name} {host.state}: {host.note}")
-    unfinished = [host.name for host in fleet.hosts if host.state is not HostState.FINISHED]
+    unfinished = [host for host in fleet.hosts if host.state is not HostState.FINISHED]
+    for host in unfinished:
+        say(f"{host.name} {host.state}: {host.note}")
     if unfinished:
-        say(f"{', '.join(unfinished)} did not finish: gilscope run --resume {asked.label} --fleet {args.fleet} goes on")
-    return fleet, store.path
+        say(f"gilscope run --resume {asked.label} --fleet {args.fleet} goes on with {counted(len(unfinished), 'host')}")
+    return store.path, not unfinished and not running.failed
 
 
 def _begun(args: argparse.Namespace) -> Asked:
@@ -92,9 +94,9 @@ def words_to_go_on(args: argparse.Namespace) -> tuple[str, ...]:
     """Return the options that a host is given beside --resume."""
     values = {
         "--rounds": args.rounds,
-        "--budget": args.budget and f"{args.budget:g}s",
-        "--resolution": args.resolution and f"{100 * args.resolution:g}%",
-        "--timeout": args.timeout and f"{args.timeout:g}s",
+        "--budget": args.budget and f"{args.budget:.9g}s",
+        "--resolution": args.resolution and f"{100 * args.resolution:.9g}%",
+        "--timeout": args.timeout and f"{args.timeout:.9g}s",
     }
     return tuple(f"{option}={value}" for option, value in values.items() if value)
 
@@ -104,7 +106,7 @@ def words_for_hosts(args: argparse.Namespace) -> tuple[str, ...]:
     own_function = any(":" in word for word in args.workload)
     values: list[tuple[str, object]] = [
         ("--builds", args.builds),
-        *(("--build", each) for each in args.build),
+        *(("--build", _from_any_folder(each)) for each in args.build),
         ("--models", args.models and ",".join(args.models)),
         ("--workers", args.workers and ",".join(map(str, args.workers))),
         ("--size", args.size),
@@ -124,6 +126,12 @@ def words_for_hosts(args: argparse.Namespace) -> tuple[str, ...]:
     strict = ("--strict",) if args.strict else ()
     options = tuple(f"{option}={value}" for option, value in values if value not in {None, ""})
     return (*args.workload, *options, *preset, *strict, *words_to_go_on(args))
+
+
+def _from_any_folder(build: str) -> str:
+    """Return "LABEL=PATH" with the whole path: hosts measure in folders of their own."""
+    label, is_sign, path = build.partition("=")
+    return f"{label}={Path(path).absolute()}" if is_sign else build
 
 
 @contextmanager

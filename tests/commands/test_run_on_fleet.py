@@ -1,0 +1,63 @@
+"""`gilscope run --fleet`: what each host is told means what was asked here."""
+
+import pytest
+
+from gilscope.toolkit.cli import main, make_parser
+from gilscope.toolkit.commands.run.on_fleet import words_for_hosts, words_to_go_on
+
+HERE = {"fleet", "label", "json", "markdown", "dry_run", "resume", "requirements"}   # this machine's, not the hosts'
+
+
+def parsed(*words):
+    return make_parser(("run",)).parse_args(["run", *words])
+
+
+@pytest.mark.parametrize("words", [
+    (),
+    ("primes", "sleep", "--builds", "3.14,3.14t", "--models", "threads,processes", "--workers", "1,2,4"),
+    ("--quick", "--strict", "--seed", "7", "--build", "mine=/opt/venv/bin/python"),
+    ("--rigorous", "--rounds", "12", "--budget", "90s", "--resolution", "2.5%", "--timeout", "5m", "--size", "large"),
+    ("countdown", "--task-length", "250us,1ms,10s", "--phases", "both", "--with", "numpy>=2", "--with", "attrs"),
+    ("mine:work", "--payload", "-1", "--tasks", "3", "--check", "mine:check", "--kind", "io"),
+    ("mine:work", "--payloads", "mine:payloads", "--async-form", "mine:awork"),
+])
+def test_a_host_is_told_what_was_asked(words):
+    asked = vars(parsed(*words, "--fleet", "local:2", "--label", "x", "--json"))
+    told = vars(parsed(*words_for_hosts(parsed(*words, "--fleet", "local:2", "--label", "x", "--json"))))
+    assert {name for name in asked if asked[name] != told[name]} - HERE <= {"path"}
+
+
+def test_a_function_of_the_users_is_looked_for_where_it_is_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert parsed(*words_for_hosts(parsed("mine:work", "--payload", "1"))).path == [tmp_path]
+    assert parsed(*words_for_hosts(parsed("primes"))).path is None
+
+
+def test_a_build_is_found_from_any_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = words_for_hosts(parsed("--build", "mine=venv/bin/python", "--build", "its=/opt/venv"))
+    assert parsed(*told).build == [f"mine={tmp_path}/venv/bin/python", "its=/opt/venv"]
+
+
+def test_what_a_requirements_file_lists_is_told(tmp_path):
+    (tmp_path / "requirements.txt").write_text("attrs==25.1.0\n")
+    told = words_for_hosts(parsed("mine:work", "--payload", "1", "--requirements", str(tmp_path / "requirements.txt")))
+    assert parsed(*told).packages == ["attrs==25.1.0"]
+
+
+def test_a_run_that_goes_on_is_told_how_far():
+    assert words_to_go_on(parsed("--resume", "x", "--rounds", "9")) == ("--rounds=9",)
+    assert words_to_go_on(parsed("--resume", "x")) == ()
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["--fleet", "local:0"], "or local:2 for 2 hosts on this machine"),
+    (["--fleet", "local:2", "--dry-run"], "leave --fleet out"),
+    (["--fleet", "local:2", "nothing"], "unknown workload 'nothing'"),
+    (["--fleet", "local:2", "--resume", "nothing"], "nothing is no run of a fleet"),
+])
+def test_mistakes_end_before_anything_is_started(words, said, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", *words]) == 2
+    assert said in capfd.readouterr().err
+    assert list(tmp_path.iterdir()) == []
