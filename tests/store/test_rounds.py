@@ -9,7 +9,7 @@ import pytest
 from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import load_run
-from gilscope.toolkit.store.rounds import WAITING, Arriving, cut
+from gilscope.toolkit.store.rounds import WAITING, Arriving, Pace, cut
 from tests.fakes import RunMaker
 from tests.test_store import write
 
@@ -41,7 +41,7 @@ def blocks(tmp_path):
 
 @pytest.fixture
 def here(tmp_path):
-    with Arriving(tmp_path / "fleet" / "host-1", "fleet/host-1", clock=lambda: 0.0) as arriving:
+    with Arriving(tmp_path / "fleet" / "host-1", "fleet/host-1", Pace(clock=lambda: 0.0)) as arriving:
         yield arriving
 
 
@@ -85,7 +85,7 @@ def test_what_was_made_again_replaces_what_came_first(there, here, tmp_path):
 def test_blocks_wait_while_putting_them_away_takes_long_and_none_is_lost(blocks, tmp_path):
     ticks = iter(range(0, 10**6, 10))   # each look at the clock, ten seconds later
     path = tmp_path / "slow"
-    with Arriving(path, "slow", clock=lambda: float(next(ticks))) as arriving:
+    with Arriving(path, "slow", Pace(clock=lambda: float(next(ticks)))) as arriving:
         for block in blocks:
             arriving.keep(block)
         assert arriving.rounds == 4

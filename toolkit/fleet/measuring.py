@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.fleet.connection import Connection, FleetLostError, Worker, same_version
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState
-from gilscope.toolkit.store.rounds import Arriving, cut
+from gilscope.toolkit.store.rounds import Arriving, Pace, cut
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ class FleetRun:
         self._asked = asked
         self._say = say
         self._clock = clock
+        self._pace = Pace(clock)
         self._parts: dict[str, _Part] = {}
         self.failed = False                # cells did, on some host
         self._refused: set[str] = set()    # addresses of hosts with another gilscope
@@ -103,7 +104,7 @@ class FleetRun:
         part = _Part(name=host.name, state=host.state, note=host.note)
         path = self._path(host.name)
         if path.exists():
-            part.arriving = Arriving(path, self._label(host.name), self._clock)
+            part.arriving = Arriving(path, self._label(host.name), self._pace)
         if part.state is not HostState.FINISHED or goes_on:
             # It is lost until it is met.
             part.state, part.note, part.gone = HostState.LOST, "it is not there", self._clock()
@@ -234,6 +235,8 @@ class FleetRun:
             self._try_again(part, f"its run was ended ({answer['code']})" if answer["code"] else "it forgot its run")
         elif part.whole:
             self.failed |= answer["code"] == _FAILED
+            if part.arriving:
+                part.arriving.put()
             self._set(part, HostState.FINISHED, "")
             self._say(f"{part.name} has finished: {counted(part.rounds, 'round')}")
         else:
@@ -244,7 +247,7 @@ class FleetRun:
         if not block:
             return
         if part.arriving is None:
-            part.arriving = Arriving(self._path(part.name), self._label(part.name), self._clock)
+            part.arriving = Arriving(self._path(part.name), self._label(part.name), self._pace)
         before = part.rounds
         part.arriving.keep(block)
         if part.rounds > before:

@@ -11,6 +11,7 @@ import json
 import os
 import time
 import zlib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from gilscope.toolkit.errors import BadFileError, SaveError
@@ -20,7 +21,7 @@ from gilscope.toolkit.store.header import locked, parse_header, read_header, rea
 from gilscope.toolkit.store.labels import HEADER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -50,16 +51,38 @@ def cut(path: Path, since: int = 0) -> bytes:
     return _packed({"header": header, "suites": {label: suite for label, suite in suites.items() if suite}})
 
 
+class Pace:
+    """How much of the time has gone into putting blocks into suites, of all runs that come in together."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin now; `clock` gives seconds."""
+        self.clock = clock
+        self._began = clock()
+        self._spent = 0.0
+
+    @property
+    def has_time(self) -> bool:
+        """Whether some may go into it now."""
+        return self._spent <= SHARE * (self.clock() - self._began)
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        """Count what the block takes."""
+        began = self.clock()
+        yield
+        self._spent += self.clock() - began
+
+
 class Arriving:
     """The run in a folder that gets its rounds from elsewhere; held until it is closed."""
 
-    def __init__(self, path: Path, label: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, path: Path, label: str, pace: Pace | None = None) -> None:
         """Open the folder, which may be new.
 
         Args:
             path: The folder.
             label: Of the run.
-            clock: Seconds.
+            pace: Of all that come in together; None: this one comes alone.
 
         Raises:
             LabelTakenError: another process holds it.
@@ -68,8 +91,7 @@ class Arriving:
         """
         self.path = path
         self._label = label
-        self._clock = clock
-        self._took, self._last = 0.0, clock()
+        self._pace = pace or Pace()
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._lock = locked(path)
@@ -124,7 +146,7 @@ class Arriving:
             raise _cannot_save(self.path, error) from error
         self._count += 1
         self.run = run
-        if self._took <= SHARE * (self._clock() - self._last):
+        if self._pace.has_time:
             self.put()
         return run
 
@@ -135,10 +157,11 @@ class Arriving:
             SaveError: the disk is full; what was kept before is whole.
             BadFileError: a file is damaged.
         """
-        waiting = self._blocks()
-        if not waiting:
-            return
-        began = self._clock()
+        if waiting := self._blocks():
+            with self._pace.spending():
+                self._put(waiting)
+
+    def _put(self, waiting: Sequence[Path]) -> None:
         blocks = [_unpacked(read_bytes(each, RESULTS), str(each)) for each in waiting]
         try:
             for label in {label: None for block in blocks for label in block["suites"]}:
@@ -151,8 +174,6 @@ class Arriving:
             (self.path / WAITING).rmdir()
         except OSError as error:
             raise _cannot_save(self.path, error) from error
-        self._last = self._clock()
-        self._took = self._last - began
 
     def _blocks(self) -> list[Path]:
         return sorted(each for each in self.path.glob(f"{WAITING}/*") if each.name.isdecimal())
