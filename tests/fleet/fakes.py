@@ -39,11 +39,13 @@ class FakeHost:
         self.version = gilscope.__version__
         self.sessions = {}     # session: rounds done
         self.began = []        # (command, since) of each begin
+        self.unknown = 0       # questions about runs that are not here
         self.ended = []        # sessions that we were told to end
 
     def advance(self, session, command, since):
         if session not in self.sessions:
             if command is None:
+                self.unknown += 1
                 return {"state": "unknown", "code": None, "said": [], "block": b""}
             self.sessions[session] = since
             self.began.append((tuple(command), since))

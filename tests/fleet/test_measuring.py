@@ -72,6 +72,15 @@ def test_a_host_that_comes_back_goes_on_after_what_is_kept(fleets):
     assert first == (BEGIN, 0)
     assert second[0] == ()          # nothing is asked anew of a run that goes on
     assert second[1] >= 2           # and what was kept is not measured again
+    assert host.unknown == 0        # a new process is not asked for what only the old one had
+
+
+def test_a_host_may_go_as_often_as_it_measures_something_in_between(fleets):
+    host = FakeHost("a", planned=3 * TRIES)
+    fleets.go(FakeCluster(host, events={answers: host.restart for answers in range(2, 2 + 2 * TRIES)}))
+    assert len(host.began) > TRIES
+    assert fleets.states() == {"a": HostState.FINISHED}
+    assert fleets.rounds("a") == [*range(3 * TRIES)]
 
 
 def test_a_host_that_forgot_its_run_is_sent_what_is_kept(fleets):
@@ -105,8 +114,7 @@ def test_a_host_that_comes_with_another_version_is_left_out(fleets):
     cluster.events = {2: lambda: cluster.hosts.update(late=late)}
     fleets.go(cluster)
     assert fleets.states() == {"a": HostState.FINISHED}
-    assert [line for line in fleets.said if "late has 0.0.1" in line] == [
-        line for line in fleets.said if "late" in line]
+    assert ["late has 0.0.1" in line for line in fleets.said if "late" in line] == [True]   # said once
     assert late.began == []
 
 
