@@ -77,7 +77,7 @@ def test_a_host_that_comes_back_goes_on_after_what_is_kept(fleets):
 
 def test_a_host_may_go_as_often_as_it_measures_something_in_between(fleets):
     host = FakeHost("a", planned=3 * TRIES)
-    fleets.go(FakeCluster(host, events={answers: host.restart for answers in range(2, 2 + 2 * TRIES)}))
+    fleets.go(FakeCluster(host, events=dict.fromkeys(range(2, 2 + 2 * TRIES), host.restart)))
     assert len(host.began) > TRIES
     assert fleets.states() == {"a": HostState.FINISHED}
     assert fleets.rounds("a") == [*range(3 * TRIES)]
