@@ -49,7 +49,7 @@ _COMMANDS["modules"] = _MODULES
 _KINDS = {  # command and the name that argparse gives a value -> what it is
     ("run", "workload"): "workloads", ("run", "models"): "models_list", ("run", "builds"): "builds_list",
     ("run", "resume"): "runs", ("compare", "labels"): "labels", ("compare", "builds"): "builds_list",
-    ("compare", "models"): "models_list", ("report", "label"): "labels", ("race", "build"): "builds",
+    ("compare", "models"): "models_list", ("report", "labels"): "labels", ("race", "build"): "builds",
     ("gil", "build"): "builds", ("experiment run", "name"): "experiments", ("experiment run", "builds"): "builds_list",
     ("experiment run", "resume"): "repeats", ("experiment show", "label"): "repeated",
     ("evaluate", "builds"): "builds_list", ("doctor", "builds"): "builds_list", ("list", "builds"): "builds_list",
