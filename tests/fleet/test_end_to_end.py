@@ -165,7 +165,7 @@ def test_what_was_measured_survives_a_kill(victim, fleets):
             _, err = running.communicate(timeout=LIMIT)
         if victim == "scheduler":
             assert running.returncode == 3, err
-            said = r"the dask scheduler at \S+ is gone: \d+ rounds of 2 hosts are kept in results/kept"
+            said = r"the dask scheduler at \S+ is gone: results/kept has \d+ rounds of 2 hosts\."
             assert re.search(said, err), err
             starting.wait(LIMIT)
             assert not [pid for _, pid in fleets.processes(r"dask\0(worker|scheduler)\0")]

@@ -147,9 +147,9 @@ class FleetRun:
         return self._fleet()
 
     def kept(self) -> str:
-        """Return what is kept: "5 rounds of 2 hosts are kept in results/LABEL"."""
+        """Return what is kept: "results/LABEL has 5 rounds of 2 hosts"."""
         rounds = sum(each.rounds for each in self._parts.values())
-        return f"{counted(rounds, 'round')} of {counted(len(self._parts), 'host')} are kept in {self._store.path}"
+        return f"{self._store.path} has {counted(rounds, 'round')} of {counted(len(self._parts), 'host')}"
 
     def _goes_on(self) -> bool:
         states = [part.state for part in self._parts.values()]
