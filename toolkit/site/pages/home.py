@@ -12,6 +12,7 @@ from gilscope.toolkit.report.wording import gain_text, list_text
 from gilscope.toolkit.site.charts.cells import glance
 from gilscope.toolkit.site.charts.marks import legend, shapes
 from gilscope.toolkit.site.charts.scale import ratio_scale
+from gilscope.toolkit.site.pages.history import change_text
 from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, sorted_by_kind
 from gilscope.toolkit.site.plain import shown
 from gilscope.toolkit.units import counted, format_bytes
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.table import Advice
     from gilscope.toolkit.report.table.advice import Doubt
     from gilscope.toolkit.site.charts.scale import Scale
+    from gilscope.toolkit.site.pages.history import Series
     from gilscope.toolkit.site.pages.newest import Place
     from gilscope.toolkit.site.sources import Known
 
@@ -35,6 +37,7 @@ _WHY: dict[Doubt, str] = {
 
 def home_values(
     known: Sequence[Known], said: Mapping[str, Sequence[str]], kinds: Mapping[str, str], lost: int = 0,
+    series: Sequence[Series] = (),
 ) -> dict[str, Any]:
     """Return the values of `home.html` but those around it.
 
@@ -43,12 +46,13 @@ def home_values(
         said: By a run's id, what it says in short.
         kinds: Of the catalogue's workloads.
         lost: How many runs could not be read.
+        series: What `history.follow` returned.
     """
     runs = [each for each in known if not each.is_experiment]
     hosts = [_host(name, found, said, kinds) for name, found in by_host(runs).items()]
     models = [row.runner for each in runs for table in each.tables for row in table.rows]
     return shown({
-        "warnings": list(_warnings(known, lost)),
+        "warnings": [*_warnings(known, lost), *_disagreements(series)],
         "hosts": hosts, "models": legend(models),
         "missing": list(_missing(runs, kinds)),
         "runs": [_run(each) for each in reversed(known)], "several": len({each.host for each in known}) > 1,
@@ -73,6 +77,23 @@ def _warnings(known: Sequence[Known], lost: int) -> Iterator[dict[str, str]]:
                 yield {"text": f"{names[each.id]}: {counted(count, 'cell')} {word}.", "link": each.page}
     for text, found in notes.items():
         yield {"text": f"{list_text(names[each.id] for each in found)}: {text}", "link": found[-1].page}
+
+
+def _disagreements(series: Sequence[Series]) -> Iterator[dict[str, str]]:
+    """Yield of each machine how many ratios its runs do not agree in, as what follows shows the newest alone."""
+    followed: dict[str, list[Series]] = {}
+    for each in series:
+        followed.setdefault(each.host, []).append(each)
+    for host, found in followed.items():
+        several = [each for each in found if len(each.results) > 1]
+        changed = [each for each in several if any(result.changed for result in each.results)]
+        if changed:
+            newest = max(changed, key=lambda each: next(
+                result.known.run.started for result in reversed(each.results) if result.changed))
+            at = max(i for i, result in enumerate(newest.results) if result.changed)
+            yield {"text": f"{host}: runs disagree in {len(changed)} of {counted(len(several), 'ratio')} that several "
+                           f"have, beyond noise; the newest is shown. {change_text(newest, at)}.",
+                   "link": "history.html"}
 
 
 def _names(known: Sequence[Known]) -> dict[str, str]:
