@@ -155,6 +155,13 @@ def test_first_page_of_a_run_says_the_kinds_that_are_missing(runs):
     assert "How 3.12, 3.13t, 3.15 and 3.15t do" in " ".join(missing)
 
 
+def test_first_page_tells_a_stranger_how_to_ask_about_other_work_and_his_own(runs):
+    missing = " ".join(home_values(runs, {each.id: [] for each in runs}, {**KINDS, "json_roundtrip": "cpu"})["missing"])
+    assert "json_roundtrip. `gilscope run NAME` measures it" in missing
+    assert "`gilscope run MODULE:FUNCTION --payloads MODULE:NAME`" in missing
+    assert "`gilscope evaluate PROJECT`" in missing
+
+
 def test_badge_is_of_free_threads_alone(runs):
     assert badge_values(runs)["says"] == "3.14t: 5.9x with 8 threads"
     gil_only = [dataclasses.replace(runs[0], run=dataclasses.replace(runs[0].run, builds=runs[0].run.builds[:2]))]

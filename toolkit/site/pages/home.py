@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 VERSIONS = ("3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15", "3.15t")   # what gilscope measures
 ROOM = 4   # workloads of a run that its line names
 MANY_CORES = 4
+EVERYDAY = ("cpu", "native", "io", "mixed")   # kinds that programs are told by; the others take one thing apart
 _WHY: dict[Doubt, str] = {
     "starved": "starved", "failed": "failed", "not measured": "not measured", "rounds": "too few rounds",
     "floor": "too few processes", "noise": "cannot tell"}
@@ -183,8 +184,9 @@ def _missing(runs: Sequence[Known], kinds: Mapping[str, str]) -> Iterator[str]:
     cores = max(each.run.machine.cores for each in runs)
     workers = max((row.workers for each in runs for table in each.tables for row in table.rows), default=1)
     if workers < MANY_CORES:
-        yield (f"What more than {counted(workers, 'worker')} bring: the machines here have at most "
-               f"{counted(cores, 'core')}. `gilscope run --workers 1,2,4,8` on a larger one says it.")
+        few = f"the machines here have at most {counted(cores, 'core')}. " if cores < MANY_CORES else ""
+        yield (f"What more than {counted(workers, 'worker')} bring: {few}`gilscope run --workers 1,2,4,8` "
+               f"{'on a larger one ' if few else ''}says it.")
     measured = {build.label for each in runs for build in each.run.builds}
     if lacking := [version for version in VERSIONS if version not in measured]:
         yield (f"How {list_text(lacking)} do{'es' if len(lacking) == 1 else ''}: `gilscope run --builds "
@@ -195,6 +197,7 @@ def _missing(runs: Sequence[Known], kinds: Mapping[str, str]) -> Iterator[str]:
         examples = [next(name for name, kind in kinds.items() if kind == each) for each in absent]
         yield (f"Work of the kind {list_text(absent)}: `gilscope run {' '.join(examples)}` measures an example of "
                "each.")
-    if all(name in kinds for name in there):
-        yield ("What your own code does: `gilscope run MODULE:FUNCTION --payloads MODULE:NAME` measures it, on the "
-               "builds and the machine that you have.")
+    if other := [name for name, kind in kinds.items() if kind in EVERYDAY and name not in there]:
+        yield f"Other work: {list_text(other)}. `gilscope run NAME` measures it, `gilscope list` says what it does."
+    yield ("What your own code does: `gilscope run MODULE:FUNCTION --payloads MODULE:NAME` measures it, on the builds "
+           "and the machine that you have. Whether a project and its packages can move: `gilscope evaluate PROJECT`.")
