@@ -40,9 +40,10 @@ _PUBLISHED = re.compile(r"SHA|VERSION|HASH|GPG|DIGEST", re.IGNORECASE)   # of wh
 
 _STANDS_FOR = ("<build>", "<packages>", "<folder>", "<home>")
 _PART = r"""[^\s/"'<>|:;,()\[\]{}]+"""
-# Not the middle of a path, of a URL or of what stands for a folder; `-I/usr/include` is a path.
-_BEGIN = "".join(f"(?<!{each})" for each in _STANDS_FOR) + r"(?:(?<=-[A-Z])|(?<=file://)|(?<![\w.~/]))"
-_PATH = re.compile(rf"{_BEGIN}/(?:{_PART}/)+(?:{_PART})?|{_BEGIN}/root(?![\w.-])")
+# Not the middle of a path, of a URL or of what stands for a folder; `-I/usr/include` is a path.  What is before the slash
+# is looked at after it, as a character that a pattern begins with is found ten times as fast.
+_BEGIN = "/" + "".join(f"(?<!{each}/)" for each in _STANDS_FOR) + r"(?:(?<=-[A-Z]/)|(?<=file:///)|(?<![\w.~/]/))"
+_PATH = re.compile(rf"{_BEGIN}(?:(?:{_PART}/)+(?:{_PART})?|root(?![\w.-]))")
 # A script with a type is data.  Patterns, as a site has hundreds of megabytes.
 _OURS = (re.compile(r"<style>.*?</style>|<script>.*?</script>", re.DOTALL), re.compile(r"</\w+>|/>"),
          re.compile(r"""\s(?:d|points|transform|class|viewBox)="[^"]*"|"data:[^"]*\""""))
@@ -54,7 +55,7 @@ _USER = re.compile(r"[\w.+-]+(?::[^\s@/:]+)?$")
 _ADDRESS = re.compile(
     r"(?<![\w.+@:-])(?<!\w/)[\w.+-]+(?::[^\s@/:]+)?@(?:" + _HOST.format(dotted=r"(?:\.[A-Za-z][\w-]*)*") + ")")
 # In a page, where sources may be, one with a domain alone: `a@b` multiplies.
-_WITH_DOMAIN = re.compile(r"(?<=\w)@(?:" + _HOST.format(dotted=r"(?:\.[A-Za-z][\w-]*)*\.[A-Za-z]{2,}") + ")")
+_WITH_DOMAIN = re.compile(r"@(?<=\w@)(?:" + _HOST.format(dotted=r"(?:\.[A-Za-z][\w-]*)*\.[A-Za-z]{2,}") + ")")
 LONGEST_USER = 64              # characters of the part before the @ (RFC 5321)
 _HOME = re.compile(rf"/(?:home|Users)/{_PART}/?|/root/?")
 

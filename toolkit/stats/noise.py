@@ -246,7 +246,7 @@ def _factors(
 @lru_cache(maxsize=16)
 def _places(count: int, rounds: int, draws: int, seed: int) -> Callable[[Sequence[float]], tuple[float, ...]]:
     """Return what draws pairs from so many errors: groups of one size, and both clocks of one group, share it."""
-    return itemgetter(*random.Random(f"{seed} {rounds}").choices(range(count), k=2 * rounds * draws))
+    return itemgetter(*random.Random(f"{seed} {rounds}").choices(tuple(range(count)), k=2 * rounds * draws))
 
 
 def _shrunk(factor: float, count: int) -> float:
