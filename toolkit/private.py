@@ -40,8 +40,8 @@ _PUBLISHED = re.compile(r"SHA|VERSION|HASH|GPG|DIGEST", re.IGNORECASE)   # of wh
 
 _STANDS_FOR = ("<build>", "<packages>", "<folder>", "<home>")
 _PART = r"""[^\s/"'<>|:;,()\[\]{}]+"""
-# Not the middle of a path, of a URL or of what stands for a folder; `-I/usr/include` is a path.  What is before the slash
-# is looked at after it, as a character that a pattern begins with is found ten times as fast.
+# Not the middle of a path, of a URL or of what stands for a folder; `-I/usr/include` is a path.  What is before the
+# slash is looked at after it, as a character that a pattern begins with is found ten times as fast.
 _BEGIN = "/" + "".join(f"(?<!{each}/)" for each in _STANDS_FOR) + r"(?:(?<=-[A-Z]/)|(?<=file:///)|(?<![\w.~/]/))"
 _PATH = re.compile(rf"{_BEGIN}(?:(?:{_PART}/)+(?:{_PART})?|root(?![\w.-]))")
 # A script with a type is data.  Patterns, as a site has hundreds of megabytes.
