@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.private import PUBLIC, Private, of_this_machine, refuse, told, without_folders
+from gilscope.toolkit.private import PUBLIC, Private, of_this_machine, refuse, told, without_addresses, without_folders
 
 ROOT = "/home/ann/my bank"
 
@@ -44,6 +44,8 @@ def test_what_is_no_folder_of_anybody_stays(text):
     ("by Ann, who", "the name of the user"), ("ann-laptop", "the name of the user"),
     ("on box7", "the name of the host"), ("on box7.corp.example", "the name of the host"),
     ("key hunter2-0451!", "the value of API_TOKEN"),
+    ("mail ann.b@corp.example, please", "an address"), ("ssh://bob:pw@build7.corp.example/x", "an address"),
+    ("bob@10.0.0.7: refused", "an address"),
     ("8f14e45fceea167a5a36", "the value of SOMETHING"), ("in acme-rewrite:", "the name of the environment"),
 ])
 def test_what_is_private_is_found(text, what, monkeypatch):
@@ -67,6 +69,26 @@ def test_what_its_owner_calls_public_may_go_out(monkeypatch):
     private = of_this_machine({"USER": "ann", PUBLIC: "Ann, /srv/data/x"}, hosts=["box8"])
     assert not list(private.leaks("ann's, in /srv/data/x"))
     assert [leak.text for leak in private.leaks("Box7 and box8")] == ["Box7", "box8"]
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("ann@build7: Permission denied", "<user>@<host>: Permission denied"),
+    ("scp bob@box8.corp.example:x y", "scp <user>@<host>:x y"), ("'ann.b+x@corp.example'", "'<user>@<host>'"),
+    ("ssh://bob:hunter2@build7/x", "ssh://<user>@<host>/x"), ("bob@10.0.0.7", "<user>@<host>"),
+    ("ann@build7.", "<user>@<host>."),
+    *((text, text) for text in (
+        "actions/checkout@v4", "checkout@v5", "python@3.14", "no @ b", "@cache", "x @ y", "pkg@https://example.org/x",
+        "<object at 0x7f>", "unsupported operand type(s) for @: 'int' and 'int'")),
+])
+def test_addresses_in_what_others_said_are_left_out(text, expected):
+    assert without_addresses(text) == expected
+    assert not list(Private().leaks(expected))
+
+
+def test_page_may_multiply_matrices_and_name_a_public_repository():
+    assert not list(Private().leaks("y = a@b; git@github.com:owner/repository; a@b.T"))
+    assert [leak.text for leak in Private(public=frozenset({"me@example.org"})).leaks("me@example.org, it@example.org")
+            ] == ["it@example.org"]
 
 
 PAGE = """<!DOCTYPE html><title>of ann</title><style>/*/home/style/x*/</style>

@@ -26,6 +26,16 @@ def test_no_folder_is_told():
     assert published.measurements == run.measurements
 
 
+def test_no_address_is_told():
+    run = make_run()
+    failure = dataclasses.replace(run.failures[0], reason="ssh: ann@build7: Permission denied")
+    published = without_traces(dataclasses.replace(run, failures=(failure,), notes=(Note(text="by bob@box8.example"),),
+                               skips=(dataclasses.replace(run.skips[0], reason="no ann@build7"),)))
+    assert published.failures[0].reason == "ssh: <user>@<host>: Permission denied"
+    assert "ann@" not in repr(published)
+    assert "bob@" not in repr(published)
+
+
 def test_options_that_nobody_can_read_stay_out():
     run = make_run()
     build = dataclasses.replace(run.builds[0], config_args="'--prefix=/home/me")

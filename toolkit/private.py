@@ -1,7 +1,8 @@
 r"""What tells of a person or of a machine, left out of what goes out: pages to attach, to mail or to host.
 
-Folders are replaced by what they stand for: `<build>/lib/python3.14/queue.py`.  A name or a secret is not, as a word
-with a hole in it misleads: whoever writes a page refuses it while `leaks` finds any.
+Folders are replaced by what they stand for: `<build>/lib/python3.14/queue.py`, and so are addresses in what failed
+cells said: `<user>@<host>`.  A name or a secret is not, as a word with a hole in it misleads: whoever writes a page
+refuses it while `leaks` finds any.
 """
 
 from __future__ import annotations
@@ -39,14 +40,23 @@ _PUBLISHED = re.compile(r"SHA|VERSION|HASH|GPG|DIGEST", re.IGNORECASE)   # of wh
 
 _STANDS_FOR = ("<build>", "<packages>", "<folder>", "<home>")
 _PART = r"""[^\s/"'<>|:;,()\[\]{}]+"""
-# Not the middle of a path, of a URL or of what stands for a folder; `-I/usr/include` is a path.
-_BEGIN = "".join(f"(?<!{each})" for each in _STANDS_FOR) + r"(?:(?<=-[A-Z])|(?<=file://)|(?<![\w.~/]))"
-_PATH = re.compile(rf"{_BEGIN}/(?:{_PART}/)+(?:{_PART})?|{_BEGIN}/root(?![\w.-])")
+# Not the middle of a path, of a URL or of what stands for a folder; `-I/usr/include` is a path.  What is before the
+# slash is looked at after it, as a character that a pattern begins with is found ten times as fast.
+_BEGIN = "/" + "".join(f"(?<!{each}/)" for each in _STANDS_FOR) + r"(?:(?<=-[A-Z]/)|(?<=file:///)|(?<![\w.~/]/))"
+_PATH = re.compile(rf"{_BEGIN}(?:(?:{_PART}/)+(?:{_PART})?|root(?![\w.-]))")
 # A script with a type is data.  Patterns, as a site has hundreds of megabytes.
 _OURS = (re.compile(r"<style>.*?</style>|<script>.*?</script>", re.DOTALL), re.compile(r"</\w+>|/>"),
          re.compile(r"""\s(?:d|points|transform|class|viewBox)="[^"]*"|"data:[^"]*\""""))
 _TAG = re.compile("<[a-zA-Z][^>]*>")
 _OF_ANY_SYSTEM = ("/bin/", "/dev/", "/etc/", "/lib/", "/lib64/", "/proc/", "/sbin/", "/sys/", "/usr/")
+# Not a version (checkout@v4, python@3.14), nor where a package comes from (name@https://...).
+_HOST = r"(?!v\d)[A-Za-z][\w-]*{dotted}(?![\w+-]|://)|\d+(?:\.\d+){{3}}(?![\w.])"
+_USER = re.compile(r"[\w.+-]+(?::[^\s@/:]+)?$")
+_ADDRESS = re.compile(
+    r"(?<![\w.+@:-])(?<!\w/)[\w.+-]+(?::[^\s@/:]+)?@(?:" + _HOST.format(dotted=r"(?:\.[A-Za-z][\w-]*)*") + ")")
+# In a page, where sources may be, one with a domain alone: `a@b` multiplies.
+_WITH_DOMAIN = re.compile(r"@(?<=\w@)(?:" + _HOST.format(dotted=r"(?:\.[A-Za-z][\w-]*)*\.[A-Za-z]{2,}") + ")")
+LONGEST_USER = 64              # characters of the part before the @ (RFC 5321)
 _HOME = re.compile(rf"/(?:home|Users)/{_PART}/?|/root/?")
 
 
@@ -67,11 +77,16 @@ class Private:
     public: frozenset[str] = frozenset()                     # what may go out
 
     def leaks(self, text: str) -> Iterator[Leak]:
-        """Yield what is private in a text: folders, names, secrets."""
+        """Yield what is private in a text: folders, addresses, names, secrets."""
         for found in _PATH.finditer(text):
             if found[0].rstrip(".") not in self.public and without_folders(found[0]) != found[0]:
                 what = "a home folder" if _HOME.match(found[0]) else "a folder"
                 yield Leak(what=what, text=found[0], where=_around(text, *found.span()))
+        for found in _WITH_DOMAIN.finditer(text):
+            user = _USER.search(text, max(0, found.start() - LONGEST_USER), found.start())
+            begin = user.start() if user else found.start()
+            if (address := text[begin:found.end()]) not in self.public and not address.startswith("git@"):
+                yield Leak(what="an address", text=address, where=_around(text, begin, found.end()))
         low = text.lower()
         for word, what in self.words.items():
             if word in low:   # spares the pattern, nearly always
@@ -135,6 +150,11 @@ def without_folders(text: str, root: str = "") -> str:
         below = rf"(?<![\w.~/>-]){re.escape(root)}(?:/|(?![\w.-]))"
         text = re.sub(below, lambda found: "." if found[0] == root else "", text)
     return _PATH.sub(lambda found: _stands_for(found[0]), text)
+
+
+def without_addresses(text: str) -> str:
+    """Return text with `<user>@<host>` in place of each address, of a mailbox or of an account on a machine."""
+    return _ADDRESS.sub("<user>@<host>", text) if "@" in text else text
 
 
 def _stands_for(path: str) -> str:

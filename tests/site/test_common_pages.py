@@ -11,7 +11,7 @@ from gilscope.toolkit.report.table.advice import Open
 from gilscope.toolkit.report.table.cells import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.site.badge import badge_values
-from gilscope.toolkit.site.pages.compare import compare_run, compare_values
+from gilscope.toolkit.site.pages.compare import compare_run, compare_values, source_of
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
 from gilscope.toolkit.site.pages.home import home_values
 from gilscope.toolkit.site.pages.machines import machines_values
@@ -41,8 +41,8 @@ def all_pages(text):
     runs = [each for each, _ in pairs]
     around = page_values(
         f"Results{text}", text, of=text, links=[{"address": "index.html", "title": "Home", "here": True}])
-    series, default = follow(runs), next(iter(compare_run(*pairs[0])["ofBuilds"].values()))
-    group = next(iter(workload_pages(runs)))
+    series, default = follow(runs), next(iter(compare_run(*pairs[0], {})["ofBuilds"].values()))
+    group, files = next(iter(workload_pages(runs))), {text: "x.json"}
     entry = {"title": text, "link": "x.html", "finding": text, "findings": [text], "claim": text, "source": text,
              "builds": text, "day": text, "effort": text, "host": text, "picture": {"title": text, "path": "x.svg"}}
     return {
@@ -51,8 +51,8 @@ def all_pages(text):
             "badge": {"file": "badge.svg", "text": text, "markdown": text}} | around,
         "machines.html": machines_values(runs, KINDS) | around,
         "history.html": history_values(runs, series) | around,
-        "history-workload.html": workload_values(group, runs, series) | around,
-        "compare.html": compare_values(runs, default) | around,
+        "history-workload.html": workload_values(group, runs, series, {each.id: files for each in runs}) | around,
+        "compare.html": compare_values(runs, default, source_of(runs[0], files)) | around,
         "experiments.html": {"experiments": [entry]} | around,
     }
 
@@ -87,6 +87,27 @@ def test_warnings_come_first_and_say_of_which_run(runs):
     beside = {"experiments": [], "citation": CITATION, "badge": None} | page_values("t", "d")
     page = rendered("home.html", values | beside)
     assert page.index("Before you read a number") < page.index("At a glance")
+
+
+def test_older_runs_that_disagree_are_told_first(runs):
+    def turned(result):
+        of_it = result.speedup and result.cell.runner == "subinterpreters" and result.cell.build == "3.14"
+        return dataclasses.replace(result, speedup=result.speedup.inverted()) if of_it else result
+
+    first, second = runs
+    slower = dataclasses.replace(second, tables=tuple(dataclasses.replace(table, rows=tuple(
+        dataclasses.replace(row, results=tuple(map(turned, row.results))) for row in table.rows))
+        for table in second.tables))
+    said = {each.id: [] for each in runs}
+    assert not any("disagree" in each["text"] for each in home_values(runs, said, KINDS, 0, follow(runs))["warnings"])
+    several = [first, slower]
+    (found,) = [each for each in home_values(several, said, KINDS, 0, follow(several))["warnings"]
+                if "disagree" in each["text"]]
+    # On 3.14 that is 2 and 4 workers of primes (8 are starved, 1 is equal) and 1 and 2 of sleep, if they are clear.
+    assert found["text"].startswith("here: runs disagree in ")
+    assert "subinterpreters, N = " in found["text"]
+    assert "since 2026-11-12" in found["text"]
+    assert found["link"] == "history.html"
 
 
 def test_warnings_of_runs_of_one_label_name_the_machine(runs):
@@ -132,6 +153,13 @@ def test_first_page_of_a_run_says_the_kinds_that_are_missing(runs):
     missing = home_values(runs, {each.id: [] for each in runs}, {**KINDS, "shared_list": "contention"})["missing"]
     assert "Work of the kind native, mixed and contention: " in " ".join(missing)
     assert "How 3.12, 3.13t, 3.15 and 3.15t do" in " ".join(missing)
+
+
+def test_first_page_tells_a_stranger_how_to_ask_about_other_work_and_his_own(runs):
+    missing = " ".join(home_values(runs, {each.id: [] for each in runs}, {**KINDS, "json_roundtrip": "cpu"})["missing"])
+    assert "json_roundtrip. `gilscope run NAME` measures it" in missing
+    assert "`gilscope run MODULE:FUNCTION --payloads MODULE:NAME`" in missing
+    assert "`gilscope evaluate PROJECT`" in missing
 
 
 def test_badge_is_of_free_threads_alone(runs):

@@ -1,10 +1,11 @@
 """Figures that go out with a site can do nothing by themselves."""
 
+import re
 from xml.etree import ElementTree
 
 import pytest
 
-from gilscope.toolkit.site.figures import MOST_BYTES, is_drawing, not_indented
+from gilscope.toolkit.site.figures import MOST_BYTES, is_drawing, lean
 from tests.site.made import EXAMPLE
 
 pytestmark = pytest.mark.newest
@@ -33,18 +34,36 @@ def test_what_could_do_something_is_none(tmp_path, text):
     assert not is_drawing(path)
 
 
+NUMBER = re.compile(r"\d+\.\d+")
+
+
 def shapes(path):
-    """Return elements, attributes and texts of a drawing; how many blanks are between words says nothing."""
-    return [(each.tag, {name: value.split() for name, value in each.attrib.items()}, (each.text or "").split())
-            for each in ElementTree.parse(path).iter()]
+    """Return elements, attributes and texts of a drawing, without fractions and blanks between words."""
+    return [(each.tag, {name: NUMBER.sub("", value).split() for name, value in each.attrib.items()},
+             (each.text or "").split()) for each in ElementTree.parse(path).iter()]
 
 
-def test_figure_says_the_same_without_its_indentation(tmp_path):
+def places(path):
+    """Return what numbers with a fraction the attributes of a drawing have."""
+    return [float(number) for each in ElementTree.parse(path).iter() for value in each.attrib.values()
+            for number in NUMBER.findall(value)]
+
+
+def test_figure_shows_the_same_when_it_is_lean(tmp_path):
     for path in EXAMPLE.glob("experiments/*/*.svg"):
-        plain = tmp_path / path.name
-        plain.write_text(not_indented(path), encoding="utf-8")
-        assert shapes(plain) == shapes(path)
-        assert plain.stat().st_size < path.stat().st_size
+        thin = tmp_path / path.name
+        thin.write_text(lean(path), encoding="utf-8")
+        assert is_drawing(thin)
+        assert shapes(thin) == shapes(path)
+        assert places(thin) == pytest.approx(places(path), abs=0.01)
+        assert thin.stat().st_size < 0.9 * path.stat().st_size
+
+
+def test_scales_and_words_keep_their_digits(tmp_path):
+    path = tmp_path / "x.svg"
+    path.write_text(f'{HEAD}<g transform="translate(1.2345 6.789) scale(0.015625)"><path d="M 1.2345 2L3 4.999"/>'
+                    "<text>x 1.2345</text></g></svg>")
+    assert 'translate(1.23 6.78) scale(0.015625)"><path d="M 1.23 2L3 4.99"/><text>x 1.2345<' in lean(path)
 
 
 def test_what_is_not_there_or_too_large_is_none(tmp_path):

@@ -12,7 +12,7 @@ from gilscope.toolkit.site.plain import page_values
 from gilscope.toolkit.site.sources import Known, Planned
 from gilscope.toolkit.stats.words import Comparison
 from tests.fakes import make_run
-from tests.site.made import KINDS, rendered
+from tests.site.made import KINDS, Tags, rendered
 
 pytestmark = pytest.mark.newest
 
@@ -96,7 +96,7 @@ def test_runs_of_one_truth_show_no_change(runs):
 def test_page_of_a_workload_has_every_ratio_and_pictures_over_versions_and_dates(runs):
     series = follow(runs)
     group = next(each.group for each in series if each.group[0] == "primes")
-    values = workload_values(group, runs, series)
+    values = workload_values(group, runs, series, {})
     assert len(values["rows"]) == sum(len(each.results) for each in series if each.group == group)
     here, there = values["hosts"]
     assert [word["text"] for word in here["versions"]["words"]] == ["3.13", "3.14", "3.14t"]
@@ -105,13 +105,24 @@ def test_page_of_a_workload_has_every_ratio_and_pictures_over_versions_and_dates
     assert there["dates"] == []
 
 
+def test_each_ratio_leads_to_the_files_that_it_is_from(runs):
+    series = follow(runs)
+    group = next(each.group for each in series if each.group[0] == "primes")
+    files = {each.id: {build.label: f"data/{each.id}/{build.label}.json" for build in each.run.builds} for each in runs}
+    page = Tags(rendered("history-workload.html", workload_values(group, runs, series, files) | page_values("t", "d")))
+    rows = sum(len(each.results) + each.of_builds * len(each.results) for each in series if each.group == group)
+    assert sum(link.startswith("data/") for link in page.links()) == rows
+    assert {link for link in page.links() if link.startswith("data/")} == {
+        file for each in files.values() for file in each.values()}
+
+
 def test_runs_of_one_day_are_told_by_their_times_and_stand_in_the_order_of_the_picture():
     several = [known(i) for i in (1, 2, 3)]
     several[1] = dataclasses.replace(several[1], run=dataclasses.replace(
         several[1].run, started="2026-11-11T14:03:00+00:00"))
     series = follow(several)
     group = next(each.group for each in series if each.group[0] == "primes")
-    values = workload_values(group, several, series)
+    values = workload_values(group, several, series, {})
     (here,) = values["hosts"]
     assert [word["text"] for word in here["dates"][0]["words"]] == ["11-11", "14:03", "11-13"]
     assert [row["label"] for row in values["rows"][:3]] == ["run1", "run2", "run3"]
@@ -120,7 +131,7 @@ def test_runs_of_one_day_are_told_by_their_times_and_stand_in_the_order_of_the_p
 def test_legend_and_introduction_name_the_cost_of_a_build(runs):
     series = follow(runs)
     group = next(each.group for each in series if each.group[0] == "primes")
-    values = workload_values(group, runs, series)
+    values = workload_values(group, runs, series, {})
     assert values["models"][-1]["model"] == f"3.14t against 3.14, {COST}"
     assert values["models"][-1]["shape"] == values["rows"][-1]["shape"]
     assert "to its twin with the GIL" in rendered("history-workload.html", values | page_values("t", "d"))

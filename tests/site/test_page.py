@@ -10,10 +10,12 @@ import pytest
 from gilscope.toolkit.report.document import Banner, Column, Document, Entry, Heading, Lines, Table
 from gilscope.toolkit.report.figures.plots.look.palette import MODELS
 from gilscope.toolkit.site.look import CONTRAST, NIGHT, by_night, contrast, load_look, model_class
-from gilscope.toolkit.site.page import Pages, kept, policy
+from gilscope.toolkit.site.page import PAUSE, Pages, kept, policy
+from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.site.plain import document_values, page_values
 from gilscope.toolkit.site.renderer import CannotRenderError, Renderer
-from tests.site.made import Tags
+from tests.fakes import make_run
+from tests.site.made import KINDS, Tags
 
 pytestmark = pytest.mark.newest
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
@@ -47,6 +49,17 @@ def test_page_allows_its_own_style_and_script_alone():
         assert f"{name}-src 'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" in allowed
     assert "default-src 'none'" in allowed
     assert "unsafe" not in allowed
+
+
+@pytest.mark.parametrize(("linked", "pauses"), [(None, 3), (LOOK.files, 0)])
+def test_long_page_has_scripts_that_let_the_browser_look_up(linked, pauses):
+    values = run_page(make_run(), KINDS)
+    values["workloads"] = [each | {"id": f"w{i}"} for i, each in enumerate(values["workloads"] * 6)]
+    page = Pages(LOOK.style, LOOK.script, linked).render("run.html", values)
+    assert page.count(f"<script>{PAUSE}</script>") == pauses, "after each fourth of twelve workloads"
+    allowed = next(each["content"] for each in Tags(page).named("meta") if "http-equiv" in each)
+    digest = base64.b64encode(hashlib.sha256(PAUSE.encode()).digest()).decode()
+    assert (f"'sha256-{digest}'" in allowed) is bool(pauses)
 
 
 def test_linked_page_finds_style_and_script_beside_it():

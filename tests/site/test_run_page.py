@@ -1,6 +1,7 @@
 """The page of a run: its numbers are those of the report, and nobody else's markup gets into it."""
 
 import dataclasses
+from itertools import pairwise
 
 import pytest
 
@@ -118,7 +119,26 @@ def test_cell_without_a_number_says_why_at_its_place():
     assert "interpreter-pool, N = 4: failed: round 0: crash: killed by SIGSEGV" in whole
     assert any("starved: did not get the cores" in each for each in whole)
     assert {row["word"].partition(":")[0] for row in absent} == {
-        "skipped", "failed", "starved", "no ratio, as the baseline s…"}
+        "skipped", "failed", "starved", "no ratio, as the baseline serial has no number (failed"}
+
+
+def test_reason_has_the_room_that_it_takes():
+    long = "because " * 12 + "of this"
+    run = make_run()
+    run = dataclasses.replace(run, skips=tuple(dataclasses.replace(each, reason=long) for each in run.skips))
+    absent = [row for each in run_page(run, KINDS)["workloads"] for chart in each["dots"] for row in chart["rows"]
+              if row["at"] is None and row["word"].startswith("skipped")]
+    assert {row["word"] for row in absent} == {f"skipped: {long}"}
+    assert {row["height"] for row in absent} == {5 * 14 + 4}   # 112 characters, 26 beside each other
+
+
+def test_rows_stand_below_one_another():
+    for each in run_page(make_run(), KINDS)["workloads"]:
+        for chart in each["dots"] + each["resources"] + each["strips"]:
+            rows, bottom = chart["rows"], chart["bottom"]
+            assert all(first["y"] + first["height"] / 2 + second["height"] / 2 == second["y"]
+                       for first, second in pairwise(rows))
+            assert rows[-1]["y"] + rows[-1]["height"] / 2 == bottom < chart["height"]
 
 
 def test_every_picture_says_in_words_what_it_shows():

@@ -6,6 +6,7 @@ from statistics import fmean, median
 import pytest
 
 from gilscope.toolkit.stats.distributions import t_quantile
+from gilscope.toolkit.stats.estimators import huber
 from gilscope.toolkit.stats.logs import RoundLogs
 from gilscope.toolkit.stats.noise import Noise, _pull, pool_noise, scale_of_differences
 from gilscope.toolkit.stats.ratios import compare
@@ -102,6 +103,26 @@ def test_draws_are_the_same_for_the_same_seed_alone():
     noise = pool_noise({"g": group(random.Random(5), "slow", 6, [0.0] * 12)}, draws=500)["g"]
     assert noise.reach(0.95, 6) == replace(noise).reach(0.95, 6)
     assert noise.reach(0.95, 6) != replace(noise, seed=1).reach(0.95, 6)
+
+
+@pytest.mark.parametrize("prior", [0.0, 3.5, 40.0])
+@pytest.mark.parametrize("rounds", [3, 4, 11])
+def test_drawn_points_are_those_of_pairs_that_are_drawn_one_by_one(rounds, prior):
+    pooled = pool_noise({"g": group(random.Random(5), "slow", 6, [0.0] * 12)})["g"].residuals
+    noise = Noise(spread=0.02, prior=prior, residuals=pooled, draws=300, seed=3)
+    draw, distances = random.Random(f"3 {rounds}"), []
+    for _ in range(300):
+        drawn = draw.choices(pooled, k=2 * rounds)
+        pair = [a - b for a, b in zip(drawn[:rounds], drawn[rounds:], strict=True)]
+        center = huber(pair, noise.cutoff)
+        distances.append(abs(center) / noise.moderated(pair, center))
+    near, far = sorted(distances)[285], sorted(distances)[298]   # 95 and 99.5 % of 300
+    tamed = len(pooled) / (len(pooled) + 15)
+    student = [t_quantile(level, noise.freedom(rounds)) for level in (0.95, 0.995)]
+    near, far = ((factor if factor > 1 else factor**tamed)
+                 for factor in (near / student[0], far / student[1]))
+    assert noise.reach(0.95, rounds) == pytest.approx(near * student[0], rel=1e-9)
+    assert noise.reach(0.995, rounds) == pytest.approx(max(near, far) * student[1], rel=1e-9)
 
 
 def test_floor_is_what_equal_cells_differ_by_and_falls_with_the_rounds():

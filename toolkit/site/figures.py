@@ -17,6 +17,9 @@ _ELEMENTS = frozenset(f"{_SVG}{name}" for name in (
     "line", "circle", "ellipse", "polygon", "polyline", "pattern", "marker"))
 _METADATA = ("{http://www.w3.org/1999/02/22-rdf-syntax-ns#}", "{http://purl.org/dc/elements/1.1/}",
              "{http://creativecommons.org/ns#}")
+_TAG = re.compile("<[a-zA-Z][^>]*>")
+_PLACES = re.compile(r"""\s(?:d|x|y|points)="[^"]*"|translate\([^)]*\)""")   # and no scale: 0.015625 is one
+_DIGITS = re.compile(r"(\.\d\d)\d+")
 
 
 def is_drawing(path: Path) -> bool:
@@ -31,9 +34,10 @@ def is_drawing(path: Path) -> bool:
     return root.tag == f"{_SVG}svg" and all(map(_is_harmless, root.iter()))
 
 
-def not_indented(path: Path) -> str:
-    """Return a drawing without the blanks that its lines begin with: a twelfth of its weight."""
-    return "".join(f"{line.strip()}\n" for line in path.read_text(encoding="utf-8").splitlines())
+def lean(path: Path) -> str:
+    """Return a drawing without the blanks that its lines begin with, its places to a hundredth of a point."""
+    text = "".join(f"{line.strip()}\n" for line in path.read_text(encoding="utf-8").splitlines())
+    return _TAG.sub(lambda tag: _PLACES.sub(lambda found: _DIGITS.sub(r"\1", found[0]), tag[0]), text)
 
 
 def _is_harmless(element: ElementTree.Element) -> bool:

@@ -17,9 +17,9 @@ from gilscope.toolkit.private import Private, refuse
 from gilscope.toolkit.site.asking import site_citation
 from gilscope.toolkit.site.badge import badge_values
 from gilscope.toolkit.site.checking import site_leaks
-from gilscope.toolkit.site.figures import is_drawing, not_indented
+from gilscope.toolkit.site.figures import is_drawing, lean
 from gilscope.toolkit.site.look import ASSETS, load_look
-from gilscope.toolkit.site.pages.compare import compare_values
+from gilscope.toolkit.site.pages.compare import compare_values, source_of
 from gilscope.toolkit.site.pages.experiments import entry_of, experiment_values
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
 from gilscope.toolkit.site.pages.home import home_values
@@ -209,7 +209,7 @@ class _Common:
             if is_drawing(Path(each.path)):
                 target = folder / Path(each.path).name
                 folder.mkdir(parents=True, exist_ok=True)
-                target.write_text(not_indented(Path(each.path)), encoding="utf-8")
+                target.write_text(lean(Path(each.path)), encoding="utf-8")
                 kept.append(type(each)(each.title, in_url(target.relative_to(self._site.folder).as_posix())))
         return kept
 
@@ -219,18 +219,21 @@ class _Common:
         self.known.sort(key=lambda each: each.run.started)
         series = follow(self.known)
         self._page("home.html", HOME, {
-            **home_values(self.known, {part.known.id: part.said for part in self._runs if part.known}, kinds, lost),
+            **home_values(self.known, {part.known.id: part.said for part in self._runs if part.known}, kinds, lost,
+                          series),
             **page_values(site.title, self._description(), picture=self._picture(), **around(site, HOME)),
             "experiments": self._experiments, "badge": self._badge(),
             "citation": site_citation(site.title, [each.run for each in self.known], site.address)})
-        defaults = {part.known.id: part.compared for part in self._runs if part.known}
-        default = next((found for each in reversed(self.known) if (found := defaults.get(each.id))), [])
+        files = {part.known.id: part.files for part in self._runs if part.known}
+        newest = max((part for part in self._runs if part.known and part.compared), default=None,
+                     key=lambda part: part.known.run.started if part.known else "")
         self._common("compare.html", "Compare", "Any two builds, models, runs or machines, side by side.",
-                     compare_values(self.known, default))
+                     compare_values(self.known, newest.compared, source_of(newest.known, newest.files))
+                     if newest and newest.known else compare_values(self.known, []))
         self._common("history.html", "History", "The same work over versions of CPython and over dates.",
                      history_values(self.known, series))
         for group, name in workload_pages(self.known).items():
-            values = workload_values(group, self.known, series)
+            values = workload_values(group, self.known, series, files)
             self._page("history-workload.html", name, values | page_values(
                 f"{values['title']} over versions and dates", "Ratios within runs, and where they changed.",
                 **around(site, "history.html")))

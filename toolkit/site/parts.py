@@ -49,6 +49,7 @@ class Part:
     known: Known | None = None
     said: list[str] = field(default_factory=list)                    # in short
     compared: list[dict[str, Any]] = field(default_factory=list)     # its first two builds
+    files: dict[str, str] = field(default_factory=dict)              # pyperf's, by build, as a page finds them
     problem: str = ""
 
 
@@ -107,9 +108,9 @@ def _make(site: Site, planned: Planned, renderer: Renderer) -> Part:
     data = copy_values(site, known, run)
     values = run_page(run, site.kinds, tables=known.tables, data=data, around=around(site, ""))
     (site.folder / known.page).write_text(renderer.page("run.html", values), encoding="utf-8")
-    about = compare_run(known, ratios)
+    about = compare_run(known, ratios, data)
     # A script and no JSON: a page from disk may load the one, and is refused the other.
     (site.folder / compare_file(known)).write_text(
         f"gilscopeRuns[{json.dumps(known.id)}] = {json.dumps(about, separators=(',', ':'))};\n", encoding="utf-8")
     return Part(known=known, said=in_short(run_document(run, known.tables)),
-                compared=next(iter(about["ofBuilds"].values()), []))
+                compared=next(iter(about["ofBuilds"].values()), []), files=data)

@@ -13,7 +13,7 @@ from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.cells import Index
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.store import RESULTS, find_runs, is_fleet, load_run, read_header
+from gilscope.toolkit.store import RESULTS, find_runs, is_fleet, load_run, read_header, read_json
 from gilscope.toolkit.store.labels import HEADER
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def hosts_of(sources: Sequence[Source]) -> set[str]:
     """Return what the machines of runs are called in their networks, as far as they can be read."""
     found = set()
     for source in sources:
-        with suppress(BadFileError):
-            found.add(read_header(source.path).machine.hostname)
+        with suppress(BadFileError, AttributeError):   # its name alone: whether the rest is whole, `plan` says
+            found.add(str(read_json(source.path / HEADER).get("machine", {}).get("hostname", "")))
     return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from itertools import combinations_with_replacement
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
@@ -27,8 +29,7 @@ def hodges_lehmann(values: Sequence[float]) -> float:
     """
     if not values:
         raise ValueError("an estimate needs at least one value")
-    count = len(values)
-    return median((values[i] + values[j]) / 2 for i in range(count) for j in range(i, count))
+    return median([(first + second) / 2 for first, second in combinations_with_replacement(values, 2)])
 
 
 def huber(values: Sequence[float], cutoff: float) -> float:
@@ -44,21 +45,29 @@ def huber(values: Sequence[float], cutoff: float) -> float:
 
     Source: Huber (1964), "Robust Estimation of a Location Parameter".
     """
-    center = median(values)
-    count = len(values)
+    return settle(sorted(values), cutoff)[0]
+
+
+def settle(ordered: Sequence[float], cutoff: float) -> tuple[float, int, int]:
+    """Return the same of values in ascending order, and which of them, from and up to, lie within the cut-off of it.
+
+    They are summed by C code: the bootstrap comes here often.
+    """
+    count = len(ordered)
+    center = ordered[count // 2] if count % 2 else (ordered[count // 2 - 1] + ordered[count // 2]) / 2
+    near, most = CLOSE * cutoff * count, count / 2
+    first, last = bisect_left(ordered, center - cutoff), bisect_right(ordered, center + cutoff)
     for _ in range(STEPS):
-        pull, inside = 0.0, 0
-        for value in values:
-            away = value - center
-            if -cutoff <= away <= cutoff:
-                pull += away
-                inside += 1
-            else:
-                pull += cutoff if away > 0 else -cutoff
-        center += pull / max(inside, count / 2)   # Newton's step, and never more than twice the safe one
-        if abs(pull) <= CLOSE * cutoff * count:
+        inside, before = last - first, first
+        pull = sum(ordered[first:last]) - inside * center
+        if beyond := count - last - first:   # above, less those below
+            pull += cutoff * beyond
+        center += pull / max(inside, most)   # Newton's, and never more than twice the safe one
+        first, last = bisect_left(ordered, center - cutoff), bisect_right(ordered, center + cutoff)
+        # Of a whole step among the same ones the next pull is nothing.
+        if -near <= pull <= near or (first == before and last == before + inside and inside >= most):
             break
-    return center
+    return center, first, last
 
 
 def trimmed_mean(values: Sequence[float], share: float = TRIMMED) -> float:

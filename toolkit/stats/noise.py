@@ -16,16 +16,16 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
-from math import exp, inf, log, pow, sqrt  # noqa: A004 - the built-in one may return a complex number
-from operator import sub
+from itertools import accumulate, batched
+from math import exp, inf, log, pow, sqrt, sumprod  # noqa: A004 - the built-in one may return a complex number
+from operator import itemgetter, sub
 from statistics import fmean, median
 
 from gilscope.toolkit.stats.distributions import digamma, inverse_trigamma, t_quantile, trigamma
-from gilscope.toolkit.stats.estimators import HUBER, huber
+from gilscope.toolkit.stats.estimators import HUBER, settle
 from gilscope.toolkit.stats.logs import RoundLogs, residuals
 from gilscope.toolkit.stats.sample import CONFIDENCE
 
@@ -194,12 +194,15 @@ class Pull:
 
     def error(self, differences: Sequence[float], center: float, prior: float) -> float:
         """Return the standard error of the estimate, moderated by `prior` degrees of freedom; infinite without any."""
-        rounds, cutoff = len(differences), self.cutoff
+        within = [value - center for value in differences if -self.cutoff <= value - center <= self.cutoff]
+        return self.error_of(within, len(differences), prior)
+
+    def error_of(self, within: Sequence[float], rounds: int, prior: float) -> float:
+        """Return the same of what is `within` the cut-off, as distances from the estimate over so many rounds."""
         freedom = prior + rounds - 1
         if freedom <= 0:
             return inf
-        # A list: the bootstrap comes here often.
-        squares = sum([min(abs(value - center), cutoff) ** 2 for value in differences]) / self.inside**2
+        squares = (sumprod(within, within) + (rounds - len(within)) * self.cutoff**2) / self.inside**2
         return sqrt(((prior * 2 * self.spread**2 if prior else 0.0) + squares) / freedom / rounds)
 
 
@@ -226,19 +229,24 @@ def _factors(
     pooled: tuple[float, ...], prior: float, cutoff: float, rounds: int, draws: int, seed: int,
 ) -> tuple[float, float]:
     """Return what the moderated t of drawn pairs has as 95 % and 99.5 % points, each over Student's."""
-    draw = random.Random(f"{seed} {rounds}")
+    drawn = batched(_places(len(pooled), rounds, draws, seed)(pooled), rounds)
     pull = _pull(pooled, cutoff)
     distances = []
-    for _ in range(draws):
-        drawn = draw.choices(pooled, k=2 * rounds)
-        pair = [*map(sub, drawn[:rounds], drawn[rounds:])]
-        center = huber(pair, cutoff)
-        error = pull.error(pair, center, prior)
+    for first, second in zip(drawn, drawn, strict=True):
+        pair = sorted(map(sub, first, second))
+        center, begin, end = settle(pair, cutoff)
+        error = pull.error_of([value - center for value in pair[begin:end]], rounds, prior)
         distances.append(abs(center) / error if error else 0.0)
     distances.sort()
     freedom = prior + rounds - 1
     near, far = (distances[int(level * draws)] / t_quantile(level, freedom) for level in (CONFIDENCE, FAR))
     return _shrunk(near, len(pooled)), _shrunk(far, len(pooled))
+
+
+@lru_cache(maxsize=16)
+def _places(count: int, rounds: int, draws: int, seed: int) -> Callable[[Sequence[float]], tuple[float, ...]]:
+    """Return what draws pairs from so many errors: groups of one size, and both clocks of one group, share it."""
+    return itemgetter(*random.Random(f"{seed} {rounds}").choices(tuple(range(count)), k=2 * rounds * draws))
 
 
 def _shrunk(factor: float, count: int) -> float:

@@ -119,7 +119,7 @@ def run(args: Namespace) -> int:
         put_beside(render(told, width=_width(), ascii_only=not _takes_unicode()))
     if page:
         unsaved = page.saved("waits.html", wait_values(values(found), told)) or unsaved
-    warn_of_late_options("gil", WITH_VALUE | FLAGS, first.ended, args.program[1:])
+    warn_of_late_options("gil", WITH_VALUE | FLAGS, first.ended, args.program)
     return code or unsaved
 
 

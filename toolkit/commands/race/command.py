@@ -45,6 +45,7 @@ A line that may race says so: `# race: ok WHY`. Whole files and variables: [tool
 WITH_VALUE = frozenset({"--build", "--sarif", "--html", "--include", "--core", "--python-args", "--confirm-timeout"})
 PLAIN_FLAGS = frozenset({"--notes", "--shared", "--github", "--no-color"})
 OPTIONAL_VALUE = frozenset({"--json", "--confirm"})
+FILES = frozenset({"--html", "--json", "--sarif", "--trace"})   # what is written to a file that is named, of `gil`, too
 
 
 def add_parser(commands: Any) -> None:
@@ -165,20 +166,45 @@ def run(args: Options) -> int:
         found, unsaved = (False, 0) if start.was_refused(first.spool) else _tell(args, settings, first, page)
     finally:
         start.remove_spool(first.spool)
-    warn_of_late_options("race", WITH_VALUE | PLAIN_FLAGS | OPTIONAL_VALUE, first.ended, target.args)
+    warn_of_late_options("race", WITH_VALUE | PLAIN_FLAGS | OPTIONAL_VALUE, first.ended, args.program)
     if found:
         return RACE_FOUND
     return (first.ended if first.ended >= 0 else SIGNALLED - first.ended) or unsaved
 
 
-def warn_of_late_options(command: str, options: frozenset[str], ended: int, words: Sequence[str]) -> None:
-    """Say which of our options a program got that ended for an option that it does not know: they come before it."""
-    late = [word for word in words if word.partition("=")[0] in options]
-    if ended == MISUSED and late:
+def warn_of_late_options(command: str, options: frozenset[str], ended: int, program: Sequence[str]) -> None:
+    """Say which of our options a program got that cannot have been meant for it: they come before it.
+
+    It ended for an option that it does not know, or it is a script without a word of an option that names a file, and
+    no such file is there.
+
+    Args:
+        command: Ours.
+        options: Its options.
+        ended: How the program ended.
+        program: Its name and what it was given.
+    """
+    late = [word for word in program[1:] if word.partition("=")[0] in options]
+    if ended != MISUSED:
+        late = [word for word in late if word.partition("=")[0] in FILES and _is_missed(word, program)]
+    if late:
         from gilscope.toolkit.commands.options.programs import say
 
         say(f"gilscope {command}: {late[0]} was given to the program, as all that follows its name is; gilscope's "
             "options come before it")
+
+
+def _is_missed(word: str, program: Sequence[str]) -> bool:
+    """Return whether a script does not know the option `word` of its own, and the file of it is not there."""
+    option, equals, file = word.partition("=")
+    file = file if equals else next(iter(program[program.index(word) + 1:]), "")
+    try:
+        with open(program[0], "rb") as script:
+            text = script.read()
+    except OSError:   # a module, a command
+        return False
+    known = option.encode() in text or b"\0" in text   # packed, it may have any word
+    return bool(file) and not known and not os.path.exists(file)
 
 
 class UncheckedError(ToolkitError):

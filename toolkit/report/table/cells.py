@@ -64,6 +64,7 @@ class Index:
         self._failures: dict[Cell, list[Failure]] = {}
         for failure in run.failures:
             self._failures.setdefault(failure.cell, []).append(failure)
+        self._found: dict[Cell, Series | Absence] = {}   # asked for again with each pair that is compared
 
     def cells(self) -> list[Cell]:
         """Return every cell that is not an A/A arm, measured or not, in the order of the tables.
@@ -93,6 +94,11 @@ class Index:
 
         Rounds in which it failed are left out, with a note; see `Run.failed` for when there is no number at all.
         """
+        if cell not in self._found:
+            self._found[cell] = self._numbers_of(cell)
+        return self._found[cell]
+
+    def _numbers_of(self, cell: Cell) -> Series | Absence:
         failures = self._failures.get(cell, [])
         if cell in self._failed:
             return Absence(word="failed", reason=_reason(failures))

@@ -449,6 +449,15 @@ window.gilscopeRuns = {};
     });
   };
 
+  const link = (textContent, href) => made("a", { textContent, href });
+
+  // Where the numbers of a run are from, and what measures them again.
+  const source = run => [
+    made("p", {}, "Numbers of ", link(run.label, run.page), ", as pyperf files: ",
+      ...Object.entries(run.files).flatMap(([build, file], i) => [i ? ", " : "", link(build, file)]),
+      ". To measure them again:"),
+    made("pre", {}, made("code", { textContent: run.command }))];
+
   const show = async () => {
     const [what, first, second] = ["what", "first", "second"].map(name => field(name).value);
     if (first === second) {
@@ -460,6 +469,7 @@ window.gilscopeRuns = {};
     const sections = within ? runs[0][what === "builds" ? "ofBuilds" : "ofModels"][`${first},${second}`]
       : report(runs[0], runs[1]);
     document.getElementById("compared").replaceChildren(...sections.flatMap(drawn));
+    document.getElementById("from").replaceChildren(...runs.flatMap(source));
     said.textContent = sections[sections.length - 1].items.join(" ");
     const where = new URLSearchParams({ what, first, second });
     if (within) where.set("run", field("run").value);

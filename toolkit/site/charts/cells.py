@@ -1,8 +1,12 @@
-"""Cells of one workload on one build, a row each: how many times faster, what they take, how their rounds lie."""
+"""Cells of one workload on one build, a row each: how many times faster, what they take, how their rounds lie.
+
+Places along a row are percent of the plot, as a plot is as wide as the screen has room for; heights are pixels.
+"""
 
 from __future__ import annotations
 
 from statistics import median
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.foreign import visible
@@ -19,12 +23,14 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.table import CellResult
     from gilscope.toolkit.stats.words import Comparison
 
-WIDTH, ROW, TOP, FOOT = 360, 20, 10, 26   # pixels, as all here
-START, END = 166, 340    # where the plot lies; names and numbers of workers are before it
+ROW, TOP, FOOT = 20, 10, 26   # pixels
+START, END = 0, 100      # of the plot; names and numbers of workers are before it
+COLUMN, NEXT = 30, 35    # of a plot with three columns: how wide one is, and how far the next one
 GLANCE_WIDTH, GLANCE_ROW = 160, 13
 MOST_OFF = 0.25    # of a round from its cell's median: what is beyond is drawn at the edge
 LEAST_OFF = 0.02
-SHORT = 28         # characters of a reason at the place of a dot
+LINE, LINES = 26, 5   # characters of a reason beside each other, at the place of a dot on a narrow screen; lines
+LEADING = 14       # pixels of a line
 
 
 def dots(title: str, results: Sequence[CellResult], scale: Scale, floor: float | None) -> dict[str, Any]:
@@ -36,22 +42,24 @@ def dots(title: str, results: Sequence[CellResult], scale: Scale, floor: float |
         scale: Of the ratios; pictures beside each other share it.
         floor: A share; None: not known.
     """
-    rows = [_named(result.cell, i) | _dot(result, scale) for i, result in enumerate(results)]
+    rows = [_named(result.cell) | _dot(result, scale) for result in results]
     band = None if floor is None else _span(scale, 1 / (1 + floor), 1 + floor)
     return _chart(title, rows, scale, kind="dots") | {
         "band": band, "one": scale.place(1), "says": visible("; ".join(row["says"] for row in rows))}
 
 
 def _chart(title: str, rows: Sequence[dict[str, Any]], scale: Scale, *, kind: str) -> dict[str, Any]:
-    height = TOP + ROW * len(rows) + FOOT
-    return {"kind": kind, "title": visible(title), "width": WIDTH, "height": height, "rows": list(rows),
-            "bottom": height - FOOT, "marks": scale.marks(), "start": START, "end": END,
-            "band": None}
+    """Return a picture of rows, each below the one before it: `y` is its middle."""
+    placed, bottom = [], TOP
+    for row in rows:
+        placed.append(row | {"y": bottom + row["height"] // 2})
+        bottom += row["height"]
+    return {"kind": kind, "title": visible(title), "height": bottom + FOOT, "rows": placed, "bottom": bottom,
+            "marks": scale.marks(), "band": None}
 
 
-def _named(cell: Cell, place: int) -> dict[str, Any]:
-    return {"y": TOP + ROW * place + ROW / 2, "model": cell.runner, "count": cell.workers, "build": cell.build,
-            **mark_of(cell.runner)}
+def _named(cell: Cell) -> dict[str, Any]:
+    return {"model": cell.runner, "count": cell.workers, "build": cell.build, "height": ROW, **mark_of(cell.runner)}
 
 
 def _dot(result: CellResult, scale: Scale) -> dict[str, Any]:
@@ -59,8 +67,12 @@ def _dot(result: CellResult, scale: Scale) -> dict[str, Any]:
     of = f"{cell.runner}, N = {cell.workers}"
     if seen is None or result.absence is not None:
         _, reason = _absent(result)
-        short = reason if len(reason) <= SHORT else f"{reason[:SHORT - 1]}…"
-        return {"at": None, "word": visible(short), "says": visible(f"{of}: {reason}")}
+        short = visible(reason, most=None)
+        short = short if len(short) <= LINE * LINES else f"{short[:LINE * LINES - 1]}…"
+        # As high as it takes on a narrow screen.
+        lines = len(wrap(short, LINE))
+        return {"at": None, "word": short, "height": max(ROW, LEADING * lines + 4),
+                "says": visible(f"{of}: {reason}")}
     return {"at": scale.place(seen.ratio), "interval": _span(scale, seen.lo, seen.hi), "words": _between(scale, seen),
             "clear": judge(seen) in {"faster", "slower"}, "says": f"{of}: {ratio_text(seen)}, {judge(seen)}"}
 
@@ -82,7 +94,7 @@ def _between(scale: Scale, seen: Comparison) -> dict[str, float]:
 def _span(scale: Scale, lo: float, hi: float) -> dict[str, float]:
     """Return where an interval begins and how wide it is; ends that say nothing are at the edge."""
     first, last = scale.place(lo if lo > 0 else scale.lo), scale.place(hi)
-    return {"at": first, "width": round(last - first, 1)}
+    return {"at": first, "end": last}
 
 
 def glance(title: str, found: Sequence[tuple[Cell, Comparison]], scale: Scale) -> dict[str, Any]:
@@ -106,22 +118,22 @@ def resources(
         cpu: CPU seconds of those that have any.
         most: The largest "seconds" and "bytes" of all pictures beside this one.
     """
-    places = ((166, 58), (230, 58), (294, 58))   # of the three columns: start and width
+    places = [NEXT * i for i in range(3)]
     wholes = (most["seconds"] or 1.0, most["seconds"] or 1.0, most["bytes"] or 1.0)
     rows = []
-    for i, result in enumerate(results):
+    for result in results:
         took = (result.time.center if result.time else None, cpu.get(result.cell),
                 result.memory.count if result.memory else None)
         shown = [None if each is None else (format_bytes if at else format_seconds)(each)
                  for each, at in zip(took, (0, 0, 1), strict=True)]
         bars = [None if each is None or text is None else
-                {"at": start, "width": round(max(each / whole * width, 0.5), 1), "text": text}
-                for each, text, whole, (start, width) in zip(took, shown, wholes, places, strict=True)]
+                {"at": start, "width": round(max(each / whole * COLUMN, 0.3), 2), "text": text}
+                for each, text, whole, start in zip(took, shown, wholes, places, strict=True)]
         absent = None if result.absence is None else result.absence.word
-        rows.append(_named(result.cell, i) | {"bars": bars, "word": absent,
+        rows.append(_named(result.cell) | {"bars": bars, "word": absent,
                     "says": f"{result.cell.runner}, N = {result.cell.workers}: "
                             + (absent or ", ".join(each or "-" for each in shown))})
-    heads = [{"at": start, "text": text} for (start, _), text in zip(places, ("time", "CPU", "memory"), strict=True)]
+    heads = [{"at": start, "text": text} for start, text in zip(places, ("time", "CPU", "memory"), strict=True)]
     chart = _chart(title, rows, even_scale([1], START, END), kind="resources")
     return chart | {"heads": heads, "marks": [], "says": visible("; ".join(row["says"] for row in chart["rows"]))}
 
@@ -135,11 +147,11 @@ def strip(
     reach = min(max(widest, LEAST_OFF), MOST_OFF)
     scale = Scale(-reach * 1.05, reach * 1.05, START, END)
     rows = []
-    for i, result in enumerate(results):
-        row, shares = _named(result.cell, i), off[result.cell]
-        rows.append(row | {
-            "strokes": _strokes(scale, row["y"], [share for share, starved in shares if not starved]),
-            "starved": _strokes(scale, row["y"], [share for share, starved in shares if starved]),
+    for result in results:
+        shares = off[result.cell]
+        rows.append(_named(result.cell) | {
+            "strokes": _strokes(scale, [share for share, starved in shares if not starved]),
+            "starved": _strokes(scale, [share for share, starved in shares if starved]),
             "word": "" if shares else _absent(result)[0],
             "says": f"{result.cell.runner}, N = {result.cell.workers}: {_off_text([share for share, _ in shares])}"})
     chart = _chart(title, rows, scale, kind="strip")
@@ -165,6 +177,6 @@ def _off_text(shares: Sequence[float]) -> str:
     return f"{len(shares)} round{plural}, at most {percent_text(max(map(abs, shares)))} off their median"
 
 
-def _strokes(scale: Scale, y: float, shares: Sequence[float]) -> str:
-    """Return a path of upright strokes."""
-    return "".join(f"M{scale.place(share):g} {y - 6:g}v12" for share in shares)
+def _strokes(scale: Scale, shares: Sequence[float]) -> str:
+    """Return a path of upright strokes, one high."""
+    return "".join(f"M{scale.place(share):g} 0v1" for share in shares)

@@ -31,11 +31,11 @@ class Scale:
     log: bool = False
 
     def place(self, value: float) -> float:
-        """Return where `value` is, at the edge where it is beyond, to a tenth of a pixel."""
+        """Return where `value` is, at the edge where it is beyond, to a hundredth."""
         form: Callable[[float], float] = log if self.log else float
         low, high = form(self.lo), form(self.hi)
         inside = min(max(value, self.lo), self.hi)
-        return round(self.start + (form(inside) - low) / (high - low) * (self.end - self.start), 1)
+        return round(self.start + (form(inside) - low) / (high - low) * (self.end - self.start), 2)
 
     def marks(self) -> list[dict[str, Any]]:
         """Return places and words of the axis's marks."""

@@ -20,6 +20,7 @@ from gilscope.toolkit.report.table import compare_builds, compare_models
 from gilscope.toolkit.report.table.cells import Absence, group_of
 from gilscope.toolkit.report.table.contrast import pick_clock
 from gilscope.toolkit.report.wording import value_text
+from gilscope.toolkit.site.asking import command
 from gilscope.toolkit.site.plain import document_values, shown
 from gilscope.toolkit.stats.apart import level
 from gilscope.toolkit.stats.distributions import NORMAL
@@ -29,7 +30,7 @@ from gilscope.toolkit.stats.sample import CONFIDENCE, needed, summarize
 from gilscope.toolkit.stats.words import MARGIN, MIN_ROUNDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Note
     from gilscope.toolkit.report.table import Contrast
@@ -45,16 +46,21 @@ CONSTANTS = {
 }
 
 
-def compare_run(known: Known, ratios: Ratios) -> dict[str, Any]:
-    """Return what the page knows of one run; `ratios` are those of the run with its values."""
+def compare_run(known: Known, ratios: Ratios, files: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the page knows of one run.
+
+    Args:
+        known: The run.
+        ratios: Those of it with its values.
+        files: Where the page finds the pyperf file of each build.
+    """
     run, index = known.run, ratios.index
     cells = index.cells()
     models = list(dict.fromkeys(cell.runner for cell in cells))
     asked = run.options.get("selection") or {}
     user = asked.get("user") or {}
     return shown({
-        "label": run.label, "host": known.host, "page": known.page,
-        "machine": [run.machine.cpu_model, run.machine.cores],
+        **source_of(known, files), "host": known.host, "machine": [run.machine.cpu_model, run.machine.cores],
         "builds": [[build.label, build.version, build.base_executable] for build in run.builds],
         "work": {"size": asked.get("size"), "payload": user.get("payload"), "payloads": user.get("payloads")},
         "together": at_last(run.looks), "cells": [_cell(cell, ratios) for cell in cells],
@@ -62,6 +68,11 @@ def compare_run(known: Known, ratios: Ratios) -> dict[str, Any]:
                      for a, b in permutations([build.label for build in run.builds], 2)},
         "ofModels": {f"{a},{b}": _models(known, ratios, a, b) for a, b in permutations(models, 2)},
     })
+
+
+def source_of(known: Known, files: Mapping[str, str]) -> dict[str, Any]:
+    """Return where numbers of a run are from, and what measures them again."""
+    return {"label": known.run.label, "page": known.page, "files": dict(files), "command": command(known.run)}
 
 
 def _builds(known: Known, ratios: Ratios, first: str, second: str) -> list[dict[str, Any]]:
@@ -133,12 +144,15 @@ def compare_file(known: Known) -> str:
     return f"data/{known.id}/compare.js"
 
 
-def compare_values(known: Sequence[Known], default: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def compare_values(
+    known: Sequence[Known], default: Sequence[dict[str, Any]], source: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Return the values of `compare.html` but those around it.
 
     Args:
         known: All runs, the oldest first.
         default: The report that is there before anybody has chosen: sections.
+        source: Where its numbers are from; see `source_of`.
     """
     runs = [each for each in known if not each.is_experiment]
     hosts: dict[str, str] = {}
@@ -149,5 +163,5 @@ def compare_values(known: Sequence[Known], default: Sequence[dict[str, Any]]) ->
                   "file": compare_file(each), "builds": [build.label for build in each.run.builds],
                   "models": list(dict.fromkeys(cell.runner for cell in each.run.cells))} for each in reversed(runs)],
         "hosts": [{"name": name, "id": id_} for name, id_ in hosts.items()], "constants": CONSTANTS,
-        "default": list(default),
+        "default": list(default), "source": source,
     })

@@ -171,20 +171,29 @@ def _extent(group: Group, series: Sequence[Series]) -> dict[str, Any]:
             "changes": sum(result.changed for result in results)}
 
 
-def _change(series: Series, at: int) -> dict[str, Any]:
+def change_text(series: Series, at: int) -> str:
+    """Return what changed with the result `at`, in a sentence without its end."""
     now, before = series.results[at], series.results[at - 1]
-    return {"text": f"{title_text(now.table)}: {series.name}: {interval_text(now.ratio)} since {now.day}, "
-                    f"{interval_text(before.ratio)} on {before.day}", "host": series.host,
+    return (f"{title_text(now.table)}: {series.name}: {interval_text(now.ratio)} since {now.day}, "
+            f"{interval_text(before.ratio)} on {before.day}")
+
+
+def _change(series: Series, at: int) -> dict[str, Any]:
+    now = series.results[at]
+    return {"text": change_text(series, at), "host": series.host,
             "label": now.known.run.label, "link": now.known.page, "version": f"CPython {now.build.version}"}
 
 
-def workload_values(group: Group, known: Sequence[Known], series: Sequence[Series]) -> dict[str, Any]:
+def workload_values(
+    group: Group, known: Sequence[Known], series: Sequence[Series], files: Mapping[str, Mapping[str, str]],
+) -> dict[str, Any]:
     """Return the values of `history-workload.html` but those around it.
 
     Args:
         group: The workload.
         known: All runs, the oldest first.
         series: What `follow` returned.
+        files: By a run's id and build, where the page finds its pyperf file.
     """
     table = _tables(known)[group]
     own = [each for each in series if each.group == group]
@@ -197,7 +206,7 @@ def workload_values(group: Group, known: Sequence[Known], series: Sequence[Serie
         "hosts": [_host(host, group, runs, [each for each in own if each.host == host])
                   for host, runs in by_host([each for each in known if each.tables]).items()
                   if any(each.host == host for each in own)],
-        "rows": [_row(each, result) for each in own for result in each.results],
+        "rows": [_row(each, result, files.get(result.known.id, {})) for each in own for result in each.results],
         "several": len({each.host for each in own}) > 1,
     })
 
@@ -258,7 +267,7 @@ def _over_versions(group: Group, runs: Sequence[Known]) -> dict[str, Any] | None
     return lines("The newest ratios over versions", drawn, [(float(i), build) for i, build in enumerate(order)])
 
 
-def _row(series: Series, result: Result) -> dict[str, Any]:
+def _row(series: Series, result: Result, files: Mapping[str, str]) -> dict[str, Any]:
     time = result.time
     return {
         "day": result.day, "label": result.known.run.label, "link": result.known.page, "host": series.host,
@@ -266,5 +275,6 @@ def _row(series: Series, result: Result) -> dict[str, Any]:
         **mark_of("serial" if series.of_builds else series.model), "against": series.against,
         "ratio": {"text": interval_text(result.ratio), "sort": result.ratio.ratio}, "verdict": judge(result.ratio),
         "time": None if time is None else {"text": value_text(Duration(time.center)), "sort": time.center},
-        "changed": result.changed,
+        "changed": result.changed, "file": files.get(series.build),
+        "against_file": files.get(series.against) if series.of_builds else None,
     }

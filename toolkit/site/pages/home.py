@@ -12,6 +12,7 @@ from gilscope.toolkit.report.wording import gain_text, list_text
 from gilscope.toolkit.site.charts.cells import glance
 from gilscope.toolkit.site.charts.marks import legend, shapes
 from gilscope.toolkit.site.charts.scale import ratio_scale
+from gilscope.toolkit.site.pages.history import change_text
 from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, sorted_by_kind
 from gilscope.toolkit.site.plain import shown
 from gilscope.toolkit.units import counted, format_bytes
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.table import Advice
     from gilscope.toolkit.report.table.advice import Doubt
     from gilscope.toolkit.site.charts.scale import Scale
+    from gilscope.toolkit.site.pages.history import Series
     from gilscope.toolkit.site.pages.newest import Place
     from gilscope.toolkit.site.sources import Known
 
 VERSIONS = ("3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15", "3.15t")   # what gilscope measures
 ROOM = 4   # workloads of a run that its line names
 MANY_CORES = 4
+EVERYDAY = ("cpu", "native", "io", "mixed")   # kinds that programs are told by; the others take one thing apart
 _WHY: dict[Doubt, str] = {
     "starved": "starved", "failed": "failed", "not measured": "not measured", "rounds": "too few rounds",
     "floor": "too few processes", "noise": "cannot tell"}
@@ -35,6 +38,7 @@ _WHY: dict[Doubt, str] = {
 
 def home_values(
     known: Sequence[Known], said: Mapping[str, Sequence[str]], kinds: Mapping[str, str], lost: int = 0,
+    series: Sequence[Series] = (),
 ) -> dict[str, Any]:
     """Return the values of `home.html` but those around it.
 
@@ -43,12 +47,13 @@ def home_values(
         said: By a run's id, what it says in short.
         kinds: Of the catalogue's workloads.
         lost: How many runs could not be read.
+        series: What `history.follow` returned.
     """
     runs = [each for each in known if not each.is_experiment]
     hosts = [_host(name, found, said, kinds) for name, found in by_host(runs).items()]
     models = [row.runner for each in runs for table in each.tables for row in table.rows]
     return shown({
-        "warnings": list(_warnings(known, lost)),
+        "warnings": [*_warnings(known, lost), *_disagreements(series)],
         "hosts": hosts, "models": legend(models),
         "missing": list(_missing(runs, kinds)),
         "runs": [_run(each) for each in reversed(known)], "several": len({each.host for each in known}) > 1,
@@ -73,6 +78,23 @@ def _warnings(known: Sequence[Known], lost: int) -> Iterator[dict[str, str]]:
                 yield {"text": f"{names[each.id]}: {counted(count, 'cell')} {word}.", "link": each.page}
     for text, found in notes.items():
         yield {"text": f"{list_text(names[each.id] for each in found)}: {text}", "link": found[-1].page}
+
+
+def _disagreements(series: Sequence[Series]) -> Iterator[dict[str, str]]:
+    """Yield of each machine how many ratios its runs do not agree in, as what follows shows the newest alone."""
+    followed: dict[str, list[Series]] = {}
+    for each in series:
+        followed.setdefault(each.host, []).append(each)
+    for host, found in followed.items():
+        several = [each for each in found if len(each.results) > 1]
+        changed = [each for each in several if any(result.changed for result in each.results)]
+        if changed:
+            newest = max(changed, key=lambda each: next(
+                result.known.run.started for result in reversed(each.results) if result.changed))
+            at = max(i for i, result in enumerate(newest.results) if result.changed)
+            yield {"text": f"{host}: runs disagree in {len(changed)} of {counted(len(several), 'ratio')} that several "
+                           f"have, beyond noise; the newest is shown. {change_text(newest, at)}.",
+                   "link": "history.html"}
 
 
 def _names(known: Sequence[Known]) -> dict[str, str]:
@@ -162,8 +184,9 @@ def _missing(runs: Sequence[Known], kinds: Mapping[str, str]) -> Iterator[str]:
     cores = max(each.run.machine.cores for each in runs)
     workers = max((row.workers for each in runs for table in each.tables for row in table.rows), default=1)
     if workers < MANY_CORES:
-        yield (f"What more than {counted(workers, 'worker')} bring: the machines here have at most "
-               f"{counted(cores, 'core')}. `gilscope run --workers 1,2,4,8` on a larger one says it.")
+        few = f"the machines here have at most {counted(cores, 'core')}. " if cores < MANY_CORES else ""
+        yield (f"What more than {counted(workers, 'worker')} bring: {few}`gilscope run --workers 1,2,4,8` "
+               f"{'on a larger one ' if few else ''}says it.")
     measured = {build.label for each in runs for build in each.run.builds}
     if lacking := [version for version in VERSIONS if version not in measured]:
         yield (f"How {list_text(lacking)} do{'es' if len(lacking) == 1 else ''}: `gilscope run --builds "
@@ -174,6 +197,7 @@ def _missing(runs: Sequence[Known], kinds: Mapping[str, str]) -> Iterator[str]:
         examples = [next(name for name, kind in kinds.items() if kind == each) for each in absent]
         yield (f"Work of the kind {list_text(absent)}: `gilscope run {' '.join(examples)}` measures an example of "
                "each.")
-    if all(name in kinds for name in there):
-        yield ("What your own code does: `gilscope run MODULE:FUNCTION --payloads MODULE:NAME` measures it, on the "
-               "builds and the machine that you have.")
+    if other := [name for name, kind in kinds.items() if kind in EVERYDAY and name not in there]:
+        yield f"Other work: {list_text(other)}. `gilscope run NAME` measures it, `gilscope list` says what it does."
+    yield ("What your own code does: `gilscope run MODULE:FUNCTION --payloads MODULE:NAME` measures it, on the builds "
+           "and the machine that you have. Whether a project and its packages can move: `gilscope evaluate PROJECT`.")
