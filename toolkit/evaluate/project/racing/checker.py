@@ -169,9 +169,14 @@ def facts(
 
 
 def shared_facts(report: dict[str, Any], shown: Shown) -> Iterator[SharedFact]:
-    """Yield what several threads of the project's own code use, each variable once."""
+    """Yield what several threads of the project's own code use, each variable once, and of memos nothing.
+
+    A memo that each process fills for itself changes no result.
+    """
     known = set()
     for each in report.get("shared", ()):
+        if each.get("alike"):
+            continue
         write, other = each["write"], each["other"]
         file, other_file = shown.path(write["path"]), shown.path(other["path"])
         if file is None or each["base"] in known:
