@@ -460,6 +460,18 @@ def test_subinterpreters_by_a_measured_workload_are_sure():
     assert (verdict.word, verdict.confidence, verdict.unexercised) == (Word.READY, "high", ())
 
 
+@pytest.mark.parametrize(("looks", "words"), [
+    ((), "name a --workload, or --threads 4 for its tests"),
+    ((LOOK,), "name a --workload, or --threads 4 for its tests"),
+    ((replace(LOOK, of="tests at once", workers=4),), "its tests ran in 4 threads each, and no Python code"),
+    ((replace(LOOK, of="workload", workers=8),), "the workload was called from 8 threads, and no Python code")])
+def test_nobody_is_told_to_do_what_was_done(looks, words):
+    races = replace(CLEAN, looks=tuple(replace(look, together=False) for look in looks))
+    (said,) = (each for each in conclude(found(), QUIET, races).unexercised if each.startswith("threads: "))
+    assert words in said
+    assert ("--threads" in said) is ("--threads" in words)
+
+
 SHARED = SharedFact(variable="CACHE", file="a.py", line=3, other_file="a.py", other_line=4)
 ASKED = {"subinterpreters": lambda races: conclude_interpreters(inside(finding(), measured=ratio(1.8)), QUIET, races),
          "processes": lambda races: conclude_processes(

@@ -16,7 +16,13 @@ from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.evaluate.requirements.closure import is_for_developers
-from gilscope.toolkit.evaluate.requirements.declared import NONE_FOUND, find_extras, find_requirements, table_below
+from gilscope.toolkit.evaluate.requirements.declared import (
+    NONE_FOUND,
+    declares_none,
+    find_extras,
+    find_requirements,
+    table_below,
+)
 from gilscope.toolkit.evaluate.requirements.file import requirement_lines
 from gilscope.toolkit.reading import read_text
 
@@ -93,7 +99,7 @@ def find_project(
         modules=modules,
         found=tuple(said),
         installable="build-system" in pyproject or "project" in pyproject or (root / "setup.py").is_file(),
-        declares=bool(requirements) or "dependencies" in table_below(pyproject, "project"),
+        declares=bool(requirements or declares_none(root, table_below(pyproject, "project"))),
         extras=left,
     )
 

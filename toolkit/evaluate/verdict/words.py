@@ -358,11 +358,21 @@ def _unexercised(found: BuildEvaluation, machine: MachineFacts | Missing, races:
     if not isinstance(races, Missing):
         yield from (f"races in the {of}: {reason}" for of, reason in races.lacking)
         if not races.together:
-            yield f"threads: {NOT_TOGETHER}"
+            yield f"threads: {_not_together(races)}"
     if not isinstance(found.tests, Missing):
         yield from (f"{each.file}: it cannot be collected: {each.why}" for each in found.tests.left_out)
     if not isinstance(machine, Missing):
         yield from (f"speed: {doubt}" for doubt in machine.doubts)
+
+
+def _not_together(races: Races) -> str:
+    """Return what to say where nothing of the project was seen in two threads: what to ask for, unless that was done."""
+    tried = {"tests at once": "its tests ran in {} threads each", "workload": "the workload was called from {} threads"}
+    done = [tried[look.of].format(look.workers) for look in races.looks if look.workers and look.of in tried]
+    if not done:
+        return NOT_TOGETHER
+    return (f"{' and '.join(done)}, and no Python code of the project's own was seen running in two of them; C code is "
+            "not watched")
 
 
 def _confidence(found: BuildEvaluation, races: Races | Missing, unexercised: tuple[str, ...]) -> Confidence:
