@@ -366,7 +366,7 @@ def _unexercised(found: BuildEvaluation, machine: MachineFacts | Missing, races:
 
 
 def _not_together(races: Races) -> str:
-    """Return what to say where nothing of the project was seen in two threads: what to ask for, unless that was done."""
+    """Return what to say where nothing of the project was seen in two threads: what to ask for, or that it was done."""
     tried = {"tests at once": "its tests ran in {} threads each", "workload": "the workload was called from {} threads"}
     done = [tried[look.of].format(look.workers) for look in races.looks if look.workers and look.of in tried]
     if not done:
