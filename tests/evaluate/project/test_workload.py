@@ -111,10 +111,21 @@ def test_workload_that_is_none_has_a_reason(project, text, reason):
     assert reason in Workload.of(text, project.root).reason
 
 
-def test_function_is_measured_in_threads_interpreters_and_processes(measurer, pair):
+def test_function_is_measured_in_threads_interpreters_and_processes_in_turn(measurer, pair, monkeypatch):
     build, twin = pair
     models = ("subinterpreters", "processes")
+    taken = []
+
+    class Watched(InTurn):
+        def measure(self, *words):
+            taken.append(super().measure(*words))
+            return taken[-1]
+
+    monkeypatch.setattr(workload, "InTurn", Watched)
     made = measurer("app:busy", models=models, rounds=3)
+    assert len(taken) == 3
+    assert {(tuple(each.details["passes"]), len(each.answer.fields["values"])) for arms in taken for each in arms
+            if each.answer.kind == "measured"} == {((0, 1), 2)}
     assert set(made.found) == {*(Cell(each.label, count) for each in pair for count in (1, 2)),
                                *(Cell(twin.label, 2, model) for model in models), Cell(twin.label, 1, twin=True)}
     # Before 3.14 interpreters need a package that is not there.
@@ -218,22 +229,7 @@ def test_what_a_process_tells_is_kept_by_round(answered):
                                Cell("3.14", 1, twin=True)}
 
 
-def test_function_takes_its_values_in_turn(measurer, pair, monkeypatch):
-    taken = []
-
-    class Watched(InTurn):
-        def measure(self, *words):
-            taken.append(super().measure(*words))
-            return taken[-1]
-
-    monkeypatch.setattr(workload, "InTurn", Watched)
-    made = measurer("app:busy")
-    (arms,) = taken
-    assert {Cell.of(each.cell) for each in arms} == set(made.found)
-    assert {(tuple(each.details["passes"]), len(each.answer.fields["values"])) for each in arms} == {((0, 1), 2)}
-    assert all(made.found[cell].cpu[0] > 0 for cell in made.found)
-
-
+@pytest.mark.slow
 def test_processes_that_cannot_be_alive_together_are_measured_one_after_the_other(measurer, pair, project):
     (project.root / "server.py").write_text(
         "import socket\n"
