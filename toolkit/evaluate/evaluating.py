@@ -22,7 +22,7 @@ from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Options, diag
 from gilscope.toolkit.evaluate.packages.install import scratch
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.project.bench import Bench
-from gilscope.toolkit.evaluate.project.conventions import find_project, needed_to_run
+from gilscope.toolkit.evaluate.project.conventions import find_project, needed_to_run, with_built
 from gilscope.toolkit.evaluate.project.cost_and_gain import Compared, Comparing
 from gilscope.toolkit.evaluate.project.extensions.building import Place, own_builds
 from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
@@ -126,6 +126,7 @@ class Evaluator:
             raise BadFileError(f"{asked.lock} names no package: fill it, or leave --lock out")
         self._twins = {build.label: reference_of(build, at_hand) for build in builds}
         self.extensions = find_extensions(self.project.root)
+        self.project = with_built(self.project, (each.name for each in self.extensions.modules))
         self._places: dict[str, Place] = {}   # where the project itself was installed, or was to be
         everything = (*self._builds, *(twin for twin in self._twins.values() if twin))
         self._kept = kept(self.project, everything) if kept else None
