@@ -247,6 +247,15 @@ class SharedFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unwatched:
+    """What several threads of the project's own code do, and the race checker does not watch."""
+
+    file: str
+    line: int
+    what: str                    # "what exec runs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Races:
     """What the race checker says of the project's workload and tests."""
 
@@ -256,6 +265,7 @@ class Races:
     looks: tuple[RaceLook, ...] = ()
     lacking: tuple[tuple[Raced, str], ...] = ()   # what was to be looked at and could not be, and why
     shared: tuple[SharedFact, ...] | None = None  # by the calls of the workload; None: not looked at
+    unwatched: tuple[Unwatched, ...] = ()
 
     @property
     def together(self) -> bool:

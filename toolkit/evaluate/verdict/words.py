@@ -225,6 +225,10 @@ def _race_doubts(found: BuildEvaluation, races: Races | Missing) -> Iterator[str
     for race in races.found:
         if not (race.confirmed or race.violation):
             yield f"{race.what}, not confirmed by a second run: guard it, or say why it may be"
+    if races.unwatched:
+        places = few([f"{each.what} ({each.file}:{each.line})" for each in races.unwatched])
+        yield (f"several threads run what the race checker does not watch: {places}; look at it, and say why it may be "
+               "(# race: ok WHY)")
     broken = isinstance(found.cost, Missing) and found.cost.reason.startswith(WORKLOAD_FAILED)
     for of, reason in races.lacking:
         if of in {"workload", "script"} and not broken:

@@ -51,7 +51,7 @@ def check_workload(
                     threads=seen.threads if script else True,
                     together=not script if seen.together is None else seen.together)
     return Races(build=bench.build, found=seen.found, command=(workload.name, *workload.words), looks=(look,),
-                 shared=seen.shared)
+                 shared=seen.shared, unwatched=seen.unwatched)
 
 
 def _failure(ending: str, place: Path, *, script: bool) -> str:
