@@ -232,7 +232,8 @@ def test_lost_c_code_blocks_where_the_workload_is_much_slower(factor, by, word):
     verdict = conclude(found(readiness=lost, cost=cost), QUIET, CLEAN)
     assert verdict.word is word
     assert "lxml 6.1 loses its C code" in verdict.reasons[0]
-    assert conclude(found(readiness=lost, cost=cost), replace(QUIET, doubts=("busy",)), CLEAN).word is Word.WITH_COST
+    wide = replace(cost, cpu=ratio(1 / factor, width=0.1))   # twice that on a busy machine: it may be less than 1.2
+    assert conclude(found(readiness=lost, cost=wide), replace(QUIET, doubts=("busy",)), CLEAN).word is Word.WITH_COST
 
 
 def test_lost_c_code_does_not_block_where_the_difference_may_be_noise():
