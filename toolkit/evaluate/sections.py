@@ -231,6 +231,8 @@ class RaceLook:
     together: bool | None        # code of the project's own, its tests apart, ran in two of them
     workers: int = 0             # threads that called the workload, or ran each test; 0: its own
     calls: int = 0               # of the workload, by all of them
+    # What it gives in threads, and what in the main thread; empty: the same, or what cannot be compared.
+    otherwise: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()   # tests that fail in several threads
     alone: tuple[str, ...] = ()     # tests that cannot be run in several threads, and ran in one
 

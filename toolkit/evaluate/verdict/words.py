@@ -237,6 +237,10 @@ def _race_doubts(found: BuildEvaluation, races: Races | Missing) -> Iterator[str
         if of in {"workload", "script"} and not broken:
             yield f"whether the {of} has data races is not known: {reason}"
     for look in races.looks:
+        if look.otherwise:
+            there, here = look.otherwise
+            yield (f"the workload gives {there} in threads and {here} in the main thread: it does other work there, so "
+                   "what it gains says nothing")
         passing = not isinstance(found.tests, Missing) and not found.tests.failed
         if look.failing and passing:
             count = len(look.failing)
