@@ -25,7 +25,8 @@ def asked(monkeypatch, tmp_path):
         def go(self):
             return evaluation()
 
-        look = go
+        def look(self, _name):
+            return evaluation()
 
     labels = ("3.13t", "3.14", "3.14t", "3.15t")
     monkeypatch.setattr(command, "Evaluator", Evaluator)

@@ -41,6 +41,8 @@ def folder(tmp_path):
     (["--json=gone/a.json", "prog.py"], "there is no folder 'gone'"),
     (["--python-args=--version", "prog.py"], "with '--version' the interpreter would not run the program"),
     (["--json", "out.json"], "no program to run"),
+    (["--build", "3.14=a", "--build", "3.13=b", "prog.py"],
+     "--build: it was given twice, as 3.14=a and 3.13=b: a program is run under one build at a time"),
     ([""], "no script ''"),
     (["gone.py"], "no script 'gone.py'"),
     (["empty"], "'empty' is a folder without __main__.py"),

@@ -325,13 +325,13 @@ def again(steps, folder, tmp_path_factory, monkeypatch):
     python.write_text("")
     monkeypatch.setenv("GILSCOPE_CACHE", str(elsewhere / "cache"))
 
-    def go(*, look=False, fresh=False, **asked):
+    def go(*, look="", fresh=False, **asked):
         steps.asked.clear()
         said = []
         builds = [replace(each, base_executable=str(python)) for each in (FREE, TWIN)]
         evaluator = Evaluator(Asked(path=folder, **asked), builds[:1], builds, said.append, clock=lambda: steps.now,
                               kept=lambda project, builds: Kept(project.root, builds, fresh=fresh))
-        return evaluator.look() if look else evaluator.go(), list(steps.asked), said
+        return evaluator.look(look) if look else evaluator.go(), list(steps.asked), said
 
     return go
 
@@ -367,9 +367,11 @@ def test_other_tests_are_run_and_packages_are_not_looked_at_again(again):
 
 
 def test_what_a_busy_machine_or_a_short_budget_left_open_is_measured_again(again, steps):
-    steps.machine = replace(QUIET, doubts=("busy",))
+    steps.machine = replace(QUIET, doubts=("processes waited",))
     again()
-    assert again()[1] == ["benches", "speed"]
+    _, asked, said = again()
+    assert asked == ["benches", "speed"]
+    assert "6/6 cost and gain once more, as before: processes waited" in said
     assert again(wait_quiet=60.0)[1] == ["benches", "wait", "speed"]
 
 
@@ -380,13 +382,22 @@ def test_waiting_takes_nothing_from_the_budget(again, steps):
 
 
 def test_looking_runs_no_tests(again):
-    found, asked, _ = again(look=True)
+    found, asked, _ = again(look="lxml")
     assert set(asked) == {"readiness", "newest"}
     assert found.builds[0].tests.reason == "not run for --explain"
     again()
-    found, asked, _ = again(look=True)
+    found, asked, _ = again(look="lxml")
     assert asked == []
     assert found.builds[0].tests.passed == 412
+
+
+@pytest.mark.parametrize(("name", "built"), [("lxml", False), ("app._fast", True), ("extensions", True)])
+def test_looking_builds_the_project_for_its_own_modules_alone(again, folder, steps, name, built):
+    (folder / "setup.py").write_text("from setuptools import Extension, setup\n"
+                                     "setup(ext_modules=[Extension('app._fast', ['fast.c'])])\n")
+    (folder / "fast.c").write_text("")
+    _, asked, _ = again(look=name)
+    assert ("benches" in asked) is built
 
 
 def test_what_cannot_be_collected_is_left_out_of_all_that_follows(steps, folder, monkeypatch):
@@ -406,8 +417,8 @@ def test_each_part_is_announced_with_what_comes_next(steps, folder):
 
 
 def test_command_that_is_told_has_what_was_asked(steps, folder):
-    found, _ = evaluate(steps, folder, tests="pytest -x")
-    assert found.command == f"gilscope evaluate {folder} --tests 'pytest -x'"
+    found, _ = evaluate(steps, folder, tests="pytest -x", budget=90.0)
+    assert found.command == f"gilscope evaluate {folder} --tests 'pytest -x' --budget 90s"
 
 
 def test_command_that_is_told_asks_about_the_same_builds(steps, folder):

@@ -1,18 +1,18 @@
 """What an evaluation measured is measured again when something that it depends on has changed, and not otherwise."""
 
+import json
 import os
-import pickle
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.evaluate import as_json
 from gilscope.toolkit.evaluate import kept as kept_module
-from gilscope.toolkit.evaluate.kept import FRESH_SECONDS, Kept, lasting
+from gilscope.toolkit.evaluate.kept import FRESH_SECONDS, Kept, left_open
 from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
 from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing
-from tests.evaluate.made_up import CLEAN, QUIET, found, suite
+from tests.evaluate.made_up import CLEAN, QUIET, evaluation, found, suite
 from tests.fakes import make_build
 
 
@@ -51,9 +51,11 @@ def test_part_comes_back_as_it_was(kept):
     assert part.made > 0
 
 
-def test_whole_build_comes_back(kept):
-    kept().put("speed", found())
-    assert kept().get("speed").value == found()
+@pytest.mark.parametrize("value", [evaluation(), {("threads", 2): float("inf")}, frozenset({"a"}), ["\udcff", None]],
+                         ids=["evaluation", "keys", "set", "bytes in a name"])
+def test_all_kinds_of_values_come_back(kept, value):
+    kept().put("speed", value)
+    assert kept().get("speed").value == value
 
 
 @pytest.mark.parametrize("change", [
@@ -139,12 +141,52 @@ def test_outputs_of_a_call_that_measured_nothing_are_no_part_of_the_project_eith
     assert kept().get("tests").value == 1
 
 
-@pytest.mark.parametrize("content", [b"", b"junk", pickle.dumps(Path.cwd)[:-3], pickle.dumps(os.system)])
+@pytest.mark.parametrize("content", [
+    b"", b"junk", b"\xff", b'{"tuple": 1}', b'{"list": []}', b'{"class": "gilscope.toolkit.model:Build", "fields": {}}',
+    b'{"class": "subprocess:Popen", "fields": {"args": "false"}}', b'{"enum": "os:system", "member": "x"}',
+    b'{"class": "gilscope.toolkit.evaluate.kept:Kept", "fields": {"root": {"path": "/"}, "builds": []}}',
+    b'{"class": "gilscope.toolkit.evaluate.kept:Path", "fields": {}}', b"[" * 100_000])
 def test_damaged_and_foreign_parts_are_measured_again(kept, cache, content):
     kept().put("tests", 1)
-    (file,) = cache.glob("evaluations/*/tests-*.pickle")
+    (file,) = cache.glob("evaluations/*/tests-*.json")
     file.write_bytes(content)
     assert kept().get("tests") is None
+
+
+def test_pipe_in_its_place_is_not_waited_for(kept, cache):
+    kept().put("tests", 1)
+    for file in cache.glob("evaluations/*/*.json"):
+        file.unlink()
+        os.mkfifo(file)
+    assert kept().get("tests") is None
+
+
+@pytest.mark.parametrize("place", ["evaluations", "evaluations/*"])
+def test_what_others_can_write_is_not_used_and_said(kept, cache, place):
+    kept().put("tests", 1)
+    assert kept().doubt == ""
+    (folder,) = cache.glob(place)
+    folder.chmod(0o777)
+    assert kept().get("tests") is None
+    assert kept().doubt.startswith(f"{folder} can be written by others")
+
+
+def test_nouns_are_written_as_plain_data():
+    assert json.loads(as_json.dumps(NO_TIME))["fields"]["reason"] == NO_TIME.reason
+
+
+def test_what_is_no_noun_of_ours_is_refused_when_it_is_written():
+    with pytest.raises(AssertionError, match="no noun"):
+        as_json.dumps(object())
+
+
+def test_why_a_part_is_measured_again(kept, root):
+    kept().put("speed", replace(QUIET, doubts=("busy",)))
+    assert kept().get("speed") is None
+    assert kept().open("speed") == "busy"
+    assert kept(fresh=True).open("speed") == ""
+    (root / "app.py").write_text("ANSWER = 41\n")
+    assert kept().open("speed") == "", "there is a better reason"
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"parts": 1}', '{"parts": {"a": {}}, "ignored": []}'])
@@ -178,7 +220,7 @@ def test_what_nobody_asked_for_in_a_week_goes(kept, cache):
     (replace(QUIET, cores=1, doubts=("one core",)), True),
     ({"3.14t": OwnBuild(build="3.14t")}, True), ({"3.14t": OwnBuild(build="3.14t", failure="--offline")}, False)])
 def test_only_what_another_call_would_find_again_is_kept(value, lasts):
-    assert lasting(value) is lasts
+    assert (not left_open(value)) is lasts
 
 
 def test_digest_depends_on_names_contents_and_order_of_nothing(root):

@@ -19,7 +19,7 @@ from gilscope.toolkit.commands.output.figures import python_that_draws
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import BuildError, ToolkitError, UnknownNameError, cannot_write
-from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
+from gilscope.toolkit.evaluate.evaluating import BUDGET, Asked, Evaluator
 from gilscope.toolkit.evaluate.kept import Kept
 from gilscope.toolkit.evaluate.report import ci, first, own_extensions, picture, plan_file, screen
 from gilscope.toolkit.evaluate.report import forced as forced_text
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.document import Section
 
 NEWEST = 2               # free-threaded builds that are looked at when none are named
-BUDGET = 600.0           # seconds
-QUIET = 1800.0           # likewise
+QUIET = 1800.0           # seconds
 
 
 def several(text: str) -> int:
@@ -65,55 +64,76 @@ def add_parser(commands: Any) -> None:
         "What it installs is kept for the next time; gilscope doctor --clear-cache removes it.",
     )
     parser.add_argument("path", metavar="PATH", type=Path, help="The project's root.")
-    parser.add_argument("--lock", metavar="FILE", type=Path,
-                        help="Take the versions of this lock: uv.lock, pylock.toml, poetry.lock, or pinned "
-                             "requirements (default: the one that is found; without one, today's versions).")
-    parser.add_argument("--extra", metavar="NAME", action="append", default=[],
-                        help="Judge the project with this extra; may be given again (default: with none, and without "
-                             "what it needs for development).")
-    parser.add_argument("--tests", metavar="COMMAND",
-                        help="Run the tests by this command, as one word (default: python -m pytest -q, if there are "
-                             "tests). For other runners, or to leave slow ones out.")
-    parser.add_argument("--workload", metavar="SCRIPT|MODULE:FUNCTION",
-                        help="Measure what one thread costs, what threads gain and where they wait, by this script, "
-                             "with its arguments as one word, or by calls of this function without arguments, "
-                             "plain or async, from several threads. Without it the tests alone tell what is slower.")
-    parser.add_argument("--threads", metavar="N", type=several,
-                        help="Look for data races in the tests with each test in N threads at once, by "
-                             "pytest-run-parallel, and in the workload with N threads (default: the tests as they "
-                             "are, the workload in 4 threads). For a project whose tests start no threads.")
-    parser.add_argument("--builds", metavar="LABELS",
-                        help=f"Look at these builds, like 3.14t,3.15t (default: the {NEWEST} newest without a GIL). "
-                             "Their twins with a GIL are judged for subinterpreters and processes.")
-    parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
-                        help="Add the interpreter at PATH under the name LABEL. For one that is not found.")
-    parser.add_argument("--budget", metavar="TIME", type=duration, default=BUDGET,
-                        help="Leave out what does not fit into this time (default: 10m). Packages are installed to the "
-                             "end, however long that takes, and kept for the next call.")
-    parser.add_argument("--offline", action="store_true",
-                        help="Download nothing: what earlier calls installed, and the metadata of the lock.")
-    parser.add_argument("--build-sdists", action="store_true",
-                        help="Build from source what has no wheel. Runs the packages' build scripts.")
-    parser.add_argument("--wait-quiet", action="store_const", const=QUIET, default=0.0,
-                        help="Wait until other programs leave the cores alone, before cost and gain are measured, at "
-                             f"most {QUIET / 60:.0f} minutes. It takes nothing from the budget.")
-    parser.add_argument("--fresh", action="store_true",
-                        help="Measure everything anew. Without it, what was measured within a day counts as long as no "
-                             "file of the project, no build and no option has changed.")
-    parser.add_argument("--plan", action=PlanFile,
-                        help="Write the steps of a migration with the state of each as Markdown to FILE, which ends in "
-                             f".md (default: {PLAN} here). Written again, it says what moved since.")
-    parser.add_argument("--figure", metavar="FOLDER", type=Path,
-                        help="Draw gain and cost into FOLDER as SVG and PNG; Markdown shows it.")
-    parser.add_argument("--ci", choices=("github",),
-                        help=f"Write {ci.PLACE} into the project: its tests on builds without a GIL, and wheels where "
-                             "it has C code. A file that is there stays.")
-    parser.add_argument("--explain", metavar="NAME",
-                        help="Show everything known of a package, an extension module or its file, or a source of the "
-                             "project's own ('extensions': all of them), and nothing else.")
-    add_output(parser, "the verdict")
-    add_page(parser, "the verdict")
+    _add_project(parser.add_argument_group("what to look at"))
+    _add_code(parser.add_argument_group("what to run of it"))
+    _add_effort(parser.add_argument_group("how long, and what may be done"))
+    results = parser.add_argument_group("results")
+    _add_results(results)
+    add_output(results, "the verdict")
+    add_page(results, "the verdict")
     parser.set_defaults(run=run)
+
+
+def _add_project(group: Any) -> None:
+    """Add what the project is, and on which builds it is looked at."""
+    group.add_argument("--lock", metavar="FILE", type=Path,
+                       help="Take the versions of this lock: uv.lock, pylock.toml, poetry.lock, or pinned "
+                            "requirements (default: the one that is found; without one, today's versions).")
+    group.add_argument("--extra", metavar="NAME", action="append", default=[],
+                       help="Judge the project with this extra; may be given again (default: with none, and without "
+                            "what it needs for development).")
+    group.add_argument("--builds", metavar="LABELS",
+                       help=f"Look at these builds, like 3.14t,3.15t (default: the {NEWEST} newest without a GIL). "
+                            "Their twins with a GIL are judged for subinterpreters and processes.")
+    group.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
+                       help="Add the interpreter at PATH under the name LABEL. For one that is not found.")
+
+
+def _add_code(group: Any) -> None:
+    """Add what is run of the project."""
+    group.add_argument("--tests", metavar="COMMAND",
+                       help="Run the tests by this command, as one word (default: python -m pytest -q, if there are "
+                            "tests). For other runners, or to leave slow ones out.")
+    group.add_argument("--workload", metavar="SCRIPT|MODULE:FUNCTION",
+                       help="Measure what one thread costs, what threads gain and where they wait, by this script, "
+                            "with its arguments as one word, or by calls of this function without arguments, "
+                            "plain or async, from several threads. Without it the tests alone tell what is slower.")
+    group.add_argument("--threads", metavar="N", type=several,
+                       help="Look for data races in the tests with each test in N threads at once, by "
+                            "pytest-run-parallel, and in the workload with N threads (default: the tests as they "
+                            "are, the workload in 4 threads). For a project whose tests start no threads.")
+
+
+def _add_effort(group: Any) -> None:
+    """Add how long it may take and what it may do."""
+    group.add_argument("--budget", metavar="TIME", type=duration, default=BUDGET,
+                       help=f"Leave out what does not fit into this time (default: {BUDGET / 60:.0f}m). Packages are "
+                            "installed to the end, however long that takes, and kept for the next call.")
+    group.add_argument("--wait-quiet", action="store_const", const=QUIET, default=0.0,
+                       help="Wait until other programs leave the cores alone, before cost and gain are measured, at "
+                            f"most {QUIET / 60:.0f} minutes. It takes nothing from the budget.")
+    group.add_argument("--fresh", action="store_true",
+                       help="Measure everything anew. Without it, what was measured within a day counts as long as no "
+                            "file of the project, no build and no option has changed.")
+    group.add_argument("--offline", action="store_true",
+                       help="Download nothing: what earlier calls installed, and the metadata of the lock.")
+    group.add_argument("--build-sdists", action="store_true",
+                       help="Build from source what has no wheel. Runs the packages' build scripts.")
+
+
+def _add_results(group: Any) -> None:
+    """Add what is shown and written."""
+    group.add_argument("--explain", metavar="NAME",
+                       help="Show everything known of a package, an extension module or its file, or a source of the "
+                            "project's own ('extensions': all of them), and nothing else.")
+    group.add_argument("--plan", action=PlanFile,
+                       help="Write the steps of a migration with the state of each as Markdown to FILE, which ends in "
+                            f".md (default: {PLAN} here). Written again, it says what moved since.")
+    group.add_argument("--figure", metavar="FOLDER", type=Path,
+                       help="Draw gain and cost into FOLDER as SVG and PNG; Markdown shows it.")
+    group.add_argument("--ci", choices=("github",),
+                       help=f"Write {ci.PLACE} into the project: its tests on builds without a GIL, and wheels where "
+                            "it has C code. A file that is there stays.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -128,7 +148,7 @@ def run(args: argparse.Namespace) -> int:
     evaluator = Evaluator(asked, _targets(found, args.builds), found.builds, say, kept=lambda project, builds: Kept(
         project.root, builds, fresh=args.fresh, outputs=_outputs(args)))
     try:
-        evaluation = evaluator.look() if args.explain else evaluator.go()
+        evaluation = evaluator.look(args.explain) if args.explain else evaluator.go()
     except KeyboardInterrupt:
         say("the parts that were done are kept: the same command goes on after them")
         raise

@@ -70,6 +70,7 @@ class Paid:
     by: Measure
     busy: bool                    # the machine was: the interval is twice as wide
     memory: Memory | None
+    forced: bool = False          # with the GIL forced off, where something had turned it on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

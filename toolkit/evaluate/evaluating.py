@@ -18,12 +18,11 @@ from gilscope.toolkit.evaluate.evaluation import (
     InterpretersEvaluation,
     ProcessesEvaluation,
 )
-from gilscope.toolkit.evaluate.kept import lasting
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Options, diagnose, reference_of, with_newest
 from gilscope.toolkit.evaluate.packages.install import scratch
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.project.bench import Bench
-from gilscope.toolkit.evaluate.project.conventions import find_project, needed_to_run
+from gilscope.toolkit.evaluate.project.conventions import find_project, needed_to_run, with_built
 from gilscope.toolkit.evaluate.project.cost_and_gain import Compared, Comparing
 from gilscope.toolkit.evaluate.project.extensions.building import Place, own_builds
 from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.requirements.tags import Offered
     from gilscope.toolkit.model import Build
 
+BUDGET = 600.0           # seconds
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
 SHARE_FOR_WORKERS = 0.15  # of what is left, for what one more interpreter takes, on each build
 SHARE_KEPT = 0.5         # of the budget, for what runs the project; newer versions are not installed in its time
@@ -88,7 +88,7 @@ class Asked:
     lock: Path | None = None
     tests: str | None = None
     workload: str | None = None  # "package.module:function" or a script
-    budget: float = 600.0        # seconds
+    budget: float = BUDGET
     wait_quiet: float = 0.0      # seconds to wait at most until the machine is quiet, before anything is timed
     offline: bool = False        # install nothing: what was installed by an earlier call, and the lock
     sdists: bool = False         # build from source what has no wheel
@@ -126,9 +126,12 @@ class Evaluator:
             raise BadFileError(f"{asked.lock} names no package: fill it, or leave --lock out")
         self._twins = {build.label: reference_of(build, at_hand) for build in builds}
         self.extensions = find_extensions(self.project.root)
+        self.project = with_built(self.project, (each.name for each in self.extensions.modules))
         self._places: dict[str, Place] = {}   # where the project itself was installed, or was to be
         everything = (*self._builds, *(twin for twin in self._twins.values() if twin))
         self._kept = kept(self.project, everything) if kept else None
+        if self._kept and self._kept.doubt:
+            say(self._kept.doubt)
         self._known: dict[str, float] = {}   # parts that were measured before, and when
 
     def go(self) -> Evaluation:
@@ -157,8 +160,10 @@ class Evaluator:
                                   str(self._asked.budget))
         return self._evaluation(reports, inside, own, tests, races, workers, compared, lacking)
 
-    def look(self) -> Evaluation:
-        """Return what the packages do, and of all else what was measured before: what is known, without running it.
+    def look(self, name: str) -> Evaluation:
+        """Return what is known of `name` without running the project: the packages, and what was measured before.
+
+        Its own extension modules are built only for one of them, and where that was not done before.
 
         Raises:
             KeyboardInterrupt: everything that was started is gone.
@@ -174,7 +179,11 @@ class Evaluator:
         nowhere = Compared(machine=NOT_RUN, others=NOT_RUN, several=False,
                            sections=dict.fromkeys(labels, Sections.missing(NOT_RUN)))
         compared = self._earlier("speed", *run, str(self._asked.budget)) or nowhere
-        own = (self._earlier("extensions") or self._built()) if self.extensions.any else {}
+        own = self._earlier("extensions") if self.extensions.any else {}
+        if own is None:
+            known = any(isinstance(each, BuildReport) and each.knows(name)
+                        for each in (*reports.values(), *inside.values()))
+            own = {} if known else self._built()
         return self._evaluation(reports, inside, own, tests, NOT_RUN, {}, compared, lacking)
 
     def _built(self) -> dict[str, OwnBuild]:
@@ -185,10 +194,8 @@ class Evaluator:
 
     def _packages(self) -> tuple[dict[str, BuildReport | Missing], dict[str, BuildReport | Missing]]:
         """Return what the packages do on the builds without a GIL, and on their twins."""
-        options = str(self._asked.lock), str(self._asked.sdists), str(self._asked.offline)
-        reports = self._once("packages", lambda: self._newest(self._readiness(self._builds, interpreters=False)),
-                             *options)
-        inside = self._once("interpreters", lambda: self._readiness(self._all_twins(), interpreters=True), *options)
+        reports = self._once("packages", lambda: self._newest(self._readiness(self._builds, interpreters=False)))
+        inside = self._once("interpreters", lambda: self._readiness(self._all_twins(), interpreters=True))
         return reports, inside
 
     def _all_twins(self) -> tuple[Build, ...]:
@@ -203,9 +210,11 @@ class Evaluator:
         if (part := self._earlier(name, *depends)) is not None:
             self._say(f"{number}/{len(steps)} {what}: nothing has changed since it was measured{then}")
             return cast("Value", part)
-        self._say(f"{number}/{len(steps)} {what}{then}")
+        before = self._kept.open(name, *self._options(), *depends) if self._kept else ""
+        again = f" once more, as before: {before}" if before else ""
+        self._say(f"{number}/{len(steps)} {what}{again}{then}")
         value = make()
-        if self._kept and lasting(value):
+        if self._kept:
             self._kept.put(name, value, *self._options(), *depends)
         return value
 
@@ -257,7 +266,9 @@ class Evaluator:
         """Return the command that asks for this evaluation, without what only changes its output."""
         asked = self._asked
         named = [("--lock", asked.lock), ("--tests", asked.tests), ("--workload", asked.workload),
-                 ("--threads", asked.threads or None), *(("--extra", name) for name in asked.extras),
+                 ("--threads", asked.threads or None),
+                 ("--budget", None if asked.budget == BUDGET else f"{asked.budget:g}s"),
+                 *(("--extra", name) for name in asked.extras),
                  ("--builds", asked.labels), *(("--build", each) for each in asked.added)]
         words = [word for option, value in named if value is not None for word in (option, str(value))]
         words += ["--offline"] * asked.offline + ["--build-sdists"] * asked.sdists
@@ -392,7 +403,7 @@ class Evaluator:
         """Return what the project's own extension modules do on each build, by its label."""
         twins = {label: twin.label for label, twin in self._twins.items() if twin}
         never = {label: OwnBuild(build=label, failure=bench.reason) for label, bench in benches.items()
-                 if isinstance(bench, Missing) and self.extensions.any}
+                 if isinstance(bench, Missing)}
         return never | own_builds(self.extensions, self._places, twins)
 
     def _workers(

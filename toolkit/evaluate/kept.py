@@ -1,7 +1,7 @@
 """What an evaluation has measured, kept so that nothing is measured twice: each part by itself, in the cache folder.
 
 A part counts as long as no file of the project, no build, no option that it depends on and no file of gilscope's own
-has changed, and for a day: versions of packages are chosen anew then.
+has changed, and for a day: versions of packages are chosen anew then.  It is plain data: reading it runs nothing.
 """
 
 from __future__ import annotations
@@ -9,33 +9,35 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-import io
 import json
-import pickle
+import os
 import shutil
+import stat
 import time
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gilscope.toolkit
 from gilscope.toolkit.builds.packages.stamp import identity
 from gilscope.toolkit.builds.user_dirs import cache_dir
+from gilscope.toolkit.evaluate import as_json
 from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
 from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED
 from gilscope.toolkit.evaluate.sections import NO_TIME, MachineFacts, Missing, Races, TestRun
+from gilscope.toolkit.reading import RESULTS, parse_json, read_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Build
 
 FRESH_SECONDS = 24 * 3600.0      # as of scratch environments: a new wheel may be out tomorrow
 REMOVED_SECONDS = 7 * FRESH_SECONDS
 STATE = "state.json"
-_DAMAGED = (OSError, pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,7 @@ class Kept:
         self._root = root
         self._fresh = fresh
         self._folder = _folder() / hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        self.doubt = _doubt(self._folder)   # why nothing that is there is used; "": it is
         self._others = (_own_sum(), *sorted(f"{build.label} {identity(build)}" for build in builds))
         self._state = self._read()
         ours = {str(path.resolve().relative_to(root)) for path in outputs if path.resolve().is_relative_to(root)}
@@ -75,28 +78,45 @@ class Kept:
 
     def get(self, name: str, *depends: str) -> Part | None:
         """Return a part when nothing that it depends on has changed, `depends` included."""
-        told = self._state["parts"].get(_key(name, depends), {})
-        if self._fresh or told.get("stamp") != self._stamp(depends) or told["made"] < time.time() - FRESH_SECONDS:
+        told = self._told(name, depends)
+        if not told or told["open"]:
             return None
         try:
-            return Part(value=_load((self._folder / f"{_key(name, depends)}.pickle").read_bytes()), made=told["made"])
-        except _DAMAGED:
+            text = read_bytes(self._file(_key(name, depends)), RESULTS).decode()
+            return Part(value=as_json.loads(text), made=told["made"])
+        except (OSError, ValueError):
             return None   # damaged, or of another version: measured again
 
+    def open(self, name: str, *depends: str) -> str:
+        """Return why a part was not kept though nothing has changed since it was measured; "": it was, or never was."""
+        return str(self._told(name, depends).get("open", ""))
+
+    def _told(self, name: str, depends: tuple[str, ...]) -> Mapping[str, Any]:
+        """Return what is known of a part that still counts; nothing of one that does not."""
+        told: dict[str, Any] = self._state["parts"].get(_key(name, depends), {})
+        if self._fresh or told.get("stamp") != self._stamp(depends) or told["made"] < time.time() - FRESH_SECONDS:
+            return {}
+        return told
+
     def put(self, name: str, value: Any, *depends: str) -> None:
-        """Keep a part; that it cannot be written costs nobody an answer."""
+        """Keep a part, or why it has to be measured again; that it cannot be written costs nobody an answer."""
         key = _key(name, depends)
         self._made[key] = depends
         # What tests write into the project's folder is there the next time, too.
         self._ignored |= made_by_the_run(self._before, self._sums())
         with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            _replace(self._folder / f"{key}.pickle", pickle.dumps(value))
-            self._write(key)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            why = left_open(value)
+            if not why:
+                _replace(self._file(key), as_json.dumps(value).encode())
+            self._write(key, why)
 
-    def _write(self, key: str) -> None:
+    def _file(self, key: str) -> Path:
+        return self._folder / f"{key}.json"
+
+    def _write(self, key: str, why: str) -> None:
         parts = self._state["parts"]
-        parts[key] = {"made": time.time()}
+        parts[key] = {"made": time.time(), "open": why}
         for each, depends in self._made.items():
             parts[each]["stamp"] = self._stamp(depends)
         self._save()
@@ -116,35 +136,40 @@ class Kept:
 
     def _read(self) -> dict[str, Any]:
         remove_old()
+        if self.doubt:
+            return {"parts": {}, "ignored": []}
         try:
-            state = json.loads((self._folder / STATE).read_text(encoding="utf-8"))
-            return {"parts": {str(key): {"stamp": str(told["stamp"]), "made": float(told["made"])}
+            state = parse_json(read_bytes(self._folder / STATE).decode())
+            return {"parts": {str(key): {"stamp": str(told["stamp"]), "made": float(told["made"]),
+                                         "open": str(told["open"])}
                               for key, told in state["parts"].items()}, "ignored": list(map(str, state["ignored"]))}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return {"parts": {}, "ignored": []}
 
 
-def lasting(value: Any) -> bool:  # noqa: PLR0911 - one answer per kind of value
-    """Return whether a part is worth keeping: nothing in it was short of time, a quiet machine or an index."""
+def left_open(value: Any) -> str:
+    """Return what in a part was short of time, a quiet machine or an index; "": another call would find the same."""
+    return next(_open(value), "")
+
+
+def _open(value: Any) -> Iterator[str]:
     match value:
         case Missing():
-            return not (value.passing or value.failed)
+            yield from [value.reason] * (value.passing or value.failed)
         case TestRun():
-            return not value.ending.startswith(UNFINISHED)
+            yield from [value.ending] * value.ending.startswith(UNFINISHED)
         case Races():   # which says in words what it could not look at
-            return not any(NO_TIME.reason in reason or UNFINISHED in reason for _, reason in value.lacking)
+            yield from (reason for _, reason in value.lacking if NO_TIME.reason in reason or UNFINISHED in reason)
         case OwnBuild():   # an index, a compiler or time may be there the next time
-            return not value.failure
+            yield from [value.failure] * bool(value.failure)
         case MachineFacts():
-            return not value.doubts or value.cores == 1
+            yield from value.doubts * (value.cores > 1)
         case dict():
-            return all(map(lasting, value.values()))
+            yield from chain.from_iterable(map(_open, value.values()))
         case tuple() | list():
-            return all(map(lasting, value))
+            yield from chain.from_iterable(map(_open, value))
         case _ if dataclasses.is_dataclass(value):
-            return all(lasting(getattr(value, each.name)) for each in dataclasses.fields(value))
-        case _:
-            return True
+            yield from chain.from_iterable(_open(getattr(value, each.name)) for each in dataclasses.fields(value))
 
 
 def remove_old() -> None:
@@ -153,6 +178,16 @@ def remove_old() -> None:
         with contextlib.suppress(OSError):
             if state.stat().st_mtime < time.time() - REMOVED_SECONDS:
                 shutil.rmtree(state.parent, ignore_errors=True)
+
+
+def _doubt(folder: Path) -> str:
+    """Return why what lies in `folder` may be somebody else's; "": it is ours, or not there."""
+    for each in (folder, folder.parent):
+        with contextlib.suppress(OSError):
+            status = each.stat()
+            if status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
+                return f"{each} can be written by others, so nothing that was measured before is taken from there"
+    return ""
 
 
 def _folder() -> Path:
@@ -177,16 +212,3 @@ def _own_sum() -> str:
     told = [f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}" for path in sorted(root.rglob("*.py"))
             if (status := path.stat())]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
-
-
-class _Ours(pickle.Unpickler):
-    """Reads back nothing but values of gilscope's own classes, paths and plain values."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module.startswith("gilscope.toolkit.") or module.partition(".")[0] == "pathlib":
-            return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"{module}.{name} is none of ours")
-
-
-def _load(content: bytes) -> Any:
-    return _Ours(io.BytesIO(content)).load()

@@ -231,6 +231,8 @@ class RaceLook:
     together: bool | None        # code of the project's own, its tests apart, ran in two of them
     workers: int = 0             # threads that called the workload, or ran each test; 0: its own
     calls: int = 0               # of the workload, by all of them
+    # What it gives in threads, and what in the main thread; empty: the same, or what cannot be compared.
+    otherwise: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()   # tests that fail in several threads
     alone: tuple[str, ...] = ()     # tests that cannot be run in several threads, and ran in one
 
@@ -247,6 +249,15 @@ class SharedFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unwatched:
+    """What several threads of the project's own code do, and the race checker does not watch."""
+
+    file: str
+    line: int
+    what: str                    # "what exec runs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Races:
     """What the race checker says of the project's workload and tests."""
 
@@ -256,6 +267,7 @@ class Races:
     looks: tuple[RaceLook, ...] = ()
     lacking: tuple[tuple[Raced, str], ...] = ()   # what was to be looked at and could not be, and why
     shared: tuple[SharedFact, ...] | None = None  # by the calls of the workload; None: not looked at
+    unwatched: tuple[Unwatched, ...] = ()
 
     @property
     def together(self) -> bool:

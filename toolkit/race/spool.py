@@ -9,11 +9,13 @@ calls nothing that the program could have replaced, and imports no json.
 from __future__ import annotations
 
 import os
+import stat
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import BinaryIO
 
     Plain = str | int | float | bool | None | list["Plain"] | tuple["Plain", ...] | dict[str, "Plain"]
 
@@ -24,8 +26,11 @@ except ImportError:   # a Python without the accelerator
 
 # Taken now: tests of a checked program may replace them in `os`.
 _open, _write, _close, _getpid, _now = os.open, os.write, os.close, os.getpid, time.time_ns
-_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+# The program may have put a pipe or a link there: neither is waited for or followed.
+_AS_IT_IS = os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _AS_IT_IS
 SUFFIX = ".jsonl"
+LOST = "what was found in it is lost: the program has put something else in the place of the checker's file"
 
 
 class Spool:
@@ -81,13 +86,17 @@ def dumps(value: Plain) -> str:
 def read(folder: str) -> Iterator[dict[str, Plain]]:
     """Yield the record of every complete line, files in the order of their names.
 
-    A line that a kill cut short is left out: the records before it stand.
+    A line that a kill cut short is left out: the records before it stand.  What is no file any more gives
+    `{"t": "lost", "pid": text}`.
     """
     import json
 
     names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX))
     for name in names:
-        with open(os.path.join(folder, name), encoding="ascii", errors="replace") as lines:
+        if (lines := opened(os.path.join(folder, name))) is None:
+            yield {"t": "lost", "pid": name.partition("-")[0]}
+            continue
+        with lines:
             for line in lines:
                 try:
                     record = json.loads(line)
@@ -95,3 +104,15 @@ def read(folder: str) -> Iterator[dict[str, Plain]]:
                     continue
                 if isinstance(record, dict):
                     yield record
+
+
+def opened(path: str) -> BinaryIO | None:
+    """Return a process's file, opened to be read; None: something else stands there."""
+    try:
+        descriptor = _open(path, os.O_RDONLY | _AS_IT_IS)
+    except OSError:
+        return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        _close(descriptor)
+        return None
+    return os.fdopen(descriptor, "rb")

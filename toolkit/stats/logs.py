@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan, log
+from math import isnan, log, nan
 from typing import Self
 
 from gilscope.toolkit.stats.estimators import hodges_lehmann, trimmed_mean
@@ -34,6 +34,14 @@ class RoundLogs[Arm: Hashable]:
         """
         left, right = self.levels.get(baseline, {}), self.levels.get(sample, {})
         return {r: left[r] - right[r] for r in left if r in right}
+
+
+def by_pass(values: Sequence[float], passes: Sequence[int]) -> list[float]:
+    """Return a process's values, each at the place of the pass that it was taken in; NaN elsewhere, and for 0."""
+    found = [nan] * (max(passes) + 1)
+    for place, value in zip(passes, values, strict=False):
+        found[place] = value or nan
+    return found
 
 
 def process_levels[Arm: Hashable](passes: Mapping[Arm, Sequence[float]]) -> dict[Arm, float]:

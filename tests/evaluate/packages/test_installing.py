@@ -44,6 +44,16 @@ def versions(folder, build):
     return {each.name: each.version for each in installed(site_folders(folder), build)}
 
 
+def test_requirements_of_one_package_for_different_pythons_are_all_tried():
+    wanted = ["a>=1; python_version < '3.12'", "a>=2; python_version >= '3.12'", "b", "a>=3; python_version >= '4'"]
+    tries = []
+    assert installing._without_missing(wanted, lambda todo: tries.append(todo) or "") == ({}, [])
+    assert sorted(tries[0]) == sorted(wanted)
+    answers = iter(["ERROR: No matching distribution found for a>=2", ""])
+    missing, rest = installing._without_missing(wanted, lambda todo: tries.append(todo) or next(answers))
+    assert (list(missing), rest, tries[-1]) == (["a"], [], ["b"])
+
+
 @pytest.mark.slow
 def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
     gil, free = (one_that_has_pip(index, free_threaded=kind) for kind in (False, True))

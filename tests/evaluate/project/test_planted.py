@@ -3,15 +3,19 @@
 No project here has a test that starts a thread, so nothing but the workload can show what is wrong.
 """
 
+import itertools
 import sys
+import threading
 from pathlib import Path
 from textwrap import dedent
+from types import SimpleNamespace
 
 import pytest
 
 from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Word
 from gilscope.toolkit.evaluate.project.bench import Bench
 from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.racing.programs import workload_in_threads
 from gilscope.toolkit.evaluate.project.racing.workload import check_workload
 from gilscope.toolkit.evaluate.project.workload.rounds import Workload
 from gilscope.toolkit.evaluate.sections import Missing, Races
@@ -268,6 +272,43 @@ def test_race_in_the_work_is_never_ready(tmp_path, files, workload, variable, fi
     assert verdict.word in {Word.BLOCKED, Word.INCONCLUSIVE}
     assert any(f"data race on {variable} (" in reason and f"{file}:" in reason for reason in verdict.reasons)
     assert races.together
+
+
+@pytest.mark.parametrize(("result", "otherwise"), [
+    ("30 if here() else 26730", ("26730", "30")), ("[b'a', {'rows': 1.5 if here() else 2}]", (
+        "list(b'a', dict('rows', 2))", "list(b'a', dict('rows', 1.5))")),
+    *((same, ()) for same in ("30", "object()", "next(COUNT)", "open('gone') if here() else 1"))],
+    ids=["number", "nested", "the same", "no value", "another each time", "an error"])
+def test_work_that_is_another_in_threads_is_never_ready(tmp_path, result, otherwise):
+    if result != "30 if here() else 26730":
+        assert differs(result) == list(otherwise)
+        return
+    races = raced(tmp_path, {"app.py": f"""
+        import threading
+        def here(): return threading.current_thread() is threading.main_thread()
+        def work(): return {result}
+        """}, "app:work")
+    assert isinstance(races, Races), races
+    assert races.looks[0].otherwise == otherwise
+    verdict = conclude(found(), QUIET, races)
+    assert verdict.word is Word.INCONCLUSIVE
+    assert verdict.reasons[0].startswith("the workload gives 26730 in threads and 30 in the main thread")
+
+
+def differs(result):
+    """Return what the program in the threads tells of a workload that returns the expression `result`."""
+    names = {"here": lambda: threading.current_thread() is threading.main_thread(), "COUNT": itertools.count()}
+
+    def work():
+        return eval(result, names)
+
+    calls = SimpleNamespace(function_called=lambda _: work, refuse_unawaited=lambda *_: None)
+    callers = [workload_in_threads.Caller(number, "app:work", calls, threading.Barrier(1)) for number in range(2)]
+    for each in callers:
+        thread = threading.Thread(target=each.run)
+        thread.start()
+        thread.join()
+    return workload_in_threads.otherwise(work, callers, 60.0)
 
 
 @pytest.mark.slow

@@ -18,7 +18,8 @@ from gilscope.toolkit.evaluate.project.workload.programs.calls import (
     function_called,
     refuse_unawaited,
 )
-from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, Cell, Workload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, Workload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.project.workload.schedule import Cell, seconds_of
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
 from gilscope.toolkit.evaluate.project.workload.waits import (
     busiest,
@@ -32,6 +33,8 @@ from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Pool
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.summary import Place as WaitingPlace
 from gilscope.toolkit.measure.process.running import Answer
+from gilscope.toolkit.measure.schedule.turns import InTurn
+from gilscope.toolkit.measure.schedule.ways import OneByOne, Taken
 from tests.evaluate.made_up import PROJECT, QUIET
 from tests.fakes import make_build
 
@@ -108,12 +111,23 @@ def test_workload_that_is_none_has_a_reason(project, text, reason):
     assert reason in Workload.of(text, project.root).reason
 
 
-def test_function_is_measured_in_threads_interpreters_and_processes(measurer, pair):
+def test_function_is_measured_in_threads_interpreters_and_processes_in_turn(measurer, pair, monkeypatch):
     build, twin = pair
     models = ("subinterpreters", "processes")
+    taken = []
+
+    class Watched(InTurn):
+        def measure(self, *words):
+            taken.append(super().measure(*words))
+            return taken[-1]
+
+    monkeypatch.setattr(workload, "InTurn", Watched)
     made = measurer("app:busy", models=models, rounds=3)
+    assert len(taken) == 3
+    assert {(tuple(each.details["passes"]), len(each.answer.fields["values"])) for arms in taken for each in arms
+            if each.answer.kind == "measured"} == {((0, 1), 2)}
     assert set(made.found) == {*(Cell(each.label, count) for each in pair for count in (1, 2)),
-                               *(Cell(twin.label, 2, model) for model in models)}
+                               *(Cell(twin.label, 2, model) for model in models), Cell(twin.label, 1, twin=True)}
     # Before 3.14 interpreters need a package that is not there.
     assert not [measured.failure for measured in made.found.values() if measured.failure and not measured.unavailable]
     assert all(measured.cpu and measured.rss for measured in made.found.values() if not measured.unavailable)
@@ -151,8 +165,11 @@ def test_workload_that_fails_is_the_reason_of_every_section(measurer, pair, name
 
 def test_function_that_fails_with_the_gil_is_not_tried_elsewhere(measurer, pair, monkeypatch):
     asked = []
-    monkeypatch.setattr(workload, "run_child", lambda _, spec, __: (
-        asked.append(spec.build), Answer(kind="exception", reason="no", fields={}, output=""))[1])
+    def fail(_, spec, __):
+        asked.append(spec.build)
+        return Answer(kind="exception", reason="no", fields={}, output="")
+
+    one_by_one(monkeypatch, fail)
     made = measurer("app:broken")
     assert asked == [pair[1].label]
     assert {measured.failure for measured in made.found.values()} == {"no"}
@@ -161,12 +178,19 @@ def test_function_that_fails_with_the_gil_is_not_tried_elsewhere(measurer, pair,
     assert sorted(asked) == sorted(each.label for each in pair)
 
 
+def one_by_one(monkeypatch, measure):
+    """Have all processes measured one by one, by `measure`."""
+    monkeypatch.setattr(workload, "run_child", measure)
+    monkeypatch.setattr(workload, "InTurn", lambda: OneByOne(measure))
+
+
 METRICS = {"rss": 5e6, "import": 0.5, "queued": 0.25, "pools": "OpenBLAS=2 OpenMP=4"}
 
 
 def measured(**changes):
-    return Answer(kind="measured", reason="", output="", fields={
-        "seconds": 2.0, "cpu": [1.5], "starved": False, "gil_end": False, "metrics": METRICS} | changes)
+    fields = {"seconds": 2.0, "cpu": [1.5], "starved": False, "gil_end": False, "metrics": METRICS} | changes
+    value = {"seconds": fields["seconds"], "cpu": fields["cpu"][0], "metrics": fields["metrics"]}
+    return Answer(kind="measured", reason="", output="", fields=fields | {"values": [value]})
 
 
 @pytest.fixture
@@ -177,7 +201,11 @@ def answered(monkeypatch):
     def measure(answer, *, kind="function", left=lambda: 100.0, rounds=1, forced=False):
         asked = []
         monkeypatch.setattr(workload, "MOST_ROUNDS", rounds)
-        monkeypatch.setattr(workload, "run_child", lambda _, spec, __: (asked.append(spec), answer(spec))[1])
+        def answered(_, spec, __):
+            asked.append(spec)
+            return answer(spec)
+
+        one_by_one(monkeypatch, answered)
         benches = {label: Bench(build=label, python=Path("python"), folders=()) for label in ("3.14t", "3.14")}
         made = WorkloadMeasurer(
             PROJECT, Workload(kind=kind, name="app:busy"), benches, {label: make_build(label) for label in benches},
@@ -193,11 +221,62 @@ def test_what_a_process_tells_is_kept_by_round(answered):
     made, _ = answered(lambda spec: measured(starved=spec.build == "3.14", gil_end=True, gil_culprit="a._b"))
     found, twin = made.found[Cell("3.14t", 2)], made.found[Cell("3.14", 2)]
     assert (found.wall, found.cpu, found.idle, found.rss, found.imports, found.pools) == (
-        {0: 2.0}, {0: 1.5}, {0: 0.25}, [5e6], [0.5], {"OpenBLAS": 2, "OpenMP": 4})
-    assert (twin.wall, twin.cpu) == ({}, {0: 1.5})   # starved: CPU time is known all the same
+        {0: pytest.approx(2.0)}, {0: pytest.approx(1.5)}, {0: 0.25}, [5e6], [0.5], {"OpenBLAS": 2, "OpenMP": 4})
+    assert (twin.wall, twin.cpu) == ({}, {0: pytest.approx(1.5)})   # starved: CPU time is known all the same
     assert (found.flipped, twin.flipped) == ("the GIL was on at the end of the workload: a._b turned it on", "")
     assert set(made.found) == {*(Cell(label, count) for label in ("3.14t", "3.14") for count in (1, 2)),
-                               Cell("3.14", 2, "subinterpreters"), Cell("3.14", 2, "processes")}
+                               Cell("3.14", 2, "subinterpreters"), Cell("3.14", 2, "processes"),
+                               Cell("3.14", 1, twin=True)}
+
+
+@pytest.mark.slow
+def test_processes_that_cannot_be_alive_together_are_measured_one_after_the_other(measurer, pair, project):
+    (project.root / "server.py").write_text(
+        "import socket\n"
+        "taken = socket.socket(socket.AF_UNIX)\n"
+        f"taken.bind('\\0gilscope-{project.root.name}-{id(project)}')\n"   # gone with its process
+        "from app import busy\n")
+    made = measurer("server:busy")
+    assert not [measured.failure for measured in made.found.values() if measured.failure]
+    assert all(made.found[Cell(each.label, count)].cpu[0] > 0 for each in pair for count in (1, 2))
+
+
+def process(cell, passes, seconds, *, starved=False):
+    values = [{"seconds": each, "cpu": 2 * each, "metrics": {}} for each in seconds]
+    return Taken(cell=cell.arm, start=None, details={"passes": passes} if passes else {}, answer=Answer(
+        kind="measured", reason="", output="", fields={"starved": starved, "values": values}))
+
+
+def test_pass_in_which_the_machine_was_slow_slows_both_sides_of_a_ratio():
+    one, two, rare = Cell("3.14", 1), Cell("3.14t", 1), Cell("3.14t", 2)
+    found = [process(one, [0, 1, 2], [1.0, 1.0, 10.0]), process(two, [0, 1, 2], [2.0, 2.0, 20.0]),
+             process(rare, [2], [5.0])]
+    for clock in ("wall", "cpu"):
+        seconds = seconds_of(found, clock)
+        assert seconds[two] / seconds[one] == pytest.approx(2.0)
+        assert seconds[rare] / seconds[one] == pytest.approx(0.5)
+
+
+def test_starved_process_has_cpu_time_alone():
+    one, two = Cell("3.14", 1), Cell("3.14t", 2)
+    found = [process(one, None, [1.0]), process(two, None, [3.0], starved=True)]
+    assert seconds_of(found, "wall") == {one: pytest.approx(1.0)}
+    assert seconds_of(found, "cpu") == {one: pytest.approx(2.0), two: pytest.approx(6.0)}
+
+
+def test_a_twin_that_differs_widens_what_is_said():
+    same = filled(t_1=(ONE, ONE), t_2=(ONE, [0.5] * 10), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    twin = Cell("3.14", 1, twin=True)
+    halves = []
+    for away in (1.0, 1.3):
+        draw = random.Random(3)
+        for measured in same.found.values():
+            measured.wall = {number: each * exp(draw.gauss(0, 0.002)) for number, each in measured.wall.items()}
+        same.found[twin] = Measured(wall=dict(enumerate([away] * 10)), cpu=dict(enumerate(ONE)), rss=[1e6])
+        seen = Speed(same, QUIET).sections("3.14t", "3.14").gain.measured[2]
+        assert not [note.text for note in seen.notes if "no cell was measured twice" in note.text]
+        halves.append(seen.hi - seen.lo)
+    assert halves[1] > 2 * halves[0]
 
 
 def test_with_the_gil_forced_off_there_are_threads_only(answered):
@@ -226,9 +305,9 @@ def test_busy_threads_are_never_idle(answered):
 
 
 @pytest.mark.parametrize(("call", "queued", "import_", "calls", "patience"), [
-    (0.01, 0.0, 0.5, 50, 60.0),       # half a second of calls
-    (0.011, 0.0, 0.5, 46, 60.0),      # as many for each of two threads
-    (0.012, 0.5, 0.5, 84, 60.0),      # what it waited for a core is no time of a call, a tenth of it at least
+    (0.01, 0.0, 0.5, 30, 60.0),       # PASS_SECONDS of calls
+    (0.011, 0.0, 0.5, 28, 60.0),      # as many for each of two threads
+    (0.012, 0.5, 0.5, 50, 60.0),      # what it waited for a core is no time of a call, a tenth of it at least
     (3.0, 0.0, 2.0, 2, 100.0),        # 20 times import and call
     (30.0, 0.0, 2.0, 2, 300.0),
 ])

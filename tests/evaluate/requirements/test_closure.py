@@ -112,6 +112,12 @@ def test_a_project_that_needs_nothing_has_development_alone(tmp_path):
     assert told_apart(tmp_path, "poetry.lock", POETRY, asked=()) == ([], ["markupsafe", "mypy", "typing-extensions"])
 
 
+def test_project_whose_lock_says_that_it_needs_nothing_has_development_alone(tmp_path):
+    nothing = UV.replace('dependencies = [{ name = "markupsafe" }, { name = "core" }]\n', "")
+    for asked in (None, ()):
+        assert told_apart(tmp_path, "uv.lock", nothing, asked=asked)[0] == []
+
+
 def test_markers_of_groups_are_none_that_an_installer_knows(tmp_path):
     (tmp_path / "pylock.toml").write_text(PYLOCK)
     assert [each.marker for each in read_lock(tmp_path / "pylock.toml")] == [""] * 5
@@ -152,4 +158,9 @@ def test_whether_a_project_says_what_it_needs(tmp_path):
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "a"\ndependencies = []\n')
     assert find_project(tmp_path).declares
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "a"\ndynamic = ["dependencies"]\n')
+    assert not find_project(tmp_path).declares
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "a"\n')   # what is left out is none
+    assert find_project(tmp_path).declares
+    (tmp_path / "pyproject.toml").write_text("[build-system]\nrequires = []\n")
+    (tmp_path / "app.py").write_text("")
     assert not find_project(tmp_path).declares

@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.toolkit.errors import BadFileError, ToolkitError
-from gilscope.toolkit.evaluate.project.conventions import PYTEST, find_project, needed_to_run
+from gilscope.toolkit.evaluate.project.conventions import NO_MODULES, PYTEST, find_project, needed_to_run, with_built
 from gilscope.toolkit.evaluate.requirements.declared import requirement_lines
 
 PEP_621 = """
@@ -234,6 +234,21 @@ def test_missing_lock_and_folder_are_named(tmp_path):
 def test_requirements_that_include_nothing_are_named(tmp_path):
     with pytest.raises(BadFileError, match=r"base\.txt cannot be read"):
         find_project(write(tmp_path, **{"requirements.txt": "-r base.txt"}))
+
+
+def test_package_of_a_binding_and_a_module_that_the_build_makes_are_the_projects(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "a"\n')
+    nothing = find_project(tmp_path)
+    assert NO_MODULES in nothing.found
+    built = with_built(nothing, ["fast", "fast._part", ""])
+    assert built.modules == ("fast",)
+    assert "modules: fast (its build makes them)" in built.found
+    (tmp_path / "src" / "_bindings").mkdir(parents=True)
+    (tmp_path / "src" / "_bindings" / "__init__.py").write_text("")
+    assert find_project(tmp_path).modules == ("_bindings",)
+    assert with_built(find_project(tmp_path), ["fast"]).modules == ("_bindings",)
+    (tmp_path / "src" / "shown.py").write_text("")
+    assert find_project(tmp_path).modules == ("shown",)
 
 
 def test_what_the_program_needs_is_declared_or_imported_by_its_modules_not_by_its_tests(tmp_path):

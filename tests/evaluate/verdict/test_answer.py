@@ -160,8 +160,14 @@ def test_gain_and_cost_with_the_gil_forced_off_stand_in():
     blocked = found(readiness=report(finding(Status.GIL)), gain=NOT_DONE, cost=NOT_DONE, forced=forced)
     assert gained(blocked, QUIET).how == "forced off"
     assert paid(blocked, told=True).times == pytest.approx(1 / 0.95)
-    assert "with the GIL forced off, which is not safe" in said(told(blocked))
-    assert isinstance(gained(replace(blocked, forced=replace(forced, machine=BUSY)), QUIET), Missing)
+    text = said(told(blocked))
+    assert "1.40x [1.37, 1.43] as fast as 3.14 with 2 threads, measured, with the GIL forced off, which is not" in text
+    assert "times the CPU time of 3.14, with the GIL forced off, which is not safe" in text
+    kept = replace(blocked, forced=replace(forced, cost=replace(found().cost, memory=MEMORY)))
+    assert "of the workload with 2 threads, with the GIL forced off, which is not safe)" in said(told(kept))
+    busy = replace(blocked, forced=replace(forced, machine=BUSY))
+    assert isinstance(gained(busy, QUIET), Missing)
+    assert paid(busy, told=True) == NOT_DONE   # the section below says no word on speed either
 
 
 def test_memory_is_of_a_named_process_in_mib():

@@ -27,7 +27,7 @@ from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
 from gilscope.toolkit.evaluate.verdict.own_extensions import places
 from gilscope.toolkit.evaluate.verdict.words import conclude
 from gilscope.toolkit.report import markdown, terminal
-from tests.evaluate.made_up import CLEAN, QUIET, evaluation, finding, found, inside, lxml, report
+from tests.evaluate.made_up import CLEAN, QUIET, evaluation, finding, found, inside, lxml, ratio, report
 
 SOURCE = Source(
     file="src/etree.c", language="C", binding=Binding.C_API, defines=True, line=90, declared=False,
@@ -62,6 +62,28 @@ def test_verdict(own, word, reason):
     said = conclude(found(own=own), QUIET, CLEAN)
     assert said.word is word
     assert reason in said.reasons[0]
+
+
+BUSY = replace(QUIET, doubts=("busy",))
+UNBUILT = replace(LACKS, unbuilt=(Unbuilt(name="a", why='pkg/_a.c:3:2: error: #error "not yet"', elsewhere="3.14"),))
+
+
+@pytest.mark.parametrize("own", [UNBUILT, built(Status.LOST, "x: not there")])
+@pytest.mark.parametrize(("machine", "times", "word"), [
+    (QUIET, 10.0, Word.BLOCKED), (BUSY, 10.0, Word.BLOCKED), (QUIET, 1.1, Word.WITH_COST),
+    (BUSY, 1.21, Word.WITH_COST)])
+def test_lost_c_code_of_its_own_blocks_what_needs_it(own, machine, times, word):
+    cost = replace(found().cost, cpu=ratio(1 / times, width=0.01))
+    build = found(own=own, cost=cost)
+    said = conclude(build, machine, CLEAN)
+    assert said.word is word
+    slower = f"and one thread takes {times:.2f} times the CPU time of 3.14"
+    assert (slower in said.reasons[0]) is (word is Word.BLOCKED)
+
+
+def test_place_at_which_compiling_stops_is_ours():
+    assert places(UNBUILT, OWN) == ["pkg/_a.c:3"]
+    assert places(replace(LACKS, unbuilt=(Unbuilt(name="a", why="cc: not found"),)), OWN) == []
 
 
 def test_files_of_its_own_count_as_ready_ones():

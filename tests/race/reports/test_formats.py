@@ -3,6 +3,7 @@
 import io
 import json
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -77,6 +78,12 @@ def test_what_threads_share_is_told_and_comes_back():
     report = make_report(races=(), root="/home/ann/bank", shared=(SHARED,))
     assert json_.parse(json_.render(report)) == report
     assert "\n  CACHE: write at bank.py:3 in put, read at bank.py:9 in get\n" in text.render(report)
+
+
+def test_memo_that_threads_share_is_called_one():
+    report = make_report(races=(), root="/home/ann/bank", shared=(replace(SHARED, alike=True),))
+    assert json_.parse(json_.render(report)) == report
+    assert "read at bank.py:9 in get; a memo: each would make the same\n" in text.render(report)
 
 
 def test_json_of_an_earlier_version_has_nothing_shared():

@@ -1,9 +1,12 @@
 """Records of all processes of a run become one report, with sentences that name the lock and the repair."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.race.program import start
 from gilscope.toolkit.race.report import sentences
 from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.races import Held
@@ -105,6 +108,22 @@ def test_suppressions_of_the_project(program):
     unused = ["{variable = 'Ledger.counts*', kind = 'lost update', file = 'ledger.py'}", "{variable = 'Pool.*'}"]
     assert report.unused_suppressions == tuple(
         f"the entry {entry} of [tool.gilscope.race] suppress suppresses nothing in this run" for entry in unused)
+
+
+@pytest.mark.parametrize("other", ["pipe", "link", "folder"])
+def test_what_stands_in_the_place_of_the_records_is_told_and_not_waited_for(program, other):
+    conflicts(program, ["add"])
+    assert start.has_records(str(program.spool))
+    place = next(program.spool.glob("*.jsonl"))
+    place.unlink()
+    {"pipe": os.mkfifo, "link": lambda path: path.symlink_to("/dev/zero"), "folder": Path.mkdir}[other](place)
+    conflicts(program, ["merge"])   # loses what it writes, and waits for nobody
+    assert start.has_records(str(program.spool))
+    report = program.report()
+    assert not report.races
+    ((path, reason),) = report.unrewritten
+    assert path == f"process {os.getpid()}"
+    assert "something else in the place" in reason
 
 
 def test_comments_that_suppress_nothing_or_give_no_reason(program):

@@ -114,6 +114,13 @@ def test_person_is_told_that_a_clean_program_was_checked(tmp_path):
     assert (code, "no race in what this run did" in shown) == (0, True)
 
 
+@pytest.mark.parametrize("options", [(), ("--core=python", "--shared", "--json=out.json")], ids=["alone", "beside"])
+def test_log_of_ci_is_told_that_a_clean_program_was_checked(tmp_path, options):
+    done = race(tmp_path, CLEAN, *options, env={"CI": "true"})
+    assert (done.returncode, done.stdout) == (0, "fine\n")
+    assert "no race in what this run did" in done.stderr
+
+
 def test_race_in_a_forked_child_is_told(python, tmp_path):
     forks = textwrap.dedent(RACY).replace("\nmain()", textwrap.dedent("""
         import os
@@ -442,3 +449,41 @@ def test_shared_lists_what_several_threads_use_under_a_lock(tmp_path):
     plain = race(tmp_path, SHARING, "--json=out.json")
     assert json.loads((tmp_path / "out.json").read_text())["shared"] == []
     assert "DONE" not in plain.stderr
+
+
+MEMOS = """
+    import re, threading
+    from concurrent.futures import ThreadPoolExecutor
+    lock, PATTERNS, SQUARES, SEEN, LOCKS, LAST = threading.Lock(), {}, {}, {}, {}, None
+    class Shop:
+        rates = None
+    def work(number):
+        global LAST
+        name = f"a{number % 2}"
+        with lock:
+            if name not in PATTERNS:
+                PATTERNS[name] = re.compile(name)
+            if name not in SQUARES:
+                SQUARES[name] = len(name) ** 2
+            if Shop.rates is None:
+                Shop.rates = (1, 2)
+            if name not in SEEN:
+                SEEN[name] = number
+            if name not in LOCKS:
+                LOCKS[name] = threading.Lock()
+            LAST = name
+            LAST, SQUARES[name], PATTERNS[name], SEEN[name], LOCKS[name]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, range(8)))
+    """
+
+
+@pytest.mark.parametrize("core", ["c", "python"])
+def test_memo_that_each_process_would_fill_alike_is_told_apart_from_state(tmp_path, core):
+    done = race(tmp_path, MEMOS, "--shared", "--json=out.json", f"--core={core}")
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "out.json").read_text())["shared"]
+    alike = {base: {each["alike"] for each in found if each["base"] == base} for base in (x["base"] for x in found)}
+    assert alike == {"PATTERNS": {True}, "SQUARES": {True}, "Shop.rates": {True}, "SEEN": {False}, "LOCKS": {False},
+                     "global LAST in script.py": {False}}
+    assert "in work; a memo: each would make the same\n" in done.stderr

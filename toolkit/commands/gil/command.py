@@ -14,7 +14,7 @@ from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.commands.gil.report import document
 from gilscope.toolkit.commands.options.common import positive
 from gilscope.toolkit.commands.options.files import add_page
-from gilscope.toolkit.commands.options.programs import interpreter_flags, output_file, saved, say
+from gilscope.toolkit.commands.options.programs import Once, interpreter_flags, output_file, saved, say
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.race.command import SIGNALLED, build_python, warn_of_late_options
 from gilscope.toolkit.commands.streams import put_beside
@@ -63,8 +63,8 @@ def add_parser(commands: Any) -> None:
         epilog=EPILOG, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--build", metavar="LABEL", help="Run the program under this build, e.g. 3.14t, or under LABEL=PATH. To "
-        "compare builds (default: the active environment's Python, else gilscope's own).")
+    add("--build", metavar="LABEL", action=Once, help="Run the program under this build, e.g. 3.14t, or under "
+        "LABEL=PATH. To compare builds (default: the active environment's Python, else gilscope's own).")
     add("--python-args", metavar="ARGS", type=interpreter_flags, default=(),
         help="Flags of the interpreter, as one word: --python-args='-O -W error'. For a program that is run with them.")
     add("--json", metavar="FILE", type=output_file, help="Write everything as JSON to FILE, in place of the text. For "

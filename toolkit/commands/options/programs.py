@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
-from argparse import ArgumentTypeError
+from argparse import Action, ArgumentError, ArgumentTypeError
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from gilscope.toolkit.commands.streams import complain
 from gilscope.toolkit.errors import cannot_write
@@ -17,6 +18,17 @@ _FD = "/dev/fd/"
 _SOURCES = (".py", ".pyw", ".pyz", ".pyc")
 _SWITCHES = frozenset("bBdEiIOPqRsStuvx")   # of the interpreter: those that leave it to run the program
 _WITH_VALUE = frozenset({"-W", "-X", "--check-hash-based-pycs"})
+
+
+class Once(Action):
+    """An option that is given once: of two builds the last would be taken without a word."""
+
+    def __call__(self, _parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:  # noqa: ARG002 - argparse's
+        """Take the value."""
+        if getattr(namespace, self.dest) is not None:
+            raise ArgumentError(self, f"it was given twice, as {getattr(namespace, self.dest)} and {values}: a program "
+                                      "is run under one build at a time")
+        setattr(namespace, self.dest, values)
 
 
 def output_file(text: str) -> str:

@@ -54,15 +54,16 @@ def add_parser(commands: Any) -> None:
 
     from gilscope.toolkit.commands.options.common import duration, positive
     from gilscope.toolkit.commands.options.files import add_page
-    from gilscope.toolkit.commands.options.programs import STDERR, interpreter_flags, output_file
+    from gilscope.toolkit.commands.options.programs import STDERR, Once, interpreter_flags, output_file
 
     parser = commands.add_parser(
         "race", help="run a program and report its data races", usage=USAGE, description=DESCRIPTION, epilog=EPILOG,
         formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--build", metavar="LABEL", help="Run the program under this build, e.g. 3.14t, or under LABEL=PATH. For code "
-        "that behaves differently without the GIL (default: the active environment's Python, else gilscope's own).")
+    add("--build", metavar="LABEL", action=Once, help="Run the program under this build, e.g. 3.14t, or under "
+        "LABEL=PATH. For code that behaves differently without the GIL (default: the active environment's Python, else "
+        "gilscope's own).")
     add("--python-args", metavar="ARGS", type=interpreter_flags, default=(),
         help="Flags of the interpreter, as one word: --python-args='-O -W error'. For a program that is run with them.")
     add("--include", metavar="GLOB", action="append", default=[],
@@ -253,7 +254,7 @@ def _tell(args: Options, settings: Settings | Options, first: FirstRun, page: Ht
     asked = args.json or args.sarif or args.html or args.github or args.shared or settings.suppressions
     says_so_itself = first.ended >= 0 or first.ended == start.INTERRUPTED   # whoever presses Ctrl-C knows it
     if says_so_itself and not asked and not start.has_records(first.spool):
-        if os.isatty(2):   # a script wants the program's own words alone, a person wants to know that it was checked
+        if start.somebody_reads():
             os.write(2, b"gilscope race: no race in what this run did\n")
         return False, 0
     from gilscope.toolkit.commands.race.report import tell

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.commands.options.programs import STDERR, saved, say
 from gilscope.toolkit.commands.streams import put_beside
 from gilscope.toolkit.race.confirm.again import confirm, limit_after
-from gilscope.toolkit.race.program.start import INTERRUPTED, core_of, was_begun
+from gilscope.toolkit.race.program.start import INTERRUPTED, core_of, somebody_reads, was_begun
 from gilscope.toolkit.race.pytest_.frames import without_pytest
 from gilscope.toolkit.race.report import github, json_, sarif, text
 from gilscope.toolkit.race.report.gather import load
@@ -60,9 +60,9 @@ def tell(
 
 
 def _is_worth_saying(args: Namespace, report: RaceReport) -> bool:
-    """Return whether there is more to say than that all is well, or a person to hear that."""
+    """Return whether there is more to say than that all is well, or somebody to hear that."""
     remarks = report.unrewritten or report.unused_suppressions or report.unexplained_suppressions
-    return bool(report.races or remarks or args.shared or (args.notes and report.notes)) or sys.stderr.isatty()
+    return bool(report.races or remarks or args.shared or (args.notes and report.notes)) or somebody_reads()
 
 
 def _confirmations(args: Namespace, report: RaceReport, first: FirstRun) -> dict[str, str]:

@@ -24,7 +24,7 @@ from gilscope.toolkit.evaluate.children.surroundings import end_strays, own_vari
 from gilscope.toolkit.measure.process.running import last_lines
 from gilscope.toolkit.processes.sealed import Seal, new_secret
 from gilscope.toolkit.processes.starting import Supervised
-from gilscope.toolkit.reading import opened
+from gilscope.toolkit.reading import RESULTS, opened, parse_json, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,7 +122,7 @@ def _programs(module: str) -> str:
 
 def _remembered(kept: Path) -> Told | None:
     try:
-        fields = json.loads(kept.read_text(encoding="utf-8"))
+        fields = parse_json(read_text(kept, RESULTS))
         return Told(records=tuple(fields["records"]), ending=Ending(**fields["ending"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None   # none yet, or damaged: asked again

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.packages.installer import NO_VERSION, UNKNOWN
+from gilscope.toolkit.builds.packages.lacking import normalized
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.evaluate.packages.ask.every_import import Import, all_at_once, import_each
 from gilscope.toolkit.evaluate.packages.ask.imports import LIMIT, Wanted, import_run, interpreter_runs
@@ -59,6 +60,13 @@ class Finding:
     wanted: str = ""                # the version that was to be installed; "" when no build has it
     way: tuple[str, ...] = ()       # packages, from one that was asked for down to this one
 
+    def is_called(self, name: str) -> bool:
+        """Return whether it is asked for by `name`: its own, or that of one of its extension modules or their files."""
+        names = {self.name}
+        for extension in self.seen.extensions:
+            names |= {extension.name, extension.file, extension.file.rpartition("/")[2]}
+        return name in names or normalized(name) == self.name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildReport:
@@ -80,6 +88,11 @@ class BuildReport:
     def blocked(self) -> bool:
         """Whether anything stands in the way."""
         return bool(self.unowned) or any(finding.verdict.status.blocks for finding in self.findings)
+
+    def knows(self, name: str) -> bool:
+        """Return whether anything of it is asked for by `name`."""
+        return (any(finding.is_called(name) for finding in self.findings)
+                or any(each.name == normalized(name) for each in self.rest))
 
 
 def diagnose(

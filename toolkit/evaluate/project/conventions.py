@@ -9,19 +9,25 @@ import ast
 import re
 import shlex
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.evaluate.requirements.closure import is_for_developers
-from gilscope.toolkit.evaluate.requirements.declared import NONE_FOUND, find_extras, find_requirements, table_below
+from gilscope.toolkit.evaluate.requirements.declared import (
+    NONE_FOUND,
+    declares_none,
+    find_extras,
+    find_requirements,
+    table_below,
+)
 from gilscope.toolkit.evaluate.requirements.file import requirement_lines
 from gilscope.toolkit.reading import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 LOCKS = ("uv.lock", "pylock.toml", "poetry.lock")
@@ -30,6 +36,7 @@ NOT_THE_PROJECT = frozenset({
     "tests", "test", "testing", "docs", "doc", "examples", "example", "benchmarks", "scripts", "tools", "build", "dist",
     "venv", "env", "node_modules", "setup", "conftest", "noxfile", "tasks", "fabfile", "versioneer",
 })
+NO_MODULES = "modules: none found, so its own imports are not exercised"   # as it is said
 PYTEST = ("python", "-m", "pytest", "-q")
 _NAME = re.compile(r"[\w.-]+")
 
@@ -93,7 +100,7 @@ def find_project(
         modules=modules,
         found=tuple(said),
         installable="build-system" in pyproject or "project" in pyproject or (root / "setup.py").is_file(),
-        declares=bool(requirements) or "dependencies" in table_below(pyproject, "project"),
+        declares=bool(requirements or declares_none(root, table_below(pyproject, "project"))),
         extras=left,
     )
 
@@ -166,10 +173,21 @@ def _tests(
 
 def _modules(root: Path, said: list[str]) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     folder = root / "src" if any((root / "src").glob("*/__init__.py")) or any((root / "src").glob("*.py")) else root
-    found = sorted({*_packages(folder), *_single_modules(folder)})
-    said.append(f"modules: {', '.join(found)} ({'src/' if folder != root else 'the root'})" if found
-                else "modules: none found, so its own imports are not exercised")
+    names = {*_packages(folder), *(path.stem for path in folder.glob("*.py") if _is_ours(path.stem))}
+    # Bindings are a package of which another is made; beside others it is their private part.
+    found = sorted({name for name in names if not name.startswith("_")} or {*_packages(folder)})
+    said.append(f"modules: {', '.join(found)} ({'src/' if folder != root else 'the root'})" if found else NO_MODULES)
     return (folder,), tuple(found)
+
+
+def with_built(project: Project, names: Iterable[str]) -> Project:
+    """Return the project with the top-level modules among these, which its build makes, where it has no others."""
+    built = tuple(sorted({name.partition(".")[0] for name in names if name}))
+    if project.modules or not built:
+        return project
+    said = tuple(f"modules: {', '.join(built)} (its build makes them)" if each == NO_MODULES else each
+                 for each in project.found)
+    return replace(project, modules=built, found=said)
 
 
 def _packages(folder: Path) -> Iterator[str]:
@@ -178,14 +196,8 @@ def _packages(folder: Path) -> Iterator[str]:
             yield path.parent.name
 
 
-def _single_modules(folder: Path) -> Iterator[str]:
-    for path in folder.glob("*.py"):
-        if _is_ours(path.stem):
-            yield path.stem
-
-
 def _is_ours(name: str) -> bool:
-    return name.isidentifier() and name not in NOT_THE_PROJECT and not name.startswith(("_", "test_"))
+    return name.isidentifier() and name not in NOT_THE_PROJECT and not name.startswith(("__", "test_"))
 
 
 def needed_to_run(project: Project) -> frozenset[str]:

@@ -53,7 +53,7 @@ def explain(reports: Sequence[BuildReport], name: str, beside: Beside = NOTHING_
     owners = {normalized(name)}
     for report in reports:
         for finding in report.findings:
-            if name in _names(finding) or normalized(name) == finding.name:
+            if finding.is_called(name):
                 owners.add(finding.name)
                 sections += _everything(report, finding, name, beside)
         for each in report.rest:
@@ -62,14 +62,6 @@ def explain(reports: Sequence[BuildReport], name: str, beside: Beside = NOTHING_
                 sections += [Heading(title), Lines(
                     "Installed", tuple(_installed(each, report.ways.get(each.name, ()), beside)))]
     return Document((*sections, *_locked(owners, beside)))
-
-
-def _names(finding: Finding) -> set[str]:
-    """Return what the finding can be asked for by."""
-    names = {finding.name}
-    for extension in finding.seen.extensions:
-        names |= {extension.name, extension.file, extension.file.rpartition("/")[2]}
-    return names
 
 
 def _everything(report: BuildReport, finding: Finding, name: str, beside: Beside) -> Iterator[Section]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 TITLE = "Should we move?"
 MOST_NAMED = 4     # of anything in one line; the sections below and --json have all
+FORCED = ", with the GIL forced off, which is not safe"
 BOXES = {"done": "[x]", "open": "[ ]", "not known": "[?]", "not needed": "[-]"}
 
 
@@ -31,7 +32,7 @@ def lines(found: Answer) -> Iterator[str]:
     else:
         of = found.cost.memory
         yield (f"memory: {format_bytes(of.here)}, {format_bytes(of.there)} on {found.cost.against} "
-               f"({of.process})")
+               f"({of.process}{FORCED * found.cost.forced})")
     yield from _in_the_way(found.blockers)
     yield f"effort: {_effort(found.effort)}"
     yield from (f"without moving: {each}" for each in found.instead)
@@ -45,7 +46,7 @@ def _gain(gain: Gained | Missing) -> str:
     number = f"{ratio_number(gain.ratio)}x{between}"
     threads = f" with {counted(gain.threads, 'thread')}" if gain.threads else ""
     said = {"measured": f"{number} as fast as {gain.against}{threads}, measured",
-            "forced off": f"{number} as fast as {gain.against}{threads}, with the GIL forced off, which is not safe",
+            "forced off": f"{number} as fast as {gain.against}{threads}, measured{FORCED}",
             "predicted": f"{number} as fast as {gain.against}, predicted, not measured",
             "at most": f"at most {number} as fast as {gain.against}, as little as threads wait for the GIL there"}
     return said[gain.how] + _today(gain)
@@ -65,7 +66,8 @@ def _cost(cost: Paid | Missing) -> str:
         return f"not known: {cost.reason}"
     wide = "; the interval is wide, as the machine was busy or small" if cost.busy else ""
     between = f"[{ratio_number(cost.lo)}, {ratio_number(cost.hi)}]"
-    return f"{WHO[cost.by]} {ratio_number(cost.times)} {between} times the CPU time of {cost.against}{wide}"
+    times = f"{ratio_number(cost.times)} {between} times the CPU time of {cost.against}"
+    return f"{WHO[cost.by]} {times}{wide}{FORCED * cost.forced}"
 
 
 def _in_the_way(blockers: Sequence[Blocker]) -> Iterator[str]:

@@ -71,7 +71,8 @@ def _costs(found: Evaluation) -> Iterator[Bar]:
         cost = paid(each, told=may_tell_speed(found.machine))
         if isinstance(cost, Missing):
             continue
-        yield Bar(f"{each.build.label}, CPU", cost.times, cost.lo, cost.hi)
+        label = f"{each.build.label}, the GIL forced off" if cost.forced else each.build.label
+        yield Bar(f"{label}, CPU", cost.times, cost.lo, cost.hi)
         if cost.memory is not None:
             share = cost.memory.here / cost.memory.there
-            yield Bar(f"{each.build.label}, memory", share, share, share)
+            yield Bar(f"{label}, memory", share, share, share)

@@ -48,9 +48,11 @@ def apart(locked: Sequence[Locked], graph: Graph, asked: Iterable[str] | None) -
 
 def reached(graph: Graph, asked: Iterable[str] | None) -> frozenset[str] | None:
     """Return the names of everything that these packages need, with themselves; None where nobody can tell."""
-    roots = {*graph.roots, *map(canonicalize_name, asked or ())}
-    # A lock without any of what the project names is another's, or the project says it elsewhere.
-    unknown = not graph.known or (asked is None and not graph.roots) or (roots and roots.isdisjoint(graph.needs))
+    roots = {*(graph.roots or ()), *map(canonicalize_name, asked or ())}
+    # A lock without any of what the project names is another's, or the project says it elsewhere.  Who needs nothing
+    # has no roots, and that is told.
+    told = asked is not None or graph.roots is not None
+    unknown = not graph.known or not told or (roots and roots.isdisjoint(graph.needs))
     return None if unknown else frozenset(chains(graph.needs, roots))
 
 

@@ -55,7 +55,7 @@ def find_requirements(
             said.append(f"not looked at, as it is no release: {', '.join(told.left_out)}")
     elif found := tuple(_from_metadata(root / "PKG-INFO")):
         said.append("requirements: PKG-INFO")
-    elif where := _declares_none(root, project):
+    elif where := declares_none(root, project):
         said.append(f"requirements: none, as {where} declares none")
     else:
         unread = "; setup.py is not run: put them into a requirements.txt" if (root / "setup.py").is_file() else ""
@@ -85,7 +85,7 @@ def find_extras(root: Path, pyproject: Mapping[str, Any]) -> dict[str, tuple[str
     return {name: _checked(root, texts) for name, texts in found.items()}
 
 
-def _declares_none(root: Path, project: Mapping[str, Any]) -> str:
+def declares_none(root: Path, project: Mapping[str, Any]) -> str:
     """Return which file says that the project needs nothing, by not saying what; "": none does."""
     if project and "dependencies" not in _strings(project.get("dynamic", ())):
         return "[project] of pyproject.toml"

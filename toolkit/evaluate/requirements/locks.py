@@ -53,7 +53,8 @@ class Graph:
     """What the packages of a lock need, the project's own folders with them."""
 
     needs: Mapping[str, tuple[str, ...]]   # by name; what a package's extras need counts, as somebody asked for it
-    roots: tuple[str, ...] = ()            # what the project itself needs to run, without its extras and groups
+    # What the project itself needs to run, without its extras and groups; None: the lock does not tell.
+    roots: tuple[str, ...] | None = None
     known: bool = True                     # False: the format does not tell
 
 
@@ -78,12 +79,12 @@ def read_graph(path: Path) -> Graph:
 
 def _graph_of_uv(document: Mapping[str, Any]) -> Graph:
     needs: dict[str, tuple[str, ...]] = {}
-    roots: tuple[str, ...] = ()
+    roots: tuple[str, ...] | None = None
     for package in document["package"]:
         name, own = canonicalize_name(package["name"]), package["source"]
         found = _named(package.get("dependencies", ()))
         if "." in {own.get(kind) for kind in _FOLDERS}:
-            roots = (*roots, *found)
+            roots = (*(roots or ()), *found)
         else:   # what an extra of a package needs is in the lock because somebody asked for it
             extras = package.get("optional-dependencies", {}).values()
             found = (*found, *(each for extra in extras for each in _named(extra)))

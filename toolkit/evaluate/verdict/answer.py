@@ -124,14 +124,16 @@ def _compared(how: How, threads: int, best: Comparison, gain: Gain | Missing, ag
 
 def paid(found: BuildEvaluation, *, told: bool) -> Paid | Missing:
     """Return what a build costs one thread, and a process."""
-    cost = found.cost
+    cost, forced = found.cost, False
     if isinstance(cost, Missing) and isinstance(found.forced, Forced) and not isinstance(found.forced.cost, Missing):
-        cost, told = found.forced.cost, may_tell_speed(found.forced.machine)
+        if not may_tell_speed(found.forced.machine):
+            return cost
+        cost, forced, told = found.forced.cost, True, True
     if isinstance(cost, Missing):
         return cost
     seen = times(cost, told=told)
     return Paid(times=seen.value, lo=seen.lo, hi=seen.hi, against=cost.against, by=cost.by, busy=not told,
-                memory=cost.memory)
+                memory=cost.memory, forced=forced)
 
 
 def _blockers(found: BuildEvaluation, conclusion: Conclusion) -> Iterator[Blocker]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 OWN = "its own"   # how a reason begins that is about the project's own files
 MOST_NAMED = 3
+_STOPS = re.compile(r"([^\s:]+\.\w+):(\d+)(?::\d+)?: ")   # as compilers name a place
 _UNKNOWN = {Status.UNKNOWN, Status.INTERPRETER}
 
 
@@ -113,11 +115,15 @@ def _steps(own: OwnBuild | None, extensions: OwnExtensions) -> Iterator[str]:
 
 
 def places(own: OwnBuild | None, extensions: OwnExtensions) -> list[str]:
-    """Return "file:line" of what is to be looked at or written where its own modules turn the GIL on."""
-    if own is None or own.finding is None or not (users := gil_users(own.finding.seen)):
+    """Return "file:line" of what is to be looked at or written: where compiling stops, what turns the GIL on."""
+    if own is None:
         return []
+    stops = [f"{match[1]}:{match[2]}" for each in own.unbuilt if (match := _STOPS.match(each.why))]
+    if own.finding is None or not (users := gil_users(own.finding.seen)):
+        return stops
     declared = [f"{source.file}:{source.line}" for name in users if (source := source_of(extensions, name))]
-    return [*declared, *(f"{each.file}:{remark.line}" for each in extensions.sources for remark in each.remarks)]
+    remarks = (f"{each.file}:{remark.line}" for each in extensions.sources for remark in each.remarks)
+    return [*stops, *declared, *remarks]
 
 
 def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:

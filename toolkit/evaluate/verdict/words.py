@@ -150,15 +150,18 @@ def package_blockers(report: BuildReport) -> Iterator[tuple[Finding | None, str]
 
 
 def _lost_blockers(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
-    """Yield which packages lose their C code where the workload is much slower: it needs them."""
-    if isinstance(found.cost, Missing) or found.cost.by == "tests" or not told or isinstance(found.readiness, Missing):
+    """Yield what loses its C code, packages and the project's own, where the workload is much slower: it needs them."""
+    if isinstance(found.cost, Missing) or found.cost.by == "tests":
         return
-    factor = 1 / found.cost.cpu.ratio
-    if factor > LOST_RED and found.cost.cpu.verdict() == "slower":
-        for finding in found.readiness.findings:
-            if finding.verdict.status is Status.LOST:
-                slower = f"{WHO[found.cost.by]} {factor:.2f} times the CPU time of {found.cost.against}"
-                yield f"{named(finding)} loses its C code, and {slower}"
+    seen = times(found.cost, told=told)
+    # On a busy machine CPU time tells it where the wide interval does.
+    if seen.value <= LOST_RED or (found.cost.cpu.verdict() != "slower" if told else seen.lo <= LOST_RED):
+        return
+    slower = f"{WHO[found.cost.by]} {seen.value:.2f} times the CPU time of {found.cost.against}"
+    yield from (f"{text}, and {slower}" for text in own_extensions.costs(found.own))
+    for finding in () if isinstance(found.readiness, Missing) else found.readiness.findings:
+        if finding.verdict.status is Status.LOST:
+            yield f"{named(finding)} loses its C code, and {slower}"
 
 
 def _test_blockers(tests: TestRun, reference: TestRun | Missing) -> Iterator[str]:
@@ -225,11 +228,19 @@ def _race_doubts(found: BuildEvaluation, races: Races | Missing) -> Iterator[str
     for race in races.found:
         if not (race.confirmed or race.violation):
             yield f"{race.what}, not confirmed by a second run: guard it, or say why it may be"
+    if races.unwatched:
+        places = few([f"{each.what} ({each.file}:{each.line})" for each in races.unwatched])
+        yield (f"several threads run what the race checker does not watch: {places}; look at it, and say why it may be "
+               "(# race: ok WHY)")
     broken = isinstance(found.cost, Missing) and found.cost.reason.startswith(WORKLOAD_FAILED)
     for of, reason in races.lacking:
         if of in {"workload", "script"} and not broken:
             yield f"whether the {of} has data races is not known: {reason}"
     for look in races.looks:
+        if look.otherwise:
+            there, here = look.otherwise
+            yield (f"the workload gives {there} in threads and {here} in the main thread: it does other work there, so "
+                   "what it gains says nothing")
         passing = not isinstance(found.tests, Missing) and not found.tests.failed
         if look.failing and passing:
             count = len(look.failing)
@@ -358,11 +369,21 @@ def _unexercised(found: BuildEvaluation, machine: MachineFacts | Missing, races:
     if not isinstance(races, Missing):
         yield from (f"races in the {of}: {reason}" for of, reason in races.lacking)
         if not races.together:
-            yield f"threads: {NOT_TOGETHER}"
+            yield f"threads: {_not_together(races)}"
     if not isinstance(found.tests, Missing):
         yield from (f"{each.file}: it cannot be collected: {each.why}" for each in found.tests.left_out)
     if not isinstance(machine, Missing):
         yield from (f"speed: {doubt}" for doubt in machine.doubts)
+
+
+def _not_together(races: Races) -> str:
+    """Return what to say where nothing of the project was seen in two threads: what to ask for, or that it was done."""
+    tried = {"tests at once": "its tests ran in {} threads each", "workload": "the workload was called from {} threads"}
+    done = [tried[look.of].format(look.workers) for look in races.looks if look.workers and look.of in tried]
+    if not done:
+        return NOT_TOGETHER
+    return (f"{' and '.join(done)}, and no Python code of the project's own was seen running in two of them; C code is "
+            "not watched")
 
 
 def _confidence(found: BuildEvaluation, races: Races | Missing, unexercised: tuple[str, ...]) -> Confidence:

@@ -11,14 +11,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from gilscope.toolkit.cores import allowed_cpus, usable_cores
-from gilscope.toolkit.measure.machine.other_load import Window
-from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants
+from gilscope.toolkit.measure.machine.other_load import Span, Window, is_starved, load_average
+from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, peak_resident
 from gilscope.toolkit.measure.process.frame import StoppedError, report_progress
 from gilscope.toolkit.measure.process.spec import Spec
 from gilscope.toolkit.units import parse_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+    from gilscope.toolkit.measure.cell.turns import InTurn, Order
 
 READY_SECONDS = 120.0  # for a helper to start beside a busy machine
 
@@ -43,6 +45,8 @@ class TrialSpec(Spec):
 @dataclass(slots=True, kw_only=True)
 class Taken:
     """What one trial measured.
+
+    Where several are taken in turn each is one of these.
 
     Attributes:
         seconds: The cell's value: wall seconds of the work, or seconds per request, message, ...
@@ -120,9 +124,10 @@ class Helper:
 class Trial:
     """One cell in one round, seen from its program."""
 
-    def __init__(self, spec: TrialSpec) -> None:
-        """Nothing is started."""
+    def __init__(self, spec: TrialSpec, turns: InTurn | None = None) -> None:
+        """Nothing is started; `turns` says when a value is taken, None: at once."""
         self.spec = spec
+        self._turns = turns
         self.model = spec.model
         self.workers = spec.workers
         self.build = spec.build
@@ -134,6 +139,7 @@ class Trial:
         self.cores, self.allowed = usable_cores(), allowed_cpus()
         self._helpers: list[int] = []
         self._window: Window | None = None
+        self._span: Span | None = None   # what that saw
 
     def number(self, name: str) -> float:
         """Return the parameter or else the scale `name`; of a duration like "5ms" its seconds.
@@ -179,7 +185,7 @@ class Trial:
         pids = [os.getpid(), *descendants(os.getpid())]
         measured = [pid for pid in pids if pid not in self._helpers]
         if self._window is None:
-            self._window = Window(pids)
+            self._window = Window(pids, self._turns.ours if self._turns else ())
             # Of the same moment: the window counts the CPUs that this process may use now.
             self.cores, self.allowed = usable_cores(), allowed_cpus()
         clock = Clock()
@@ -189,7 +195,41 @@ class Trial:
         finally:
             clock.wall = time.perf_counter() - wall
             clock.cpu = cpu_seconds(measured) - cpu
-            self.evidence = self._window.close()
+            self._span = self._window.span()
+            self.evidence = self._span.evidence(self._window.load)
+
+    def values(self, take: Callable[[], Taken], seconds: float, warm: Callable[[], object] = bool) -> list[Taken]:
+        """Return what `take` measures in each of this process's turns; once and at once where nobody takes turns.
+
+        Args:
+            take: Takes one value, within `measuring`, by processes that have all been started.
+            seconds: That it takes, about.
+            warm: Is called before each value between whose turn and the last others had theirs.
+        """
+        if self._turns is None:
+            return [take()]
+        pids = [os.getpid(), *descendants(os.getpid())]
+        self._turns.begin(loops=1, seconds=seconds, pids=pids, peak=peak_resident(pids))
+        kept: list[tuple[bool, float, Span, Taken]] = []
+        order: Order = "take"
+        while order != "end":
+            value = self._in_turn(take, warm)
+            while (order := self._turns.next(starved=value[0])) == "again":
+                value = min(value, self._in_turn(take, warm), key=lambda each: each[:2])
+            kept.append(value)
+        first, *rest = [span for _, _, span, _ in kept]
+        self.evidence = sum(rest, first).evidence(load_average())
+        return [taken for *_, taken in kept]
+
+    def _in_turn(self, take: Callable[[], Taken], warm: Callable[[], object]) -> tuple[bool, float, Span, Taken]:
+        """Return whether a value was starved for sure, what others used meanwhile at least, what was seen, and it."""
+        warm()
+        self._window = None   # what ran between its turns is not counted
+        taken = take()
+        assert self._span is not None, "it measures"
+        others = self._span.least_others_cores
+        self.progress()
+        return is_starved(taken.wanted_cores, others, self.cores, self.allowed), others, self._span, taken
 
     @contextlib.contextmanager
     def helper(self, module: str, *words: str) -> Iterator[Helper]:

@@ -48,6 +48,7 @@ conflict is a note, since another value or another lock may make a later one a r
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race.conflicts.safe_inspection import is_plain, same
@@ -453,6 +454,25 @@ def _memo(question: Question) -> str | None:
             return None
     return "memo" if _stores_plainly(question, acts) and all(
         question.sources.memo(side.site) and not side.site.flags & Flag.CONSTANT for side in acts) else None
+
+
+def made_alike(question: Question, write: Side) -> bool | None:
+    """Tell whether each process with a copy of the variable would make the same of it; None: not known by this pair.
+
+    It would where the write is that of a memo, whatever orders the threads: a check decides about it, and the value is
+    immutable and depends on the key alone.
+    """
+    flags = write.site.flags
+    if not flags & Flag.GUARD or flags & (Flag.AUGMENTED | Flag.CONSTANT) or write.number in question.changed:
+        return False
+    if not question.sources.memo(write.site, by_key_alone=True):
+        return False
+    if question.part == "structure":   # of other keys; what is under one is told of with that
+        return True
+    stored = question.value if write is question.second else question.present
+    if stored is NO_VALUE:
+        return None
+    return is_plain(stored) or type(stored) is getattr(sys.modules.get("re"), "Pattern", None)
 
 
 def _stores_plainly(question: Question, acts: list[Side]) -> bool:

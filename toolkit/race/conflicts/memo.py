@@ -25,10 +25,12 @@ UNREPEATABLE = frozenset({
 DEEPEST = 4      # calls of calls that are looked into
 
 
-def repeatable(around: Sequence[ast.AST], *, known: bool) -> bool:
+def repeatable(around: Sequence[ast.AST], *, known: bool, by_key_alone: bool = False) -> bool:
     """Tell whether the store in the middle of `around` (innermost node first) stores a function of its key.
 
     `known`: the rewriter has seen that the value's names are those of the key or of the module.
+    `by_key_alone`: what the key was made from does not count, unless the key tells it: `seen[number % 2] = number`
+    keeps the first of many.
     """
     found = _assignment(around)
     module = around[-1] if around else None
@@ -37,8 +39,9 @@ def repeatable(around: Sequence[ast.AST], *, known: bool) -> bool:
     target, value, block = found
     value = _resolve(value, block)
     functions = [node for node in around if isinstance(node, Function)]
-    allowed = _key_names(target, block) | _outside(functions, module) | _decorated(value, functions)
-    if not known and not _names(value) <= allowed:
+    key_names = _told_by_key if by_key_alone else _key_names
+    allowed = key_names(target, block) | _outside(functions, module) | _decorated(value, functions)
+    if (by_key_alone or not known) and not _names(value) <= allowed:
         return False
     if isinstance(target, ast.Subscript) and _mentions(value, target.value):
         return False     # what stands in the container decides: `ids[name] = len(ids)`
@@ -92,6 +95,19 @@ def _key_names(target: ast.expr, before: list[ast.stmt]) -> set[str]:
     names = _names(target)
     if isinstance(target, ast.Subscript):
         names |= _names(_resolve(target.slice, before))
+    return names
+
+
+def _told_by_key(target: ast.expr, before: list[ast.stmt]) -> set[str]:
+    """Return the names in the target, and those of the tuple that its key is."""
+    names = _names(target)
+    if isinstance(target, ast.Subscript):
+        if not isinstance(target.slice, ast.Name | ast.Tuple):
+            names -= _names(target.slice)
+        key = _resolve(target.slice, before)
+        parts = [each.value if isinstance(each, ast.Starred) else each
+                 for each in (key.elts if isinstance(key, ast.Tuple) else ())]
+        names |= {each.id for each in parts if isinstance(each, ast.Name)}
     return names
 
 

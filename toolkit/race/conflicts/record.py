@@ -17,6 +17,7 @@ from gilscope.toolkit.race.conflicts.classify import (
     Sites,
     follows_act,
     judge,
+    made_alike,
     older_than_both,
 )
 from gilscope.toolkit.race.conflicts.naming.locks import LockNames
@@ -71,7 +72,8 @@ class Recorder:
         self._pairs: dict[tuple[int, int], Entry] = {}   # of site numbers -> the first record
         self._common: dict[tuple[int, str, str], frozenset[int]] = {}
         self._changed: frozenset[int] = frozenset()
-        self._shared: dict[tuple[str, str, int], None] = {}   # base and place of the writes that were told of
+        # Base and place of the writes that were told of, and whether copies would come out alike, as far as known.
+        self._shared: dict[tuple[str, str, int], bool | None] = {}
         self._used: dict[tuple[str, int], None] = {}
         self._counted: dict[tuple[int, int], int] = {}
         self._spool = Spool(folder, {
@@ -103,18 +105,24 @@ class Recorder:
         return "settled" if part == "cell" or is_module_dict(owner) or noted else "race"
 
     def hear_shared(self, conflict: Conflict) -> None:
-        """Record that several threads use a variable, once for each place that writes it."""
-        _, owner, part, key, raw_first, raw_second, _ = conflict
+        """Record that several threads use a variable, once for each place that writes it and what that comes to."""
+        sort, owner, part, key, raw_first, raw_second, value = conflict
         first, second = self._side(raw_first), self._side(raw_second)
         write, other = (second, first) if second.kind in WRITES else (first, second)
-        name = self._name(part, owner, key, (first.site, second.site), _accessing_frame(second.site))
+        frame = _accessing_frame(second.site)
+        name = self._name(part, owner, key, (first.site, second.site), frame)
+        alike = made_alike(Question(
+            sort, part, first, second, self._sites, self._sources, changed=self._changed,
+            value=value if value is not NO_VALUE else self._stored_name(second, frame),
+            present=_present(part, owner, key, frame)), write)
         places = [self._frame((side.site.path, side.site.line, side.site.function)) for side in (write, other)]
         known = name.base, str(places[0][0]), write.site.line
-        if known in self._shared:
+        before = self._shared.get(known)
+        if known in self._shared and (before is False or alike in {before, None}):   # what is not alike once stays so
             return
-        self._shared[known] = None
+        self._shared[known] = alike
         self._spool.write({"t": "shared", "base": name.base, "write": places[0], "verb": verb(write),
-                           "other": places[1], "other_verb": verb(other)})
+                           "other": places[1], "other_verb": verb(other), "alike": alike})
 
     def failed(self, section: str | None) -> int:
         """Return how many races the section has."""

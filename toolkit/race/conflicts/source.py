@@ -37,7 +37,7 @@ class Sources:
         self._folder = folder      # where relative paths started from
         self._lines: dict[str, list[str]] = {}
         self._trees: dict[str, ast.Module | None] = {}
-        self._memos: dict[SiteInfo, bool] = {}
+        self._memos: dict[tuple[SiteInfo, bool], bool] = {}
 
     def path(self, path: str) -> str:
         """Return the path of a code object as an absolute one, even when the program changed its folder."""
@@ -150,13 +150,15 @@ class Sources:
         enclosing = next((node for node in self.around(write) if isinstance(node, ast.With)), None)
         return enclosing is not None and read.line < enclosing.lineno
 
-    def memo(self, write: SiteInfo) -> bool:
-        """Tell whether any thread would store the same value there."""
+    def memo(self, write: SiteInfo, *, by_key_alone: bool = False) -> bool:
+        """Tell whether any thread would store the same value there; see `memo.repeatable`."""
         from gilscope.toolkit.race.conflicts.memo import repeatable
 
-        if write not in self._memos:
-            self._memos[write] = repeatable(self.around(write), known=bool(write.flags & Flag.MEMO))
-        return self._memos[write]
+        asked = write, by_key_alone
+        if asked not in self._memos:
+            self._memos[asked] = repeatable(
+                self.around(write), known=bool(write.flags & Flag.MEMO), by_key_alone=by_key_alone)
+        return self._memos[asked]
 
     def _has_default(self, act: SiteInfo) -> bool:
         call = next((node for node in self.around(act) if isinstance(node, ast.Call)), None)

@@ -13,6 +13,7 @@ from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.program.cache_dir import cache_folder
 from gilscope.toolkit.race.program.spec import BEGUN, COMMAND, MODULE, REFUSED, SCRIPT
 from gilscope.toolkit.race.program.target import is_bundle
+from gilscope.toolkit.race.spool import SUFFIX, opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,12 +64,22 @@ def core_of(folder: str) -> str:
 
 def has_records(folder: str) -> bool:
     """Return whether a process of the run left more than the line that says it was there."""
-    for entry in os.scandir(folder):
-        if entry.name.endswith(".jsonl"):
-            with open(entry.path, "rb") as lines:
+    for name in os.listdir(folder):
+        if name.endswith(SUFFIX):
+            if (lines := opened(os.path.join(folder, name))) is None:   # which has to be told
+                return True
+            with lines:
                 if len(lines.readlines()) > 1:
                     return True
     return False
+
+
+def somebody_reads() -> bool:
+    """Return whether it is said that all is well: to a person, and in a log of CI, which knows nothing else of it.
+
+    A script wants the program's own words alone.
+    """
+    return os.isatty(2) or bool(os.environ.get("CI"))
 
 
 def remove_spool(folder: str) -> None:

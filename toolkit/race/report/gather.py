@@ -30,6 +30,7 @@ class _Gathered:
     used: set[tuple[str, int]] = field(default_factory=set)
     unrewritten: dict[str, str] = field(default_factory=dict)
     shared: dict[tuple[str, str, int], Shared] = field(default_factory=dict)   # by base and place of the write
+    alike: dict[tuple[str, str, int], bool] = field(default_factory=dict)      # likewise, where that is known
     processes: int = 0
     watched: int | None = None
 
@@ -73,9 +74,9 @@ def _gather(lines: Iterable[dict[str, Any]], section: str | None) -> _Gathered:
             case "race" if section is None or record["section"] == section:
                 _add_race(gathered, record)
             case "shared":
-                found = Shared(base=record["base"], write=_frame(record["write"]), verb=record["verb"],
-                               other=_frame(record["other"]), other_verb=record["other_verb"])
-                gathered.shared.setdefault((found.base, found.write.path, found.write.line), found)
+                _add_shared(gathered, record)
+            case "lost":
+                gathered.unrewritten[f"process {record['pid']}"] = spool.LOST
             case "finish":
                 _add_end(gathered, record)
     return gathered
@@ -90,6 +91,17 @@ def _add_race(gathered: _Gathered, record: dict[str, Any]) -> None:
     known = gathered.records.get(key)
     if known is None or ORDER[record["severity"]] < ORDER[known["severity"]]:
         gathered.records[key] = record
+
+
+def _add_shared(gathered: _Gathered, record: dict[str, Any]) -> None:
+    """Add a variable that threads share; what came out of one write differently once is not alike."""
+    found = Shared(base=record["base"], write=_frame(record["write"]), verb=record["verb"],
+                   other=_frame(record["other"]), other_verb=record["other_verb"])
+    key = (found.base, found.write.path, found.write.line)
+    known = gathered.shared.setdefault(key, found)
+    if record["alike"] is not None:
+        gathered.alike[key] = gathered.alike.get(key, True) and record["alike"]
+        gathered.shared[key] = replace(known, alike=gathered.alike[key])
 
 
 def _add_end(gathered: _Gathered, record: dict[str, Any]) -> None:

@@ -81,13 +81,17 @@ class Race:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """A variable that one thread writes and another uses, whatever orders them: each process would have its own."""
+    """A variable that one thread writes and another uses, whatever orders them: each process would have its own.
+
+    With `alike` the write is that of a memo: what each would make for itself is equal.
+    """
 
     base: str                      # the variable without key and instance
     write: Frame
     verb: str
     other: Frame                   # where another thread uses it
     other_verb: str
+    alike: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

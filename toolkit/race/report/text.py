@@ -131,7 +131,8 @@ def _shared(report: RaceReport) -> Iterator[str]:
         yield "SHARED by threads, in order or not; each process and subinterpreter would have its own"
     for each in report.shared:
         yield (f"  {each.base}: {each.verb} at {at(each.write, report.root)}, "
-               f"{each.other_verb} at {at(each.other, report.root)}")
+               f"{each.other_verb} at {at(each.other, report.root)}"
+               + "; a memo: each would make the same" * each.alike)
 
 
 def _remarks(report: RaceReport) -> Iterator[str]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import expm1, isfinite, log, nan
+from math import expm1, isfinite, log
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.table.cells import group_of
 from gilscope.toolkit.report.table.floors import Floors
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.floor import Floor, TwinCheck, checked_noise
-from gilscope.toolkit.stats.logs import RoundLogs, process_levels
+from gilscope.toolkit.stats.logs import RoundLogs, by_pass, process_levels
 from gilscope.toolkit.stats.looks import at_last
 from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simultaneous
 from gilscope.toolkit.stats.together import conclude
@@ -172,8 +172,4 @@ def _levels(arms: Mapping[Cell, Observation], clock: Clock) -> dict[Cell, float]
 
 def _in_turn(observation: Observation, clock: Clock) -> list[float]:
     """Return the process's values, each at the place of the pass that it was taken in."""
-    values = observation.wall if clock == "wall" else observation.cpu
-    found = [nan] * (max(observation.passes) + 1)
-    for place, value in zip(observation.passes, values, strict=False):
-        found[place] = value or nan
-    return found
+    return by_pass(observation.wall if clock == "wall" else observation.cpu, observation.passes)

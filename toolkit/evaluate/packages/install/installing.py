@@ -12,6 +12,7 @@ import tempfile
 import textwrap
 from dataclasses import dataclass
 from importlib.metadata import distributions
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -229,15 +230,18 @@ def _without_missing(
         What is missing, with the reason; and what could not be had together for another reason.
     """
     missing: dict[str, str] = {}
-    todo = {name_of(text): text for text in requirements}
+    # One package may be asked for several times, for different versions of Python.
+    todo: dict[str, list[str]] = {}
+    for text in requirements:
+        todo.setdefault(name_of(text), []).append(text)
     while todo:
-        reason = attempt(list(todo.values()))
+        reason = attempt([*chain.from_iterable(todo.values())])
         if not reason:
             break
         names = [normalized(match.rstrip(".-")) for match in _MISSING.findall(reason)]
         name = next((name for name in names if name in todo), None)
         if name is None:   # something that one of them needs
-            return missing, list(todo.values())
+            return missing, [*chain.from_iterable(todo.values())]
         missing[name] = shortened(reason)
         del todo[name]
     return missing, []

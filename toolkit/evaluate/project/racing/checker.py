@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.packages.environment import PACKAGE
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown
+from gilscope.toolkit.evaluate.project.racing.unwatched import Ran, unwatched
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, environment, run_bounded
-from gilscope.toolkit.evaluate.sections import Missing, RaceFact, SharedFact
+from gilscope.toolkit.evaluate.sections import Missing, RaceFact, SharedFact, Unwatched
 from gilscope.toolkit.measure.process.running import last_lines
 from gilscope.toolkit.race.verdicts import VIOLATION
 from gilscope.toolkit.reading import RESULTS, parse_json, read_text
@@ -43,6 +44,7 @@ class Checked:
     together: bool | None
     left: Any = None             # what `Program.after` returned
     shared: tuple[SharedFact, ...] = ()
+    unwatched: tuple[Unwatched, ...] = ()
 
 
 def nobodys(_first: str, _second: str) -> bool:
@@ -107,9 +109,10 @@ def _checked(
         found = once(facts(report, shown, program.besides))
         if not found and (reason := program.wrong(ending, place)):
             return Missing(reason=f"{reason} under the race checker")
-        threads, together = _threads(place / "witness")
+        witness = _witness(place / "witness")
+        threads, together = _threads(witness)
         return Checked(found=found, threads=threads, together=together, left=program.after(place),
-                       shared=tuple(shared_facts(report, shown)))
+                       shared=tuple(shared_facts(report, shown)), unwatched=tuple(unwatched(_ran(witness), shown)))
 
 
 def _placed(word: str, place: Path) -> str:
@@ -169,9 +172,14 @@ def facts(
 
 
 def shared_facts(report: dict[str, Any], shown: Shown) -> Iterator[SharedFact]:
-    """Yield what several threads of the project's own code use, each variable once."""
+    """Yield what several threads of the project's own code use, each variable once, and of memos nothing.
+
+    A memo that each process fills for itself changes no result.
+    """
     known = set()
     for each in report.get("shared", ()):
+        if each.get("alike"):
+            continue
         write, other = each["write"], each["other"]
         file, other_file = shown.path(write["path"]), shown.path(other["path"])
         if file is None or each["base"] in known:
@@ -189,16 +197,27 @@ def _report(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and "races" in found else None
 
 
-def _threads(path: Path) -> tuple[bool | None, bool | None]:
+def _witness(path: Path) -> list[dict[str, Any]]:
+    """Return what each process of the run said of its threads at its end; those that came to one."""
+    try:
+        told = [parse_json(line) for line in read_text(path, RESULTS).splitlines() if line.endswith("}")]
+    except (OSError, ValueError):
+        return []
+    return [each for each in told if "together" in each]
+
+
+def _threads(told: Sequence[Mapping[str, Any]]) -> tuple[bool | None, bool | None]:
     """Return whether any process of the run had other threads, and whether code of the project's ran in two of one.
 
     None where no process came to an end at which it could tell.
     """
-    try:
-        told = [parse_json(line) for line in read_text(path, RESULTS).splitlines() if line.endswith("}")]
-    except (OSError, ValueError):
-        return None, None
-    told = [each for each in told if "together" in each]
     if not told:
         return None, None
     return any(each["threads"] for each in told), any(each["together"] for each in told)
+
+
+def _ran(told: Iterable[Mapping[str, Any]]) -> Iterator[Ran]:
+    """Yield the functions of the project's own that ran in other threads than the first."""
+    for each in told:
+        for file, line, twice, one_self, foreign in each.get("ran", ()):
+            yield Ran(file=str(file), line=int(line), twice=bool(twice), one_self=bool(one_self), foreign=dict(foreign))

@@ -134,4 +134,5 @@ def _merged(found: Mapping[Raced, Races | Missing]) -> Races | Missing:
     return Races(build=seen[0].build if seen else "", command=seen[-1].command if seen else (), lacking=lacking,
                  shared=shared[0] if shared else None,
                  found=once(race for each in seen for race in each.found),
+                 unwatched=tuple(dict.fromkeys(one for each in seen for one in each.unwatched)),
                  looks=tuple(look for each in seen for look in each.looks))

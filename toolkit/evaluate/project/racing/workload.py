@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.evaluate.project.racing.checker import FOUND, LATE, Program, check
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
@@ -12,6 +12,8 @@ from gilscope.toolkit.measure.process.running import last_lines
 from gilscope.toolkit.reading import parse_json, read_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gilscope.toolkit.evaluate.project.bench import Bench
     from gilscope.toolkit.evaluate.project.conventions import Project
     from gilscope.toolkit.evaluate.project.workload.rounds import Workload
@@ -41,29 +43,45 @@ def check_workload(
     workers = 0 if script else max(2, threads or THREADS)
     words = ((workload.name, *workload.words) if script else
              (str(CALLER), workload.name, str(workers), f"{LATE}/{TOLD}", f"{limit * SHARE:.1f}"))
-    program = Program(words=words, wrong=lambda ending, place: _failure(ending, place, script=script), after=_calls,
+    program = Program(words=words, wrong=lambda ending, place: _failure(ending, place, script=script), after=_told,
                       root_too=True, besides=lambda first, _second: first == str(CALLER))
     # A workload need not print anything.
     seen = check(project, bench, program, limit=limit, quiet=limit, confirm=confirm)
     if isinstance(seen, Missing):
         return seen
-    look = RaceLook(of="script" if script else "workload", build=bench.build, workers=workers, calls=seen.left or 0,
+    look = RaceLook(of="script" if script else "workload", build=bench.build, workers=workers, calls=_calls(seen.left),
+                    otherwise=_otherwise(seen.left),
                     threads=seen.threads if script else True,
                     together=not script if seen.together is None else seen.together)
     return Races(build=bench.build, found=seen.found, command=(workload.name, *workload.words), looks=(look,),
-                 shared=seen.shared)
+                 shared=seen.shared, unwatched=seen.unwatched)
 
 
 def _failure(ending: str, place: Path, *, script: bool) -> str:
     """Return why a run that showed no race shows nothing."""
     if ending in {"0", FOUND}:   # races of nobody's but ours
-        return "" if script or _calls(place) else f"{UNFINISHED}: no call of the workload came to its end"
+        return "" if script or _calls(_told(place)) else f"{UNFINISHED}: no call of the workload came to its end"
     why = told_by(last_lines(place / "output"))
     return f"the workload failed{f' ({why})' if why else f' (exit code {ending})'}"
 
 
-def _calls(place: Path) -> int:
+def _told(place: Path) -> Mapping[str, Any]:
+    """Return what the threads' program has told; nothing of a script, or of one that came to no end."""
     try:
-        return int(parse_json(read_text(place / TOLD))["calls"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return 0   # a script, or it came to no end, or has written over it
+        told = parse_json(read_text(place / TOLD))
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}   # the workload may have written over it
+
+
+def _otherwise(told: Mapping[str, Any]) -> tuple[str, ...]:
+    match told.get("otherwise"):
+        case [str(there), str(here)]:
+            return there, here
+        case _:
+            return ()
+
+
+def _calls(told: Mapping[str, Any]) -> int:
+    calls = told.get("calls", 0)
+    return calls if isinstance(calls, int) else 0

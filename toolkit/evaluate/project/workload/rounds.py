@@ -1,7 +1,7 @@
-"""The user's workload in rounds: one process per build, model and number of workers, in random order in each round.
+"""The user's workload in rounds: one process per build, model and number of workers in each round, in turn if it can.
 
-Measured as experiments are, in the scratch environments; waits and parked time by the preloaded shim, in processes of
-their own, so that what is timed is not watched.  What the numbers come to is said in `speed`.
+Measured in the scratch environments; waits and parked time by the preloaded shim, in processes of their own, so that
+what is timed is not watched.  How a round is measured is `schedule`'s, what the numbers come to is said in `speed`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from statistics import fmean
+from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.cores import usable_cores
@@ -22,6 +23,7 @@ from gilscope.toolkit.evaluate.project.bench import compiled_into
 from gilscope.toolkit.evaluate.project.machine import Calibration
 from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, Measured
 from gilscope.toolkit.evaluate.project.workload.name_check import is_function, script_of
+from gilscope.toolkit.evaluate.project.workload.schedule import Cell, round_of, seconds_of
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.records import BadRecordError, read_folder
@@ -29,33 +31,29 @@ from gilscope.toolkit.gil.summary import Summary, summarize
 from gilscope.toolkit.measure.prepare.preparation import OUR_NAME, child_environment
 from gilscope.toolkit.measure.process.running import Answer, run_child
 from gilscope.toolkit.measure.program.trial import TrialSpec
+from gilscope.toolkit.measure.schedule.arms import Start
+from gilscope.toolkit.measure.schedule.turns import InTurn
+from gilscope.toolkit.measure.schedule.ways import OneByOne
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.project.bench import Bench
     from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.measure.schedule.ways import Taken, Way
     from gilscope.toolkit.model import Build
 
 PROGRAM = "gilscope.toolkit.evaluate.project.workload.programs.workload"
 MOST_ROUNDS = 10
 LEAST_ROUNDS = MIN_ROUNDS   # fewer get no word
-PASS_SECONDS = 0.5        # that all calls of a function take together
+PASS_SECONDS = 0.3        # that all calls of a function take together
 LONGEST_SECONDS = 4.0     # of a pass: what threads have not done by then is reckoned from what they have
 LEAST_PASS_SECONDS = 0.1  # that tells how long one call takes
 SILENT_SECONDS = 300.0    # of a script, which reports no progress
 LEAST_SILENT_SECONDS = 60.0
 PATIENCE = 20             # times what the import and a call take with the GIL
 OTHER_MODELS = ("subinterpreters", "processes")   # on builds with a GIL, beside threads
-
-
-class Cell(NamedTuple):
-    """What is measured in one process."""
-
-    label: str             # of the build
-    workers: int           # 0: the script's own
-    model: str = "threads"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +95,11 @@ class WorkloadMeasurer:
         self._builds = builds
         self._left = left
         self._say = say
+        self._seed = seed
         self._random = random.Random(seed)
         self._forced = forced
+        # A script is a process from its start to its end, so it gives one value.
+        self._way: Way = OneByOne(run_child) if workload.kind == "script" else InTurn()
         self._calls = 1
         self._call_seconds = self._import_seconds = 0.0
         self.found: dict[Cell, Measured] = {}
@@ -122,15 +123,69 @@ class WorkloadMeasurer:
                     break
                 how = ", the GIL forced off" * self._forced
                 self._say(f"workload{how}: round {number + 1} of at most {MOST_ROUNDS}")
-                for cell in self._random.sample([*cells, None], len(cells) + 1):
-                    if cell is None:
-                        self.calibration.take(number)
-                    elif self.has_time() or not self._forced:   # which comes last, and is no part of a verdict
-                        self._take(cell, number, folder)
+                self._round(number, folder)
                 self.round_seconds = max(self.round_seconds, time.monotonic() - began)
                 # Without the GIL forced off, other models may be left to compare.
                 if self._fails(free_threaded=False) or (self._forced and self._fails(free_threaded=True)):
                     break
+
+    def _round(self, number: int, folder: str) -> None:
+        """Measure each cell that has not failed."""
+        taken = self._taken(number, folder)
+        if number == 0 and not isinstance(self._way, OneByOne) and self._in_the_way(taken, folder):
+            self._way = OneByOne(run_child)
+            self._say("the workload's processes cannot be alive together, so they are measured one after the other")
+            taken = self._taken(number, folder)
+        self._keep(taken, number)
+
+    def _in_the_way(self, taken: Sequence[Taken], folder: str) -> bool:
+        """Return whether a process failed that does not alone: of two with one port, say, or a lock on one file."""
+        failed = next((each.cell for each in taken if each.answer.kind not in {"measured", "unavailable"}), None)
+        return failed is not None and self._ask(Cell.of(failed), folder, {}).kind == "measured"
+
+    def _taken(self, number: int, folder: str) -> list[Taken]:
+        """Take the values of a round, and look at the machine at some moment."""
+        # With the GIL forced off it comes last, and is no part of a verdict.
+        around = round_of(number, self._calls * self._call_seconds, lambda cell: self._start(cell, folder, {}),
+                          self._seed, self._left if self._forced else lambda: None)
+        groups = self._way.groups([cell.arm for cell, measured in self.found.items() if not measured.failure], around)
+        taken: list[Taken] = []
+        moment = self._random.randint(0, len(groups))
+        for position, group in enumerate([*groups, []]):
+            if position == moment:
+                self.calibration.take(number)
+            if group and (self.has_time() or not self._forced):
+                taken += self._way.measure(group, around)
+        return taken
+
+    def _keep(self, taken: Sequence[Taken], number: int) -> None:
+        measured = [each for each in taken if each.answer.kind == "measured"]
+        for each in taken:
+            cell = Cell.of(each.cell)
+            if each.answer.kind == "measured":
+                self._keep_process(self.found[cell], cell, each.answer, number)
+            else:
+                found, answer = self.found[cell], each.answer
+                found.failure, found.unavailable = _why(answer, cell), answer.kind == "unavailable"
+                self._say(f"{cell.label}: the workload in {cell.model}: {found.failure}")
+        for cell, seconds in seconds_of(measured, "wall").items():
+            self.found[cell].wall[number] = seconds
+        for cell, seconds in seconds_of(measured, "cpu").items():
+            self.found[cell].cpu[number] = seconds
+
+    def _keep_process(self, found: Measured, cell: Cell, answer: Answer, number: int) -> None:
+        """Keep what a process tells beside its seconds."""
+        if self._builds[cell.label].free_threaded and answer.fields["gil_end"]:
+            by = f": {answer.fields['gil_culprit']} turned it on" if "gil_culprit" in answer.fields else ""
+            found.flipped = f"the GIL was on at the end of the workload{by}"
+        metrics = answer.fields["metrics"]
+        found.rss.append(float(metrics["rss"]))
+        found.pools = _pools(metrics.get("pools", ""))
+        if "import" in metrics:
+            found.imports.append(float(metrics["import"]))
+        if "queued" in metrics:
+            found.idle[number] = fmean(max(0.0, each["seconds"] - each["cpu"] - each["metrics"]["queued"])
+                                       for each in answer.fields["values"])
 
     def _fails(self, *, free_threaded: bool) -> bool:
         """Return whether nothing runs in threads on builds of a kind."""
@@ -168,8 +223,9 @@ class WorkloadMeasurer:
         counts = self.thread_counts()
         cells = [Cell(label, count) for label in self.benches for count in counts]
         if max(counts) > 1 and not self._forced:   # a function, and several cores
-            cells += [Cell(label, max(counts), model) for label in self.benches for model in OTHER_MODELS
-                      if not self._builds[label].free_threaded]
+            with_gil = [label for label in self.benches if not self._builds[label].free_threaded]
+            cells += [Cell(label, max(counts), model) for label in with_gil for model in OTHER_MODELS]
+            cells += [Cell(label, 1, twin=True) for label in with_gil]
         return cells
 
     def _calibrate(self) -> str:
@@ -204,36 +260,17 @@ class WorkloadMeasurer:
             self._calls = calls
         return ""
 
-    def _take(self, cell: Cell, number: int, folder: str) -> None:
-        measured = self.found[cell]
-        if measured.failure:
-            return
-        answer = self._ask(cell, folder, {})
-        if answer.kind != "measured":
-            measured.failure, measured.unavailable = _why(answer, cell), answer.kind == "unavailable"
-            self._say(f"{cell.label}: the workload in {cell.model}: {measured.failure}")
-            return
-        if self._builds[cell.label].free_threaded and answer.fields["gil_end"]:
-            by = f": {answer.fields['gil_culprit']} turned it on" if "gil_culprit" in answer.fields else ""
-            measured.flipped = f"the GIL was on at the end of the workload{by}"
-        metrics = answer.fields["metrics"]
-        wall, cpu = float(answer.fields["seconds"]), float(answer.fields["cpu"][0])
-        measured.rss.append(float(metrics["rss"]))
-        measured.pools = _pools(metrics.get("pools", ""))
-        if "import" in metrics:
-            measured.imports.append(float(metrics["import"]))
-        if "queued" in metrics:
-            measured.idle[number] = max(0.0, wall - cpu - float(metrics["queued"]))
-        if not answer.fields["starved"]:
-            measured.wall[number] = wall
-        measured.cpu[number] = cpu
-
     def _patience(self) -> float:
         """Return how many seconds without progress are a hang; one costs what is left of the budget at most."""
         usual = max(LEAST_SILENT_SECONDS, PATIENCE * (self._import_seconds + self._call_seconds))
         return min(SILENT_SECONDS, max(usual, self._left()) if self.workload.kind == "script" else usual)
 
     def _ask(self, cell: Cell, folder: str, extra: Mapping[str, str]) -> Answer:
+        start = self._start(cell, folder, extra)
+        return run_child(start.python, start.spec, start.environment)
+
+    def _start(self, cell: Cell, folder: str, extra: Mapping[str, str]) -> Start:
+        """Return how the process of a cell is started."""
         bench, build = self.benches[cell.label], self._builds[cell.label]
         project = bench.placed(self.project)
         model = "free-threaded" if build.free_threaded and cell.model == "threads" else cell.model
@@ -251,7 +288,7 @@ class WorkloadMeasurer:
             environment |= compiled_into(bench.compiled)
         if self._forced and build.free_threaded:
             environment |= FORCED_OFF
-        return run_child(str(bench.python), spec, environment)
+        return Start(python=str(bench.python), spec=spec, environment=environment)
 
     def _name(self, bench: Bench) -> str:
         """Return what is run on a build: of a script of the project's, the one beside the built modules."""

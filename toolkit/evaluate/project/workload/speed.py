@@ -11,7 +11,7 @@ from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.project.bench import Shown, short
 from gilscope.toolkit.evaluate.project.measured import FEW, cost_of
 from gilscope.toolkit.evaluate.project.workload.predict import Round, ceiling, predict
-from gilscope.toolkit.evaluate.project.workload.rounds import Cell
+from gilscope.toolkit.evaluate.project.workload.schedule import Cell
 from gilscope.toolkit.evaluate.project.workload.waits import (
     busiest,
     by_line,
@@ -210,11 +210,16 @@ class Speed:
 
     @cached_property
     def _walls(self) -> Together[Cell]:
-        return Together({cell: measured.wall for cell, measured in self._found.items()})
+        return Together({cell: measured.wall for cell, measured in self._found.items()}, self._twins)
 
     @cached_property
     def _cpus(self) -> Together[Cell]:
-        return Together({cell: measured.cpu for cell, measured in self._found.items()}, clock="CPU")
+        return Together({cell: measured.cpu for cell, measured in self._found.items()}, self._twins, clock="CPU")
+
+    @property
+    def _twins(self) -> list[tuple[Cell, Cell]]:
+        """The A/A arms: each with the cell that it is once more."""
+        return [(cell._replace(twin=False), cell) for cell in self._found if cell.twin]
 
     def _predicted(self, label: str, against: str, count: int) -> Interval | Missing:
         if count == 0:

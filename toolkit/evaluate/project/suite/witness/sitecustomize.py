@@ -1,6 +1,6 @@
 """Found on PYTHONPATH by every Python of a test run: writes down what loads extension modules and turns the GIL on.
 
-And, when asked, whether code of the project ran in several threads.
+And, when asked, whether code of the project ran in several threads, and which functions.
 
 Stands alone: the process is the project's, and none of our modules may be in it.  The environment's own sitecustomize
 runs afterwards.
@@ -15,6 +15,7 @@ import sys
 
 LONGEST_CHAIN = 100   # frames; a test runner takes some thirty of them
 OPTIMIZED = 1         # of co_flags: a function's
+MOST_CALLS = 100_000   # of one function that are looked at: 0.1 s
 TOOLS = (5, 4, 3)     # of sys.monitoring: the race checker looks for its own from the other end
 TESTS = ("test", "tests", "testing", "conftest.py")   # folders and files that are no part of what is tested
 
@@ -56,7 +57,7 @@ def _chain(frame: Any) -> list[tuple[str, int]]:
 
 
 def _watch_threads(path: str, folders: list[str]) -> None:
-    """Write down whether other threads than this one ran anything, and whether code below `folders` ran in two."""
+    """Write down whether other threads than this one ran anything, and which functions below `folders` ran in two."""
     from _thread import get_ident
 
     monitoring = sys.monitoring
@@ -64,29 +65,64 @@ def _watch_threads(path: str, folders: list[str]) -> None:
     if tool is None:
         return
     first, own, seen = get_ident(), set(), {"threads": False, "together": False}
+    calls: dict[Any, int] = {}
+    ran: dict[Any, Any] = {}        # code -> the thread that ran it first
+    both: dict[Any, Any] = {}       # code that a second one ran -> [whether of one object, its foreign containers]
+    selves: dict[Any, Any] = {}     # (code, id of its object) -> the thread that came first
 
     def starts(code: Any, _offset: int) -> Any:
         ident = get_ident()
         if ident != first:
             seen["threads"] = True
         # What runs at an import is no function.
-        if seen["together"] or not code.co_flags & OPTIMIZED or not _is_own(code.co_filename, folders):
+        if not code.co_flags & OPTIMIZED or not _is_own(code.co_filename, folders):
             return monitoring.DISABLE
         own.add(ident)
         seen["together"] = len(own) > 1
-        return None
+        frame = sys._getframe(1)
+        thing = frame.f_locals.get("self") if code.co_varnames[:1] == ("self",) else None
+        if ran.setdefault(code, ident) != ident and code not in both:
+            both[code] = [False, _foreign(frame, code, thing, folders)]
+        if thing is not None and selves.setdefault((code, id(thing)), ident) != ident and code in both:
+            both[code][0] = True
+        calls[code] = calls.get(code, 0) + 1
+        done = code in both and (thing is None or both[code][0])
+        return monitoring.DISABLE if done or calls[code] > MOST_CALLS else None
 
     def write() -> None:
         import json
 
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        os.write(handle, json.dumps({"pid": os.getpid(), **seen}).encode() + b"\n")
+        told = [[code.co_filename, code.co_firstlineno, code in both, *both.get(code, (False, {}))]
+                for code, ident in list(ran.items()) if code in both or ident != first]
+        os.write(handle, json.dumps({"pid": os.getpid(), **seen, "ran": told}).encode() + b"\n")
         os.close(handle)
 
     monitoring.use_tool_id(tool, "gilscope-threads")
     monitoring.register_callback(tool, monitoring.events.PY_START, starts)
     monitoring.set_events(tool, monitoring.events.PY_START)
     atexit.register(write)
+
+
+def _foreign(frame: Any, code: Any, thing: object, folders: list[str]) -> dict[str, str]:
+    """Return what a function may use that is a container of the library's or a package's own, written in Python."""
+    try:
+        attributes = object.__getattribute__(thing, "__dict__")
+    except AttributeError:
+        attributes = {}
+    found = {name: _foreign_class(frame.f_globals.get(name), folders) for name in code.co_names}
+    found |= {f"self.{name}": _foreign_class(attributes.get(name), folders) for name in code.co_names}
+    found["self"] = _foreign_class(thing, folders)
+    return {name: kind for name, kind in found.items() if kind}
+
+
+def _foreign_class(value: object, folders: list[str]) -> str:
+    """Return the class that stores items by code that is neither the project's nor built in; "" for all others."""
+    for kind in type.__dict__["__mro__"].__get__(type(value)):
+        store = type.__dict__["__dict__"].__get__(kind).get("__setitem__")
+        if type(store) is type(_foreign_class) and not _is_own(store.__code__.co_filename, folders):
+            return f"{kind.__module__}.{kind.__qualname__}"
+    return ""
 
 
 def _is_own(file: str, folders: list[str]) -> bool:

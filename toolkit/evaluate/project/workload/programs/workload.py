@@ -1,4 +1,4 @@
-"""The user's workload, once: a script as it is, or a function called many times, shared out among threads."""
+"""The user's workload: a script as it is, once, or a function called many times, shared out among threads, in turn."""
 
 from __future__ import annotations
 
@@ -27,29 +27,30 @@ if TYPE_CHECKING:
 
 ELSEWHERE = {"subinterpreters": "subinterpreters", "processes": "processes-spawn"}   # model -> runner
 LOOKS = 64   # at the clock, by each thread: a function may take a microsecond
+FEW = 7      # calls of a worker, at least, beside which one more is short: before each value, untimed
 
 
-def measure(trial: Trial) -> Taken:
-    """Return the wall seconds of the script, or of `calls` calls of the function in `trial.workers` threads.
+def measure(trial: Trial) -> list[Taken]:
+    """Return the wall seconds of the script, or of `calls` calls of the function in `trial.workers` threads, each turn.
 
-    Metrics: "rss", bytes of this process at its highest; "pools", the libraries' thread pools as "OpenBLAS=2 OpenMP=2".
-    Of a function in threads also "import", seconds of its module; "queued", seconds that its threads waited for a
-    core; "made", the share of the calls that were made until `limit` seconds were over: the value and the CPU time are
-    those of all calls, at the same pace.
+    Metrics of the last: "rss", bytes of this process at its highest; "pools", the libraries' thread pools as
+    "OpenBLAS=2 OpenMP=2"; of a function in threads also "import", seconds of its module.  Of each value of a function
+    in threads: "queued", seconds that its threads waited for a core; "made", the share of the calls that were made
+    until `limit` seconds were over: the value and the CPU time are those of all calls, at the same pace.
     """
     name = trial.parameters["name"]
     try:
         if trial.parameters["kind"] == "script":
-            taken = _script(trial, name)
+            values = [_script(trial, name)]
         elif trial.model in ELSEWHERE:
-            taken = _elsewhere(trial, name)
+            values = _elsewhere(trial, name)
         else:
-            taken = _function(trial, name)
+            values = _function(trial, name)
     except NoWorkError as error:
         trial.stop(str(error), "exception")
-    taken.metrics["rss"] = _resident()
-    taken.metrics["pools"] = " ".join(f"{library}={threads}" for library, threads in pools().items())
-    return taken
+    values[-1].metrics["rss"] = _resident()
+    values[-1].metrics["pools"] = " ".join(f"{library}={threads}" for library, threads in pools().items())
+    return values
 
 
 def _script(trial: Trial, name: str) -> Taken:
@@ -65,8 +66,8 @@ def _script(trial: Trial, name: str) -> Taken:
     return Taken(seconds=clock.wall, cpu=clock.cpu, wanted_cores=trial.number("cores"))
 
 
-def _elsewhere(trial: Trial, name: str) -> Taken:
-    """Share the calls out among interpreters or processes, twice: at the first time each imports what it needs."""
+def _elsewhere(trial: Trial, name: str) -> list[Taken]:
+    """Share the calls out among interpreters or processes; at the first time, untimed, each imports what it needs."""
     from gilscope.runners.catalog import find
 
     runner = find(ELSEWHERE[trial.model])
@@ -74,11 +75,22 @@ def _elsewhere(trial: Trial, name: str) -> Taken:
         trial.stop(reason)
     payloads = [(name, share) for share in _shares(trial)]
     with runner.pool(trial.workers) as pool:
+        def take() -> Taken:
+            with trial.measuring() as clock:
+                pool.map(call_often, payloads)
+            return Taken(seconds=clock.wall, cpu=clock.cpu, wanted_cores=trial.workers)
+
+        began = time.perf_counter()
         pool.map(call_often, payloads)
         trial.progress()
-        with trial.measuring() as clock:
-            pool.map(call_often, payloads)
-    return Taken(seconds=clock.wall, cpu=clock.cpu, wanted_cores=trial.workers)
+        few = [(name, 1)] * trial.workers
+        return trial.values(take, time.perf_counter() - began,
+                            lambda: _is_short(trial) and pool.map(call_often, few))
+
+
+def _is_short(trial: Trial) -> bool:
+    """Return whether one call takes little beside a value."""
+    return min(_shares(trial)) >= FEW
 
 
 def _shares(trial: Trial) -> list[int]:
@@ -86,15 +98,19 @@ def _shares(trial: Trial) -> list[int]:
     return [share + (number < rest) for number in range(trial.workers)]
 
 
-def _function(trial: Trial, name: str) -> Taken:
+def _function(trial: Trial, name: str) -> list[Taken]:
     began = time.perf_counter()
     importlib.import_module(name.partition(":")[0])
     seconds = time.perf_counter() - began
-    refuse_unawaited(name, function_called(name)())   # what is made at the first call is no part of the others
+    function = function_called(name)
+    began = time.perf_counter()
+    refuse_unawaited(name, function())   # what is made at the first call is no part of the others
+    one = time.perf_counter() - began
     trial.progress()
-    taken = _called(trial, name)
-    taken.metrics["import"] = seconds
-    return taken
+    values = trial.values(lambda: _called(trial, name), one * trial.count("calls"),
+                          lambda: _is_short(trial) and function())
+    values[-1].metrics["import"] = seconds
+    return values
 
 
 class Caller:

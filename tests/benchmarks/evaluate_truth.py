@@ -1,0 +1,125 @@
+"""Are cost and gain that `gilscope evaluate` tells those that a plain script finds, which knows nothing of gilscope?
+
+Measures programs as evaluate does a `--workload`, then with a script of a few lines: the builds in turns, one process
+each, the median of the paired ratios.  The aim is within 3 %, or that evaluate's interval holds what the script found.
+On a busy machine both wander: run it on a quiet one.
+
+    python -m tests.benchmarks.evaluate_truth --free 3.14t --gil 3.14
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.project.bench import Bench
+from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.workload.rounds import Workload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.project.workload.speed import Speed
+from gilscope.toolkit.evaluate.sections import Missing
+from tests.benchmarks.common import build_of
+from tests.benchmarks.predict_programs import threaded
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.model import Build
+    from gilscope.toolkit.stats.words import Comparison
+
+PROGRAMS = ("arithmetic", "own_dict", "sorting", "text", "parsing", "hashing")
+WITHIN = 0.03
+FOLDER = Path(threaded.__file__).parent
+PASS_SECONDS = 1.0   # of the plain script's calls
+# Tells wall and CPU seconds of the calls, shared out among so many threads; one call before is not counted.
+PLAIN = """
+import sys, threading, time
+sys.path.insert(0, sys.argv[1])
+import threaded
+work, threads, calls = getattr(threaded, sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+def share():
+    for _ in range(calls // threads):
+        work()
+work()
+wall, cpu = time.perf_counter(), time.process_time()
+if threads == 1:
+    share()
+else:
+    started = [threading.Thread(target=share) for _ in range(threads)]
+    for each in started: each.start()
+    for each in started: each.join()
+print(time.perf_counter() - wall, time.process_time() - cpu)
+"""
+
+
+def main() -> None:
+    """Measure, and print two lines for each program."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--free", default="3.14t", metavar="LABEL[=PATH]", help="the build without a GIL")
+    parser.add_argument("--gil", default="3.14", metavar="LABEL[=PATH]", help="its twin with one")
+    parser.add_argument("--programs", default=",".join(PROGRAMS), metavar="NAMES")
+    parser.add_argument("--seconds", type=float, default=90.0, help="of evaluate, per program (default: 90)")
+    parser.add_argument("--pairs", type=int, default=11, help="of plain scripts, per program (default: 11)")
+    args = parser.parse_args()
+    builds = (build_of(args.free), build_of(args.gil))
+    print(f"{'program':12}{'':6}{'evaluate':>24}{'plain script':>15}{'off by':>9}")
+    good = [line for name in args.programs.split(",") for line in program(name, builds, args.seconds, args.pairs)]
+    print(f"{sum(good)} of {len(good)} within {WITHIN:.0%}, or their interval holds what the script found")
+
+
+def program(name: str, builds: tuple[Build, Build], seconds: float, pairs: int) -> list[bool]:
+    """Measure one program both ways and print its lines; return for each whether it is good."""
+    end = time.monotonic() + seconds
+    benches = {build.label: Bench(build=build.label, python=Path(build.executable), folders=(FOLDER,))
+               for build in builds}
+    measurer = WorkloadMeasurer(
+        find_project(FOLDER), Workload(kind="function", name=f"threaded:{name}"), benches,
+        {build.label: build for build in builds}, left=lambda: end - time.monotonic(),
+        say=lambda text: print(f"{name}: {text}", file=sys.stderr))
+    measurer.measure()
+    found = Speed(measurer, measurer.calibration.facts()).sections(builds[0].label, builds[1].label)
+    most = max(measurer.thread_counts())
+    cost = found.cost if isinstance(found.cost, Missing) else found.cost.cpu
+    gain = found.gain if isinstance(found.gain, Missing) else found.gain.measured
+    several = gain if isinstance(gain, Missing) else gain[most]
+    return [line(name, "cost", cost, plain(name, builds, 1, pairs)[1]),
+            line("", "gain", several, plain(name, builds, most, pairs)[0])]
+
+
+def line(name: str, what: str, told: Comparison | Missing, truth: float) -> bool:
+    """Print one line; return whether what was told is the truth, as far as is asked for."""
+    if isinstance(told, Missing):
+        print(f"{name:12}{what:6}{'-':>24}{truth:>14.3f}x  {told.reason}")
+        return False
+    off, held = told.ratio / truth - 1, told.lo <= truth <= told.hi
+    said = f"{told.ratio:.3f}x [{told.lo:.3f}, {told.hi:.3f}]"
+    print(f"{name:12}{what:6}{said:>24}{truth:>14.3f}x{off:>+9.1%}{'  held' * held}")
+    return held or abs(off) <= WITHIN
+
+
+def plain(name: str, builds: tuple[Build, Build], threads: int, pairs: int) -> tuple[float, float]:
+    """Return how many times faster the first build is than the second, by wall and by CPU time."""
+    seconds, _ = script(builds[1], name, 1, 1)
+    calls = max(threads, round(PASS_SECONDS / seconds / threads) * threads)
+    ratios = []
+    for number in range(pairs):
+        order = builds if number % 2 else builds[::-1]
+        taken = {build.label: script(build, name, threads, calls) for build in order}
+        free, gil = (taken[build.label] for build in builds)
+        ratios.append((gil[0] / free[0], gil[1] / free[1]))
+    walls, cpus = zip(*ratios, strict=True)
+    return median(walls), median(cpus)
+
+
+def script(build: Build, name: str, threads: int, calls: int) -> tuple[float, float]:
+    """Return wall and CPU seconds of a plain script."""
+    done = subprocess.run([build.executable, "-c", PLAIN, str(FOLDER), name, str(threads), str(calls)],
+                          capture_output=True, text=True, check=True)
+    wall, cpu = map(float, done.stdout.split())
+    return wall, cpu
+
+
+if __name__ == "__main__":
+    main()
