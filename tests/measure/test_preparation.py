@@ -1,4 +1,4 @@
-"""What a run installs for the models that it has: packages only for those that need them, and in a place of their own."""
+"""What a run installs for its models: packages only for those that need them, in a place of their own."""
 
 import sys
 from pathlib import Path
@@ -25,7 +25,7 @@ def prepared(monkeypatch, tmp_path):
 
     def build_environment(build, packages, optional, *, purpose, **_):
         asked.append((build.label, tuple(optional), purpose))
-        return Environment(python=Path(sys.executable), missing={text: "no wheel for this build" for text in optional})
+        return Environment(python=Path(sys.executable), missing=dict.fromkeys(optional, "no wheel for this build"))
 
     def ask_build(*_, **__):
         return Abilities(runners={each.name: "needs it" if each.name in PACKAGES else None for each in RUNNERS},

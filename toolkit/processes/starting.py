@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
 SUPERVISOR = (sys.executable, "-I", "-S", str(Path(__file__).with_name("lifeline.py")))
@@ -46,7 +46,7 @@ class Supervised(subprocess.Popen[bytes]):
         """
         words = [str(word) for word in command]
         _refuse_missing(words[0], cwd, env)
-        self.stopped = False  # by `end_all`
+        self.stopped = False  # by `stop`
         reader, self._line = os.pipe()
         try:
             super().__init__([*SUPERVISOR, *words], cwd=cwd, env=env, stdin=reader,
@@ -62,6 +62,11 @@ class Supervised(subprocess.Popen[bytes]):
         """Send a signal to the command and to all that it has started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left, or (macOS) only a zombie is
             os.killpg(self.pid, number)
+
+    def stop(self) -> None:
+        """Kill it while another thread waits for it, which is told that this was our wish."""
+        self.stopped = True
+        self.signal_group(signal.SIGKILL)
 
     def end(self) -> None:
         """Kill what is left of it and wait for its end."""
@@ -91,18 +96,22 @@ class Supervised(subprocess.Popen[bytes]):
 
 def run(
     command: Sequence[str | Path], *, timeout: float | None = None, cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None, started: Callable[[Supervised], object] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run `command` to its end and return what it printed; nothing of it is left.
+
+    `started` is called with it as soon as it runs, for who may want to end it.
 
     Raises:
         OSError: it cannot be started.
         subprocess.TimeoutExpired: it took longer than `timeout` seconds.
-        KeyboardInterrupt: `end_all` ended it.
+        KeyboardInterrupt: `end_all` or `stop` ended it.
     """
     # Not pipes: somebody that the command leaves behind would hold them open.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaint:
         with Supervised(command, cwd=cwd, env=env, stdout=output, stderr=complaint) as process:
+            if started is not None:
+                started(process)
             process.wait(timeout)
         if process.stopped:
             raise KeyboardInterrupt
@@ -116,8 +125,7 @@ def run(
 def end_all() -> None:
     """End every command that is being waited for: the user wants to stop, and threads hear of no Ctrl-C."""
     for process in tuple(_RUNNING):
-        process.stopped = True
-        process.signal_group(signal.SIGKILL)
+        process.stop()
 
 
 def _refuse_missing(word: str, cwd: Path | None, env: Mapping[str, str] | None) -> None:
