@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,9 +38,9 @@ class Supervised(subprocess.Popen[bytes]):
 
     def __init__(
         self, command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None,
-        stdout: Any = subprocess.DEVNULL, stderr: Any = subprocess.DEVNULL,
+        stdout: Any = subprocess.DEVNULL, stderr: Any = subprocess.DEVNULL, cleans_up: bool = False,
     ) -> None:
-        """Start `command`.
+        """Start `command`; one that `cleans_up` after a SIGTERM is given the time to when it is stopped.
 
         Raises:
             OSError: it is not there, or no program.
@@ -47,6 +48,8 @@ class Supervised(subprocess.Popen[bytes]):
         words = [str(word) for word in command]
         _refuse_missing(words[0], cwd, env)
         self.stopped = False  # by `stop`
+        self._may_live = TERMINATE_SECONDS if cleans_up else 0.0
+        self._stopped_at = 0.0
         reader, self._line = os.pipe()
         try:
             super().__init__([*SUPERVISOR, *words], cwd=cwd, env=env, stdin=reader,
@@ -64,9 +67,13 @@ class Supervised(subprocess.Popen[bytes]):
             os.killpg(self.pid, number)
 
     def stop(self) -> None:
-        """Kill it while another thread waits for it, which is told that this was our wish."""
-        self.stopped = True
-        self.signal_group(signal.SIGKILL)
+        """End it while another thread waits for it, which is told that this was our wish; again: see to it."""
+        if not self.stopped:
+            self.stopped = True
+            self._stopped_at = time.monotonic()
+            self.signal_group(signal.SIGTERM if self._may_live else signal.SIGKILL)
+        elif time.monotonic() - self._stopped_at >= self._may_live:
+            self.signal_group(signal.SIGKILL)
 
     def end(self) -> None:
         """Kill what is left of it and wait for its end."""
@@ -97,10 +104,12 @@ class Supervised(subprocess.Popen[bytes]):
 def run(
     command: Sequence[str | Path], *, timeout: float | None = None, cwd: Path | None = None,
     env: Mapping[str, str] | None = None, started: Callable[[Supervised], object] | None = None,
+    cleans_up: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run `command` to its end and return what it printed; nothing of it is left.
 
-    `started` is called with it as soon as it runs, for who may want to end it.
+    `started` is called with it as soon as it runs, for who may want to stop it; one that `cleans_up` after a SIGTERM is
+    then given the time to.
 
     Raises:
         OSError: it cannot be started.
@@ -109,7 +118,7 @@ def run(
     """
     # Not pipes: somebody that the command leaves behind would hold them open.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaint:
-        with Supervised(command, cwd=cwd, env=env, stdout=output, stderr=complaint) as process:
+        with Supervised(command, cwd=cwd, env=env, stdout=output, stderr=complaint, cleans_up=cleans_up) as process:
             if started is not None:
                 started(process)
             process.wait(timeout)

@@ -53,7 +53,7 @@ def ask(package: str, question: Question, started: Callable[[Supervised], object
     began = time.monotonic()
     try:
         done = run([sys.executable, "-P", "-m", "gilscope", *question.words(package)], env=child_environment(()),
-                   started=started)
+                   started=started, cleans_up=True)
     except OSError as error:
         return Answer(package=package, problem=f"it cannot be asked: {error.strerror}")
     seconds = time.monotonic() - began

@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.survey.asking import ask
+from gilscope.toolkit.processes.starting import TERMINATE_SECONDS
 
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.survey.answer import Answer
@@ -20,7 +21,7 @@ _RUNNING: dict[str, list[Supervised]] = {}   # by survey
 _ENDED: set[str] = set()
 
 
-def ask_for(survey: str, package: str, question: Question) -> Answer:
+def answer(survey: str, question: Question, package: str) -> Answer:
     """Return what `package` is on the builds of this host; see `asking.ask`.
 
     Raises:
@@ -51,3 +52,6 @@ def end(survey: str) -> None:
         _ENDED.add(survey)
         for process in _RUNNING.get(survey, ()):
             process.stop()
+            later = threading.Timer(TERMINATE_SECONDS, process.stop)   # to see to it
+            later.daemon = True
+            later.start()
