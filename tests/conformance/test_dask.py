@@ -12,7 +12,7 @@ from tests.conformance.builds import ROOT, environment, run_child
 from tests.conformance.dask_builds import WITH_DASK, dask_python
 from tests.test_runners import CASES, HERE, finish, session_members, wait_until
 
-PLACES = dict(WITH_DASK)   # of `dask` the last, where there is no GIL
+PLACES = dict(reversed(WITH_DASK))   # of `dask` the first, which has a GIL
 
 
 @pytest.mark.slow
