@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gilscope.runners.errors import TeardownError
@@ -39,11 +40,16 @@ def shut_down(executor: Executor, seconds: float) -> bool:
 
     `Executor.shutdown` knows no deadline, so it runs on a thread that can be left behind.
     """
-    closer = threading.Thread(
-        target=executor.shutdown, kwargs={"wait": True, "cancel_futures": True}, name="closer", daemon=True)
-    closer.start()
+    closer = start_closing(partial(executor.shutdown, wait=True, cancel_futures=True))
     closer.join(seconds)
     return not closer.is_alive()
+
+
+def start_closing(close: Callable[[], object]) -> threading.Thread:
+    """Call `close` on a thread, which can be left behind, and return that."""
+    closer = threading.Thread(target=close, name="closer", daemon=True)
+    closer.start()
+    return closer
 
 
 def close_threads(executor: Executor, seconds: float) -> None:

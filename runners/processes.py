@@ -1,7 +1,7 @@
 """Processes by ProcessPoolExecutor, one runner per start method.
 
 Only a process that uses them imports multiprocessing (12 ms): a measured one imports the catalog, whatever it measures.
-Workers never run the caller's `__main__` again (see `_without_main`): neither its side effects nor its
+Workers never run the caller's `__main__` again (see `without_main`): neither its side effects nor its
 imports belong to the model, and a measuring process has many.  So tasks must live in importable modules.
 A script that calls this still wants a main guard, as any script that starts processes.
 """
@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from gilscope.runners import _worker
-from gilscope.runners._names import name_semaphores
 from gilscope.runners._teardown import closing, shut_down
 from gilscope.runners.errors import TeardownError
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from gilscope.runners.base import Payload, Result, Shared, Task
 
 KILLED_SECONDS = 5.0  # for the executor to notice that its workers were killed
+OURS = "gilscope-"    # what our temporary folders begin with
 
 
 class ProcessCounter:
@@ -114,13 +114,13 @@ class ProcessesRunner:
 
 def _start_all(executor: ProcessPoolExecutor, workers: int) -> None:
     # A process starts per submission unless one is idle; none is while all wait for each other.
-    with _without_main():
+    with without_main():
         for future in [executor.submit(_worker.meet_at_barrier) for _ in range(workers)]:
             future.result()
 
 
 @contextmanager
-def _without_main() -> Iterator[None]:
+def without_main() -> Iterator[None]:
     """Hide the caller's `__main__`, which multiprocessing would import again in every worker."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -133,13 +133,33 @@ def _without_main() -> Iterator[None]:
 def _close(executor: ProcessPoolExecutor, not_ours: set[BaseProcess], seconds: float) -> None:
     if shut_down(executor, seconds):
         return
-    import multiprocessing  # noqa: PLC0415 - see above
-
-    for process in set(multiprocessing.active_children()) - not_ours:
-        process.kill()
-        process.join(KILLED_SECONDS)
+    kill_children(not_ours)
     if not shut_down(executor, KILLED_SECONDS):
         raise TeardownError("a process pool did not end although its workers were killed")
+
+
+def kill_children(not_ours: set[BaseProcess]) -> None:
+    """Kill the processes that multiprocessing has started in this one, but for those in `not_ours`."""
+    import multiprocessing  # noqa: PLC0415 - see above
+
+    for child in set(multiprocessing.active_children()) - not_ours:
+        child.kill()
+        child.join(KILLED_SECONDS)
+
+
+def name_semaphores() -> None:
+    """Name the semaphores that multiprocessing makes from now on after our temporary folder, where we have one.
+
+    By that name gilscope finds what was left of those that were killed.  multiprocessing has no other way to say it;
+    workers take it over from their parent.  On Linux alone: elsewhere names must be short, and nothing lists them.
+    """
+    from multiprocessing import process  # noqa: PLC0415 - see above
+    from tempfile import gettempdir  # noqa: PLC0415 - likewise
+
+    folder = next((part for part in gettempdir().split("/") if part.startswith(OURS)), None)
+    if folder and sys.platform == "linux":
+        config = process.current_process()._config  # type: ignore[attr-defined]  # noqa: SLF001
+        config["semprefix"] = f"/{folder}"
 
 
 SPAWN = ProcessesRunner("spawn", "ProcessPoolExecutor, each worker a new Python")

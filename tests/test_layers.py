@@ -40,8 +40,8 @@ ONLY_PLACES = {
     "matplotlib": ("gilscope.toolkit.report.figures.plots",),
     "psutil": ("gilscope.toolkit.experiments.affinity.pinning",),
     "jinja2": ("gilscope.toolkit.site.page",),
-    "distributed": ("gilscope.toolkit.fleet",),
-    "dask": ("gilscope.toolkit.fleet",),
+    "dask": ("gilscope.toolkit.fleet", "gilscope.runners.dask_"),
+    "distributed": ("gilscope.toolkit.fleet", "gilscope.runners.dask_"),
 }
 ABOVE = {"gilscope": ("gilscope.toolkit.race",),            # asked for by name, when somebody asks
          "gilscope.toolkit.race": ("gilscope.toolkit.race.watching",)}

@@ -24,8 +24,8 @@ else:
 # In the order of --help; each is a module in toolkit/commands.
 _MODULES = {
     "run": "run.command", "compare": "compare", "report": "report", "race": "race.command", "gil": "gil.command",
-    "experiment": "experiment.command", "site": "site", "evaluate": "evaluate", "doctor": "doctor", "builds": "builds",
-    "fleet": "fleet", "list": "list_",
+    "experiment": "experiment.command", "site": "site", "evaluate": "evaluate", "doctor": "doctor.command",
+    "builds": "builds", "fleet": "fleet", "list": "list_",
 }
 COMMANDS = tuple(_MODULES)
 REFUSED = 2      # the request was wrong

@@ -4,6 +4,7 @@ import functools
 import http.server
 import sys
 import threading
+import zipfile
 
 import pytest
 
@@ -11,11 +12,13 @@ from gilscope.toolkit.builds.packages.installer import (
     NO_WHEEL,
     UNKNOWN,
     UNREACHED,
+    conflicting,
     from_talk,
     gave_up,
     lacking,
     shortened,
     talk,
+    unavailable,
     without_version,
 )
 
@@ -50,6 +53,23 @@ def test_pip_tells_a_name_that_nobody_knows_from_one_without_a_wheel(index):
 def test_index_that_does_not_answer_says_nothing_of_the_name(index):
     nobody = "http://127.0.0.1:9/simple"  # the port of `discard`, where nothing listens
     assert from_talk(ask_pip(nobody, "foreign")).startswith(f"{UNREACHED}: ")
+
+
+def test_pip_names_what_all_versions_need_and_has_no_wheel(tmp_path):
+    pytest.importorskip("pip")
+    (tmp_path / "foreign-1.0-cp27-cp27m-win32.whl").touch()
+    for version in ("1.0", "2.0"):
+        with zipfile.ZipFile(tmp_path / f"engine-{version}-py3-none-any.whl", "w") as wheel:
+            info = f"engine-{version}.dist-info"
+            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: engine\nVersion: {version}\n"
+                                               "Requires-Dist: foreign\n")
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{info}/RECORD", "")
+    said = talk([sys.executable, "-I", "-m", "pip", "--isolated", "install", "--dry-run", "--only-binary", ":all:",
+                 "--no-index", "--find-links", str(tmp_path), "engine"])
+    assert conflicting(said)
+    assert unavailable(said) == ["foreign"]
+    assert unavailable("noise") == []
 
 
 @pytest.mark.parametrize(("said", "why"), [

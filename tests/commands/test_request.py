@@ -62,6 +62,12 @@ def test_what_is_asked_for_is_not_left_out():
     assert selection("primes").controls
 
 
+def test_models_that_need_a_package_take_part_only_when_they_are_named():
+    for words in ([], ["--quick"], ["--rigorous"]):
+        assert not [name for name in selection(*words).models if name.startswith("dask")]
+    assert selection("--models", "dask,dask-threads").models == ("dask", "dask-threads")
+
+
 def test_first_look_at_a_function_of_the_users_is_as_lean():
     found = selection("--quick", "mine:work", "--payload", "1")
     assert found.workers == selection("--quick", "primes").workers

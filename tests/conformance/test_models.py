@@ -7,9 +7,10 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from gilscope.runners.catalog import RUNNERS
+from gilscope.runners.catalog import PACKAGES, RUNNERS
 from gilscope.workloads.catalog import WORKLOADS
 from tests.conformance.builds import ROOT, builds, environment, run_child
+from tests.conformance.dask_builds import WITH_DASK, dask_python
 
 BUILDS = builds()
 WORDS = ("cannot share a", "is not installed", "does not support loading in subinterpreters")
@@ -34,9 +35,20 @@ def addresses():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("name", [runner.name for runner in RUNNERS])
+@pytest.mark.parametrize("name", [runner.name for runner in RUNNERS if runner.name not in PACKAGES])
 def test_every_workload_is_right_or_skipped_for_a_reason(name, build, addresses, tmp_path):
-    done = run_child(BUILDS[build], "tests/conformance/child.py", name, "1" if name == "serial" else "2",
+    assert_right(BUILDS[build], name, addresses, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.network
+@pytest.mark.parametrize(("name", "label"), WITH_DASK)
+def test_every_workload_is_right_on_dask(name, label, addresses, tmp_path):
+    assert_right(dask_python(label), name, addresses, tmp_path)
+
+
+def assert_right(python, name, addresses, tmp_path):
+    done = run_child(python, "tests/conformance/child.py", name, "1" if name == "serial" else "2",
                      timeout=900, TMPDIR=str(tmp_path), **addresses)
     assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
     reports = [json.loads(line) for line in done.stdout.splitlines()]

@@ -16,11 +16,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
 SUPERVISOR = (sys.executable, "-I", "-S", str(Path(__file__).with_name("lifeline.py")))
@@ -37,16 +38,18 @@ class Supervised(subprocess.Popen[bytes]):
 
     def __init__(
         self, command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None,
-        stdout: Any = subprocess.DEVNULL, stderr: Any = subprocess.DEVNULL,
+        stdout: Any = subprocess.DEVNULL, stderr: Any = subprocess.DEVNULL, cleans_up: bool = False,
     ) -> None:
-        """Start `command`.
+        """Start `command`; one that `cleans_up` after a SIGTERM is given the time to when it is stopped.
 
         Raises:
             OSError: it is not there, or no program.
         """
         words = [str(word) for word in command]
         _refuse_missing(words[0], cwd, env)
-        self.stopped = False  # by `end_all`
+        self.stopped = False  # by `stop`
+        self._may_live = TERMINATE_SECONDS if cleans_up else 0.0
+        self._stopped_at = 0.0
         reader, self._line = os.pipe()
         try:
             super().__init__([*SUPERVISOR, *words], cwd=cwd, env=env, stdin=reader,
@@ -62,6 +65,15 @@ class Supervised(subprocess.Popen[bytes]):
         """Send a signal to the command and to all that it has started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left, or (macOS) only a zombie is
             os.killpg(self.pid, number)
+
+    def stop(self) -> None:
+        """End it while another thread waits for it, which is told that this was our wish; again: see to it."""
+        if not self.stopped:
+            self.stopped = True
+            self._stopped_at = time.monotonic()
+            self.signal_group(signal.SIGTERM if self._may_live else signal.SIGKILL)
+        elif time.monotonic() - self._stopped_at >= self._may_live:
+            self.signal_group(signal.SIGKILL)
 
     def end(self) -> None:
         """Kill what is left of it and wait for its end."""
@@ -91,18 +103,24 @@ class Supervised(subprocess.Popen[bytes]):
 
 def run(
     command: Sequence[str | Path], *, timeout: float | None = None, cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None, started: Callable[[Supervised], object] | None = None,
+    cleans_up: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run `command` to its end and return what it printed; nothing of it is left.
+
+    `started` is called with it as soon as it runs, for who may want to stop it; one that `cleans_up` after a SIGTERM is
+    then given the time to.
 
     Raises:
         OSError: it cannot be started.
         subprocess.TimeoutExpired: it took longer than `timeout` seconds.
-        KeyboardInterrupt: `end_all` ended it.
+        KeyboardInterrupt: `end_all` or `stop` ended it.
     """
     # Not pipes: somebody that the command leaves behind would hold them open.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaint:
-        with Supervised(command, cwd=cwd, env=env, stdout=output, stderr=complaint) as process:
+        with Supervised(command, cwd=cwd, env=env, stdout=output, stderr=complaint, cleans_up=cleans_up) as process:
+            if started is not None:
+                started(process)
             process.wait(timeout)
         if process.stopped:
             raise KeyboardInterrupt
@@ -116,8 +134,7 @@ def run(
 def end_all() -> None:
     """End every command that is being waited for: the user wants to stop, and threads hear of no Ctrl-C."""
     for process in tuple(_RUNNING):
-        process.stopped = True
-        process.signal_group(signal.SIGKILL)
+        process.stop()
 
 
 def _refuse_missing(word: str, cwd: Path | None, env: Mapping[str, str] | None) -> None:

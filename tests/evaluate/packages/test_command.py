@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.cli import main
-from gilscope.toolkit.commands import doctor as command
+from gilscope.toolkit.commands.doctor import command
 from gilscope.toolkit.evaluate.packages import current, doctor
 from gilscope.toolkit.evaluate.packages.current import current_requirements
 from tests.evaluate.places import at_hand, build_called, one_of_each

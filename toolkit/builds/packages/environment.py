@@ -21,11 +21,13 @@ from gilscope.toolkit.builds.inspection import keeps_environment
 from gilscope.toolkit.builds.packages.installer import (
     NO_WHEEL,
     UNREACHED,
+    conflicting,
     from_talk,
     lacking,
     run_installer,
     shortened,
     talk,
+    unavailable,
     without_version,
 )
 from gilscope.toolkit.builds.packages.lacking import distribution_of, lacking_in
@@ -235,13 +237,21 @@ def _install_one(folder: Path, text: str) -> str:
 def _why(folder: Path, text: str, reason: str) -> str:
     """Return in one line why `text` cannot be had; pip is asked once more where it says the same of several reasons."""
     short, missing = shortened(reason), lacking(reason)
+    if conflicting(reason) and not uv_command():
+        # Of all its versions, which differ in nothing that matters here, each needs something without a wheel.
+        said = talk([*_talkative(folder), "--dry-run", "--only-binary", ":all:", text])
+        return f"it needs {', '.join(named)}: {NO_WHEEL}" if (named := unavailable(said)) else short
     if short != NO_WHEEL or missing is None or uv_command():
         return short
     own = "" if distribution_of(missing) == distribution_of(text) else f"it needs {missing}: "
     if other := without_version(reason):
         return own + other
-    command = [word for word in installer(folder) if word != "--quiet"]
-    return own + from_talk(talk([*command, "-vv", "--dry-run", "--no-deps", "--only-binary", ":all:", missing]))
+    command = [*_talkative(folder), "-vv", "--dry-run", "--no-deps", "--only-binary", ":all:", missing]
+    return own + from_talk(talk(command))
+
+
+def _talkative(folder: Path) -> list[str | Path]:
+    return [word for word in installer(folder) if word != "--quiet"]
 
 
 def _install_wheels(folder: Path, arguments: Sequence[str]) -> str:

@@ -47,6 +47,7 @@ _SEEN = re.compile(r"Found link|Skipping link: (?!not a file|wrong project name|
 _UNANSWERED = re.compile(
     r"Could not fetch URL \S+ (?!404 Client Error)(.*?)(?: - skipping)?$"
     r"|The repository located at (.*?) and is being ignored", re.MULTILINE)
+_UNAVAILABLE = re.compile(r"have no matching distributions available for your environment:\n((?: +\S+\n)+)")
 _LACKING = re.compile(r"No matching distribution found for (.+)")
 
 
@@ -135,6 +136,17 @@ def lacking(reason: str) -> str | None:
     """Return the requirement that pip has nothing for, which may be one that the package asked for needs."""
     match = _LACKING.search(reason)
     return match[1].partition(" (from ")[0].strip() if match else None
+
+
+def conflicting(reason: str) -> bool:
+    """Return whether pip looked in vain for versions that go together."""
+    return "ResolutionImpossible" in reason
+
+
+def unavailable(talk: str) -> list[str]:
+    """Return what has no file for this build, from what pip prints without --quiet about versions that it refused."""
+    match = _UNAVAILABLE.search(talk)
+    return match[1].split() if match else []
 
 
 def _told(plain: str) -> str:

@@ -35,8 +35,9 @@ def add_matrix(group: Any) -> None:
         "--models",
         metavar="NAMES",
         type=names,
-        help="Execution models, e.g. threads,subinterpreters (default: all that can run). The serial baseline "
-        "is always measured; 'processes' stands for its three start methods.",
+        help="Execution models, e.g. threads,subinterpreters (default: all that can run and need no package). The "
+        "serial baseline is always measured; 'processes' stands for its three start methods; 'dask' and 'dask-threads' "
+        "are installed into an environment of their own.",
     )
     group.add_argument(
         "--workers",

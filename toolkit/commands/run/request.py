@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.runners.catalog import RUNNERS
+from gilscope.runners.catalog import PACKAGES, RUNNERS
 from gilscope.toolkit.builds.find import FoundBuilds, default_pair, select_builds
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.printing import say
@@ -72,7 +72,7 @@ def make_selection(args: argparse.Namespace) -> Selection:
                 "A function of yours is named package.module:function"
             )
     models = args.models or (
-        QUICK_MODELS if args.preset == "quick" else [each.name for each in RUNNERS]
+        QUICK_MODELS if args.preset == "quick" else [each.name for each in RUNNERS if each.name not in PACKAGES]
     )
     return Selection(
         workloads=chosen,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.processes.starting import end_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Generator, Iterable, Sequence
+    from concurrent.futures import Future
 
 _AGAIN_SECONDS = 0.1   # between two looks for what a thread has started meanwhile
 
@@ -23,8 +24,24 @@ def at_once[S, T](function: Callable[[S], T], items: Iterable[S], most: int) -> 
         try:
             return [future.result() for future in futures]
         except BaseException as error:
-            pool.shutdown(wait=False, cancel_futures=True)
-            begun = [future for future in futures if not future.cancelled()]
-            while not isinstance(error, Exception) and wait(begun, _AGAIN_SECONDS).not_done:
-                end_all()
+            _stop(pool, futures, error)
             raise
+
+
+def as_they_come[S, T](function: Callable[[S], T], items: Iterable[S], most: int) -> Generator[T]:
+    """Yield what `function` returns for each item as soon as it does, otherwise as `at_once`."""
+    with ThreadPoolExecutor(most) as pool:
+        futures = [pool.submit(function, item) for item in items]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BaseException as error:   # also that nobody wants the others
+            _stop(pool, futures, error)
+            raise
+
+
+def _stop(pool: ThreadPoolExecutor, futures: Sequence[Future[Any]], error: BaseException) -> None:
+    pool.shutdown(wait=False, cancel_futures=True)
+    begun = [future for future in futures if not future.cancelled()]
+    while not isinstance(error, Exception) and wait(begun, _AGAIN_SECONDS).not_done:
+        end_all()

@@ -27,7 +27,7 @@ def open_channels(model: str, channel: str, number: int, stack: ExitStack) -> tu
     if model.startswith("processes-"):
         import multiprocessing
 
-        from gilscope.runners._names import name_semaphores
+        from gilscope.runners.processes import name_semaphores
 
         name_semaphores()
         context = multiprocessing.get_context(model.removeprefix("processes-"))

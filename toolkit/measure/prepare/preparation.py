@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.inspection import version_key
+from gilscope.runners.catalog import PACKAGES
+from gilscope.toolkit.builds.inspection import keeps_environment, version_key
 from gilscope.toolkit.builds.packages.environment import PACKAGE, build_environment, harness_path
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.abilities.probe import Abilities, ask_build, version_mismatches
@@ -76,9 +77,12 @@ def prepare(
     if selection.user is not None:
         check_shadowing(selection.user, paths)
     pythons, environments, missing = {}, {}, {}
+    engines = model_packages(selection.models)
     for build in builds:
         environment = build_environment(
-            build, needed_packages(build), workload_packages(chosen), user=packages, on_progress=say
+            build, needed_packages(build), [*workload_packages(chosen), *engines], user=packages,
+            # What an engine brings along is in nobody else's way.
+            purpose="engines" if engines and not keeps_environment(build) else "", on_progress=say,
         )
         # Only an environment of the user's can lack what is needed; without the backport it lacks one model.
         if reason := environment.missing.get(PYPERF):
@@ -125,15 +129,22 @@ def workload_packages(chosen: Sequence[Workload]) -> list[str]:
     return list(dict.fromkeys(package for workload in chosen for package in workload.packages))
 
 
+def model_packages(models: Sequence[str]) -> list[str]:
+    """Return what the models need; a build that cannot have it cannot run them, and all others it can."""
+    return list(dict.fromkeys(PACKAGES[name] for name in models if name in PACKAGES))
+
+
 def with_installer_reasons(found: Abilities, missing: Mapping[str, str]) -> Abilities:
-    """Say why a module is missing where the installer knows it better than the import."""
+    """Say why a module or what a model needs is missing where the installer knows it better than the import."""
     by_name = {re.split(r"[^A-Za-z0-9_-]", text, maxsplit=1)[0]: why for text, why in missing.items()}
     modules = {
         name: why if why is None or name not in by_name else f"{name} cannot be installed: {by_name[name]}"
         for name, why in found.modules.items()
     }
     isolated = {name: modules[name] or why for name, why in found.isolated.items()}
-    return replace(found, modules=modules, isolated=isolated)
+    lacking = {model: text for model, text in PACKAGES.items() if found.runners.get(model) and text in missing}
+    runners = found.runners | {model: f"{text} cannot be installed: {missing[text]}" for model, text in lacking.items()}
+    return replace(found, modules=modules, isolated=isolated, runners=runners)
 
 
 def child_environment(paths: Sequence[Path]) -> dict[str, str]:

@@ -108,7 +108,8 @@ def warn_of_length(cells: Sequence[Cell], settings: Settings, trials: Mapping[st
 def warnings(trials: Mapping[str, Trial], function: str, models: Sequence[str]) -> list[str]:
     """Return what a user should know before the rounds begin."""
     told = []
-    apart = [model for model in models if model.startswith(("processes", "subinterpreters", "interpreter-pool"))]
+    others = ("processes", "subinterpreters", "interpreter-pool", "dask")
+    apart = [model for model in models if model.startswith(others)]
     printing = [build for build, trial in trials.items() if trial.printed]
     if printing:
         told.append(f"{function} prints: that goes to a file and is not shown, and its time is measured, too")

@@ -67,13 +67,13 @@ def make_room(most: float | None = None) -> tuple[int, float]:
 
 
 def clear() -> tuple[int, float]:
-    """Remove every environment that nobody uses just now, all wheels and what evaluations keep.
+    """Remove every environment that nobody uses just now, all wheels and what evaluations and surveys keep.
 
     Returns:
         How many environments went, and their bytes.
     """
     removed = make_room(0)
-    for name in ("wheels", "evaluations"):
+    for name in ("wheels", "evaluations", "surveys"):
         shutil.rmtree(cache_dir() / name, ignore_errors=True)
     return removed
 

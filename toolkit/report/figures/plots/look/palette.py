@@ -46,6 +46,8 @@ MODELS = {
     "subinterpreters": Look("#009E73", "^", DASHES[2], "...."),
     "interpreter-pool": Look("#009E73", "<", DASHES[4], "**"),
     "processes": Look("#CC79A7", "D", DASHES[3], "xxxx"),
+    "dask": Look("#CC79A7", "X", DASHES[1], "--"),
+    "dask-threads": Look("#D55E00", "d", DASHES[4], "||"),
     "asyncio": Look("#E69F00", "v", DASHES[5], "\\\\\\\\"),
     "loops": Look("#E69F00", ">", DASHES[2], "\\\\"),
     "tornado": Look("#E69F00", "P", DASHES[4], "++"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
+from gilscope.toolkit.commands.doctor.survey import lines_file, refuse_beside_list, survey
 from gilscope.toolkit.commands.options.common import duration
 from gilscope.toolkit.commands.options.files import add_output, add_page
 from gilscope.toolkit.commands.options.requirements import checked
@@ -51,13 +52,20 @@ def add_parser(commands: Any) -> None:
                     "GIL. Exit with 1 when something would turn the GIL on, lose its C code or not work at all.",
         epilog="examples:\n  gilscope doctor numpy lxml 'aiohttp>=3.14'\n"
                "  gilscope doctor --builds 3.14t,3.15t --json        (the current environment, for CI)\n"
-               "  gilscope doctor lxml --explain lxml.etree")
+               "  gilscope doctor lxml --explain lxml.etree\n"
+               "  gilscope doctor --list packages.txt --lines answers.jsonl")
     parser.add_argument("packages", metavar="PACKAGE", nargs="*",
                         help="Requirement to look at (default: everything installed in the current environment, in "
                              "its versions).")
     parser.add_argument("--lock", metavar="FILE", type=Path,
                         help="Look at what a lock file pins: uv.lock, pylock.toml, poetry.lock, requirements.txt with "
                              "versions.")
+    parser.add_argument("--list", metavar="FILE", type=Path,
+                        help="Look at each package that FILE lists, one requirement on a line, by itself: a survey. "
+                             "Answers are kept for a day, so the same command goes on where it was ended.")
+    parser.add_argument("--lines", metavar="FILE", type=lines_file,
+                        help="With --list: write each answer as a line of JSON to FILE, which ends in .jsonl, as soon "
+                             "as it is there (-: to standard output, in place of the text).")
     parser.add_argument("--builds", metavar="LABELS",
                         help="Look at these builds, like 3.14t,3.15t (default: every free-threaded build at hand).")
     parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
@@ -87,9 +95,13 @@ def run(args: argparse.Namespace) -> int:
         count, size = clear()
         put(f"{count} environment{'s' * (count != 1)} removed, about {format_bytes(size)}")
         return 0
+    if args.list or args.lines:
+        refuse_beside_list(args)
     page = HtmlFile(args.html, say) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
     builds = _targets(found, args.builds)
+    if args.list:
+        return survey(args, builds)
     locked = _locked(args)
     requirements = tuple(each.pin for each in locked) if args.lock else _requirements(args)
     request = Request(requirements=requirements, sdists=args.build_sdists, offline=args.offline,

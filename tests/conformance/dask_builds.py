@@ -1,0 +1,30 @@
+"""Builds with dask.distributed in an environment of their own, as `gilscope run --models dask` has them."""
+
+import functools
+
+import pytest
+
+from gilscope.runners.catalog import PACKAGES
+from gilscope.toolkit.builds.packages.environment import build_environment
+from gilscope.toolkit.errors import BuildError
+from gilscope.toolkit.measure.prepare.preparation import needed_packages
+from tests.evaluate.places import build_called, one_of_each
+
+RELEASED = [label for label in one_of_each() if not label.startswith("3.15")]
+# The newest of each kind; the threads of one process need one without a GIL.
+WITH_DASK = [("dask", label) for label in RELEASED if not label.endswith("t")][-1:] + [
+    (name, label) for label in [each for each in RELEASED if each.endswith("t")][-1:] for name in PACKAGES]
+
+
+@functools.cache
+def dask_python(label):
+    """Return the interpreter of a build that has dask; skip where it cannot be installed."""
+    build = build_called(label)
+    (wanted,) = set(PACKAGES.values())
+    try:
+        made = build_environment(build, needed_packages(build), [wanted], purpose="engines")
+    except BuildError as error:
+        pytest.skip(str(error))
+    if reason := made.missing.get(wanted):
+        pytest.skip(f"{wanted} cannot be installed: {reason}")
+    return str(made.python)

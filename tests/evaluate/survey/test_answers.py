@@ -1,0 +1,93 @@
+"""Answers of a survey: from what doctor says of one package, kept, and as a report of all."""
+
+import json
+import os
+import time
+
+import pytest
+
+from gilscope.toolkit.evaluate.survey import kept, report
+from gilscope.toolkit.evaluate.survey.answer import Answer, counts, from_doctor, from_line, to_line
+from gilscope.toolkit.evaluate.survey.kept import KeptAnswers
+from gilscope.toolkit.report import terminal
+from tests.evaluate.survey.told import package, told
+
+pytestmark = pytest.mark.newest
+
+READY = from_doctor("Thing[x]>=1", {"builds": [told(package("thing"))]}, 2.04)
+NEEDY = from_doctor("needy", {"builds": [told(
+    package("needy", "pure Python", extensions=0),
+    package("old", "turns the GIL on", blocks=True, reasons=["old._c needs the GIL"], newest=["2.0", "ready"]))]}, 1.0)
+FAILED = Answer(package="late", problem="the package index does not answer")
+
+
+def test_package_is_found_by_its_name_whatever_is_asked_of_it():
+    assert [(each.version, each.status, each.files, each.blocked) for each in READY.builds] == [
+        ("1.0", "ready", 1, False)]
+    assert READY.seconds == 2.0
+
+
+def test_package_is_held_up_by_what_it_needs():
+    assert NEEDY.blocked
+    assert [(each.status, [(one.name, one.status) for one in each.in_the_way]) for each in NEEDY.builds] == [
+        ("pure Python", [("old", "turns the GIL on")])]
+    assert counts([READY, NEEDY], "3.14t") == {"ready": 1, "needs one of these": 1}
+
+
+def test_module_that_belongs_to_no_package_is_in_the_way():
+    answer = from_doctor("thing", {"builds": [told(package("thing"), unowned=["stray"])]}, 1.0)
+    assert [each.name for each in answer.builds[0].in_the_way] == ["stray"]
+
+
+@pytest.mark.parametrize("wrong", [{}, {"builds": [{}]}, {"builds": {"3.14t": []}}, {"builds": None}])
+def test_what_is_no_answer_of_doctor_is_an_error(wrong):
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        from_doctor("thing", wrong, 1.0)
+
+
+@pytest.mark.parametrize("answer", [READY, NEEDY, FAILED])
+def test_line_of_json_holds_all_of_an_answer(answer):
+    assert from_line(json.loads(json.dumps(to_line(answer)))) == answer
+
+
+def test_answers_are_kept_for_a_day(tmp_path, monkeypatch):
+    monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path))
+    KeptAnswers(["3.14t"]).put(NEEDY)
+    found = KeptAnswers(["3.14t"]).get("needy")
+    assert (found.kept, found.builds) == (True, NEEDY.builds)
+    assert KeptAnswers(["3.15t"]).get("needy") is None   # another build
+    late = time.time() + kept.FRESH_SECONDS + 1
+    monkeypatch.setattr(kept.time, "time", lambda: late)
+    assert KeptAnswers(["3.14t"]).get("needy") is None
+
+
+def test_what_is_no_answer_is_not_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path))
+    KeptAnswers([]).put(FAILED)
+    assert KeptAnswers([]).get("late") is None
+
+
+def test_damaged_or_old_answers_are_asked_for_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path))
+    KeptAnswers([]).put(READY)
+    (file,) = (tmp_path / "surveys").iterdir()
+    file.write_text(file.read_text()[:-5])
+    assert KeptAnswers([]).get(READY.package) is None
+    os.utime(file, (0, 0))
+    KeptAnswers([])
+    assert not file.exists()
+
+
+def test_report_names_what_blocks_whose_need_it_is_and_what_mends_it():
+    shown = " ".join(terminal.render(report.document([READY, NEEDY, FAILED], ["3.14t"])).split())
+    assert "doctor: 3 packages on 3.14t" in shown
+    assert "needy 1.0 needs old" in shown
+    assert ("old 1.0 on 3.14t turns the GIL on: old._c needs the GIL; version 2.0 is ready; needy needs it") in shown
+    assert "late: the package index does not answer" in shown
+    assert "3.14t: nothing stands in the way of 1 of 2 packages (1 ready, 1 needs one of these)" in shown
+
+
+def test_hosts_with_builds_that_are_not_alike_are_named():
+    other = from_doctor("other", {"builds": [told(package("other"), version="3.14.1")]}, 1.0)
+    shown = " ".join(terminal.render(report.document([READY, other], ["3.14t"])).split())
+    assert "3.14t is 3.14.0 and 3.14.1: hosts answered for builds that are not alike" in shown

@@ -1,0 +1,89 @@
+"""A survey with real installers and imports, its packages in a folder in the place of an index."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from gilscope.toolkit.builds.user_dirs import uv_command
+from gilscope.toolkit.evaluate.packages.install.wheels import pip_of
+from tests.conformance.builds import ROOT
+from tests.evaluate.places import build_called, one_of_each
+from tests.faults.test_hostile_packages import add_wheel
+from tests.faults.test_stopped_installs import BACKEND, PROJECT, add_source
+from tests.processes.test_starting import gone, told
+
+pytestmark = [pytest.mark.slow, pytest.mark.newest]
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Return a folder with an index, the words that choose a build, and the environment to be called in."""
+    labels = one_of_each(free_threaded=(True,))
+    if not labels:
+        pytest.skip("no free-threaded build")
+    build = build_called(labels[-1])
+    for name in ("index", "tmp"):
+        (tmp_path / name).mkdir()
+    if uv_command() is None and pip_of(build, tmp_path / "index") is None:
+        pytest.skip("this build comes without a pip")
+    env = {name: value for name, value in os.environ.items() if not name.endswith("_PROXY")} | {
+        "GILSCOPE_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path / "tmp"),
+        **{f"{tool}_{key}": value for tool in ("PIP", "UV")
+           for key, value in (("NO_INDEX", "1"), ("FIND_LINKS", str(tmp_path / "index")))}}
+    words = ["--builds", build.label, f"--build={build.label}={build.executable}"]
+    return tmp_path, words, env
+
+
+def command(words):
+    return [sys.executable, "-P", "-m", "gilscope", "doctor", "--list", "packages.txt", "--lines", "-", *words]
+
+
+def test_each_package_has_its_own_answer(place):
+    folder, words, env = place
+    add_wheel(folder / "index", "good", {"good.py": "x = 1\n"})
+    add_wheel(folder / "index", "crashes", {"crashes.py": "import os\nos.abort()\n"})
+    (folder / "packages.txt").write_text("good\ncrashes\nabsent\n")
+    done = subprocess.run(command(words), cwd=folder, env=env, capture_output=True, text=True, timeout=590, check=False)
+    assert done.returncode == 1, done.stderr
+    found = {each["package"]: each["builds"][0]["status"] for each in map(json.loads, done.stdout.splitlines())}
+    assert found.pop("absent") in {"not found", "no wheel"}
+    assert found == {"good": "pure Python", "crashes": "crashes"}
+    again = subprocess.run(command(words), cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert "3 answers of the last day kept" in again.stderr
+    assert sorted(again.stdout.splitlines()) == sorted(done.stdout.splitlines())
+
+
+def test_ctrl_c_ends_what_is_asked_and_keeps_what_was_answered(place):
+    if uv_command() is not None:
+        pytest.skip("uv builds in places of its own")
+    folder, words, env = place
+    add_wheel(folder / "index", "good", {"good.py": "x = 1\n"})
+    add_source(folder / "index", "sleepy", {
+        "PKG-INFO": "Metadata-Version: 2.1\nName: sleepy\nVersion: 1.0\n", "pyproject.toml": PROJECT,
+        "backend.py": BACKEND.format(told=str(folder / "told"))})
+    (folder / "packages.txt").write_text("good\nsleepy\n")
+    with subprocess.Popen([*command(words), "--build-sdists"], cwd=folder, env=env, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as survey:
+        try:
+            first = survey.stdout.readline()
+            pids = told(folder / "told")
+            began = time.monotonic()
+            survey.send_signal(signal.SIGINT)
+            _, complaint = survey.communicate(timeout=60)
+        finally:
+            survey.kill()
+    assert json.loads(first)["package"] == "good"
+    assert survey.returncode == 130
+    assert "the same command goes on after it" in complaint
+    assert all(map(gone, pids)), time.monotonic() - began
+    assert not list((folder / "tmp").iterdir())
+    (folder / "packages.txt").write_text("good\n")
+    again = subprocess.run([*command(words), "--build-sdists"], cwd=folder, env=env, capture_output=True, text=True,
+                           timeout=60, check=False)
+    assert again.returncode == 0, again.stderr
+    assert "1 answer of the last day kept" in again.stderr

@@ -1,0 +1,138 @@
+"""`gilscope doctor --list FILE`: each package of a list by itself, several at once, answers as they come."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from gilscope.toolkit.builds.packages.stamp import identity
+from gilscope.toolkit.commands.options.files import STDOUT
+from gilscope.toolkit.commands.output.documents import Output
+from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.streams import put
+from gilscope.toolkit.cores import usable_cores
+from gilscope.toolkit.errors import ToolkitError, cannot_write
+from gilscope.toolkit.evaluate.children.at_once import as_they_come
+from gilscope.toolkit.evaluate.survey import report
+from gilscope.toolkit.evaluate.survey.answer import Answer, to_line
+from gilscope.toolkit.evaluate.survey.asking import Question, ask
+from gilscope.toolkit.evaluate.survey.kept import KeptAnswers
+from gilscope.toolkit.evaluate.survey.packages import listed_packages
+from gilscope.toolkit.foreign import in_json
+from gilscope.toolkit.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Sequence
+
+    from gilscope.toolkit.model import Build
+
+LINES = ".jsonl"
+UNANSWERED = 3   # as of a cell that failed
+CORES_EACH = 2   # a package takes two installers, or imports and their twins
+
+# Attributes of the command line that are about one answer: how a user writes them.
+_OF_ONE = {"packages": "PACKAGE", "lock": "--lock", "explain": "--explain", "offline": "--offline", "html": "--html"}
+
+
+def lines_file(text: str) -> str:
+    """Return where lines of JSON go; argparse shows why a file is refused."""
+    if text != STDOUT and not text.endswith(LINES):
+        raise argparse.ArgumentTypeError(f"{text!r} does not end in {LINES}; lines of JSON do, - is standard output")
+    if text != STDOUT and not Path(text).parent.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {str(Path(text).parent)!r}")
+    return text
+
+
+def refuse_beside_list(args: argparse.Namespace) -> None:
+    """Refuse what does not go with a list, or only with one.
+
+    Raises:
+        ToolkitError: such an option is there.
+    """
+    if not args.list:
+        raise ToolkitError("--lines is for the answers of a list: name it with --list")
+    if given := [option for name, option in _OF_ONE.items() if getattr(args, name)]:
+        raise ToolkitError(f"{', '.join(given)} cannot be used with --list, which asks about each package by itself: "
+                           "leave one of them out")
+    if args.lines == STDOUT and STDOUT in {args.json, args.markdown}:
+        raise ToolkitError("--lines and --json or --markdown cannot both be on standard output: name a FILE")
+
+
+def survey(args: argparse.Namespace, builds: Sequence[Build]) -> int:
+    """Ask about each package of the list; return 1 when anything stands in the way, 3 when an answer is missing."""
+    packages = listed_packages(args.list)
+    question = Question(
+        builds=tuple(build.label for build in builds), added=tuple(map(_absolute, args.build)), limit=args.timeout,
+        interpreters=args.interpreters, sdists=args.build_sdists)
+    kept = KeptAnswers([*map(_known_by, builds), f"{question.limit} {question.interpreters} {question.sdists}"])
+    labels = question.builds
+    found: dict[str, Answer] = {}
+    # Closed whatever happens here: what is being asked must not go on without us.
+    with _lines(args.lines) as write, contextlib.closing(_answers(packages, question, kept)) as coming:
+        for answer in coming:
+            found[answer.package] = answer
+            write(json.dumps(to_line(answer)))
+            if not answer.kept:
+                say(f"{len(found)} of {len(packages)}: {report.said(answer)}")
+    answers = [found[package] for package in packages]
+    output = Output(args)
+    if args.lines != STDOUT:
+        output.show(report.document(answers, labels))
+    output.finish(lambda: report.plain(answers, labels))
+    if any(answer.problem for answer in answers):
+        return UNANSWERED
+    return int(any(answer.blocked for answer in answers))
+
+
+def _answers(packages: Sequence[str], question: Question, kept: KeptAnswers) -> Generator[Answer]:
+    """Yield what was kept, then the others as they come; keep these."""
+    earlier = [answer for package in packages if (answer := kept.get(package))]
+    if earlier:
+        say(f"{counted(len(earlier), 'answer')} of the last day kept; --clear-cache forgets them")
+    yield from earlier
+    rest = [package for package in packages if package not in {answer.package for answer in earlier}]
+    try:
+        most = max(1, usable_cores() // CORES_EACH)
+        with contextlib.closing(as_they_come(partial(ask, question=question), rest, most)) as coming:
+            for answer in coming:
+                kept.put(answer)
+                yield answer
+    except KeyboardInterrupt:
+        say("what was answered is kept: the same command goes on after it")
+        raise
+
+
+def _known_by(build: Build) -> str:
+    return f"{build.label} {identity(build)}"
+
+
+def _absolute(added: str) -> str:
+    """Return LABEL=PATH with a path that a process elsewhere finds, too."""
+    label, _, path = added.partition("=")
+    return f"{label}={Path(path).absolute()}"
+
+
+@contextlib.contextmanager
+def _lines(name: str | None) -> Iterator[Callable[[str], None]]:
+    """Give what writes a line of JSON where it was asked for, at once."""
+    if name is None or name == STDOUT:
+        yield (lambda _: None) if name is None else (lambda line: put(in_json(line)))
+        return
+    try:
+        file = Path(name).open("w", encoding="utf-8")  # noqa: SIM115  only opening it may fail here
+    except OSError as error:
+        raise cannot_write(name, error) from error
+    with file:
+        yield partial(_write, file)
+
+
+def _write(file: TextIO, line: str) -> None:
+    try:
+        file.write(in_json(line) + "\n")
+        file.flush()
+    except OSError as error:
+        raise cannot_write(file.name, error) from error

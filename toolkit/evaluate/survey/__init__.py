@@ -1,0 +1,1 @@
+"""What each package of a list does on free-threaded builds, each asked about by itself."""

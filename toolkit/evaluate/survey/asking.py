@@ -1,0 +1,71 @@
+"""Ask about one package: `gilscope doctor PACKAGE` in a process of its own, whatever the package does to it.
+
+A process that holds an environment lets go of it at its end, so that many packages do not fill the disk.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.survey.answer import Answer, from_doctor
+from gilscope.toolkit.measure.prepare.preparation import child_environment
+from gilscope.toolkit.processes.starting import run
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+
+    from gilscope.toolkit.processes.starting import Supervised
+
+_LAST = 300   # characters of what it said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked about each package."""
+
+    builds: tuple[str, ...]              # labels
+    added: tuple[str, ...] = ()          # LABEL=PATH of builds that are not found by themselves
+    limit: float = 60.0                  # seconds for the imports of one package
+    interpreters: bool = False
+    sdists: bool = False
+
+    def words(self, package: str) -> list[str]:
+        """Return the command line after `gilscope`."""
+        added = [word for each in self.added for word in ("--build", each)]
+        switches = [("--interpreters", self.interpreters), ("--build-sdists", self.sdists)]
+        return ["doctor", "--builds", ",".join(self.builds), *added, "--timeout", f"{self.limit:g}s",
+                *(name for name, on in switches if on), "--json=-", "--", package]
+
+
+def ask(package: str, question: Question, started: Callable[[Supervised], object] | None = None) -> Answer:
+    """Return what `package` is on each build, or why that is not known.
+
+    `started` is called with the process as soon as it runs, for who may want to end it.
+
+    Raises:
+        KeyboardInterrupt: somebody ended it.
+    """
+    began = time.monotonic()
+    try:
+        done = run([sys.executable, "-P", "-m", "gilscope", *question.words(package)], env=child_environment(()),
+                   started=started, cleans_up=True)
+    except OSError as error:
+        return Answer(package=package, problem=f"it cannot be asked: {error.strerror}")
+    seconds = time.monotonic() - began
+    try:
+        return from_doctor(package, json.loads(done.stdout), seconds)
+    except (ValueError, KeyError, TypeError):
+        return Answer(package=package, problem=_problem(done), seconds=round(seconds, 1))
+
+
+def _problem(done: subprocess.CompletedProcess[str]) -> str:
+    """Return why it did not come to an answer, in its own last words."""
+    told = [line.removeprefix("gilscope: ") for line in done.stderr.splitlines() if line.strip()]
+    if done.returncode < 0:
+        return f"asking was killed by signal {-done.returncode}"
+    return told[-1][:_LAST] if told else f"asking ended with {done.returncode} and no answer"

@@ -1,0 +1,46 @@
+"""The list of a survey: one requirement on each line."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.reading import read_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MOST_TOLD = 5   # damaged lines in one message
+
+
+def listed_packages(path: Path) -> tuple[str, ...]:
+    """Return the requirements that a file lists, each once, in its order; "#" begins a comment.
+
+    Raises:
+        BadFileError: it cannot be read, lists nothing, or a line is no requirement.
+    """
+    try:
+        lines = read_text(path).splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+        raise BadFileError(f"{path} cannot be read: {why}") from error
+    found: dict[str, None] = {}
+    damaged = []
+    for number, line in enumerate(lines, 1):
+        text = re.sub(r"(^|\s)#.*", "", line).strip()
+        if not text:
+            continue
+        try:
+            found[str(Requirement(text))] = None
+        except InvalidRequirement:
+            damaged.append(f"line {number}: {text[:60]!r}")
+    if damaged:
+        more = f" and {len(damaged) - MOST_TOLD} more" if len(damaged) > MOST_TOLD else ""
+        raise BadFileError(f"{path} has lines that are no requirement, such as lxml or numpy>=2: "
+                           f"{', '.join(damaged[:MOST_TOLD])}{more}; mend them, or make them comments with #")
+    if not found:
+        raise BadFileError(f"{path} lists no package: write one on each line, such as lxml or numpy>=2")
+    return tuple(found)

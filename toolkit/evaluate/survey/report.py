@@ -1,0 +1,112 @@
+"""What a survey found, as a document for people and as plain values for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.evaluate.packages.install.installing import name_of
+from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.survey.answer import counts, to_line, word_of
+from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
+from gilscope.toolkit.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gilscope.toolkit.evaluate.survey.answer import Answer, InTheWay, OnBuild
+    from gilscope.toolkit.report.document import Section
+
+MOST_NAMED = 3   # reasons, or packages, in one sentence
+
+
+def document(answers: Sequence[Answer], builds: Sequence[str]) -> Document:
+    """Return a table of packages by builds, a sentence for all that stands in the way, and what it comes to."""
+    asked = [each for each in answers if not each.problem]
+    sections: list[Section] = [Heading(f"doctor: {counted(len(answers), 'package')} on {', '.join(builds)}", 1)]
+    if asked:
+        sections.append(_table(asked, builds))
+    if blockers := tuple(_blockers(asked)):
+        sections.append(Lines("What stands in the way", blockers))
+    if unknown := tuple(f"{each.package}: {each.problem}" for each in answers if each.problem):
+        sections.append(Lines("Not answered; asked again the next time", unknown))
+    if unlike := tuple(_unlike(asked, builds)):
+        sections.append(Lines("What is not certain", unlike))
+    sections.append(Lines("", tuple(_conclusion(asked, label) for label in builds)))
+    return Document(tuple(sections))
+
+
+def plain(answers: Sequence[Answer], builds: Sequence[str]) -> dict[str, Any]:
+    """Return everything as values that JSON has."""
+    return {"blocked": any(each.blocked for each in answers),
+            "counts": {label: counts(answers, label) for label in builds},
+            "packages": [to_line(each) for each in answers]}
+
+
+def said(answer: Answer) -> str:
+    """Return one answer in a line, for who waits for the others."""
+    if answer.problem:
+        return f"{answer.package}: {answer.problem}"
+    where = f" ({answer.host})" if answer.host else ""
+    return f"{answer.package}: " + ", ".join(f"{here.build} {word_of(here)}" for here in answer.builds) + where
+
+
+def _table(answers: Sequence[Answer], builds: Sequence[str]) -> Table:
+    columns = (Column(title="package", key=True, align="left"),
+               *(Column(title=label, align="left") for label in builds))
+    rows = []
+    for each in sorted(answers, key=lambda each: (not each.blocked, each.package.lower())):
+        here = {found.build: found for found in each.builds}
+        version = next((found.version for found in each.builds if found.version), "")
+        rows.append((Entry(f"{each.package} {version}".strip()),
+                     *(Entry(_cell(here.get(label))) for label in builds)))
+    return Table(title="", columns=columns, rows=tuple(rows))
+
+
+def _cell(here: OnBuild | None) -> str:
+    if here is None:
+        return ""
+    if here.blocked and not Status(here.status).blocks:
+        named = [each.name for each in here.in_the_way[:MOST_NAMED]]
+        return f"needs {', '.join(named)}{'...' * (len(here.in_the_way) > MOST_NAMED)}"
+    if here.status == Status.READY.value and here.files:
+        return f"{here.status} ({counted(here.files, 'file')})"
+    return here.status
+
+
+def _blockers(answers: Sequence[Answer]) -> Iterable[str]:
+    """Yield a sentence for each package that stands in the way on a build, with those of the list that need it."""
+    needed_by: dict[tuple[str, InTheWay], list[str]] = {}
+    for answer in answers:
+        for here in answer.builds:
+            for each in here.in_the_way:
+                needed_by.setdefault((here.build, each), []).append(answer.package)
+    for (label, each), names in needed_by.items():
+        others = [name for name in names if name_of(name) != each.name]
+        whose = f"; {_few(others)} {'needs' if len(others) == 1 else 'need'} it" if others else ""
+        newest = f"; version {' is '.join(each.newest)}" if each.newest and each.newest[0] != each.version else ""
+        why = f": {'; '.join(each.reasons[:MOST_NAMED])}" if each.reasons else ""
+        yield f"{f'{each.name} {each.version}'.strip()} on {label} {_clause(each.status)}{why}{newest}{whose}"
+
+
+def _clause(status: str) -> str:
+    return {Status.NO_WHEEL.value: "has no wheel", Status.NOT_FOUND.value: "was not found"}.get(status, status)
+
+
+def _unlike(answers: Sequence[Answer], builds: Sequence[str]) -> Iterable[str]:
+    for label in builds:
+        pythons = sorted({here.python for each in answers for here in each.builds if here.build == label})
+        if len(pythons) > 1:
+            yield f"{label} is {' and '.join(pythons)}: hosts answered for builds that are not alike"
+
+
+def _conclusion(answers: Sequence[Answer], label: str) -> str:
+    found = counts(answers, label)
+    free = sum(1 for each in answers for here in each.builds if here.build == label and not here.blocked)
+    told = ", ".join(f"{number} {word}" for word, number in sorted(found.items(), key=lambda item: -item[1]))
+    return f"{label}: nothing stands in the way of {free} of {counted(sum(found.values()), 'package')}" + (
+        f" ({told})" if told else "")
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
