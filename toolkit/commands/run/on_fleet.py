@@ -64,7 +64,8 @@ def run_on_fleet(args: argparse.Namespace) -> tuple[Path, bool]:
         try:
             fleet = running.go()
         except KeyboardInterrupt:
-            say(f"what was measured is kept, {running.kept()}: gilscope run --resume {asked.label} --fleet {args.fleet} goes on")
+            say(f"what was measured is kept, {running.kept()}: "
+                f"gilscope run --resume {asked.label} --fleet {args.fleet} goes on")
             raise
     unfinished = [host for host in fleet.hosts if host.state is not HostState.FINISHED]
     for host in unfinished:
