@@ -14,8 +14,8 @@ from gilscope.toolkit.report.hosts.over import agreement, hosts_contrasts, hosts
 from gilscope.toolkit.report.hosts.wording import names_text
 from gilscope.toolkit.report.table import build_tables, compare_builds
 from tests.conformance.builds import ROOT
-from tests.fakes import make_build, make_run
-from tests.report.hosts.made_up import HOSTS, STATES, across, contrast, host_run
+from tests.fakes import RunMaker, make_build, make_run
+from tests.report.hosts.made_up import HOSTS, STATES, across, cell, contrast, host_run
 from tests.report.test_golden import GOLDEN, check
 
 pytestmark = pytest.mark.newest
@@ -43,6 +43,21 @@ def test_cell_that_a_host_lacks_is_pooled_of_the_others(hosts):
     assert over.lacking == {"host-3": "starved"}
     assert over.pooled.effects.hosts == 3
     assert over.pooled.comparison.lo < 1.8 < over.pooled.comparison.hi
+
+
+def test_host_with_more_cores_has_more_workers():
+    small, large = RunMaker(rounds=4), RunMaker(rounds=4, seed=2)
+    for maker, counts in ((small, (2,)), (large, (2, 4))):
+        maker.measure(cell("serial", 1, "3.14"), 1.0)
+        for runner in ("threads", "subinterpreters"):
+            for workers in counts:
+                maker.measure(cell(runner, workers, "3.14"), 1.0 / workers)
+    found = {"small": small.run(("3.14",)), "large": large.run(("3.14",))}
+    (table,) = hosts_tables([measured_host(name, run) for name, run in found.items()])
+    assert [(row.cell.runner, row.cell.workers, list(row.over.by)) for row in table.rows] == [
+        ("threads", 2, ["small", "large"]), ("threads", 4, ["large"]),
+        ("subinterpreters", 2, ["small", "large"]), ("subinterpreters", 4, ["large"])]
+    assert table.rows[1].over.lacking == {"small": "not measured"}
 
 
 def test_what_no_build_can_run_has_no_row(hosts):

@@ -96,7 +96,8 @@ def measured_host(name: str, run: Run) -> MeasuredHost:
 def hosts_tables(hosts: Sequence[MeasuredHost]) -> tuple[HostsTable, ...]:
     """Return a table for each workload and build, in the order in which the hosts have them.
 
-    What no build can run, as threads without the GIL, has no row.
+    What no build can run, as threads without the GIL, has no row.  Models come in that order, too, workers ascending:
+    hosts with more cores have more of them.
     """
     first: dict[tuple[Group, str], WorkloadTable] = {}
     found: dict[Cell, dict[str, CellResult]] = {}
@@ -108,9 +109,11 @@ def hosts_tables(hosts: Sequence[MeasuredHost]) -> tuple[HostsTable, ...]:
     ratios = {cell: {name: result.speedup for name, result in by.items()} for cell, by in found.items()}
     why = {cell: {name: _why(result) for name, result in by.items()} for cell, by in found.items()}
     over = _over(ratios, why, [host.name for host in hosts], max((host.run.looks for host in hosts), default=0))
+    models = {runner: place for place, runner in enumerate(dict.fromkeys(cell.runner for cell in found))}
+    cells = sorted(found, key=lambda cell: (models[cell.runner], cell.workers))
     return tuple(
         HostsTable(first=table, build=build, rows=tuple(
-            HostsRow(cell=cell, over=over[cell]) for cell in found if (group_of(cell), cell.build) == (group, build)))
+            HostsRow(cell=cell, over=over[cell]) for cell in cells if (group_of(cell), cell.build) == (group, build)))
         for (group, build), table in first.items()
     )
 
