@@ -164,6 +164,20 @@ def test_free_threading_costs_what_a_build_without_the_gil_takes_more():
     assert "on 3.14t against 3.14, over all hosts: primes +4.0 %" in cost
 
 
+@pytest.mark.parametrize(("rounds", "rest"), [
+    (8, "."), (1, "; on host-1 and host-2 it is not known of all.")])
+def test_nothing_that_gains_is_told_from_what_is_not_known(rounds, rest):
+    hosts = []
+    for seed in (1, 2):
+        maker = RunMaker(rounds=rounds, seed=seed)
+        maker.measure(cell("serial", 1, "3.14"), 1.0)
+        maker.measure(cell("threads", 2, "3.14"), 1.0)
+        hosts.append(measured_host(f"host-{seed}", maker.run(("3.14",))))
+    (said,) = [section.items for section in hosts_document("two", hosts).sections if isinstance(section, Lines)
+               and section.title == "In short"]
+    assert said[0] == f"primes on 3.14: nothing is shown to be faster than serial on any host{rest}"
+
+
 def test_one_host_has_no_spread_and_its_own_words(hosts):
     over = rows_of(hosts[:1])["subinterpreters"]
     assert over.pooled is None

@@ -10,7 +10,7 @@ from gilscope.toolkit.report.comparison import workload_text
 from gilscope.toolkit.report.document import Column, Document, Heading, Lines, Section, Table
 from gilscope.toolkit.report.hosts.over import hosts_contrasts, hosts_tables
 from gilscope.toolkit.report.hosts.parts import hosts_table, over_tables, warnings
-from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, NEXT, SPREAD, changing_text, words_text
+from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, NEXT, SPREAD, changing_text, names_text, words_text
 from gilscope.toolkit.report.sentences import title_text
 from gilscope.toolkit.report.wording import cost_text, interval_text, list_text
 from gilscope.toolkit.units import counted
@@ -108,7 +108,9 @@ def _best_lines(hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable]) -> 
             for runner in dict.fromkeys(option.cell.runner for option in advice.options):
                 by.setdefault(runner, []).append(name)
         if not by:
-            yield f"{_title(table)}: nothing is shown to be faster than {table.first.baseline} on any host."
+            unclear = [name for name, advice in advices.items() if advice.open]
+            rest = f"; on {names_text(unclear)} it is not known of all" if unclear else ""
+            yield f"{_title(table)}: nothing is shown to be faster than {table.first.baseline} on any host{rest}."
             continue
         best = sorted(by.items(), key=lambda each: -len(each[1]))
         parts = [f"{runner} on {len(names)} of {len(advices)}{_gain(table, runner)}" for runner, names in best]
