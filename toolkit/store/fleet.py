@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import IO, TYPE_CHECKING, Any, Self
@@ -147,9 +148,9 @@ def _parse(fields: dict[str, Any]) -> Fleet:
     hosts = tuple(map(_host, fields["hosts"]))
     if not 0 < len(hosts) <= MOST_HOSTS:
         raise DamagedError(f"hosts has {len(hosts)} entries")
-    names = [host.name for host in hosts]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise DamagedError(f"hosts has {shown(twice[0])} {names.count(twice[0])} times")
+    name, count = Counter(host.name for host in hosts).most_common(1)[0]
+    if count > 1:
+        raise DamagedError(f"hosts has {shown(name)} {count} times")
     return Fleet(hosts=hosts, command=tuple(fields.get("command", ())))
 
 
