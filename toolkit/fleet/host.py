@@ -99,6 +99,7 @@ class Session:
         self.given_up = False   # nobody has asked for it for too long
         self._asked = time.monotonic()
         self._asking = 0
+        self._done = self._changed = 0
         try:
             if block:
                 with Arriving(self.run_folder, LABEL) as arriving:
@@ -145,9 +146,12 @@ class Session:
             self._asked = time.monotonic()
 
     def _rounds(self) -> int:
-        with contextlib.suppress(BadFileError, KeyError, ValueError):
-            return int(read_json(self.run_folder / HEADER)["rounds_done"])
-        return 0
+        """Return how many rounds are complete; the file is read only when it is another one."""
+        header = self.run_folder / HEADER
+        with contextlib.suppress(OSError, BadFileError, KeyError, ValueError):
+            if (changed := header.stat().st_mtime_ns) != self._changed:
+                self._done, self._changed = int(read_json(header)["rounds_done"]), changed
+        return self._done
 
     def _block(self, since: int) -> bytes:
         """Return the new rounds; nothing where the child had no time to begin a run."""
