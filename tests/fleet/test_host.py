@@ -11,6 +11,7 @@ from gilscope.toolkit.fleet import host
 from gilscope.toolkit.processes.starting import Supervised
 from gilscope.toolkit.store import load_run
 from gilscope.toolkit.store.rounds import Arriving, cut
+from tests.fakes import MACHINE
 from tests.fleet.fakes import block
 
 
@@ -62,7 +63,14 @@ def test_a_run_begins_and_its_rounds_are_sent_as_they_come(children, tmp_path_fa
     assert children == [child]
 
 
-def test_a_run_goes_on_after_what_was_sent(children):
+def test_a_run_of_another_machine_does_not_go_on_here(children):
+    answer = host.advance("s", ["--rounds=4"], 3, block(3, 0), wait=0)
+    assert (answer["state"], answer["code"], children) == ("ended", 2, [])
+    assert answer["said"][0].startswith("its rounds were measured on Made-up CPU with 8 cores, and this is ")
+
+
+def test_a_run_goes_on_after_what_was_sent(children, monkeypatch):
+    monkeypatch.setattr(host, "this_machine", lambda: MACHINE)
     host.advance("s", ["--rounds=4"], 3, block(3, 0), wait=0)
     (child,) = children
     assert child.words[3:] == ["run", "--resume", "fleet", "--rounds=4", "--take-turns"]

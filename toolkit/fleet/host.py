@@ -32,9 +32,12 @@ from gilscope.toolkit.reading import last_text
 from gilscope.toolkit.store import read_json
 from gilscope.toolkit.store.labels import HEADER
 from gilscope.toolkit.store.rounds import Arriving, cut
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from gilscope.toolkit.model import Machine
 
 LABEL = "fleet"          # of the run in the child's own folder
 BEAT = 10.0              # seconds after which a host answers, if only that there is nothing new
@@ -94,6 +97,7 @@ class Session:
 
         Raises:
             BadFileError: the block is none.
+            ToolkitError: its rounds were measured on another machine.
         """
         self.folder = Path(tempfile.mkdtemp(prefix=temporary.prefix("fleet")))
         self.given_up = False   # nobody has asked for it for too long
@@ -103,7 +107,7 @@ class Session:
         try:
             if block:
                 with Arriving(self.run_folder, LABEL) as arriving:
-                    arriving.keep(block)
+                    _refuse_another(arriving.keep(block).machine)
             words = ["--resume", LABEL, *command] if block else [*command, "--label", LABEL]
             with self._output("wb") as output:
                 self._child = Supervised(
@@ -169,6 +173,14 @@ class Session:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def _refuse_another(before: Machine) -> None:
+    """Refuse to go on with what another machine has measured: one name, but two machines' rounds in one run."""
+    here = this_machine()
+    was, now = (f"{each.cpu_model} with {counted(each.cores, 'core')}" for each in (before, here))
+    if was != now:
+        raise ToolkitError(f"its rounds were measured on {was}, and this is {now}: give this worker another --name")
+
+
 SESSIONS: dict[str, Session] = {}
 
 
@@ -193,7 +205,10 @@ def advance(session: str, command: list[str] | None, since: int, block: bytes = 
     if known is None or known.given_up:
         if command is None:
             return {"state": "unknown", "code": None, "said": [], "block": b""}
-        known = SESSIONS[session] = Session(command, block)
+        try:
+            known = SESSIONS[session] = Session(command, block)
+        except ToolkitError as error:
+            return {"state": "ended", "code": error.exit_code, "said": [str(error)], "block": b""}
     answer = known.answer(since, wait)
     if answer["state"] == "ended":
         end(session)
