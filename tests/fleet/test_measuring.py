@@ -23,7 +23,7 @@ class Fleets:
         return self.results / "label"
 
     def go(self, cluster, *, again=()):
-        if again or self.path.exists():
+        if self.path.exists():
             store, before = FleetStore.reopen(self.path)
         else:
             store, before = FleetStore.create("label", self.results), Fleet(hosts=())
@@ -148,6 +148,13 @@ def test_an_interrupted_run_ends_every_host_and_goes_on_later(fleets):
     assert fleets.states() == {"a": HostState.FINISHED, "b": HostState.FINISHED}
     assert fleets.rounds("a") == fleets.rounds("b") == [0, 1, 2, 3]
     assert read_fleet(fleets.path).command == BEGIN
+
+
+def test_a_host_that_begins_when_others_go_on_is_told_what_is_wanted_now(fleets):
+    fleets.go(FakeCluster(FakeHost("a")))
+    late = FakeHost("late")
+    fleets.go(FakeCluster(FakeHost("a"), late), again=("--rounds=9", "--timeout=9s"))
+    assert late.began == [((*BEGIN, "--rounds=9", "--timeout=9s"), 0)]
 
 
 def test_what_has_finished_is_not_asked_again_unless_more_is_wanted(fleets):

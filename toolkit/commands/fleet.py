@@ -19,7 +19,7 @@ from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.fleet.connection import Connection, FleetLostError, is_open, same_version
 from gilscope.toolkit.fleet.fairness import BUSY, differences
 from gilscope.toolkit.fleet.ssh import ssh_fleet
-from gilscope.toolkit.fleet.starting import LOOPBACK, local_fleet, scheduler_command, worker_command
+from gilscope.toolkit.fleet.starting import LOOPBACK, local_fleet, quiet_variables, scheduler_command, worker_command
 from gilscope.toolkit.foreign import in_json, visible_all
 from gilscope.toolkit.units import counted
 
@@ -137,7 +137,9 @@ def _tell(address: str, commands: list[list[str]]) -> None:
            f"look at it:       gilscope fleet {address}")
     if commands:
         inform(f"It is reached from this machine alone ({LOOPBACK}). For several machines, start these yourself, in a "
-               "network of your own or with dask's TLS:\n" + "\n".join(f"  {' '.join(each)}" for each in commands))
+               "network of your own or with dask's TLS; the variables keep dask from using the CPU meanwhile:\n"
+               + "\n".join([f"  export {name}={value}" for name, value in quiet_variables().items()]
+                           + [f"  {' '.join(each)}" for each in commands]))
     inform("Ctrl-C ends it")
 
 

@@ -32,9 +32,12 @@ from gilscope.toolkit.reading import last_text
 from gilscope.toolkit.store import read_json
 from gilscope.toolkit.store.labels import HEADER
 from gilscope.toolkit.store.rounds import Arriving, cut
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from gilscope.toolkit.model import Machine
 
 LABEL = "fleet"          # of the run in the child's own folder
 BEAT = 10.0              # seconds after which a host answers, if only that there is nothing new
@@ -94,15 +97,17 @@ class Session:
 
         Raises:
             BadFileError: the block is none.
+            ToolkitError: its rounds were measured on another machine.
         """
         self.folder = Path(tempfile.mkdtemp(prefix=temporary.prefix("fleet")))
         self.given_up = False   # nobody has asked for it for too long
         self._asked = time.monotonic()
         self._asking = 0
+        self._done = self._changed = 0
         try:
             if block:
                 with Arriving(self.run_folder, LABEL) as arriving:
-                    arriving.keep(block)
+                    _refuse_another(arriving.keep(block).machine)
             words = ["--resume", LABEL, *command] if block else [*command, "--label", LABEL]
             with self._output("wb") as output:
                 self._child = Supervised(
@@ -111,7 +116,7 @@ class Session:
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
-        threading.Thread(target=self._watch, daemon=True).start()
+        threading.Thread(target=self._watch, name="gilscope-lease", daemon=True).start()
 
     @property
     def run_folder(self) -> Path:
@@ -145,9 +150,12 @@ class Session:
             self._asked = time.monotonic()
 
     def _rounds(self) -> int:
-        with contextlib.suppress(BadFileError, KeyError, ValueError):
-            return int(read_json(self.run_folder / HEADER)["rounds_done"])
-        return 0
+        """Return how many rounds are complete; the file is read only when it is another one."""
+        header = self.run_folder / HEADER
+        with contextlib.suppress(OSError, BadFileError, KeyError, ValueError):
+            if (changed := header.stat().st_mtime_ns) != self._changed:
+                self._done, self._changed = int(read_json(header)["rounds_done"]), changed
+        return self._done
 
     def _block(self, since: int) -> bytes:
         """Return the new rounds; nothing where the child had no time to begin a run."""
@@ -163,6 +171,14 @@ class Session:
         """End the child and what it started; remove its folder."""
         self._child.end_politely()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _refuse_another(before: Machine) -> None:
+    """Refuse to go on with what another machine has measured: one name, but two machines' rounds in one run."""
+    here = this_machine()
+    was, now = (f"{each.cpu_model} with {counted(each.cores, 'core')}" for each in (before, here))
+    if was != now:
+        raise ToolkitError(f"its rounds were measured on {was}, and this is {now}: give this worker another --name")
 
 
 SESSIONS: dict[str, Session] = {}
@@ -189,7 +205,10 @@ def advance(session: str, command: list[str] | None, since: int, block: bytes = 
     if known is None or known.given_up:
         if command is None:
             return {"state": "unknown", "code": None, "said": [], "block": b""}
-        known = SESSIONS[session] = Session(command, block)
+        try:
+            known = SESSIONS[session] = Session(command, block)
+        except ToolkitError as error:
+            return {"state": "ended", "code": error.exit_code, "said": [str(error)], "block": b""}
     answer = known.answer(since, wait)
     if answer["state"] == "ended":
         end(session)

@@ -38,7 +38,7 @@ class Asked:
 
     label: str
     command: tuple[str, ...]    # words for `gilscope run` that begin it
-    again: tuple[str, ...]      # words beside --resume that go on with it
+    again: tuple[str, ...]      # words beside --resume that go on with it; who begins late is told them, too
 
 
 @dataclass(slots=True, kw_only=True)
@@ -214,7 +214,9 @@ class FleetRun:
             block = cut(self._path(part.name))
             self._connection.ask(worker, part.session, self._asked.again, part.rounds, block)
         else:
-            self._connection.ask(worker, part.session, self._asked.command, 0, b"")
+            # What is wanted now comes last: it goes before what was asked for at first.
+            more = [word for word in self._asked.again if word not in self._asked.command]
+            self._connection.ask(worker, part.session, [*self._asked.command, *more], 0, b"")
 
     def _take(self, part: _Part, answer: Answer | Exception) -> None:
         """Keep what a host has answered, and ask it for more."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.fleet.connection import EXTRA, RESOURCE, FleetLostError
+from gilscope.toolkit.fleet.starting import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,13 +23,15 @@ def ssh_fleet(hosts: Sequence[str]) -> Iterator[str]:
     """
     try:
         import asyncssh  # noqa: F401, PLC0415  what SSHCluster takes
-        from distributed import SSHCluster  # noqa: PLC0415  optional, and slow to import
+        import dask.config  # noqa: PLC0415  optional, and slow to import
+        from distributed import SSHCluster  # noqa: PLC0415  likewise
     except ImportError:
         raise ToolkitError(f"--ssh takes dask.distributed and asyncssh: pip install '{EXTRA}' asyncssh") from None
     options = {"nthreads": 1, "resources": {RESOURCE: 1}, "memory_limit": 0}
     try:
-        # The first machine has the scheduler, and measures, too.
-        cluster = SSHCluster([hosts[0], *hosts], worker_options=options)
+        with dask.config.set(QUIET):   # it hands its configuration on
+            # The first machine has the scheduler, and measures, too.
+            cluster = SSHCluster([hosts[0], *hosts], worker_options=options)
     except Exception as error:  # asyncssh's and asyncio's many ways to say it
         raise FleetLostError(f"no cluster on {', '.join(hosts)}: {error}") from error
     with cluster:
