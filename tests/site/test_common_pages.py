@@ -43,13 +43,14 @@ def all_pages(text):
         f"Results{text}", text, of=text, links=[{"address": "index.html", "title": "Home", "here": True}])
     series, default = follow(runs), next(iter(compare_run(*pairs[0], {})["ofBuilds"].values()))
     group, files = next(iter(workload_pages(runs))), {text: "x.json"}
+    fleets = [{"label": text, "page": "fleet-x.html"}]
     entry = {"title": text, "link": "x.html", "finding": text, "findings": [text], "claim": text, "source": text,
              "builds": text, "day": text, "effort": text, "host": text, "picture": {"title": text, "path": "x.svg"}}
     return {
         "home.html": home_values(runs, {each.id: [text] for each in runs}, KINDS, 1) | {
             "experiments": [entry], "citation": {"text": text, "bibtex": text},
-            "badge": {"file": "badge.svg", "text": text, "markdown": text}} | around,
-        "machines.html": machines_values(runs, KINDS) | around,
+            "badge": {"file": "badge.svg", "text": text, "markdown": text}, "fleets": fleets} | around,
+        "machines.html": machines_values(runs, KINDS) | {"fleets": fleets} | around,
         "history.html": history_values(runs, series) | around,
         "history-workload.html": workload_values(group, runs, series, {each.id: files for each in runs}) | around,
         "compare.html": compare_values(runs, default, source_of(runs[0], files)) | around,
@@ -84,7 +85,7 @@ def test_warnings_come_first_and_say_of_which_run(runs):
     assert texts[0] == "2 runs could not be read and are left out."
     assert "run1 and run2: a note" in texts
     assert any("cells failed" in each for each in texts)
-    beside = {"experiments": [], "citation": CITATION, "badge": None} | page_values("t", "d")
+    beside = {"experiments": [], "citation": CITATION, "badge": None, "fleets": []} | page_values("t", "d")
     page = rendered("home.html", values | beside)
     assert page.index("Before you read a number") < page.index("At a glance")
 

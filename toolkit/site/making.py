@@ -21,6 +21,7 @@ from gilscope.toolkit.site.figures import is_drawing, lean
 from gilscope.toolkit.site.look import ASSETS, load_look
 from gilscope.toolkit.site.pages.compare import compare_values, source_of
 from gilscope.toolkit.site.pages.experiments import entry_of, experiment_values
+from gilscope.toolkit.site.pages.fleets import fleet_values
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
 from gilscope.toolkit.site.pages.home import home_values
 from gilscope.toolkit.site.pages.machines import machines_values
@@ -217,12 +218,12 @@ class _Common:
         """Write the pages about all runs; `lost`: how many could not be read."""
         site, kinds = self._site, self._site.kinds
         self.known.sort(key=lambda each: each.run.started)
-        series = follow(self.known)
+        series, fleets = follow(self.known), fleet_values(self.known)
         self._page("home.html", HOME, {
             **home_values(self.known, {part.known.id: part.said for part in self._runs if part.known}, kinds, lost,
                           series),
             **page_values(site.title, self._description(), picture=self._picture(), **around(site, HOME)),
-            "experiments": self._experiments, "badge": self._badge(),
+            "experiments": self._experiments, "fleets": fleets, "badge": self._badge(),
             "citation": site_citation(site.title, [each.run for each in self.known], site.address)})
         files = {part.known.id: part.files for part in self._runs if part.known}
         newest = max((part for part in self._runs if part.known and part.compared), default=None,
@@ -238,7 +239,10 @@ class _Common:
                 f"{values['title']} over versions and dates", "Ratios within runs, and where they changed.",
                 **around(site, "history.html")))
         self._common("machines.html", "Machines", "On how many machines each verdict holds.",
-                     machines_values(self.known, kinds))
+                     machines_values(self.known, kinds) | {"fleets": fleets})
+        for each in fleets:
+            self._page("document.html", each["page"], each | page_values(
+                f"{each['label']} over all hosts", "What several hosts say together.", **around(site, "machines.html")))
         if self._experiments:
             self._common("experiments.html", "The classic experiments", "What was measured then, and what it is now.",
                          {"experiments": self._experiments})
