@@ -9,7 +9,7 @@ import pytest
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown
 from gilscope.toolkit.evaluate.project.conventions import find_project
-from gilscope.toolkit.evaluate.project.racing.unwatched import Ran, unwatched
+from gilscope.toolkit.evaluate.project.racing.unwatched import Ran, kept_by_others, unwatched
 from gilscope.toolkit.evaluate.sections import Races, Unwatched
 from gilscope.toolkit.evaluate.verdict.words import conclude
 from tests.evaluate.made_up import CLEAN, QUIET, found
@@ -88,7 +88,7 @@ CASES = {
 }
 
 
-def looked_at(folder, source, **changes):
+def looked_at(folder, source, what=unwatched, /, **changes):
     text = dedent(source).lstrip("\n")
     (folder / "app.py").write_text(text)
     lines = text.splitlines()
@@ -99,7 +99,7 @@ def looked_at(folder, source, **changes):
     project = find_project(folder)
     shown = Shown(project, Bench(build="3.14t", python=Path("python"), folders=project.sources))
     here = next((number for number, each in enumerate(lines, 1) if "HERE" in each), 0)
-    return list(unwatched([ran], shown)), here
+    return list(what([ran], shown)), here
 
 
 @pytest.mark.parametrize(("source", "what"), CASES.values(), ids=CASES)
@@ -119,6 +119,19 @@ def test_cache_that_one_thread_filled_is_named(tmp_path):
     assert len(looked_at(tmp_path, CASES["a cache of objects that change"][0], twice=False)[0]) == 1
 
 
+@pytest.mark.parametrize(("source", "kept"), [
+    ("def work(page):\n    with LOCK:\n        STATS[page] += 1", "STATS (collections.UserDict)"),
+    ("def work():\n    with PERMITS:\n        pass", "PERMITS (threading.Semaphore)"),
+    ("def work():\n    return DICE.random()", "DICE (random.Random)"),
+    ("def work():\n    os.environ['A'] = '1'", "os.environ (os._Environ)"),
+    ("def work():\n    return os.environ['A'], STATS['b']", None)])
+def test_what_others_keep_for_all_threads_is_shared(tmp_path, source, kept):
+    foreign = FOREIGN | {"PERMITS": "threading.Semaphore", "DICE": "random.Random", "os.environ": "os._Environ"}
+    assert [each.variable for each in looked_at(tmp_path, source, kept_by_others, foreign=foreign)[0]] == (
+        [kept] if kept else [])
+    assert looked_at(tmp_path, source, kept_by_others, foreign=foreign, twice=False)[0] == []
+
+
 def test_it_is_not_ready():
     races = replace(CLEAN, unwatched=(Unwatched(file="app.py", line=3, what="what exec runs"),))
     verdict = conclude(found(), QUIET, races)
@@ -129,8 +142,9 @@ def test_it_is_not_ready():
 
 def test_threads_of_a_workload_tell_what_they_ran(tmp_path):
     races = raced(tmp_path, {"app.py": """
-        import functools
+        import functools, os, random, threading
         from collections import UserDict
+        DICE, PERMITS = random.Random(1), threading.BoundedSemaphore(8)
         STATS, CODE, STATE = UserDict(home=0), compile("seen = seen + 1", "<rule>", "exec"), {"seen": 0}
         class Store:
             def __init__(self):
@@ -153,8 +167,13 @@ def test_threads_of_a_workload_tell_what_they_ran(tmp_path):
             exec(CODE, STATE)
             STORE.read()
             quota_of("ann")
+            with PERMITS:
+                os.environ["DICE"] = str(DICE.random())
         """}, "app:work")
     assert isinstance(races, Races), races
     assert [each.what for each in races.unwatched] == [
         "where the file self.file stands", "whether cache gives two threads that ask first one Quota",
         "what STATS holds, a collections.UserDict", "what exec runs"]
+    assert {each.variable for each in races.shared} == {
+        "STATS (collections.UserDict)", "PERMITS (threading.Semaphore)", "DICE (random.Random)",
+        "os.environ (os._Environ)"}

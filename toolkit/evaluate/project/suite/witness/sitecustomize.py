@@ -15,6 +15,8 @@ import sys
 
 LONGEST_CHAIN = 100   # frames; a test runner takes some thirty of them
 OPTIMIZED = 1         # of co_flags: a function's
+# What else holds something for all threads, and is not written in Python or stores no items.
+KEEPERS = frozenset({"threading.Semaphore", "random.Random", "_weakrefset.WeakSet"})
 MOST_CALLS = 100_000   # of one function that are looked at: 0.1 s
 TOOLS = (5, 4, 3)     # of sys.monitoring: the race checker looks for its own from the other end
 TESTS = ("test", "tests", "testing", "conftest.py")   # folders and files that are no part of what is tested
@@ -105,20 +107,28 @@ def _watch_threads(path: str, folders: list[str]) -> None:
 
 
 def _foreign(frame: Any, code: Any, thing: object, folders: list[str]) -> dict[str, str]:
-    """Return what a function may use that is a container of the library's or a package's own, written in Python."""
+    """Return by name what a function may use that holds something and is neither the project's nor built in."""
     try:
         attributes = object.__getattribute__(thing, "__dict__")
     except AttributeError:
         attributes = {}
-    found = {name: _foreign_class(frame.f_globals.get(name), folders) for name in code.co_names}
+    values = {name: frame.f_globals.get(name) for name in code.co_names}
+    values |= {f"{name}.{inner}": vars(value).get(inner) for name, value in values.items() if type(value) is type(sys)
+               for inner in code.co_names}
+    found = {name: _foreign_class(value, folders) for name, value in values.items()}
     found |= {f"self.{name}": _foreign_class(attributes.get(name), folders) for name in code.co_names}
     found["self"] = _foreign_class(thing, folders)
     return {name: kind for name, kind in found.items() if kind}
 
 
 def _foreign_class(value: object, folders: list[str]) -> str:
-    """Return the class that stores items by code that is neither the project's nor built in; "" for all others."""
+    """Return the class that stores items by code that is neither the project's nor built in, or is one of KEEPERS.
+
+    "" for all others.
+    """
     for kind in type.__dict__["__mro__"].__get__(type(value)):
+        if f"{kind.__module__}.{kind.__qualname__}" in KEEPERS:
+            return f"{kind.__module__}.{kind.__qualname__}"
         store = type.__dict__["__dict__"].__get__(kind).get("__setitem__")
         if type(store) is type(_foreign_class) and not _is_own(store.__code__.co_filename, folders):
             return f"{kind.__module__}.{kind.__qualname__}"
