@@ -15,7 +15,8 @@ from gilscope.toolkit.evaluate.verdict.words import conclude
 from tests.evaluate.made_up import CLEAN, QUIET, found
 from tests.evaluate.project.test_planted import raced
 
-FOREIGN = {"STATS": "collections.UserDict", "self.prices": "sortedcontainers.SortedDict"}
+FOREIGN = {"STATS": "collections.UserDict", "self.prices": "sortedcontainers.SortedDict",
+           "tick": "ctypes.PyDLL"}
 # name -> source, what is named of its line marked HERE; None: nothing
 CASES = {
     "exec": ("def work():\n    exec(CODE, STATE)  # HERE", "what exec runs"),
@@ -84,6 +85,11 @@ CASES = {
             LOCK.release()
         """, None),
     "a lock that is waited for": ("def work():\n    LOCK.acquire()\n    LOCK.acquire(True)\n    LOCK.release()", None),
+    "a directory for all": ("def work():\n    os.chdir('/')  # HERE", "what chdir changes for all threads"),
+    "an output for all": ("def work():\n    with contextlib.redirect_stdout(file):  # HERE\n        pass",
+                          "what redirect_stdout changes for all threads"),
+    "C code that had the GIL": ("def work():\n    return tick()  # HERE",
+                                "what tick does, C code that ctypes.PyDLL calls with the GIL where there is one"),
     "what somebody has judged": ("def work():\n    exec(CODE, STATE)  # race: ok only reads", None),
 }
 
@@ -142,8 +148,9 @@ def test_it_is_not_ready():
 
 def test_threads_of_a_workload_tell_what_they_ran(tmp_path):
     races = raced(tmp_path, {"app.py": """
-        import functools, os, random, threading
+        import ctypes, functools, os, random, threading
         from collections import UserDict
+        kept, let_go = ctypes.pythonapi.Py_GetVersion, ctypes.CDLL(None).getpid
         DICE, PERMITS = random.Random(1), threading.BoundedSemaphore(8)
         STATS, CODE, STATE = UserDict(home=0), compile("seen = seen + 1", "<rule>", "exec"), {"seen": 0}
         class Store:
@@ -167,13 +174,15 @@ def test_threads_of_a_workload_tell_what_they_ran(tmp_path):
             exec(CODE, STATE)
             STORE.read()
             quota_of("ann")
+            kept(), let_go()
             with PERMITS:
                 os.environ["DICE"] = str(DICE.random())
         """}, "app:work")
     assert isinstance(races, Races), races
     assert [each.what for each in races.unwatched] == [
         "where the file self.file stands", "whether cache gives two threads that ask first one Quota",
-        "what STATS holds, a collections.UserDict", "what exec runs"]
+        "what STATS holds, a collections.UserDict", "what exec runs",
+        "what kept does, C code that ctypes.PyDLL calls with the GIL where there is one"]
     assert {each.variable for each in races.shared} == {
         "STATS (collections.UserDict)", "PERMITS (threading.Semaphore)", "DICE (random.Random)",
         "os.environ (os._Environ)"}

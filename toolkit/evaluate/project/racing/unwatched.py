@@ -1,8 +1,9 @@
 """What several threads of the project's own code do that the race checker does not watch, by the text of its functions.
 
 The checker follows Python code and the containers that are built in.  It does not see what `exec` runs, where a file
-stands, what the library's or a package's own containers hold, what lru_cache keeps, and which way a lock that is not
-got would have led.  A function with one of these that ran in two threads is no function without races.
+stands, what the library's or a package's own containers hold, what lru_cache keeps, what C code does that ctypes calls,
+what is the whole process's, and which way a lock that is not got would have led.  A function with one of these that
+ran in two threads is no function without races.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ JUDGED = "# race: ok"     # on the line, as for a race
 CHANGES = frozenset({"add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "setdefault",
                      "update"})
 USED_UP = frozenset({"threading.Semaphore", "random.Random"})   # by whoever uses them
+WITH_GIL = "ctypes.PyDLL"   # calls C code with the GIL, where there is one
+# What they change is the whole process's.
+FOR_ALL = frozenset({"chdir", "redirect_stderr", "redirect_stdout", "setlocale", "umask"})
 CACHES = frozenset({"cache", "cached_property", "lru_cache"})
 AT_PLACE = frozenset({"read", "readinto", "readline", "readlines", "truncate", "write", "writelines"})   # after a seek
 
@@ -112,6 +116,9 @@ def _in_function(node: Function, ran: Ran, tree: ast.Module) -> Iterator[tuple[i
     foreign = _foreign(ran)
     yield from ((line, f"what {name} holds, a {foreign[name]}") for line, name in _changes_of(node, foreign)
                 if not _guarded(node, line))
+    yield from ((line, f"what {name} does, C code that ctypes.PyDLL calls with the GIL where there is one")
+                for line, name in _uses_of(node, {name for name, kind in foreign.items() if kind == WITH_GIL}))
+    yield from _changed_for_all(node)
     yield from _without_the_lock(node)
 
 
@@ -138,6 +145,13 @@ def _executed(node: Function) -> Iterator[tuple[int, str]]:
     for call in _calls(node):
         if isinstance(call.func, ast.Name) and call.func.id in {"exec", "eval"}:
             yield call.lineno, f"what {call.func.id} runs"
+
+
+def _changed_for_all(node: Function) -> Iterator[tuple[int, str]]:
+    for call in _calls(node):
+        name = ast.unparse(call.func).rpartition(".")[2]
+        if name in FOR_ALL:
+            yield call.lineno, f"what {name} changes for all threads"
 
 
 def _at_a_place(node: Function, shared: set[str]) -> Iterator[tuple[int, str]]:

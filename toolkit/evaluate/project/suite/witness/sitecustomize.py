@@ -17,6 +17,7 @@ LONGEST_CHAIN = 100   # frames; a test runner takes some thirty of them
 OPTIMIZED = 1         # of co_flags: a function's
 # What else holds something for all threads, and is not written in Python or stores no items.
 KEEPERS = frozenset({"threading.Semaphore", "random.Random", "_weakrefset.WeakSet"})
+PYTHON_API = 4         # of a function of ctypes: called with the GIL
 MOST_CALLS = 100_000   # of one function that are looked at: 0.1 s
 TOOLS = (5, 4, 3)     # of sys.monitoring: the race checker looks for its own from the other end
 TESTS = ("test", "tests", "testing", "conftest.py")   # folders and files that are no part of what is tested
@@ -129,6 +130,8 @@ def _foreign_class(value: object, folders: list[str]) -> str:
     for kind in type.__dict__["__mro__"].__get__(type(value)):
         if f"{kind.__module__}.{kind.__qualname__}" in KEEPERS:
             return f"{kind.__module__}.{kind.__qualname__}"
+        if (kind.__module__, kind.__qualname__) == ("_ctypes", "CFuncPtr"):
+            return "ctypes.PyDLL" if type(value)._flags_ & PYTHON_API else ""  # type: ignore[attr-defined]  # it has them
         store = type.__dict__["__dict__"].__get__(kind).get("__setitem__")
         if type(store) is type(_foreign_class) and not _is_own(store.__code__.co_filename, folders):
             return f"{kind.__module__}.{kind.__qualname__}"
