@@ -59,6 +59,18 @@ def _chain(frame: Any) -> list[tuple[str, int]]:
     return found
 
 
+class _Ran:
+    """A function that ran."""
+
+    def __init__(self, code: Any, first: int) -> None:
+        """`first` is the thread that ran it first."""
+        self.code = code
+        self.first = first
+        self.calls = 0
+        self.twice = self.one_self = False   # in two threads; of one object
+        self.foreign: dict[str, str] = {}
+
+
 def _watch_threads(path: str, folders: list[str]) -> None:
     """Write down whether other threads than this one ran anything, and which functions below `folders` ran in two."""
     from _thread import get_ident
@@ -68,10 +80,8 @@ def _watch_threads(path: str, folders: list[str]) -> None:
     if tool is None:
         return
     first, own, seen = get_ident(), set(), {"threads": False, "together": False}
-    calls: dict[Any, int] = {}
-    ran: dict[Any, Any] = {}        # code -> the thread that ran it first
-    both: dict[Any, Any] = {}       # code that a second one ran -> [whether of one object, its foreign containers]
-    selves: dict[Any, Any] = {}     # (code, id of its object) -> the thread that came first
+    ran: dict[int, _Ran] = {}                  # by the id of the code, whose hash takes as long as it is
+    selves: dict[tuple[int, int], int] = {}    # ids of code and its object -> the thread that came first
 
     def starts(code: Any, _offset: int) -> Any:
         ident = get_ident()
@@ -82,22 +92,23 @@ def _watch_threads(path: str, folders: list[str]) -> None:
             return monitoring.DISABLE
         own.add(ident)
         seen["together"] = len(own) > 1
+        told = ran.get(id(code)) or ran.setdefault(id(code), _Ran(code, ident))
         frame = sys._getframe(1)
         thing = frame.f_locals.get("self") if code.co_varnames[:1] == ("self",) else None
-        if ran.setdefault(code, ident) != ident and code not in both:
-            both[code] = [False, _foreign(frame, code, thing, folders)]
-        if thing is not None and selves.setdefault((code, id(thing)), ident) != ident and code in both:
-            both[code][0] = True
-        calls[code] = calls.get(code, 0) + 1
-        done = code in both and (thing is None or both[code][0])
-        return monitoring.DISABLE if done or calls[code] > MOST_CALLS else None
+        if ident != told.first and not told.twice:
+            told.foreign, told.twice = _foreign(frame, code, thing, folders), True
+        if thing is not None and selves.setdefault((id(code), id(thing)), ident) != ident:
+            told.one_self = True
+        told.calls += 1
+        done = told.twice and (thing is None or told.one_self)
+        return monitoring.DISABLE if done or told.calls > MOST_CALLS else None
 
     def write() -> None:
         import json
 
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        told = [[code.co_filename, code.co_firstlineno, code in both, *both.get(code, (False, {}))]
-                for code, ident in list(ran.items()) if code in both or ident != first]
+        told = [[each.code.co_filename, each.code.co_firstlineno, each.twice, each.one_self, each.foreign]
+                for each in list(ran.values()) if each.twice or each.first != first]
         os.write(handle, json.dumps({"pid": os.getpid(), **seen, "ran": told}).encode() + b"\n")
         os.close(handle)
 
@@ -110,9 +121,13 @@ def _watch_threads(path: str, folders: list[str]) -> None:
 def _foreign(frame: Any, code: Any, thing: object, folders: list[str]) -> dict[str, str]:
     """Return by name what a function may use that holds something and is neither the project's nor built in."""
     try:
-        attributes = object.__getattribute__(thing, "__dict__")
-    except AttributeError:
-        attributes = {}
+        return _foreign_names(frame, code, thing, folders)
+    except Exception:  # noqa: BLE001 - what a class says of itself may be anything, and the program must not notice
+        return {}
+
+
+def _foreign_names(frame: Any, code: Any, thing: object, folders: list[str]) -> dict[str, str]:
+    attributes = getattr(thing, "__dict__", {}) if type(thing).__getattribute__ is object.__getattribute__ else {}
     values = {name: frame.f_globals.get(name) for name in code.co_names}
     values |= {f"{name}.{inner}": vars(value).get(inner) for name, value in values.items() if type(value) is type(sys)
                for inner in code.co_names}
