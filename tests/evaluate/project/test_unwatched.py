@@ -9,13 +9,14 @@ import pytest
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown
 from gilscope.toolkit.evaluate.project.conventions import find_project
-from gilscope.toolkit.evaluate.project.racing.unwatched import Ran, unwatched
+from gilscope.toolkit.evaluate.project.racing.unwatched import Ran, kept_by_others, unwatched
 from gilscope.toolkit.evaluate.sections import Races, Unwatched
 from gilscope.toolkit.evaluate.verdict.words import conclude
 from tests.evaluate.made_up import CLEAN, QUIET, found
 from tests.evaluate.project.test_planted import raced
 
-FOREIGN = {"STATS": "collections.UserDict", "self.prices": "sortedcontainers.SortedDict"}
+FOREIGN = {"STATS": "collections.UserDict", "self.prices": "sortedcontainers.SortedDict",
+           "tick": "ctypes.PyDLL"}
 # name -> source, what is named of its line marked HERE; None: nothing
 CASES = {
     "exec": ("def work():\n    exec(CODE, STATE)  # HERE", "what exec runs"),
@@ -84,11 +85,16 @@ CASES = {
             LOCK.release()
         """, None),
     "a lock that is waited for": ("def work():\n    LOCK.acquire()\n    LOCK.acquire(True)\n    LOCK.release()", None),
+    "a directory for all": ("def work():\n    os.chdir('/')  # HERE", "what chdir changes for all threads"),
+    "an output for all": ("def work():\n    with contextlib.redirect_stdout(file):  # HERE\n        pass",
+                          "what redirect_stdout changes for all threads"),
+    "C code that had the GIL": ("def work():\n    return tick()  # HERE",
+                                "what tick does, C code that ctypes.PyDLL calls with the GIL where there is one"),
     "what somebody has judged": ("def work():\n    exec(CODE, STATE)  # race: ok only reads", None),
 }
 
 
-def looked_at(folder, source, **changes):
+def looked_at(folder, source, what=unwatched, /, **changes):
     text = dedent(source).lstrip("\n")
     (folder / "app.py").write_text(text)
     lines = text.splitlines()
@@ -99,7 +105,7 @@ def looked_at(folder, source, **changes):
     project = find_project(folder)
     shown = Shown(project, Bench(build="3.14t", python=Path("python"), folders=project.sources))
     here = next((number for number, each in enumerate(lines, 1) if "HERE" in each), 0)
-    return list(unwatched([ran], shown)), here
+    return list(what([ran], shown)), here
 
 
 @pytest.mark.parametrize(("source", "what"), CASES.values(), ids=CASES)
@@ -119,6 +125,19 @@ def test_cache_that_one_thread_filled_is_named(tmp_path):
     assert len(looked_at(tmp_path, CASES["a cache of objects that change"][0], twice=False)[0]) == 1
 
 
+@pytest.mark.parametrize(("source", "kept"), [
+    ("def work(page):\n    with LOCK:\n        STATS[page] += 1", "STATS (collections.UserDict)"),
+    ("def work():\n    with PERMITS:\n        pass", "PERMITS (threading.Semaphore)"),
+    ("def work():\n    return DICE.random()", "DICE (random.Random)"),
+    ("def work():\n    os.environ['A'] = '1'", "os.environ (os._Environ)"),
+    ("def work():\n    return os.environ['A'], STATS['b']", None)])
+def test_what_others_keep_for_all_threads_is_shared(tmp_path, source, kept):
+    foreign = FOREIGN | {"PERMITS": "threading.Semaphore", "DICE": "random.Random", "os.environ": "os._Environ"}
+    assert [each.variable for each in looked_at(tmp_path, source, kept_by_others, foreign=foreign)[0]] == (
+        [kept] if kept else [])
+    assert looked_at(tmp_path, source, kept_by_others, foreign=foreign, twice=False)[0] == []
+
+
 def test_it_is_not_ready():
     races = replace(CLEAN, unwatched=(Unwatched(file="app.py", line=3, what="what exec runs"),))
     verdict = conclude(found(), QUIET, races)
@@ -129,8 +148,10 @@ def test_it_is_not_ready():
 
 def test_threads_of_a_workload_tell_what_they_ran(tmp_path):
     races = raced(tmp_path, {"app.py": """
-        import functools
+        import ctypes, functools, os, random, threading
         from collections import UserDict
+        kept, let_go = ctypes.pythonapi.Py_GetVersion, ctypes.CDLL(None).getpid
+        DICE, PERMITS = random.Random(1), threading.BoundedSemaphore(8)
         STATS, CODE, STATE = UserDict(home=0), compile("seen = seen + 1", "<rule>", "exec"), {"seen": 0}
         class Store:
             def __init__(self):
@@ -153,8 +174,15 @@ def test_threads_of_a_workload_tell_what_they_ran(tmp_path):
             exec(CODE, STATE)
             STORE.read()
             quota_of("ann")
+            kept(), let_go()
+            with PERMITS:
+                os.environ["DICE"] = str(DICE.random())
         """}, "app:work")
     assert isinstance(races, Races), races
     assert [each.what for each in races.unwatched] == [
         "where the file self.file stands", "whether cache gives two threads that ask first one Quota",
-        "what STATS holds, a collections.UserDict", "what exec runs"]
+        "what STATS holds, a collections.UserDict", "what exec runs",
+        "what kept does, C code that ctypes.PyDLL calls with the GIL where there is one"]
+    assert {each.variable for each in races.shared} == {
+        "STATS (collections.UserDict)", "PERMITS (threading.Semaphore)", "DICE (random.Random)",
+        "os.environ (os._Environ)"}

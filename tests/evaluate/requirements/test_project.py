@@ -251,6 +251,24 @@ def test_package_of_a_binding_and_a_module_that_the_build_makes_are_the_projects
     assert find_project(tmp_path).modules == ("shown",)
 
 
+@pytest.mark.parametrize("settings", [
+    '[tool.scikit-build]\nwheel.packages = ["lib/py/fast"]\n',
+    '[tool.scikit-build.wheel.packages]\nfast = "lib/py/fast"\n',
+    '[tool.hatch.build.targets.wheel]\npackages = ["lib/py/fast"]\n',
+    '[tool.maturin]\npython-source = "lib/py"\n',
+    '[tool.setuptools.packages.find]\nwhere = ["lib/py"]\n',
+    '[tool.setuptools.package-dir]\nfast = "lib/py/fast"\n',
+])
+def test_packages_that_the_builds_settings_name(tmp_path, settings):
+    (tmp_path / "lib" / "py" / "fast").mkdir(parents=True)
+    (tmp_path / "lib" / "py" / "fast" / "__init__.py").write_text("")
+    (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "a"\n{settings}')
+    found = find_project(tmp_path)
+    assert (found.modules, found.sources) == (("fast",), (tmp_path / "lib" / "py",))
+    (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "a"\n{settings}'.replace("lib/py", "../gone"))
+    assert find_project(tmp_path).modules == ()
+
+
 def test_what_the_program_needs_is_declared_or_imported_by_its_modules_not_by_its_tests(tmp_path):
     write(tmp_path, **{
         "requirements.txt": "Or_Json>=3; python_version > '3.8'\n", "shop/__init__.py": "import msgpack.ext, json\n",

@@ -58,7 +58,7 @@ def test_busy_machine_promises_no_gain():
     given = told(found(), machine=BUSY)
     assert given.decision is Decision.CAN
     assert isinstance(given.gain, Missing)
-    assert "the interval is wide, as the machine was busy or small" in said(given)
+    assert "the interval is twice as wide, as the machine was busy or small" in said(given)
     assert given.more == "gilscope evaluate . --wait-quiet"
 
 

@@ -86,6 +86,16 @@ def test_place_at_which_compiling_stops_is_ours():
     assert places(replace(LACKS, unbuilt=(Unbuilt(name="a", why="cc: not found"),)), OWN) == []
 
 
+def test_nanobinds_word_is_written_where_its_build_names_the_module():
+    source = replace(SOURCE, language="C++", binding=Binding.NANOBIND, remarks=())
+    own = OwnExtensions(sources=(source,), modules=(replace(MODULE, binding=Binding.NANOBIND, file="CMakeLists.txt",
+                                                            line=22),))
+    assert places(TURNS_ON, own) == ["CMakeLists.txt:22"]
+    (step,) = (each for each in next_steps([found(own=TURNS_ON)], CLEAN, (), own, machine=QUIET) if "declare" in each)
+    assert "CMakeLists.txt:22: declare that lxml.etree does without the GIL" in step
+    assert places(TURNS_ON, replace(own, modules=())) == ["src/etree.c:90"]
+
+
 def test_files_of_its_own_count_as_ready_ones():
     (extension,) = lxml().seen.extensions
     seen = replace(lxml().seen, run=None, extensions=(replace(extension, gil="not-used"),))

@@ -86,7 +86,7 @@ def find_project(
     pyproject = _pyproject(root)
     requirements, needed_by_tests = find_requirements(root, pyproject, said)
     wanted, left = _extras(find_extras(root, pyproject), extras)
-    sources, modules = _modules(root, said)
+    sources, modules = _modules(root, pyproject, said)
     if not (requirements or modules or pyproject):
         raise ToolkitError(f"{root} holds no pyproject.toml, requirements.txt or module: is it a project's root?")
     return Project(
@@ -171,13 +171,31 @@ def _tests(
     return None
 
 
-def _modules(root: Path, said: list[str]) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+def _modules(root: Path, pyproject: Mapping[str, Any], said: list[str]) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     folder = root / "src" if any((root / "src").glob("*/__init__.py")) or any((root / "src").glob("*.py")) else root
     names = {*_packages(folder), *(path.stem for path in folder.glob("*.py") if _is_ours(path.stem))}
     # Bindings are a package of which another is made; beside others it is their private part.
     found = sorted({name for name in names if not name.startswith("_")} or {*_packages(folder)})
+    if not found and (named := _named_packages(root, pyproject)):
+        found, folders = sorted(each.name for each in named), tuple(dict.fromkeys(each.parent for each in named))
+        said.append(f"modules: {', '.join(found)} (pyproject.toml)")
+        return folders, tuple(found)
     said.append(f"modules: {', '.join(found)} ({'src/' if folder != root else 'the root'})" if found else NO_MODULES)
     return (folder,), tuple(found)
+
+
+def _named_packages(root: Path, pyproject: Mapping[str, Any]) -> list[Path]:
+    """Return the packages that the build's settings name by their folder, or the folder that holds them."""
+    told = [table_below(pyproject, "tool", "scikit-build", "wheel").get("packages", ()),
+            table_below(pyproject, "tool", "hatch", "build", "targets", "wheel").get("packages", ()),
+            table_below(pyproject, "tool", "setuptools", "package-dir")]
+    texts = [text for each in told for text in (each.values() if isinstance(each, dict) else each)]
+    found = [root / text for text in texts if isinstance(text, str)]
+    where = [table_below(pyproject, "tool", "maturin").get("python-source", ""),
+             *table_below(pyproject, "tool", "setuptools", "packages", "find").get("where", ())]
+    for folder in (root / text for text in where if text and isinstance(text, str)):
+        found += [folder / name for name in sorted(_packages(folder))]
+    return [each for each in dict.fromkeys(found) if (each / "__init__.py").is_file() and each.is_relative_to(root)]
 
 
 def with_built(project: Project, names: Iterable[str]) -> Project:

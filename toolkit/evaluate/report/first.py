@@ -64,7 +64,7 @@ def _today(gain: Gained) -> str:
 def _cost(cost: Paid | Missing) -> str:
     if isinstance(cost, Missing):
         return f"not known: {cost.reason}"
-    wide = "; the interval is wide, as the machine was busy or small" if cost.busy else ""
+    wide = "; the interval is twice as wide, as the machine was busy or small" if cost.busy else ""
     between = f"[{ratio_number(cost.lo)}, {ratio_number(cost.hi)}]"
     times = f"{ratio_number(cost.times)} {between} times the CPU time of {cost.against}"
     return f"{WHO[cost.by]} {times}{wide}{FORCED * cost.forced}"

@@ -106,7 +106,7 @@ def _one_thread(cost: Cost | Missing, machine: MachineFacts | Missing, notes: Fo
         return _absent(cost, notes)
     if not may_tell_speed(machine):
         seen = times(cost, told=False)
-        return Entry(f"{seen.lo:.2f}-{seen.hi:.2f}x", notes.marks([f"a wide interval, as {NOT_QUIET}"]))
+        return Entry(f"{seen.lo:.2f}-{seen.hi:.2f}x", notes.marks([f"an interval twice as wide, as {NOT_QUIET}"]))
     part = [f"a sample of them: {cost.sample}"] if cost.sample else []
     return Entry(Inflation(cost.cpu.inverted()), notes.marks([*IN_PLACE[cost.by], *part]))
 

@@ -9,6 +9,7 @@ from gilscope.toolkit.evaluate.decision import Answer, Blocker, Decision, Effort
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.packages.wording import named
+from gilscope.toolkit.evaluate.project.extensions.declaring import place_of
 from gilscope.toolkit.evaluate.sections import NO_TIME, Forced, Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, broken, enough, is_own, newer_version, worst_lines
@@ -190,9 +191,9 @@ def _effort(found: Evaluation, build: BuildEvaluation, blockers: tuple[Blocker, 
     places = [place for race in races for place in (f"{race.file}:{race.line}", *race.places * (not race.violation))
               if is_own(place)]
     if any(own_extensions.blockers(build.own)):
-        places += [f"{source.file}:{line}" for source in found.extensions.sources
-                   for line in (*([source.line] if source.defines and not source.declared else []),
-                                *(remark.line for remark in source.remarks))]
+        for source in found.extensions.sources:
+            places += [place_of(found.extensions, source)] * (source.defines and not source.declared)
+            places += [f"{source.file}:{remark.line}" for remark in source.remarks]
     places += [f"{file}:{line}" for file, line in worst_lines([build])]
     places += own_extensions.places(build.own, found.extensions)
     unique = tuple(sorted(set(places), key=_in_order))

@@ -10,6 +10,7 @@ from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.extensions.declaring import (
     binding_of_module,
     how_to_declare,
+    place_of,
     source_of,
 )
 from gilscope.toolkit.units import counted
@@ -121,7 +122,7 @@ def places(own: OwnBuild | None, extensions: OwnExtensions) -> list[str]:
     stops = [f"{match[1]}:{match[2]}" for each in own.unbuilt if (match := _STOPS.match(each.why))]
     if own.finding is None or not (users := gil_users(own.finding.seen)):
         return stops
-    declared = [f"{source.file}:{source.line}" for name in users if (source := source_of(extensions, name))]
+    declared = [place_of(extensions, source) for name in users if (source := source_of(extensions, name))]
     remarks = (f"{each.file}:{remark.line}" for each in extensions.sources for remark in each.remarks)
     return [*stops, *declared, *remarks]
 
@@ -132,7 +133,7 @@ def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
     source = source_of(extensions, name)
     binding = source.binding if source else binding_of_module(extensions, name)
     how = how_to_declare(binding, single_phase=found is not None and found.init == "single-phase")
-    place = f"{source.file}:{source.line}: " if source else ""
+    place = f"{place_of(extensions, source)}: " if source else ""
     count = sum(len(each.remarks) for each in extensions.sources)
     first = (f", after a look at the {counted(count, 'place')} that --explain extensions lists" if count else
              ", once it is safe to be called by several threads")

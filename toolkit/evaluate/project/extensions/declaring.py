@@ -51,6 +51,14 @@ def source_of(own: OwnExtensions, name: str) -> Source | None:
     return next(iter(same or (defining if len(defining) == 1 else [])), None)
 
 
+def place_of(own: OwnExtensions, source: Source) -> str:
+    """Return "file:line" of where the module that `source` makes says it: nanobind's is a word in its build."""
+    module = next((each for each in own.modules if source.file in each.sources), None)
+    if source.binding is Binding.NANOBIND and module is not None:
+        return f"{module.file}:{module.line}"
+    return f"{source.file}:{source.line}"
+
+
 def binding_of_module(own: OwnExtensions, name: str) -> Binding:
     """Return how the module `name` is written; UNKNOWN where that cannot be told."""
     last = name.rpartition(".")[2]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.packages.environment import PACKAGE
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown
-from gilscope.toolkit.evaluate.project.racing.unwatched import Ran, unwatched
+from gilscope.toolkit.evaluate.project.racing.unwatched import Ran, kept_by_others, unwatched
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, environment, run_bounded
 from gilscope.toolkit.evaluate.sections import Missing, RaceFact, SharedFact, Unwatched
 from gilscope.toolkit.measure.process.running import last_lines
@@ -112,7 +112,8 @@ def _checked(
         witness = _witness(place / "witness")
         threads, together = _threads(witness)
         return Checked(found=found, threads=threads, together=together, left=program.after(place),
-                       shared=tuple(shared_facts(report, shown)), unwatched=tuple(unwatched(_ran(witness), shown)))
+                       shared=(*shared_facts(report, shown), *kept_by_others(_ran(witness), shown)),
+                       unwatched=tuple(unwatched(_ran(witness), shown)))
 
 
 def _placed(word: str, place: Path) -> str:

@@ -1,8 +1,9 @@
 """What several threads of the project's own code do that the race checker does not watch, by the text of its functions.
 
 The checker follows Python code and the containers that are built in.  It does not see what `exec` runs, where a file
-stands, what the library's or a package's own containers hold, what lru_cache keeps, and which way a lock that is not
-got would have led.  A function with one of these that ran in two threads is no function without races.
+stands, what the library's or a package's own containers hold, what lru_cache keeps, what C code does that ctypes calls,
+what is the whole process's, and which way a lock that is not got would have led.  A function with one of these that
+ran in two threads is no function without races.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.sections import Unwatched
+from gilscope.toolkit.evaluate.sections import SharedFact, Unwatched
 from gilscope.toolkit.reading import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from gilscope.toolkit.evaluate.project.bench import Shown
 
@@ -24,6 +25,10 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 JUDGED = "# race: ok"     # on the line, as for a race
 CHANGES = frozenset({"add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "setdefault",
                      "update"})
+USED_UP = frozenset({"threading.Semaphore", "random.Random"})   # by whoever uses them
+WITH_GIL = "ctypes.PyDLL"   # calls C code with the GIL, where there is one
+# What they change is the whole process's.
+FOR_ALL = frozenset({"chdir", "redirect_stderr", "redirect_stdout", "setlocale", "umask"})
 CACHES = frozenset({"cache", "cached_property", "lru_cache"})
 AT_PLACE = frozenset({"read", "readinto", "readline", "readlines", "truncate", "write", "writelines"})   # after a seek
 
@@ -39,28 +44,61 @@ class Ran:
     foreign: Mapping[str, str]   # its globals, and attributes of its object, of such containers, by name: their class
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Text:
+    """The text of a function that ran."""
+
+    ran: Ran
+    name: str                    # of its file, as it is shown
+    node: Function
+    module: ast.Module
+    lines: list[str]             # of its file
+
+
 def unwatched(ran: Iterable[Ran], shown: Shown) -> Iterator[Unwatched]:
     """Yield what is not watched in those functions, in the order of files and lines; what a comment judges is not."""
-    files: dict[str, list[Ran]] = {}
+    found = {(text.name, line, what) for text in _texts(ran, shown)
+             for line, what in _in_function(text.node, text.ran, text.module) if JUDGED not in text.lines[line - 1]}
+    yield from (Unwatched(file=file, line=line, what=what) for file, line, what in sorted(found))
+
+
+def kept_by_others(ran: Iterable[Ran], shown: Shown) -> Iterator[SharedFact]:
+    """Yield what those functions change, or use up, that the library or a package keeps for all threads, each once.
+
+    Whatever orders the threads, each process would have its own: of permits, of numbers drawn, of what is kept.
+    """
+    known = set()
+    for text in _texts(ran, shown):
+        foreign = _foreign(text.ran) if text.ran.twice else {}
+        changed = [*_changes_of(text.node, foreign), *_uses_of(text.node, {
+            name: kind for name, kind in foreign.items() if kind in USED_UP})]
+        for line, name in sorted(changed):
+            if name not in known:
+                known.add(name)
+                yield SharedFact(variable=f"{name} ({foreign[name]})", file=text.name, line=line,
+                                 other_file=text.name, other_line=line)
+
+
+def _texts(ran: Iterable[Ran], shown: Shown) -> Iterator[_Text]:
+    files: dict[str, dict[int, Ran]] = {}
     for each in ran:
-        files.setdefault(each.file, []).append(each)
+        files.setdefault(each.file, {})[each.line] = each
     for file, inside in sorted(files.items()):
-        if (name := shown.path(file)) is not None:
-            yield from _in_file(file, name, inside)
+        if (name := shown.path(file)) is None:
+            continue
+        try:
+            text = read_text(Path(file))
+            tree = ast.parse(text)
+        except (OSError, ValueError, SyntaxError, RecursionError):
+            continue
+        yield from (_Text(ran=told, name=name, node=node, module=tree, lines=text.splitlines())
+                    for node in ast.walk(tree)
+                    if isinstance(node, Function) and (told := inside.get(_first_line(node))))
 
 
-def _in_file(file: str, name: str, ran: Iterable[Ran]) -> Iterator[Unwatched]:
-    try:
-        text = read_text(Path(file))
-        tree = ast.parse(text)
-    except (OSError, ValueError, SyntaxError, RecursionError):
-        return
-    lines, known = text.splitlines(), {each.line: each for each in ran}
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, Function) and (told := known.get(_first_line(node))):
-            found |= {(line, what) for line, what in _in_function(node, told, tree) if JUDGED not in lines[line - 1]}
-    yield from (Unwatched(file=name, line=line, what=what) for line, what in sorted(found))
+def _foreign(ran: Ran) -> dict[str, str]:
+    """Return what the threads share of those: globals, and attributes of one object."""
+    return {name: kind for name, kind in ran.foreign.items() if ran.one_self or name.partition(".")[0] != "self"}
 
 
 def _first_line(node: Function) -> int:
@@ -75,8 +113,12 @@ def _in_function(node: Function, ran: Ran, tree: ast.Module) -> Iterator[tuple[i
         return
     yield from _executed(node)
     yield from _at_a_place(node, shared)
-    yield from _in_containers(node, {name: kind for name, kind in ran.foreign.items()
-                                     if ran.one_self or name.partition(".")[0] != "self"})
+    foreign = _foreign(ran)
+    yield from ((line, f"what {name} holds, a {foreign[name]}") for line, name in _changes_of(node, foreign)
+                if not _guarded(node, line))
+    yield from ((line, f"what {name} does, C code that ctypes.PyDLL calls with the GIL where there is one")
+                for line, name in _uses_of(node, {name for name, kind in foreign.items() if kind == WITH_GIL}))
+    yield from _changed_for_all(node)
     yield from _without_the_lock(node)
 
 
@@ -105,6 +147,13 @@ def _executed(node: Function) -> Iterator[tuple[int, str]]:
             yield call.lineno, f"what {call.func.id} runs"
 
 
+def _changed_for_all(node: Function) -> Iterator[tuple[int, str]]:
+    for call in _calls(node):
+        name = ast.unparse(call.func).rpartition(".")[2]
+        if name in FOR_ALL:
+            yield call.lineno, f"what {name} changes for all threads"
+
+
 def _at_a_place(node: Function, shared: set[str]) -> Iterator[tuple[int, str]]:
     """Yield where a file that threads share is moved and then used: another thread may move it in between."""
     methods = [(ast.unparse(call.func.value), call.func.attr, call.lineno) for call in _calls(node)
@@ -115,7 +164,13 @@ def _at_a_place(node: Function, shared: set[str]) -> Iterator[tuple[int, str]]:
             yield line, f"where the file {name} stands"
 
 
-def _in_containers(node: Function, foreign: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+def _uses_of(node: Function, names: Container[str]) -> Iterator[tuple[int, str]]:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name | ast.Attribute) and (name := ast.unparse(each)) in names:
+            yield each.lineno, name
+
+
+def _changes_of(node: Function, names: Container[str]) -> Iterator[tuple[int, str]]:
     for each in ast.walk(node):
         if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store):
             name, line = ast.unparse(each.value), each.lineno
@@ -123,8 +178,8 @@ def _in_containers(node: Function, foreign: Mapping[str, str]) -> Iterator[tuple
             name, line = ast.unparse(each.func.value), each.lineno
         else:
             continue
-        if name in foreign and not _guarded(node, line):
-            yield line, f"what {name} holds, a {foreign[name]}"
+        if name in names:
+            yield line, name
 
 
 def _made_twice(node: Function, tree: ast.Module, *, one_self: bool) -> Iterator[tuple[int, str]]:

@@ -190,7 +190,7 @@ def _wait(process: subprocess.Popen[bytes], output: Path, *, limit: float, quiet
         if size > MOST_OUTPUT_BYTES:
             return f"hang: printed more than {MOST_OUTPUT_BYTES >> 20} MiB"
         if now - heard > quiet:
-            return f"hang: no output for {quiet:g} s"
+            return f"hang: no output for {quiet:.0f} s"
         if now - began > limit:
             return f"{UNFINISHED}: not done within {limit:.0f} s"
 

@@ -15,6 +15,9 @@ import sys
 
 LONGEST_CHAIN = 100   # frames; a test runner takes some thirty of them
 OPTIMIZED = 1         # of co_flags: a function's
+# What else holds something for all threads, and is not written in Python or stores no items.
+KEEPERS = frozenset({"threading.Semaphore", "random.Random", "_weakrefset.WeakSet"})
+PYTHON_API = 4         # of a function of ctypes: called with the GIL
 MOST_CALLS = 100_000   # of one function that are looked at: 0.1 s
 TOOLS = (5, 4, 3)     # of sys.monitoring: the race checker looks for its own from the other end
 TESTS = ("test", "tests", "testing", "conftest.py")   # folders and files that are no part of what is tested
@@ -56,6 +59,18 @@ def _chain(frame: Any) -> list[tuple[str, int]]:
     return found
 
 
+class _Ran:
+    """A function that ran."""
+
+    def __init__(self, code: Any, first: int) -> None:
+        """`first` is the thread that ran it first."""
+        self.code = code
+        self.first = first
+        self.calls = 0
+        self.twice = self.one_self = False   # in two threads; of one object
+        self.foreign: dict[str, str] = {}
+
+
 def _watch_threads(path: str, folders: list[str]) -> None:
     """Write down whether other threads than this one ran anything, and which functions below `folders` ran in two."""
     from _thread import get_ident
@@ -65,10 +80,8 @@ def _watch_threads(path: str, folders: list[str]) -> None:
     if tool is None:
         return
     first, own, seen = get_ident(), set(), {"threads": False, "together": False}
-    calls: dict[Any, int] = {}
-    ran: dict[Any, Any] = {}        # code -> the thread that ran it first
-    both: dict[Any, Any] = {}       # code that a second one ran -> [whether of one object, its foreign containers]
-    selves: dict[Any, Any] = {}     # (code, id of its object) -> the thread that came first
+    ran: dict[int, _Ran] = {}                  # by the id of the code, whose hash takes as long as it is
+    selves: dict[tuple[int, int], int] = {}    # ids of code and its object -> the thread that came first
 
     def starts(code: Any, _offset: int) -> Any:
         ident = get_ident()
@@ -79,22 +92,23 @@ def _watch_threads(path: str, folders: list[str]) -> None:
             return monitoring.DISABLE
         own.add(ident)
         seen["together"] = len(own) > 1
+        told = ran.get(id(code)) or ran.setdefault(id(code), _Ran(code, ident))
         frame = sys._getframe(1)
         thing = frame.f_locals.get("self") if code.co_varnames[:1] == ("self",) else None
-        if ran.setdefault(code, ident) != ident and code not in both:
-            both[code] = [False, _foreign(frame, code, thing, folders)]
-        if thing is not None and selves.setdefault((code, id(thing)), ident) != ident and code in both:
-            both[code][0] = True
-        calls[code] = calls.get(code, 0) + 1
-        done = code in both and (thing is None or both[code][0])
-        return monitoring.DISABLE if done or calls[code] > MOST_CALLS else None
+        if ident != told.first and not told.twice:
+            told.foreign, told.twice = _foreign(frame, code, thing, folders), True
+        if thing is not None and selves.setdefault((id(code), id(thing)), ident) != ident:
+            told.one_self = True
+        told.calls += 1
+        done = told.twice and (thing is None or told.one_self)
+        return monitoring.DISABLE if done or told.calls > MOST_CALLS else None
 
     def write() -> None:
         import json
 
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        told = [[code.co_filename, code.co_firstlineno, code in both, *both.get(code, (False, {}))]
-                for code, ident in list(ran.items()) if code in both or ident != first]
+        told = [[each.code.co_filename, each.code.co_firstlineno, each.twice, each.one_self, each.foreign]
+                for each in list(ran.values()) if each.twice or each.first != first]
         os.write(handle, json.dumps({"pid": os.getpid(), **seen, "ran": told}).encode() + b"\n")
         os.close(handle)
 
@@ -105,20 +119,34 @@ def _watch_threads(path: str, folders: list[str]) -> None:
 
 
 def _foreign(frame: Any, code: Any, thing: object, folders: list[str]) -> dict[str, str]:
-    """Return what a function may use that is a container of the library's or a package's own, written in Python."""
+    """Return by name what a function may use that holds something and is neither the project's nor built in."""
     try:
-        attributes = object.__getattribute__(thing, "__dict__")
-    except AttributeError:
-        attributes = {}
-    found = {name: _foreign_class(frame.f_globals.get(name), folders) for name in code.co_names}
+        return _foreign_names(frame, code, thing, folders)
+    except Exception:  # noqa: BLE001 - what a class says of itself may be anything, and the program must not notice
+        return {}
+
+
+def _foreign_names(frame: Any, code: Any, thing: object, folders: list[str]) -> dict[str, str]:
+    attributes = getattr(thing, "__dict__", {}) if type(thing).__getattribute__ is object.__getattribute__ else {}
+    values = {name: frame.f_globals.get(name) for name in code.co_names}
+    values |= {f"{name}.{inner}": vars(value).get(inner) for name, value in values.items() if type(value) is type(sys)
+               for inner in code.co_names}
+    found = {name: _foreign_class(value, folders) for name, value in values.items()}
     found |= {f"self.{name}": _foreign_class(attributes.get(name), folders) for name in code.co_names}
     found["self"] = _foreign_class(thing, folders)
     return {name: kind for name, kind in found.items() if kind}
 
 
 def _foreign_class(value: object, folders: list[str]) -> str:
-    """Return the class that stores items by code that is neither the project's nor built in; "" for all others."""
+    """Return the class that stores items by code that is neither the project's nor built in, or is one of KEEPERS.
+
+    "" for all others.
+    """
     for kind in type.__dict__["__mro__"].__get__(type(value)):
+        if f"{kind.__module__}.{kind.__qualname__}" in KEEPERS:
+            return f"{kind.__module__}.{kind.__qualname__}"
+        if (kind.__module__, kind.__qualname__) == ("_ctypes", "CFuncPtr"):
+            return "ctypes.PyDLL" if type(value)._flags_ & PYTHON_API else ""  # type: ignore[attr-defined]  # it has them
         store = type.__dict__["__dict__"].__get__(kind).get("__setitem__")
         if type(store) is type(_foreign_class) and not _is_own(store.__code__.co_filename, folders):
             return f"{kind.__module__}.{kind.__qualname__}"
