@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pyperf
@@ -123,7 +124,7 @@ def bench(tmp_path, laboratory):
     """Make schedulers of one run: the first call begins it, later ones go on with it."""
     stores = []
 
-    def make(*, cells=CELLS, seed=7, needed=None, only=None, **settings):
+    def make(*, cells=CELLS, seed=7, needed=None, only=None, turn=nullcontext, **settings):
         results = tmp_path / "results"
         wanted = Settings(**{"rounds": 3, "values": 2, "warmups": 0, "min_seconds": 0.01, "timeout": 60.0,
                              "seed": seed} | settings)
@@ -141,7 +142,8 @@ def bench(tmp_path, laboratory):
         stores.append(store)
         way = OneByOne(laboratory.measure)
         return Scheduler(
-            run, store, make_arms(tmp_path), wanted, make.reporter, way, laboratory.clock, needed=needed, only=only)
+            run, store, make_arms(tmp_path), wanted, make.reporter, way, laboratory.clock, needed=needed, only=only,
+            turn=turn)
 
     make.reporter = Silent()
     make.path = tmp_path / "results" / "label"
@@ -157,6 +159,19 @@ def test_each_round_has_every_arm_once(bench, laboratory):
     assert (done.rounds_done, done.stopped, done.failures, done.skips) == (4, "rounds", (), ())
     assert {each.cell: [one.round for one in each.observations] for each in done.measurements} == {
         each: [0, 1, 2, 3] for each in CELLS}
+
+
+def test_each_round_is_measured_in_a_turn_of_its_own(bench, laboratory):
+    turns = []
+
+    @contextmanager
+    def turn():
+        before = len(laboratory.taken)
+        yield
+        turns.append(len(laboratory.taken) - before)
+
+    bench(rounds=3, turn=turn).go()
+    assert turns == [len(CELLS)] * 3   # whole rounds, and nothing between them
 
 
 def test_rounds_have_different_orders_that_the_seed_gives_again(tmp_path):

@@ -111,7 +111,7 @@ class Session:
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
-        threading.Thread(target=self._watch, daemon=True).start()
+        threading.Thread(target=self._watch, name="gilscope-lease", daemon=True).start()
 
     @property
     def run_folder(self) -> Path:

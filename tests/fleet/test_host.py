@@ -1,0 +1,110 @@
+"""What a host does when it is asked: the child that measures is real here in all but what it runs."""
+
+import json
+import signal
+import sys
+import threading
+
+import pytest
+
+from gilscope.toolkit.fleet import host
+from gilscope.toolkit.processes.starting import Supervised
+from gilscope.toolkit.store import load_run
+from gilscope.toolkit.store.rounds import Arriving, cut
+from tests.fleet.fakes import block
+
+
+class Child:
+    """Stands for `gilscope run`: a process that waits, whose rounds the test writes."""
+
+    def __init__(self, words, cwd, env, stdout, stderr):
+        self.words, self.folder = words, cwd
+        self.process = Supervised([sys.executable, "-c", "import signal; signal.pause()"])
+        self.poll, self.end_politely = self.process.poll, self.process.end_politely
+        stdout.write(b"first\n\nsecond\nthird\nlast words\n")
+
+    def do(self, rounds, **changes):
+        with Arriving(self.folder / "results" / host.LABEL, host.LABEL) as arriving:
+            arriving.keep(block(rounds, rounds - 1, **changes))
+
+
+@pytest.fixture
+def children(monkeypatch, tmp_path):
+    started = []
+    monkeypatch.setattr(host, "Supervised", lambda *words, **options: started.append(Child(*words, **options))
+                        or started[-1])
+    monkeypatch.setattr(host.tempfile, "tempdir", str(tmp_path))
+    yield started
+    for each in [*host.SESSIONS]:
+        host.end(each)
+    assert list(tmp_path.iterdir()) == []   # nothing stays of a run
+
+
+def rounds_of(sent, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sent") / "run"
+    with Arriving(folder, "run") as arriving:
+        arriving.keep(sent)
+        arriving.put()
+    return [one.round for one in load_run(folder).measurements[0].observations]
+
+
+def test_a_run_begins_and_its_rounds_are_sent_as_they_come(children, tmp_path_factory):
+    assert host.advance("s", ["noop", "--rounds=4"], 0, wait=0)["block"] == b""
+    (child,) = children
+    assert child.words[1:] == ["-m", "gilscope", "run", "noop", "--rounds=4", "--label", "fleet", "--take-turns"]
+    child.do(1)
+    answer = host.advance("s", None, 0, wait=60)
+    assert (answer["state"], answer["said"]) == ("running", ["second", "third", "last words"])
+    assert rounds_of(answer["block"], tmp_path_factory) == [0]
+    assert host.advance("s", None, 1, wait=0)["block"] == b""   # nothing new
+    child.do(2)
+    assert rounds_of(host.advance("s", None, 1, wait=60)["block"], tmp_path_factory) == [1]
+    assert children == [child]
+
+
+def test_a_run_goes_on_after_what_was_sent(children):
+    host.advance("s", ["--rounds=4"], 3, block(3, 0), wait=0)
+    (child,) = children
+    assert child.words[3:] == ["run", "--resume", "fleet", "--rounds=4", "--take-turns"]
+    assert load_run(child.folder / "results" / "fleet").rounds_done == 3
+    assert cut(child.folder / "results" / "fleet")
+
+
+def test_a_run_that_ends_is_told_with_its_last_words_and_forgotten(children):
+    host.advance("s", ["noop"], 0, wait=0)
+    children[0].do(1, stopped="rounds")
+    children[0].process.signal_group(signal.SIGKILL)
+    answer = host.advance("s", None, 1, wait=60)
+    assert (answer["state"], answer["code"]) == ("ended", -signal.SIGKILL)
+    assert host.advance("s", None, 1, wait=0) == {"state": "unknown", "code": None, "said": [], "block": b""}
+
+
+def test_a_run_that_nobody_asks_for_is_ended(children, monkeypatch):
+    monkeypatch.setattr(host, "LEASE", 0.0)
+    host.advance("s", ["noop"], 0, wait=0)
+    for each in threading.enumerate():
+        if each.name == "gilscope-lease":
+            each.join(60)
+    assert children[0].poll() is not None
+    assert host.advance("s", None, 0, wait=0)["state"] == "unknown"
+    assert host.advance("s", ["noop"], 0, wait=0)["state"] == "running"   # who comes back begins anew
+    assert len(children) == 2
+
+
+def test_a_run_is_ended_when_its_client_says_so(children):
+    host.advance("s", ["noop"], 0, wait=0)
+    host.end("s")
+    host.end("s")   # and again is no harm
+    assert children[0].poll() is not None
+
+
+def test_what_dask_set_for_itself_does_not_reach_measured_processes():
+    of = {"PATH": "/bin", "OMP_NUM_THREADS": "1", "DASK_INTERNAL_INHERIT_CONFIG": "x", "OMP_PROC_BIND": "true"}
+    assert host.environment(of) == {"PATH": "/bin", "OMP_PROC_BIND": "true"}
+
+
+def test_what_a_host_tells_of_itself_is_plain():
+    facts = host.facts()
+    assert json.loads(json.dumps(facts)) == facts
+    assert {"gilscope", "code", "packages", "machine", "others", "builds", "pair"} <= set(facts)
+    assert facts["code"] == host.code_sum()
