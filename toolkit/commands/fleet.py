@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,8 @@ from gilscope.toolkit.foreign import in_json, visible_all
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gilscope.toolkit.fleet.fairness import Facts
 
 START = "start"
@@ -31,6 +35,7 @@ PORT = 8786          # dask's own
 DIFFERENT = 1        # exit code: something would not match
 COLUMNS = ("host", "cores", "CPU", "builds", "other programs", "gilscope")
 _LOOK = 0.5
+_LOCAL = re.compile(r"local:([1-9]\d{0,2})")
 
 
 def add_parser(commands: Any) -> None:
@@ -94,6 +99,32 @@ def warn_if_open(address: str) -> None:
     if is_open(address):
         say(f"warning: {address} is not encrypted and not this machine: whoever reaches it can run code on every host. "
             "Use it in a network of your own alone, or give dask TLS certificates (tls://; see docs/fleet.md)")
+
+
+def from_any_folder(build: str) -> str:
+    """Return "LABEL=PATH" with the whole path: hosts work in folders of their own."""
+    label, is_sign, path = build.partition("=")
+    return f"{label}={Path(path).absolute()}" if is_sign else build
+
+
+@contextmanager
+def cluster(fleet: str, what_they_do: str) -> Iterator[str]:
+    """Yield the address of the cluster that --fleet names; one of this machine is started, and ended.
+
+    Raises:
+        ToolkitError: it names none.
+    """
+    if fleet != "local" and not fleet.startswith("local:"):
+        warn_if_open(fleet)
+        yield fleet
+        return
+    if (match := _LOCAL.fullmatch(fleet)) is None:
+        raise ToolkitError(f"--fleet {fleet}: name the address of a scheduler, or local:2 for 2 hosts on this machine")
+    hosts = int(match[1])
+    say(f"starting {counted(hosts, 'host')} on this machine, which {what_they_do}")
+    with (tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder,
+          local_fleet(hosts, Path(folder)) as (address, _)):
+        yield address
 
 
 def _print(facts: Facts, unlike: list[str]) -> None:

@@ -22,7 +22,7 @@ from gilscope.toolkit.fleet import host as on_host
 from gilscope.toolkit.store.labels import can_be_label
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from types import TracebackType
 
 
@@ -208,14 +208,70 @@ class Connection:
 
     def end(self, sessions: Mapping[str, str]) -> None:
         """End runs, by address of the host; those that nobody answers for end by themselves."""
-        def tell() -> None:
-            with contextlib.suppress(Exception):
-                self._client.run(_end_all, list(sessions.values()), workers=list(sessions), on_error="return")
+        if sessions:
+            self.tell(_end_all, list(sessions.values()), addresses=list(sessions))
 
-        if sessions and not self.lost:
-            telling = threading.Thread(target=tell, daemon=True)   # a host that is cut off would be waited for
+    def tell(self, function: Callable[..., object], *words: Any, addresses: Sequence[str] | None = None) -> None:
+        """Call `function` at once on the hosts at `addresses`, None: on all; beside what else they do."""
+        def call() -> None:
+            with contextlib.suppress(Exception):
+                self._client.run(function, *words, workers=addresses, on_error="return")
+
+        if not self.lost:
+            telling = threading.Thread(target=call, daemon=True)   # a host that is cut off would be waited for
             telling.start()
             telling.join(END_SECONDS)
+
+    def spread(
+        self, function: Callable[..., Any], items: Sequence[str], *words: Any
+    ) -> Generator[tuple[str, str, Any]]:
+        """Have hosts call `function(*words, item)`, each for one item at a time; what dies with one goes to another.
+
+        Yields:
+            An item, the name of the host that answered ("": none), and what it answered or the error that it ended
+            with, in the order in which they come.
+
+        Raises:
+            FleetLostError: the scheduler is gone, or the last host.
+        """
+        ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        waiting: dict[str, tuple[str, Any]] = {}   # by dask's key
+        try:
+            for number, item in enumerate(items):
+                future = self._client.submit(
+                    _with_address, function, *words, item, resources={RESOURCE: 1}, pure=False,
+                    key=f"gilscope-{time.monotonic_ns()}-{number}")
+                waiting[future.key] = item, future
+                future.add_done_callback(ended.put)
+            while waiting:
+                try:
+                    key = ended.get(timeout=1.0).key
+                except queue.Empty:
+                    if not self.workers():
+                        raise FleetLostError(f"the last host of the cluster at {self.address} is gone") from None
+                    continue
+                item, future = waiting.pop(key)
+                yield item, *self._answer_of(future)
+        finally:
+            for _, future in waiting.values():
+                with contextlib.suppress(Exception):
+                    future.cancel()
+
+    def _answer_of(self, future: Any) -> tuple[str, Any]:
+        try:
+            address, answer = future.result(timeout=END_SECONDS)
+        except Exception as error:
+            if self.lost:
+                raise self._gone() from error
+            return "", error
+        return next((each.name for each in self.workers() if each.address == address), address), answer
+
+
+def _with_address(function: Callable[..., Any], *words: Any) -> tuple[str, Any]:
+    """Return where we are, and what `function` returns."""
+    from distributed import get_worker  # noqa: PLC0415  see `_distributed`
+
+    return get_worker().address, function(*words)
 
 
 def _end_all(sessions: Sequence[str]) -> None:

@@ -19,6 +19,8 @@ from tests.processes.test_starting import gone, told
 
 pytestmark = [pytest.mark.slow, pytest.mark.newest]
 
+PLACES = [[], ["--fleet", "local:2"]]
+
 
 @pytest.fixture
 def place(tmp_path):
@@ -39,12 +41,21 @@ def place(tmp_path):
     return tmp_path, words, env
 
 
+@pytest.fixture(params=PLACES, ids=["here", "fleet"])
+def asked(request):
+    """Return the words that say who answers."""
+    if request.param:
+        pytest.importorskip("distributed")
+    return request.param
+
+
 def command(words):
     return [sys.executable, "-P", "-m", "gilscope", "doctor", "--list", "packages.txt", "--lines", "-", *words]
 
 
-def test_each_package_has_its_own_answer(place):
+def test_each_package_has_its_own_answer(place, asked):
     folder, words, env = place
+    words += asked
     add_wheel(folder / "index", "good", {"good.py": "x = 1\n"})
     add_wheel(folder / "index", "crashes", {"crashes.py": "import os\nos.abort()\n"})
     (folder / "packages.txt").write_text("good\ncrashes\nabsent\n")
@@ -58,10 +69,11 @@ def test_each_package_has_its_own_answer(place):
     assert sorted(again.stdout.splitlines()) == sorted(done.stdout.splitlines())
 
 
-def test_ctrl_c_ends_what_is_asked_and_keeps_what_was_answered(place):
+def test_ctrl_c_ends_what_is_asked_and_keeps_what_was_answered(place, asked):
     if uv_command() is not None:
         pytest.skip("uv builds in places of its own")
     folder, words, env = place
+    words += asked
     add_wheel(folder / "index", "good", {"good.py": "x = 1\n"})
     add_source(folder / "index", "sleepy", {
         "PKG-INFO": "Metadata-Version: 2.1\nName: sleepy\nVersion: 1.0\n", "pyproject.toml": PROJECT,

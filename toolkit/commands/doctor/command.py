@@ -53,7 +53,8 @@ def add_parser(commands: Any) -> None:
         epilog="examples:\n  gilscope doctor numpy lxml 'aiohttp>=3.14'\n"
                "  gilscope doctor --builds 3.14t,3.15t --json        (the current environment, for CI)\n"
                "  gilscope doctor lxml --explain lxml.etree\n"
-               "  gilscope doctor --list packages.txt --lines answers.jsonl")
+               "  gilscope doctor --list packages.txt --lines answers.jsonl\n"
+               "  gilscope doctor --list packages.txt --fleet local:2")
     parser.add_argument("packages", metavar="PACKAGE", nargs="*",
                         help="Requirement to look at (default: everything installed in the current environment, in "
                              "its versions).")
@@ -66,6 +67,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--lines", metavar="FILE", type=lines_file,
                         help="With --list: write each answer as a line of JSON to FILE, which ends in .jsonl, as soon "
                              "as it is there (-: to standard output, in place of the text).")
+    parser.add_argument("--fleet", metavar="ADDRESS",
+                        help="With --list: have the hosts of a dask.distributed cluster answer, e.g. "
+                             "tcp://10.0.0.5:8786, one package at a time each; what dies with a host goes to another. "
+                             "local:2 starts 2 hosts on this machine. `gilscope fleet ADDRESS` shows what a cluster "
+                             "has.")
     parser.add_argument("--builds", metavar="LABELS",
                         help="Look at these builds, like 3.14t,3.15t (default: every free-threaded build at hand).")
     parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
@@ -95,13 +101,13 @@ def run(args: argparse.Namespace) -> int:
         count, size = clear()
         put(f"{count} environment{'s' * (count != 1)} removed, about {format_bytes(size)}")
         return 0
-    if args.list or args.lines:
+    if args.list or args.lines or args.fleet:
         refuse_beside_list(args)
+    if args.list:
+        return survey(args, lambda: _targets(find_builds(args.build, project_dir=Path.cwd()), args.builds))
     page = HtmlFile(args.html, say) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
     builds = _targets(found, args.builds)
-    if args.list:
-        return survey(args, builds)
     locked = _locked(args)
     requirements = tuple(each.pin for each in locked) if args.lock else _requirements(args)
     request = Request(requirements=requirements, sdists=args.build_sdists, offline=args.offline,

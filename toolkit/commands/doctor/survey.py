@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from gilscope.toolkit.builds.packages.stamp import identity
+from gilscope.toolkit.commands.doctor.on_fleet import fleet_asked
+from gilscope.toolkit.commands.doctor.question import Asked, known_as, question_of
 from gilscope.toolkit.commands.options.files import STDOUT
 from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.printing import say
@@ -18,8 +20,8 @@ from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, cannot_write
 from gilscope.toolkit.evaluate.children.at_once import as_they_come
 from gilscope.toolkit.evaluate.survey import report
-from gilscope.toolkit.evaluate.survey.answer import Answer, to_line
-from gilscope.toolkit.evaluate.survey.asking import Question, ask
+from gilscope.toolkit.evaluate.survey.answer import to_line
+from gilscope.toolkit.evaluate.survey.asking import ask
 from gilscope.toolkit.evaluate.survey.kept import KeptAnswers
 from gilscope.toolkit.evaluate.survey.packages import listed_packages
 from gilscope.toolkit.foreign import in_json
@@ -28,6 +30,7 @@ from gilscope.toolkit.units import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
+    from gilscope.toolkit.evaluate.survey.answer import Answer
     from gilscope.toolkit.model import Build
 
 LINES = ".jsonl"
@@ -54,7 +57,8 @@ def refuse_beside_list(args: argparse.Namespace) -> None:
         ToolkitError: such an option is there.
     """
     if not args.list:
-        raise ToolkitError("--lines is for the answers of a list: name it with --list")
+        option = "--lines" if args.lines else "--fleet"
+        raise ToolkitError(f"{option} is for the packages of a list: name it with --list")
     if given := [option for name, option in _OF_ONE.items() if getattr(args, name)]:
         raise ToolkitError(f"{', '.join(given)} cannot be used with --list, which asks about each package by itself: "
                            "leave one of them out")
@@ -62,23 +66,26 @@ def refuse_beside_list(args: argparse.Namespace) -> None:
         raise ToolkitError("--lines and --json or --markdown cannot both be on standard output: name a FILE")
 
 
-def survey(args: argparse.Namespace, builds: Sequence[Build]) -> int:
-    """Ask about each package of the list; return 1 when anything stands in the way, 3 when an answer is missing."""
+def survey(args: argparse.Namespace, targets: Callable[[], Sequence[Build]]) -> int:
+    """Ask about each package of the list; return 1 when anything stands in the way, 3 when an answer is missing.
+
+    Args:
+        args: The command line.
+        targets: Returns the builds to ask on, where this machine answers.
+    """
     packages = listed_packages(args.list)
-    question = Question(
-        builds=tuple(build.label for build in builds), added=tuple(map(_absolute, args.build)), limit=args.timeout,
-        interpreters=args.interpreters, sdists=args.build_sdists)
-    kept = KeptAnswers([*map(_known_by, builds), f"{question.limit} {question.interpreters} {question.sdists}"])
-    labels = question.builds
     found: dict[str, Answer] = {}
-    # Closed whatever happens here: what is being asked must not go on without us.
-    with _lines(args.lines) as write, contextlib.closing(_answers(packages, question, kept)) as coming:
-        for answer in coming:
-            found[answer.package] = answer
-            write(json.dumps(to_line(answer)))
-            if not answer.kept:
-                say(f"{len(found)} of {len(packages)}: {report.said(answer)}")
+    with _asked(args, targets) as asked, _lines(args.lines) as write:
+        kept = KeptAnswers(asked.depends)
+        # Closed whatever happens here: what is being asked must not go on without us.
+        with contextlib.closing(_answers(packages, asked, kept)) as coming:
+            for answer in coming:
+                found[answer.package] = answer
+                write(json.dumps(to_line(answer)))
+                if not answer.kept:
+                    say(f"{len(found)} of {len(packages)}: {report.said(answer)}")
     answers = [found[package] for package in packages]
+    labels = asked.question.builds
     output = Output(args)
     if args.lines != STDOUT:
         output.show(report.document(answers, labels))
@@ -88,7 +95,21 @@ def survey(args: argparse.Namespace, builds: Sequence[Build]) -> int:
     return int(any(answer.blocked for answer in answers))
 
 
-def _answers(packages: Sequence[str], question: Question, kept: KeptAnswers) -> Generator[Answer]:
+@contextlib.contextmanager
+def _asked(args: argparse.Namespace, targets: Callable[[], Sequence[Build]]) -> Iterator[Asked]:
+    """Give who answers: the hosts of a fleet, or this machine."""
+    if args.fleet:
+        with fleet_asked(args) as asked:
+            yield asked
+        return
+    builds = targets()
+    question = question_of(args, [build.label for build in builds])
+    most = max(1, usable_cores() // CORES_EACH)
+    yield Asked(question=question, depends=(*map(_known_by, builds), known_as(question)),
+                ask=lambda packages: as_they_come(partial(ask, question=question), packages, most))
+
+
+def _answers(packages: Sequence[str], asked: Asked, kept: KeptAnswers) -> Generator[Answer]:
     """Yield what was kept, then the others as they come; keep these."""
     earlier = [answer for package in packages if (answer := kept.get(package))]
     if earlier:
@@ -96,8 +117,7 @@ def _answers(packages: Sequence[str], question: Question, kept: KeptAnswers) -> 
     yield from earlier
     rest = [package for package in packages if package not in {answer.package for answer in earlier}]
     try:
-        most = max(1, usable_cores() // CORES_EACH)
-        with contextlib.closing(as_they_come(partial(ask, question=question), rest, most)) as coming:
+        with contextlib.closing(asked.ask(rest)) as coming:
             for answer in coming:
                 kept.put(answer)
                 yield answer
@@ -108,12 +128,6 @@ def _answers(packages: Sequence[str], question: Question, kept: KeptAnswers) -> 
 
 def _known_by(build: Build) -> str:
     return f"{build.label} {identity(build)}"
-
-
-def _absolute(added: str) -> str:
-    """Return LABEL=PATH with a path that a process elsewhere finds, too."""
-    label, _, path = added.partition("=")
-    return f"{label}={Path(path).absolute()}"
 
 
 @contextlib.contextmanager

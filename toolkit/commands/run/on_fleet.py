@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-import tempfile
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit import temporary
-from gilscope.toolkit.commands.fleet import no_hosts, warn_if_open
+from gilscope.toolkit.commands.fleet import cluster, from_any_folder, no_hosts
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.run.request import (
     make_selection,
@@ -23,15 +18,12 @@ from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.fleet.connection import Connection, FleetLostError, same_version
 from gilscope.toolkit.fleet.fairness import common_pair, differences
 from gilscope.toolkit.fleet.measuring import Asked, FleetRun
-from gilscope.toolkit.fleet.starting import local_fleet
 from gilscope.toolkit.store import Fleet, FleetStore, HostState, Store, default_label, is_fleet, label_path
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
-
-_LOCAL = re.compile(r"local:([1-9]\d{0,2})")
+    from pathlib import Path
 
 
 def run_on_fleet(args: argparse.Namespace) -> tuple[Path, bool]:
@@ -48,7 +40,7 @@ def run_on_fleet(args: argparse.Namespace) -> tuple[Path, bool]:
     if args.dry_run:
         raise ToolkitError("--dry-run shows what this machine would measure: leave --fleet out, or call it on a host")
     asked = _begun(args) if args.resume is None else _resumed(args)
-    with _cluster(args.fleet) as address, Connection(address) as connection:
+    with cluster(args.fleet, "take turns") as address, Connection(address) as connection:
         _check_hosts(connection, args)
         if args.resume is None:
             store, before = FleetStore.create(asked.label), Fleet(hosts=(), command=asked.command)
@@ -107,7 +99,7 @@ def words_for_hosts(args: argparse.Namespace) -> tuple[str, ...]:
     own_function = any(":" in word for word in args.workload)
     values: list[tuple[str, object]] = [
         ("--builds", args.builds),
-        *(("--build", _from_any_folder(each)) for each in args.build),
+        *(("--build", from_any_folder(each)) for each in args.build),
         ("--models", args.models and ",".join(args.models)),
         ("--workers", args.workers and ",".join(map(str, args.workers))),
         ("--size", args.size),
@@ -127,28 +119,6 @@ def words_for_hosts(args: argparse.Namespace) -> tuple[str, ...]:
     strict = ("--strict",) if args.strict else ()
     options = tuple(f"{option}={value}" for option, value in values if value not in {None, ""})
     return (*args.workload, *options, *preset, *strict, *words_to_go_on(args))
-
-
-def _from_any_folder(build: str) -> str:
-    """Return "LABEL=PATH" with the whole path: hosts measure in folders of their own."""
-    label, is_sign, path = build.partition("=")
-    return f"{label}={Path(path).absolute()}" if is_sign else build
-
-
-@contextmanager
-def _cluster(fleet: str) -> Iterator[str]:
-    """Yield the address of the cluster; one of this machine is started, and ended."""
-    if fleet != "local" and not fleet.startswith("local:"):
-        warn_if_open(fleet)
-        yield fleet
-        return
-    if (match := _LOCAL.fullmatch(fleet)) is None:
-        raise ToolkitError(f"--fleet {fleet}: name the address of a scheduler, or local:2 for 2 hosts on this machine")
-    hosts = int(match[1])
-    say(f"starting {counted(hosts, 'host')} on this machine, which take turns")
-    with (tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder,
-          local_fleet(hosts, Path(folder)) as (address, _)):
-        yield address
 
 
 def _check_hosts(connection: Connection, args: argparse.Namespace) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.builds.packages.installer import NO_WHEEL
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.survey.answer import counts, to_line, word_of
@@ -84,8 +85,9 @@ def _blockers(answers: Sequence[Answer]) -> Iterable[str]:
         others = [name for name in names if name_of(name) != each.name]
         whose = f"; {_few(others)} {'needs' if len(others) == 1 else 'need'} it" if others else ""
         newest = f"; version {' is '.join(each.newest)}" if each.newest and each.newest[0] != each.version else ""
-        why = f": {'; '.join(each.reasons[:MOST_NAMED])}" if each.reasons else ""
-        yield f"{f'{each.name} {each.version}'.strip()} on {label} {_clause(each.status)}{why}{newest}{whose}"
+        why = "; ".join(each.reasons[:MOST_NAMED]).removeprefix(f"no wheel for {label} ")
+        told = "" if why in {"", NO_WHEEL} else f" {why}" if why.startswith("(") else f": {why}"
+        yield f"{f'{each.name} {each.version}'.strip()} on {label} {_clause(each.status)}{told}{newest}{whose}"
 
 
 def _clause(status: str) -> str:

@@ -1,0 +1,88 @@
+"""`gilscope doctor --list --fleet`: which builds are asked about, and what becomes of answers; a made-up cluster."""
+
+import dataclasses
+from argparse import Namespace
+from contextlib import closing
+
+import pytest
+
+from gilscope.toolkit.cli import main
+from gilscope.toolkit.commands.doctor import on_fleet
+from gilscope.toolkit.errors import BuildError, UnknownNameError
+from gilscope.toolkit.evaluate.survey import on_host
+from gilscope.toolkit.evaluate.survey.answer import Answer
+from gilscope.toolkit.evaluate.survey.asking import Question
+from tests.fakes import make_build
+
+pytestmark = pytest.mark.newest
+
+QUESTION = Question(builds=("3.14t",))
+
+
+def facts(**labels):
+    return {host: {"builds": [dataclasses.asdict(make_build(label)) for label in has]} for host, has in labels.items()}
+
+
+def labels(told, builds=None, added=()):
+    return on_fleet._labels(told, Namespace(builds=builds, build=list(added)))
+
+
+def test_free_threaded_builds_of_every_host_are_asked_about():
+    assert labels(facts(one=["3.14", "3.14t", "3.15t"], two=["3.15t", "3.15"])) == ["3.15t"]
+
+
+def test_hosts_without_a_common_build_are_refused():
+    with pytest.raises(BuildError, match="no free-threaded build is on every host"):
+        labels(facts(one=["3.14t"], two=["3.15t"]))
+
+
+def test_host_that_lacks_a_build_is_named():
+    told = facts(one=["3.14t"], two=["3.14t", "3.15t"])
+    assert labels(told, "3.14t") == ["3.14t"]
+    with pytest.raises(UnknownNameError, match=r"one: no build '3\.15t' there"):
+        labels(told, "3.14t,3.15t")
+    assert labels(told, "mine", ["mine=/opt/bin/python"]) == ["mine"]   # that a host lacks it is its answer
+
+
+class Cluster:
+    """A connection whose hosts answer in one go."""
+
+    def __init__(self, answers):
+        self.answers = answers
+        self.told = []
+
+    def spread(self, function, items, survey, question):
+        assert function is on_host.answer
+        assert question == QUESTION
+        self.survey = survey
+        yield from ((item, *self.answers[item]) for item in items)
+
+    def tell(self, function, *words):
+        self.told.append((function, words))
+
+
+def test_answers_have_their_host_and_errors_are_answers():
+    cluster = Cluster({"one": ("rome", Answer(package="one")), "two": ("", RuntimeError("4 workers died"))})
+    with closing(on_fleet._ask(cluster, QUESTION, ["one", "two"])) as coming:
+        first, second = coming
+    assert first == Answer(package="one", host="rome")
+    assert second.problem == "no host came to an answer: RuntimeError: 4 workers died"
+    assert not cluster.told
+
+
+def test_what_is_being_asked_ends_on_every_host_when_nobody_wants_it_any_more():
+    cluster = Cluster({"one": ("rome", Answer(package="one")), "two": ("rome", Answer(package="two"))})
+    with closing(on_fleet._ask(cluster, QUESTION, ["one", "two"])) as coming:
+        next(coming)
+    assert cluster.told == [(on_host.end, (cluster.survey,))]
+
+
+def test_fleet_without_a_list_is_refused(capsys):
+    assert main(["doctor", "lxml", "--fleet", "local:2"]) == 2
+    assert "--fleet is for the packages of a list: name it with --list" in capsys.readouterr().err
+
+
+def test_fleet_that_is_none_is_refused_before_anything_is_started(tmp_path, capsys):
+    (tmp_path / "packages.txt").write_text("lxml\n")
+    assert main(["doctor", "--list", str(tmp_path / "packages.txt"), "--fleet", "local:0"]) == 2
+    assert "or local:2 for 2 hosts on this machine" in capsys.readouterr().err

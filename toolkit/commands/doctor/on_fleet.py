@@ -1,0 +1,86 @@
+"""`gilscope doctor --list FILE --fleet ADDRESS`: the hosts of a cluster answer, one package at a time each."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.commands.doctor.question import Asked, known_as, question_of
+from gilscope.toolkit.commands.fleet import cluster, from_any_folder, no_hosts
+from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.errors import BuildError, UnknownNameError
+from gilscope.toolkit.evaluate.survey import on_host
+from gilscope.toolkit.evaluate.survey.answer import Answer
+from gilscope.toolkit.fleet.connection import Connection, FleetLostError, same_version
+from gilscope.toolkit.fleet.fairness import builds_of
+from gilscope.toolkit.units import counted
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Generator, Iterator, Sequence
+
+    from gilscope.toolkit.evaluate.survey.asking import Question
+    from gilscope.toolkit.fleet.fairness import Facts
+
+_LONGEST = 300   # characters of an error of another machine's
+
+
+@contextlib.contextmanager
+def fleet_asked(args: argparse.Namespace) -> Iterator[Asked]:
+    """Give the hosts of the cluster that --fleet names; one of this machine is started, and ended.
+
+    Raises:
+        ToolkitError: hosts that do not fit together, or lack a build.
+        FleetLostError: the cluster cannot be reached, or has no host.
+    """
+    with cluster(args.fleet, "answer for one package at a time each") as address, Connection(address) as connection:
+        if not (workers := connection.workers()):
+            raise FleetLostError(no_hosts(address))
+        same_version(connection.versions(workers))
+        facts = connection.facts(workers)
+        question = question_of(args, _labels(facts, args))
+        question = replace(question, added=tuple(map(from_any_folder, question.added)))
+        say(f"{counted(len(facts), 'host')} answer for {', '.join(question.builds)}")
+        yield Asked(question=question, depends=(*_known_by(facts, question), known_as(question)),
+                    ask=partial(_ask, connection, question))
+
+
+def _ask(connection: Connection, question: Question, packages: Sequence[str]) -> Generator[Answer]:
+    survey = secrets.token_hex(8)
+    try:
+        for package, host, told in connection.spread(on_host.answer, packages, survey, question):
+            answer = told if isinstance(told, Answer) else Answer(
+                package=package, problem=f"no host came to an answer: {type(told).__name__}: {told}"[:_LONGEST])
+            yield replace(answer, host=host)
+    except BaseException:   # also that nobody wants the others
+        connection.tell(on_host.end, survey)
+        raise
+
+
+def _labels(facts: Facts, args: argparse.Namespace) -> list[str]:
+    """Return the builds that are asked for, or the free-threaded ones that every host has."""
+    hosts = {name: builds_of(each) for name, each in facts.items()}
+    added = {each.partition("=")[0] for each in args.build}   # which hosts find at its path, or say so
+    if args.builds is None:
+        every = [label for label, build in next(iter(hosts.values())).items()
+                 if build.free_threaded and all(label in each for each in hosts.values())]
+        if not every:
+            raise BuildError("no free-threaded build is on every host: `gilscope fleet ADDRESS` shows which have what; "
+                             "name builds with --builds")
+        return every
+    labels = [label.strip() for label in args.builds.split(",") if label.strip()]
+    for label in labels:
+        if lacking := [name for name, each in hosts.items() if label not in each and label not in added]:
+            raise UnknownNameError(f"{', '.join(lacking)}: no build {label!r} there; `gilscope fleet ADDRESS` shows "
+                                   "which hosts have what")
+    return labels
+
+
+def _known_by(facts: Facts, question: Question) -> Iterator[str]:
+    """Yield what tells the builds of the hosts apart: who answers does not matter where these are alike."""
+    for label in question.builds:
+        versions = {build.version for each in facts.values() if (build := builds_of(each).get(label))}
+        yield f"{label} {' '.join(sorted(versions))} on a fleet"
