@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import functools
 import json
+import os
 import random
 import resource
 import subprocess
@@ -26,6 +27,7 @@ from pathlib import Path
 from gilscope.toolkit.fleet import host as on_host
 from gilscope.toolkit.fleet.connection import RESOURCE, Connection
 from gilscope.toolkit.fleet.measuring import Asked, FleetRun
+from gilscope.toolkit.fleet.starting import quiet_variables
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import Fleet, FleetStore, HostState, header, load_run, read_fleet
 from tests.conformance.builds import ROOT
@@ -122,18 +124,19 @@ def main() -> None:
 
 def simulate(args: argparse.Namespace, folder: Path) -> None:
     """Run the fleet and print what it took."""
-    told = folder / "scheduler.json"
+    told, quiet = folder / "scheduler.json", os.environ | quiet_variables()
     scheduler = subprocess.Popen(
         [sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-         "--scheduler-file", str(told)], stderr=subprocess.DEVNULL)
+         "--scheduler-file", str(told)], stderr=subprocess.DEVNULL, env=quiet)
     hosts = None
     try:
         while not told.exists() or not told.read_text().strip().endswith("}"):
             time.sleep(0.1)
         address = json.loads(told.read_text())["address"]
         began = time.monotonic()
-        hosts = subprocess.Popen([sys.executable, "-m", "tests.benchmarks.fleet", "--serve", address, "--hosts",
-                                  str(args.hosts)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        hosts = subprocess.Popen(
+            [sys.executable, "-m", "tests.benchmarks.fleet", "--serve", address, "--hosts", str(args.hosts)],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=quiet)
         assert hosts.stdout.readline() == b"ready\n"
         print(f"{args.hosts} hosts began in {time.monotonic() - began:.0f} s")
         with Connection(address) as connection:

@@ -308,7 +308,7 @@ class FleetRun:
             rounds = sum(part.rounds for part in self._parts.values())
             slowest = min(parts, key=lambda part: part.rounds)
             self._say(f"{counted(rounds, 'round')} on {counted(len(self._parts), 'host')}; {len(parts)} still measure, "
-                      f"{slowest.name} is at {_far(slowest)}")
+                      f"{slowest.name} has {counted(slowest.rounds, 'round')}")
 
 
 def _far(part: _Part) -> str:
