@@ -104,7 +104,8 @@ def test_two_hosts_on_this_machine(fleets):
         code, shown, _ = fleets.call("report", f"two/{host}")
         assert code == 0
         assert "noop" in shown
-    assert "noop" in out
+    assert out.startswith("gilscope two\n")   # what both say together
+    assert "2 hosts" in out
     assert not list(fleets.temporary.glob("gilscope-*-*"))   # the lock stays, nothing else
     code, _, err = fleets.call("run", *LITTLE, "--rounds", "2", "--fleet", "local:2", "--label", "two")
     assert code == 2
