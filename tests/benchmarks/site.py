@@ -2,7 +2,7 @@
 
 Runs are made from a real one: its cells again under other names until there are enough, each value a little off, a day
 apart.  Time, CPU time and the memory of the largest process are those of `gilscope site` with all that it starts; pages
-are counted without the raw data.  `--browser` also says what the page of a run needs in Chromium.
+are counted without the raw data.  `--browser` also says what the page of a run needs in Chromium, in a site and alone.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import os
 import random
 import resource
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +23,7 @@ from tests.conformance.builds import ROOT
 from tests.site.browser.opened import launched
 
 REAL = ROOT / "results" / "example" / "first-look"
+LARGE = 1008   # cells of a large page
 NOISE = 0.01   # standard deviation of the log of a value's own error
 MIB = 1024 * 1024
 
@@ -71,11 +73,14 @@ def report_browser(site):
     page = next(site.glob("run-*.html")).read_text(encoding="utf-8")
     begin, end = page.index('<section id="w0"'), page.index('<section aria-labelledby="again"')
     sections = page[begin:end]
-    times = 1000 // sections.count("<tr class=") + 1
+    times = LARGE // sections.count("<tr class=") + 1
     again = "".join(sections.replace('"w', f'"x{i}w') for i in range(times))
     (site / "large.html").write_text(page[:begin] + again + page[end:], encoding="utf-8")
+    write_run(site / "large", 0, LARGE)
+    words = ["report", str(site / "large"), "--html", str(site / "alone.html")]
+    subprocess.run([sys.executable, "-m", "gilscope", *words], check=True, stdout=subprocess.DEVNULL)
     with launched() as chromium:
-        for path in (next(site.glob("run-*.html")), site / "large.html"):
+        for path in (next(site.glob("run-*.html")), site / "large.html", site / "alone.html"):
             context = chromium.new_context(viewport={"width": 1280, "height": 900})
             context.add_init_script("""
                 window.longest = 0;

@@ -60,8 +60,8 @@ def policy(style: str | None = None, script: str | None = None) -> str:
         style: What is within the page; None: its style sheets are files beside it.
         script: Likewise.
     """
-    scripts = _source(script) if script is None else f"{_source(script)} {_source(PAUSE)}"
-    allowed = {"style-src": _source(style), "script-src": scripts, "img-src": "'self' data:"}
+    allowed = {"style-src": _source(style), "script-src": f"{_source(script)} {_source(PAUSE)}",
+               "img-src": "'self' data:"}
     return "; ".join(["default-src 'none'", *(f"{name} {each}" for name, each in allowed.items()),
                       "base-uri 'none'", "form-action 'none'"])
 
