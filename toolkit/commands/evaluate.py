@@ -108,7 +108,8 @@ def _add_effort(group: Any) -> None:
     """Add how long it may take and what it may do."""
     group.add_argument("--budget", metavar="TIME", type=duration, default=BUDGET,
                        help=f"Leave out what does not fit into this time (default: {BUDGET / 60:.0f}m). Packages are "
-                            "installed to the end, however long that takes, and kept for the next call.")
+                            "installed, and the project itself is built, to the end, however long that takes; packages "
+                            "are kept for the next call.")
     group.add_argument("--wait-quiet", action="store_const", const=QUIET, default=0.0,
                        help="Wait until other programs leave the cores alone, before cost and gain are measured, at "
                             f"most {QUIET / 60:.0f} minutes. It takes nothing from the budget.")

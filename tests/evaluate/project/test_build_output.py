@@ -47,6 +47,23 @@ def test_first_error_and_last_of_a_build_that_failed():
     assert last_lines(FAILED).splitlines()[-1].strip() == "error: command '/usr/bin/gcc' failed with exit code 1"
 
 
+REFUSED = """  error: subprocess-exited-with-error
+
+  \u00d7 Preparing metadata (pyproject.toml) did not run successfully.
+  \u2570\u2500> [3 lines of output]
+      Traceback (most recent call last):
+      ValueError: `py_limited_api='cp312'` not supported
+      [end of output]
+
+  note: This error originates from a subprocess, and is likely not a problem with pip.
+error: metadata-generation-failed
+"""
+
+
+def test_what_a_backend_raised_is_told_and_not_that_an_installer_ended():
+    assert why_not_built(REFUSED) == "ValueError: `py_limited_api='cp312'` not supported"
+
+
 def test_module_that_was_left_out_has_its_own_words():
     assert told_of("pkg._c", WENT_ON).startswith("pkg/_c.c:1:10: fatal error: missing.h: No such file or directory; ")
     assert told_of("pkg._a", WENT_ON) == ""

@@ -251,6 +251,12 @@ def test_package_of_a_binding_and_a_module_that_the_build_makes_are_the_projects
     assert find_project(tmp_path).modules == ("shown",)
 
 
+def test_name_of_an_sdist_is_its_metadatas(tmp_path):
+    (tmp_path / "app.py").write_text("")
+    (tmp_path / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: brotlicffi\n")
+    assert find_project(tmp_path).name == "brotlicffi"
+
+
 @pytest.mark.parametrize("settings", [
     '[tool.scikit-build]\nwheel.packages = ["lib/py/fast"]\n',
     '[tool.scikit-build.wheel.packages]\nfast = "lib/py/fast"\n',

@@ -189,6 +189,10 @@ def test_one_command_tells_more():
     assert told(found(gain=NOT_DONE)).more == "gilscope evaluate . --workload MODULE:FUNCTION"
     assert told(found()).more == "gilscope evaluate . --plan"
     assert told(found(gain=NO_TIME, cost=NO_TIME), machine=NO_TIME).more == "gilscope evaluate . --budget 7m"
+    assert told(found(gain=NOT_DONE, tests=NO_TIME)).more == "gilscope evaluate . --budget 7m"
+    short = concluded(found(gain=NOT_DONE, tests=NO_TIME))
+    given = answered(replace(short, command="gilscope evaluate . --budget 60s --offline")).answer
+    assert given.more == "gilscope evaluate . --offline --budget 7m"
     one_core = replace(QUIET, cores=1, doubts=("one core only",))
     assert told(found(), machine=one_core).more == "gilscope evaluate . --plan"
 

@@ -239,6 +239,7 @@ def test_what_was_left_out_is_named_once_for_all_builds():
     out = suite(left_out=(LeftOut(file="tests/test_x.py", why="ImportError: no"),))
     text = shown(tests=out)
     assert "Tests left out 3.14t: tests/test_x.py cannot be collected: ImportError: no" in text
+    assert "cannot be collected, with the GIL as well: ImportError: no" in shown(tests=out, reference_tests=out)
 
 
 def test_project_that_needs_nothing_says_so():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 KEPT_LINES = 30           # of the end, for --json
 MOST_TOLD = 300           # characters
 _ERROR = re.compile(r"\b(?:fatal|error|Error|ERROR)\b\s*(?:\[\w+\])?:|CMake Error|\bnot found\b|No such file|"
-                    r"Unknown compiler|failed with exit|\bModuleNotFoundError\b|ImportError|command '.*' failed")
+                    r"Unknown compiler|failed with exit|\b\w+Error:|ImportError|command '.*' failed")
 # What an installer says of the build that it has run: the build's own words stand before.
 _INSTALLERS = re.compile(r"error: subprocess-exited-with-error|ERROR: Failed building wheel|"
                          r"error: metadata-generation-failed|error: failed-wheel-build|Failed to build installable")
@@ -27,8 +27,11 @@ def build_lines(said: str) -> list[str]:
     lines = [line.rstrip() for line in uncoloured(said).splitlines()]
     end = next((number for number, line in enumerate(lines) if _INSTALLERS.search(line)), len(lines))
     own = [line for line in lines[:end] if not _BOX.match(line)]
+    if any(_ERROR.search(line) for line in own):
+        return own
     # A quiet installer shows the build in a box behind its own error.
-    return own if any(_ERROR.search(line) for line in own) else [line for line in lines if not _BOX.match(line)]
+    shown = [line for line in lines if not _BOX.match(line)]
+    return [line for line in shown if not _INSTALLERS.search(line)] or shown
 
 
 def why_not_built(said: str) -> str:

@@ -21,6 +21,7 @@ from gilscope.toolkit.evaluate.requirements.declared import (
     declares_none,
     find_extras,
     find_requirements,
+    name_in_metadata,
     table_below,
 )
 from gilscope.toolkit.evaluate.requirements.file import requirement_lines
@@ -131,7 +132,7 @@ def _name(root: Path, pyproject: Mapping[str, Any]) -> str:
     for table in (table_below(pyproject, "project"), table_below(pyproject, "tool", "poetry")):
         if isinstance(name := table.get("name"), str):
             return name
-    return root.name
+    return name_in_metadata(root) or root.name
 
 
 def _lock(root: Path, named: Path | None, said: list[str]) -> Path | None:

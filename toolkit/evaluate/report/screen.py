@@ -16,7 +16,7 @@ from gilscope.toolkit.evaluate.report.doctor import way_to
 from gilscope.toolkit.evaluate.report.table import NOT_QUIET, table
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.evaluate.verdict.next_steps import crowds
-from gilscope.toolkit.evaluate.verdict.words import may_tell_speed
+from gilscope.toolkit.evaluate.verdict.words import as_well, may_tell_speed
 from gilscope.toolkit.report.document import Document, Heading, Lines
 from gilscope.toolkit.report.wording import ratio_number, ratio_text
 from gilscope.toolkit.units import counted, format_minutes, format_seconds
@@ -93,7 +93,8 @@ def _about(found: Evaluation) -> Iterator[str]:
 
 def _left_out(found: BuildEvaluation) -> Iterator[str]:
     if not isinstance(found.tests, Missing):
-        yield from (f"{each.file} cannot be collected: {each.why}" for each in found.tests.left_out)
+        yield from (f"{each.file} cannot be collected{as_well(found, each)}: {each.why}"
+                    for each in found.tests.left_out)
 
 
 def _few(names: Sequence[str]) -> str:

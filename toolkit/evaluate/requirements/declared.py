@@ -16,6 +16,7 @@ from gilscope.toolkit.reading import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from email.message import Message
     from pathlib import Path
 
 
@@ -122,10 +123,16 @@ def _from_metadata(path: Path) -> Iterator[str]:
 
 
 def _required(path: Path) -> tuple[str, ...]:
-    if not path.is_file():
-        return ()
-    metadata = HeaderParser().parsestr(read_bytes(path).decode(errors="replace"))
-    return tuple(map(str, metadata.get_all("Requires-Dist", ())))
+    return tuple(map(str, _metadata(path).get_all("Requires-Dist", ())))
+
+
+def name_in_metadata(root: Path) -> str:
+    """Return the name that an sdist's metadata gives the project; "" where there is none."""
+    return str(_metadata(root / "PKG-INFO").get("Name", ""))
+
+
+def _metadata(path: Path) -> Message:
+    return HeaderParser().parsestr(read_bytes(path).decode(errors="replace") if path.is_file() else "")
 
 
 def _needed_by_tests(root: Path, pyproject: Mapping[str, Any], said: list[str]) -> tuple[str, ...]:

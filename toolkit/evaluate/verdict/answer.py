@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 WE = "we"
 # Of several builds the one that most can be said of: what can be done at once, then what nothing can help.
 ORDER = (Decision.MOVE, Decision.CAN, Decision.NO, Decision.WAIT, Decision.UNKNOWN)
+_BUDGET = re.compile(r" --budget \S+")   # in a command: that was too small
 NOT_QUIET = "the machine was too busy or too small for a word on speed"
 
 
@@ -269,8 +271,8 @@ def _more(found: Evaluation, decision: Decision, build: BuildEvaluation, blocker
         return f"{found.command} --explain {packages[0]}"
     if any(own_extensions.blockers(build.own)):
         return f"{found.command} --explain extensions"
-    if build.gain == NO_TIME:
-        return f"{found.command} --budget {enough(found.seconds)}"
+    if NO_TIME in (build.readiness, build.tests, build.cost, build.gain, found.races):
+        return f"{_BUDGET.sub('', found.command)} --budget {enough(found.seconds)}"
     if isinstance(found.machine, Missing) or not found.machine.doubts:
         alone = isinstance(build.gain, Missing) and decision in {Decision.CAN, Decision.UNKNOWN}
         return f"{found.command} --workload MODULE:FUNCTION" if alone else f"{found.command} --plan"

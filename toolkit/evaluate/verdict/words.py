@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Confidence
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-    from gilscope.toolkit.evaluate.sections import Cost, Forced, Gain, MachineFacts, Races, TestRun
+    from gilscope.toolkit.evaluate.sections import Cost, Forced, Gain, LeftOut, MachineFacts, Races, TestRun
 
 # PEP 779's targets for supported free-threading, and twice the first of them.
 COST_WARN = 1.15       # times the CPU time of one thread
@@ -371,9 +371,16 @@ def _unexercised(found: BuildEvaluation, machine: MachineFacts | Missing, races:
         if not races.together:
             yield f"threads: {_not_together(races)}"
     if not isinstance(found.tests, Missing):
-        yield from (f"{each.file}: it cannot be collected: {each.why}" for each in found.tests.left_out)
+        yield from (f"{each.file}: it cannot be collected{as_well(found, each)}: {each.why}"
+                    for each in found.tests.left_out)
     if not isinstance(machine, Missing):
         yield from (f"speed: {doubt}" for doubt in machine.doubts)
+
+
+def as_well(found: BuildEvaluation, out: LeftOut) -> str:
+    """Return that a file of tests cannot be collected with the GIL either, where it is so."""
+    there = () if isinstance(found.reference_tests, Missing) else found.reference_tests.left_out
+    return ", with the GIL as well" if out.file in {each.file for each in there} else ""
 
 
 def _not_together(races: Races) -> str:
