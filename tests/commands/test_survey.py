@@ -117,6 +117,22 @@ def test_ctrl_c_keeps_what_was_answered(asked, monkeypatch, capsys):
     assert asked.packages == ["three"]
 
 
+def test_ctrl_c_while_an_answer_is_told_keeps_it_and_ends_the_others(asked, monkeypatch, capsys):
+    def interrupted(text):
+        if text.startswith("1 of 3"):
+            raise KeyboardInterrupt
+        say(text)
+
+    say = survey.say
+    monkeypatch.setattr(survey, "usable_cores", lambda: 2)
+    monkeypatch.setattr(survey, "say", interrupted)
+    assert main(["doctor", "--list", "packages.txt"]) == 130
+    assert "the same command goes on after it" in capsys.readouterr().err
+    monkeypatch.setattr(survey, "say", say)
+    assert main(["doctor", "--list", "packages.txt"]) == 0
+    assert "kept; --clear-cache" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("words", "told"), [
     (["lxml"], "PACKAGE cannot be used with --list"),
     (["--offline", "--explain", "x"], "--explain, --offline cannot be used with --list"),

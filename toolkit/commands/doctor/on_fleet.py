@@ -43,7 +43,7 @@ def fleet_asked(args: argparse.Namespace) -> Iterator[Asked]:
         facts = connection.facts(workers)
         question = question_of(args, _labels(facts, args))
         question = replace(question, added=tuple(map(from_any_folder, question.added)))
-        say(f"{counted(len(facts), 'host')} answer for {', '.join(question.builds)}")
+        say(f"{counted(len(facts), 'host')} for {', '.join(question.builds)}")
         yield Asked(question=question, depends=(*_known_by(facts, question), known_as(question)),
                     ask=partial(_ask, connection, question))
 

@@ -76,14 +76,17 @@ def survey(args: argparse.Namespace, targets: Callable[[], Sequence[Build]]) -> 
     packages = listed_packages(args.list)
     found: dict[str, Answer] = {}
     with _asked(args, targets) as asked, _lines(args.lines) as write:
-        kept = KeptAnswers(asked.depends)
-        # Closed whatever happens here: what is being asked must not go on without us.
-        with contextlib.closing(_answers(packages, asked, kept)) as coming:
-            for answer in coming:
-                found[answer.package] = answer
-                write(json.dumps(to_line(answer)))
-                if not answer.kept:
-                    say(f"{len(found)} of {len(packages)}: {report.said(answer)}")
+        try:
+            # Closed whatever happens here: what is being asked must not go on without us.
+            with contextlib.closing(_answers(packages, asked, KeptAnswers(asked.depends))) as coming:
+                for answer in coming:
+                    found[answer.package] = answer
+                    write(json.dumps(to_line(answer)))
+                    if not answer.kept:
+                        say(f"{len(found)} of {len(packages)}: {report.said(answer)}")
+        except KeyboardInterrupt:
+            say("what was answered is kept: the same command goes on after it")
+            raise
     answers = [found[package] for package in packages]
     labels = asked.question.builds
     output = Output(args)
@@ -116,14 +119,10 @@ def _answers(packages: Sequence[str], asked: Asked, kept: KeptAnswers) -> Genera
         say(f"{counted(len(earlier), 'answer')} of the last day kept; --clear-cache forgets them")
     yield from earlier
     rest = [package for package in packages if package not in {answer.package for answer in earlier}]
-    try:
-        with contextlib.closing(asked.ask(rest)) as coming:
-            for answer in coming:
-                kept.put(answer)
-                yield answer
-    except KeyboardInterrupt:
-        say("what was answered is kept: the same command goes on after it")
-        raise
+    with contextlib.closing(asked.ask(rest)) as coming:
+        for answer in coming:
+            kept.put(answer)
+            yield answer
 
 
 def _known_by(build: Build) -> str:
