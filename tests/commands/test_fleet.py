@@ -94,3 +94,11 @@ def test_options_that_do_not_go_together(words, said, shown):
     code, _, err = shown(Cluster(), *words)
     assert code == 2
     assert said in err
+
+
+@pytest.mark.parametrize("address", ["bogus", "tcp://rome", "rome:", "tcp://:8786", "a b:1", "rome:8786/x"])
+def test_what_is_no_address_is_asked_nothing(shown, address):
+    cluster = Cluster(rome=host())
+    code, out, err = shown(cluster, address)
+    assert (code, out, hasattr(cluster, "address")) == (2, "", False)
+    assert "tcp://HOST:PORT" in err

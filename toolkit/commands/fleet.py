@@ -95,7 +95,11 @@ def no_hosts(address: str) -> str:
 
 
 def warn_if_open(address: str) -> None:
-    """Say so where others can read what goes to `address`."""
+    """Say so where others can read what goes to `address`.
+
+    Raises:
+        ToolkitError: it is no address.
+    """
     if is_open(address):
         say(f"warning: {address} is not encrypted and not this machine: whoever reaches it can run code on every host. "
             "Use it in a network of your own alone, or give dask TLS certificates (tls://; see docs/fleet.md)")

@@ -32,6 +32,7 @@ END_SECONDS = 3.0           # that ending everything may take, of the 5 a user w
 EXTRA = "gilscope[fleet]"
 LOST = ("closed", "closing", "connecting")   # how a client of dask's stands when its scheduler is gone
 _NUMBER = re.compile(r"\d+")
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*://)?[^/\s]+:\d{1,5}/?")
 
 
 class FleetLostError(ToolkitError):
@@ -81,7 +82,13 @@ def _by_number(text: str) -> list[tuple[int, str]]:
 
 
 def is_open(address: str) -> bool:
-    """Return whether others can read what goes to `address`, and send there what is run: not loopback, no TLS."""
+    """Return whether others can read what goes to `address`, and send there what is run: not loopback, no TLS.
+
+    Raises:
+        ToolkitError: it is no address.
+    """
+    if _ADDRESS.fullmatch(address) is None:
+        raise ToolkitError(f"{address} is not the address of a dask scheduler: write tcp://HOST:PORT")
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
     if parts.scheme in {"tls", "wss", "inproc"}:
         return False
