@@ -32,7 +32,7 @@ END_SECONDS = 3.0           # that ending everything may take, of the 5 a user w
 EXTRA = "gilscope[fleet]"
 LOST = ("closed", "closing", "connecting")   # how a client of dask's stands when its scheduler is gone
 _NUMBER = re.compile(r"\d+")
-_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*://)?[^/\s]+:\d{1,5}/?")
+_ADDRESS = re.compile(r"(wss?://[^/\s]+|([a-z][a-z0-9+.-]*://)?[^/\s]+:\d{1,5})/?")
 
 
 class FleetLostError(ToolkitError):
