@@ -158,6 +158,7 @@ def test_what_was_measured_survives_a_kill(victim, fleets):
     with fleets.cluster() as (address, starting):
         with fleets.running("--rounds", "50", address=address, label="kept") as running:
             fleets.wait_for_rounds("kept", "host-1", 2, running)
+            fleets.wait_for_rounds("kept", "host-2", 1, running)
             if victim == "client":
                 running.kill()
             else:

@@ -88,13 +88,14 @@ def test_a_run_that_ends_is_told_with_its_last_words_and_forgotten(children):
 
 
 def test_a_run_that_nobody_asks_for_is_ended(children, monkeypatch):
-    monkeypatch.setattr(host, "LEASE", 0.0)
     host.advance("s", ["noop"], 0, wait=0)
+    monkeypatch.setattr(host, "LEASE", 0.0)
     for each in threading.enumerate():
         if each.name == "gilscope-lease":
             each.join(60)
     assert children[0].poll() is not None
     assert host.advance("s", None, 0, wait=0)["state"] == "unknown"
+    monkeypatch.setattr(host, "LEASE", 60.0)
     assert host.advance("s", ["noop"], 0, wait=0)["state"] == "running"   # who comes back begins anew
     assert len(children) == 2
 
