@@ -8,12 +8,18 @@ from gilscope.runners.catalog import PACKAGES
 from gilscope.toolkit.builds.packages.environment import build_environment
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.measure.prepare.preparation import needed_packages
-from tests.evaluate.places import build_called, one_of_each
+from tests.evaluate.places import build_called, one_of_each, version
 
-RELEASED = [label for label in one_of_each() if not label.startswith("3.15")]
-# The newest of each kind; the threads of one process need one without a GIL.
-WITH_DASK = [("dask", label) for label in RELEASED if not label.endswith("t")][-1:] + [
-    (name, label) for label in [each for each in RELEASED if each.endswith("t")][-1:] for name in PACKAGES]
+
+def newest(*, free_threaded):
+    """Return the label of the newest release of a kind, in a list; [] where there is none."""
+    released = [label for label in one_of_each(free_threaded=(free_threaded,)) if not label.startswith("3.15")]
+    return sorted(released, key=lambda label: version(build_called(label)))[-1:]
+
+
+# The threads of one process need a build without a GIL.
+WITH_DASK = [("dask", label) for label in newest(free_threaded=False)] + [
+    (name, label) for label in newest(free_threaded=True) for name in PACKAGES]
 
 
 @functools.cache
