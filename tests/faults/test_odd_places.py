@@ -99,7 +99,7 @@ def test_what_a_test_has_written_over_is_as_if_it_were_not_there(text, tmp_path)
     (tmp_path / at_once.TOLD).write_text(text)
     assert at_once.told(tmp_path) == at_once.AtOnce()
     (tmp_path / workload.TOLD).write_text(text)
-    assert workload._calls(tmp_path) == 0
+    assert workload._calls(workload._told(tmp_path)) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
