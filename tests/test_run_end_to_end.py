@@ -127,6 +127,7 @@ def test_dry_run_writes_nothing(folder):
     assert list(folder.path.iterdir()) == []
 
 
+@pytest.mark.newest
 def test_user_function_needs_five_lines(folder):
     folder.module("mine", """
         def work(number):
@@ -141,6 +142,7 @@ def test_user_function_needs_five_lines(folder):
     assert {cell.runner for cell in folder.run("mine").cells} == {"serial", "threads", "processes-fork"}
 
 
+@pytest.mark.newest
 def test_crash_of_one_model_costs_the_others_nothing(folder):
     folder.module("fragile", """
         import ctypes, threading
@@ -225,6 +227,7 @@ def gated(folder, function="work"):
                                               "--path", str(USERCODE), label="gated"), GATED_PLACE=str(folder.path))
 
 
+@pytest.mark.newest
 def test_killed_run_goes_on_where_it_was(folder):
     with gated(folder) as command:
         wait_for(folder.path / "waiting", command)
@@ -320,6 +323,7 @@ def test_two_runs_at_once_do_not_mix(folder):
         assert all(rounds == [0, 1] for rounds in rounds_of(folder.run(label)).values())
 
 
+@pytest.mark.slow
 @pytest.mark.newest
 def test_damaged_run_is_refused_by_name(folder):
     assert folder.measure("noop", "--models", "serial", label="cut")[0] == 0
@@ -331,6 +335,7 @@ def test_damaged_run_is_refused_by_name(folder):
         assert "results/cut/host.json is cut off or not a pyperf suite" in err
 
 
+@pytest.mark.slow
 @pytest.mark.newest
 def test_request_is_kept_with_the_run(folder):
     folder.module("mine", "def work(number):\n    return number\n")

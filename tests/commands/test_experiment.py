@@ -128,6 +128,7 @@ def test_what_was_killed_goes_on(how, folder):
     assert "Wall time of the whole count" in out
 
 
+@pytest.mark.slow
 @pytest.mark.newest
 def test_finished_ones_are_shown_again_not_measured_again(folder):
     call(folder, "run", "countdown", "--smoke", "--label", "done", "--no-figures", *HOST)
@@ -142,6 +143,7 @@ def test_finished_ones_are_shown_again_not_measured_again(folder):
     assert (stored.parent / "report.md").read_text().strip() == markdown.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.newest
 def test_what_its_budget_ended_goes_on_with_another_budget(folder):
     call(folder, "run", "countdown", "--smoke", "--rounds", "2", "--budget", "0.001s", "--label", "cut", "--no-figures",
@@ -156,6 +158,7 @@ def test_what_its_budget_ended_goes_on_with_another_budget(folder):
     assert not load_run(stored).skips
 
 
+@pytest.mark.newest
 def test_published_run_has_its_figures_and_none_of_its_paths(folder):
     call(folder, "run", "countdown", "--smoke", "--label", "mine", "--no-figures", *HOST)
     published = subprocess.run(

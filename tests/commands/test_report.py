@@ -179,6 +179,7 @@ def test_damaged_experiment_costs_only_itself(today, capsys):
     assert "countdown/run.json is cut off" in err
 
 
+@pytest.mark.slow
 def test_experiments_are_published_each_in_a_folder(today, here, capsys):
     code, _, _ = shown(capsys, "today", "--publish", "there")
     assert code == 0

@@ -163,6 +163,7 @@ def test_values_of_a_pass_lie_between_those_of_its_neighbours(tmp_path):
     assert all(max(early) < min(late) for early, late in itertools.pairwise(passes))
 
 
+@pytest.mark.slow
 def test_order_of_another_round_is_another(tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
     for place, index in ((first, 0), (second, 1)):
@@ -425,6 +426,7 @@ def test_values_are_as_many_as_the_budget_has_time_for(tmp_path):
     assert 1 <= counts.pop() <= 5
 
 
+@pytest.mark.slow
 def test_long_values_are_fewer(tmp_path):
     bench = Bench(tmp_path, "a", function="turning:nap", payload="1.6", values=50)
     ((answer, _),) = bench.take().values()

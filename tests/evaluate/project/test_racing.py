@@ -71,6 +71,7 @@ def test_its_repair_is_clean(tmp_path, monkeypatch):
     assert check(tmp_path, monkeypatch, LOCKED).found == ()
 
 
+@pytest.mark.slow
 def test_confirmed_race_says_so(tmp_path, monkeypatch):
     for _ in range(3):   # the two threads meet in a confirming run when the system gives the second one a core
         (race,) = check(tmp_path, monkeypatch, RACY, confirm=10).found

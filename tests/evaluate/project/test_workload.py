@@ -390,6 +390,7 @@ def test_without_time_nothing_is_measured(measurer, pair):
     assert "no time" in Speed(made, QUIET).sections(build.label, twin.label).cost.reason
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(NO_SHIM is not None, reason=str(NO_SHIM))
 def test_places_of_contention_are_the_projects(measurer, pair, monkeypatch):
     build, twin = pair

@@ -82,6 +82,7 @@ def compare(pair, libraries, tmp_path, monkeypatch):
     return go
 
 
+@pytest.mark.newest
 def test_workload_that_turns_the_gil_on_is_measured_with_it_forced_off(compare, pair):
     sections = compare("app:work")
     assert "single_plain turned it on" in sections.failure
@@ -91,6 +92,7 @@ def test_workload_that_turns_the_gil_on_is_measured_with_it_forced_off(compare, 
     assert isinstance(sections.cost, Missing)   # the verdict's own stay what they are
 
 
+@pytest.mark.newest
 def test_crash_with_the_gil_forced_off_is_a_result(compare):
     sections = compare("app:crash")
     assert "single_plain turned it on" in sections.failure
@@ -98,6 +100,7 @@ def test_crash_with_the_gil_forced_off_is_a_result(compare):
     assert sections.forced.cost == sections.forced.measured == Missing(reason=f"the workload failed: {FAILED}")
 
 
+@pytest.mark.newest
 def test_tests_alone_are_run_with_the_gil_forced_off(compare):
     sections = compare(None)
     assert "the GIL was on at the end of the tests" in sections.cost.reason
@@ -107,6 +110,7 @@ def test_tests_alone_are_run_with_the_gil_forced_off(compare):
     assert said(replace(forced, cost=NOT_DONE)).startswith("the tests pass; cost not measured: not asked for")
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize("name", ["app:work", None])
 def test_without_time_left_it_says_so(compare, name):
     assert compare(name, left=0.001 if name else 0.0).forced == NO_TIME
