@@ -162,7 +162,7 @@ class Connection:
         return {each.name: answer if isinstance(answer := told.get(each.address), str) else "" for each in workers}
 
     def facts(self, workers: Sequence[Worker]) -> dict[str, dict[str, Any]]:
-        """Return by name of host what `host.facts` tells there; a host that goes away meanwhile is left out."""
+        """Return by name, in order, what `host.facts` tells on each host; one that goes away meanwhile is left out."""
         for each in workers:
             self._submit(each, on_host.facts)
         found: dict[str, dict[str, Any]] = {}
@@ -175,7 +175,7 @@ class Connection:
                 waiting.discard(name)
                 if not isinstance(answer, Exception):
                     found[name] = answer
-        return found
+        return {each.name: found[each.name] for each in workers if each.name in found}
 
     def ask(self, worker: Worker, session: str, command: Sequence[str] | None, since: int, block: bytes) -> None:
         """Ask a host to go on with a run; see `host.advance`.  `next_answer` has what comes of it."""
