@@ -54,7 +54,7 @@ def main() -> None:
         for word in (*MODELS.split(","), "Noise floor", "Build against build"):
             assert word in report, f"{word!r} is not in the report"
         said = done.stdout[done.stdout.index("Speed-up over serial"):done.stdout.index("  `gilscope report")].strip()
-        assert said in report, "the report of the kept values does not say what the run said"
+        assert said in report, f"the report of the kept values does not say what the run said, but:\n{report}"
     print("the main job printed and wrote what it must")
 
 

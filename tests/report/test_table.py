@@ -1,3 +1,4 @@
+import random
 from dataclasses import replace
 
 import pytest
@@ -46,6 +47,14 @@ def test_words_of_a_run_that_was_looked_at_ask_for_more():
 
 def test_inflation_is_cpu_of_the_cell_over_the_baselines():
     assert result_of(two_cells().run(("3.14",)), cell("threads", 2)).inflation.ratio == pytest.approx(1.2, rel=0.01)
+
+
+def test_answers_do_not_depend_on_which_cell_was_measured_first():
+    run = make_run(rounds=4)
+    run = replace(run, cells=tuple(each.cell for each in run.measurements))
+    shuffled = random.Random(1).sample(run.measurements, len(run.measurements))
+    # A run that was just made has its cells as they were measured, one that was read build by build.
+    assert build_tables(replace(run, measurements=tuple(shuffled))) == build_tables(run)
 
 
 def test_ratio_keeps_what_drift_takes_from_the_times():

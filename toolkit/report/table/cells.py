@@ -83,10 +83,14 @@ class Index:
         return [(replace(cell, twin=False), cell) for cell in self._measurements if cell.twin]
 
     def kept(self) -> dict[Cell, tuple[Observation, ...]]:
-        """Return the observations that count of each cell that has numbers, A/A arms among them."""
+        """Return the observations that count of each cell that has numbers, A/A arms among them, in order of name.
+
+        What is drawn from them is drawn by their places, so these must not depend on which cell was measured first.
+        """
         return {
-            cell: tuple(o for o in measured.observations if not o.starved)
-            for cell, measured in self._measurements.items() if not isinstance(self.look_up(cell), Absence)
+            cell: tuple(o for o in self._measurements[cell].observations if not o.starved)
+            for cell in sorted(self._measurements, key=lambda each: (each.name, each.build))
+            if not isinstance(self.look_up(cell), Absence)
         }
 
     def look_up(self, cell: Cell) -> Series | Absence:
