@@ -13,8 +13,8 @@ from gilscope.toolkit.commands.gil import command as gil
 from gilscope.toolkit.commands.gil.report import document
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.diagnosis import diagnose
-from gilscope.toolkit.gil.elsewhere import Elsewhere
 from gilscope.toolkit.gil.recorder import Recording, inflation
+from gilscope.toolkit.gil.without_gil import WithoutGil
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT, builds
 from tests.gil.recorded import make_process, make_thread
@@ -306,7 +306,7 @@ def elsewhere(**changes):
     values = {"build": "3.13t", "version": "3.13.1", "wall": 0.5, "walls": (0.5,), "cpu": 1.0, "ratio": 2.0,
               "refused": None, "busy": False}
     values["walls"] = (changes.get("wall", 0.5),)
-    return Elsewhere(**{**values, **changes})
+    return WithoutGil(**{**values, **changes})
 
 
 @pytest.mark.parametrize(("there", "said"), [

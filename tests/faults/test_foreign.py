@@ -18,7 +18,7 @@ from gilscope.toolkit.measure.abilities.probe import Abilities
 from gilscope.toolkit.measure.process.frame import describe_error, shown
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.race.report import github, json_, sarif, text
-from gilscope.toolkit.race.report.races import Race, RaceReport
+from gilscope.toolkit.race.report.model import Race, RaceReport
 from gilscope.toolkit.race.verdicts import LOST
 from gilscope.toolkit.report import markdown, terminal
 from gilscope.toolkit.report.document import Document, Verdict

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from gilscope.toolkit.gil.elsewhere import Elsewhere
     from gilscope.toolkit.gil.holders import Convoy, Hold, Holder
     from gilscope.toolkit.gil.limits import Limit
     from gilscope.toolkit.gil.recorder import Recording
     from gilscope.toolkit.gil.summary import Summary
     from gilscope.toolkit.gil.unfinished import Last
+    from gilscope.toolkit.gil.without_gil import WithoutGil
 
 SCHEMA = "gilscope/gil/1"
 
@@ -45,12 +45,12 @@ class Diagnosis:
     last_seen: tuple[Last, ...]        # what threads of killed processes were doing
     queued_share: float | None         # of the time in which threads wanted a core, that they waited for one
     cpu_inflation: float | str | None  # times the CPU time with the GIL on, or why that is not known; None: not asked
-    elsewhere: Elsewhere | None        # the run on the free-threaded build; None: there was none
+    elsewhere: WithoutGil | None        # the run on the free-threaded build; None: there was none
 
 
 def diagnose(
     program: Sequence[str], recording: Recording, *, cpu_inflation: float | str | None = None,
-    elsewhere: Elsewhere | None = None,
+    elsewhere: WithoutGil | None = None,
 ) -> Diagnosis:
     """Return what a recording of at least one process comes to."""
     processes = [with_unfinished(process) for process in recording.processes]

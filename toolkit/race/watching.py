@@ -16,7 +16,7 @@ from gilscope.toolkit.race.session import Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gilscope.toolkit.race.report.races import Race, RaceReport
+    from gilscope.toolkit.race.report.model import Race, RaceReport
 
 
 class RaceError(AssertionError):

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gilscope.toolkit.race.report.races import Access, Frame, Held, Race, RaceReport, Spot
+from gilscope.toolkit.race.report.model import Access, Frame, Held, Race, RaceReport, Spot
 
 ROOT = "/home/ann/bank"
 LOCK = Held(uid=3, name="Bank.lock", taken=Frame(path=f"{ROOT}/bank.py", line=20, function="Bank.audit"))

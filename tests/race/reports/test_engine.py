@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from gilscope.toolkit.race import spool
-from gilscope.toolkit.race.conflicts import record as engine_record
+from gilscope.toolkit.race.conflicts import recorder as engine_record
 from gilscope.toolkit.race.conflicts.engine import Engine
 from gilscope.toolkit.race.site import Flag, Kind
 from tests.conformance.builds import ROOT

@@ -9,7 +9,7 @@ import pytest
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.race.report import github, json_, sarif, text
-from gilscope.toolkit.race.report.races import Frame, Shared
+from gilscope.toolkit.race.report.model import Frame, Shared
 from tests.conformance.builds import ROOT
 from tests.race.fakes.report import CHECK, FLAG, HIDDEN, make_access, make_race, make_report
 

@@ -9,7 +9,7 @@ import pytest
 from gilscope.toolkit.race.program import start
 from gilscope.toolkit.race.report import sentences
 from gilscope.toolkit.race.report.gather import load
-from gilscope.toolkit.race.report.races import Held
+from gilscope.toolkit.race.report.model import Held
 from gilscope.toolkit.race.report.settings import Suppression
 from gilscope.toolkit.race.site import Flag, Kind
 from tests.race.fakes.engine import Program

@@ -23,7 +23,7 @@ from gilscope.toolkit.race.confirm.plan import (
     in_words,
     plan,
 )
-from gilscope.toolkit.race.report.races import Access, Frame, Race, Spot
+from gilscope.toolkit.race.report.model import Access, Frame, Race, Spot
 from tests.conformance.builds import ROOT, builds
 
 CORE = ("--core", os.environ["GILSCOPE_TEST_CORE"]) if "GILSCOPE_TEST_CORE" in os.environ else ()

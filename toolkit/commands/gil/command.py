@@ -23,9 +23,9 @@ from gilscope.toolkit.foreign import in_json
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.chrome import trace
 from gilscope.toolkit.gil.diagnosis import diagnose, values
-from gilscope.toolkit.gil.elsewhere import Elsewhere, free_build, run_there
 from gilscope.toolkit.gil.limits import Limiter
 from gilscope.toolkit.gil.recorder import Recording, inflation, record
+from gilscope.toolkit.gil.without_gil import WithoutGil, free_build, run_there
 from gilscope.toolkit.race.program.start import run_words
 from gilscope.toolkit.race.program.target import default_python, module_of, refuse_plain_folder
 from gilscope.toolkit.report.terminal import WIDTH, render
@@ -153,7 +153,7 @@ def _inflation(args: Namespace, command: list[str], first: Recording) -> float |
     return inflation(first, again)
 
 
-def _elsewhere(found: Diagnosis, words: list[str], first: Recording) -> Elsewhere | None:
+def _elsewhere(found: Diagnosis, words: list[str], first: Recording) -> WithoutGil | None:
     """Return what the free-threaded build gives; None where that is no question, or there is no such build."""
     in_the_way = found.limit.what is Limiter.GIL or found.convoys
     if found.free_threaded or found.exit or not in_the_way or "-" in found.program[:1]:

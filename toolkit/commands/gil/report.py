@@ -12,10 +12,10 @@ from gilscope.toolkit.commands.gil.tables import (
     threads_legend,
     threads_table,
 )
-from gilscope.toolkit.gil.elsewhere import took_as_long
 from gilscope.toolkit.gil.limits import SEEN, held_share, where
 from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.gil.records import Kind
+from gilscope.toolkit.gil.without_gil import took_as_long
 from gilscope.toolkit.report.document import Document, Heading, Lines
 from gilscope.toolkit.units import format_seconds
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gilscope.toolkit.gil.diagnosis import Diagnosis
-    from gilscope.toolkit.gil.elsewhere import Elsewhere
     from gilscope.toolkit.gil.holders import Convoy, Holder
     from gilscope.toolkit.gil.summary import Summary
     from gilscope.toolkit.gil.unfinished import Last
+    from gilscope.toolkit.gil.without_gil import WithoutGil
     from gilscope.toolkit.report.document import Section
 
 LEAST = 0.0001
@@ -177,7 +177,7 @@ def _in_short(found: Diagnosis) -> Iterator[str]:
     yield found.limit.sentence
 
 
-def _there(there: Elsewhere, found: Diagnosis) -> str:
+def _there(there: WithoutGil, found: Diagnosis) -> str:
     if there.ratio is None or there.wall is None:
         return f"What {there.build} gives is not known: {there.refused}."
     here = format_seconds(found.summary.wall)

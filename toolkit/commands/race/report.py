@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.commands.output.pages import HtmlFile
     from gilscope.toolkit.race.program.first_run import FirstRun
-    from gilscope.toolkit.race.report.races import RaceReport
+    from gilscope.toolkit.race.report.model import RaceReport
     from gilscope.toolkit.race.report.settings import Suppression
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.commands.run.builds_now import builds_now
+from gilscope.toolkit.commands.run.earlier_builds import builds_now
 from gilscope.toolkit.commands.run.measuring import Asked, measure_plan, refuse_empty
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.plan.cells import expand

@@ -17,7 +17,7 @@ from gilscope.toolkit.commands.output.preview import earlier_processes, preview
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.over_hosts import Hosts, reported
 from gilscope.toolkit.commands.run import options as run_options
-from gilscope.toolkit.commands.run.builds_now import builds_now
+from gilscope.toolkit.commands.run.earlier_builds import builds_now
 from gilscope.toolkit.commands.run.measuring import AGAIN, Asked, measure, measure_plan, refuse_empty, turns
 from gilscope.toolkit.commands.run.on_fleet import run_on_fleet
 from gilscope.toolkit.commands.run.request import (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.race.confirm.plan import Plan
     from gilscope.toolkit.race.program.spec import Spec
-    from gilscope.toolkit.race.report.races import Race
+    from gilscope.toolkit.race.report.model import Race
 
 LONGER = 10           # times the first run may a try last,
 SHORTEST_LIMIT = 10   # or that many seconds where this is longer

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gilscope.toolkit.race.report.races import Access, Race, Spot
+    from gilscope.toolkit.race.report.model import Access, Race, Spot
 
     Place = tuple[str, int, int, str]                 # path, line, column, op
     # Race.ident, one of the questions, the raced item's key as it is written, places with their roles

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from gilscope.toolkit.race.conflicts.record import DescribeThread, Recorder
+    from gilscope.toolkit.race.conflicts.recorder import DescribeThread, Recorder
     from gilscope.toolkit.race.core import Conflict, Core
 
 ASKED_FOR_RACES = 8       # variables that one pair of sites may be reported for
@@ -101,7 +101,7 @@ class Engine:
         """Return what writes the records, made with the first conflict."""
         found = self._recorder
         if found is None:
-            from gilscope.toolkit.race.conflicts.record import Recorder
+            from gilscope.toolkit.race.conflicts.recorder import Recorder
             # Several threads may come here at once, and no lock may be taken: the first one's is everybody's.
             found = self._recorder = self._made.setdefault(
                 "recorder", Recorder(self.core, self.folder, self.root, self.describe_thread, self.options))

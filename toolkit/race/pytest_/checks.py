@@ -21,7 +21,7 @@ from gilscope.toolkit.race.session import Session
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from gilscope.toolkit.race.report.races import RaceReport
+    from gilscope.toolkit.race.report.model import RaceReport
     from gilscope.toolkit.race.report.settings import Settings
 
 TITLE = "data races"

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.race.report.races import Access, Frame, Race, RaceReport
+    from gilscope.toolkit.race.report.model import Access, Frame, Race, RaceReport
 
 RUNNERS = {"_pytest", "pluggy", "pytest_run_parallel"}    # packages that call tests
 

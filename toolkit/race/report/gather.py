@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.report import sentences
-from gilscope.toolkit.race.report.races import ORDER, Access, Frame, Held, Race, RaceReport, Severity, Shared, Spot
+from gilscope.toolkit.race.report.model import ORDER, Access, Frame, Held, Race, RaceReport, Severity, Shared, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,7 +9,7 @@ from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.report.text import at, shown
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.race.report.races import Access, Race, RaceReport
+    from gilscope.toolkit.race.report.model import Access, Race, RaceReport
 
 LEVELS = {"race": "error", "atomicity violation": "error", "note": "notice"}
 

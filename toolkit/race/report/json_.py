@@ -23,7 +23,7 @@ from typing import Any
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.foreign import in_json
-from gilscope.toolkit.race.report.races import Access, Frame, Held, Race, RaceReport, Shared, Spot
+from gilscope.toolkit.race.report.model import Access, Frame, Held, Race, RaceReport, Shared, Spot
 
 SCHEMA = 1
 

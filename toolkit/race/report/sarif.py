@@ -16,7 +16,7 @@ from gilscope.toolkit.race.report.text import shown
 from gilscope.toolkit.race.verdicts import CHECK, ITERATION, LOST, PLAIN, TORN
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.race.report.races import Access, Frame, Race, RaceReport
+    from gilscope.toolkit.race.report.model import Access, Frame, Race, RaceReport
 
 Json = dict[str, Any]
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

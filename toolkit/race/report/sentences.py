@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gilscope.toolkit.race.report.races import Access
+    from gilscope.toolkit.race.report.model import Access
 
 RULES = {
     "flag": "A flag is stored as a constant and tested: each is one step, and no store depends on a load.",

@@ -22,7 +22,7 @@ from gilscope.toolkit.reading import read_bytes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gilscope.toolkit.race.report.races import Race
+    from gilscope.toolkit.race.report.model import Race
 
 TABLE = "tool.gilscope.race"
 KEYS = {"suppress": list, "include": list, "notes": bool}

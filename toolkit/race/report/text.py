@@ -15,7 +15,7 @@ from gilscope.toolkit.race.report.settings import relative
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gilscope.toolkit.race.report.races import Access, Frame, Race, RaceReport
+    from gilscope.toolkit.race.report.model import Access, Frame, Race, RaceReport
 
     Paint = Callable[[str, str], str]
 

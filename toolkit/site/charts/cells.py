@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.foreign import visible
 from gilscope.toolkit.report.table.judgement import judge
 from gilscope.toolkit.report.wording import percent_text, ratio_text
-from gilscope.toolkit.site.charts.marks import mark_of
+from gilscope.toolkit.site.charts.model_marks import mark_of
 from gilscope.toolkit.site.charts.scale import Scale, even_scale
 from gilscope.toolkit.units import format_bytes, format_seconds
 

@@ -17,7 +17,7 @@ from gilscope.toolkit.report.table import judge
 from gilscope.toolkit.report.table.judgement import judgeable
 from gilscope.toolkit.report.wording import interval_text, ratio_text, value_text
 from gilscope.toolkit.site.charts.lines import Line, Point, lines
-from gilscope.toolkit.site.charts.marks import legend, mark_of, shapes
+from gilscope.toolkit.site.charts.model_marks import legend, mark_of, shapes
 from gilscope.toolkit.site.pages.newest import by_host, group_of, in_order, newest, places
 from gilscope.toolkit.site.plain import shown
 from gilscope.toolkit.units import counted

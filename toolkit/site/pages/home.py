@@ -10,7 +10,7 @@ from gilscope.toolkit.report.document import Gain
 from gilscope.toolkit.report.run_list import status_text
 from gilscope.toolkit.report.wording import gain_text, list_text
 from gilscope.toolkit.site.charts.cells import glance
-from gilscope.toolkit.site.charts.marks import legend, shapes
+from gilscope.toolkit.site.charts.model_marks import legend, shapes
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.pages.history import change_text
 from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, sorted_by_kind

@@ -18,7 +18,7 @@ from gilscope.toolkit.report.wording import inflation_text, ratio_number, ratio_
 from gilscope.toolkit.site.asking import citation, command, has_budget
 from gilscope.toolkit.site.charts.cells import END, START, dots, resources, strip
 from gilscope.toolkit.site.charts.lines import Line, Point, law, lines
-from gilscope.toolkit.site.charts.marks import legend, mark_of, shapes
+from gilscope.toolkit.site.charts.model_marks import legend, mark_of, shapes
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.plain import document_values, page_values, section_values, shown
 

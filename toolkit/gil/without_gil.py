@@ -27,7 +27,7 @@ KILLED = -9          # how a run ended that took too long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Elsewhere:
+class WithoutGil:
     """The program's run on the free-threaded build, or why that says nothing."""
 
     build: str
@@ -51,7 +51,7 @@ def free_build(builds: Sequence[Build], version: str) -> Build | None:
     return min((build for build in builds if build.free_threaded), key=distance, default=None)
 
 
-def run_there(build: Build, words: Sequence[str], environ: Mapping[str, str], first: Recording) -> Elsewhere:
+def run_there(build: Build, words: Sequence[str], environ: Mapping[str, str], first: Recording) -> WithoutGil:
     """Run the program on `build`, its output thrown away and its input empty, and compare it with the first run.
 
     A short one is run three times there.
@@ -88,12 +88,12 @@ def run_there(build: Build, words: Sequence[str], environ: Mapping[str, str], fi
     reason = _refusal(there, said[0])
     busy = (queued_share(first) or 0.0) > BUSY
     if reason is not None:
-        return Elsewhere(build=build.label, version=build.version, wall=None, walls=(), cpu=None, ratio=None,
+        return WithoutGil(build=build.label, version=build.version, wall=None, walls=(), cpu=None, ratio=None,
                          refused=reason, busy=busy)
     # From the interpreter's start to its end on both sides: the supervisor takes time of its own.
     took = [summarize(each.processes) for each in (there, *again)]
     walls = tuple(each.wall for each in took)
-    return Elsewhere(build=build.label, version=build.version, wall=median(walls), walls=walls, cpu=took[0].cpu,
+    return WithoutGil(build=build.label, version=build.version, wall=median(walls), walls=walls, cpu=took[0].cpu,
                      ratio=summarize(first.processes).wall / median(walls), refused=None, busy=busy)
 
 
@@ -110,6 +110,6 @@ def _refusal(there: Recording, last_words: str) -> str | None:
     return None
 
 
-def took_as_long(found: Elsewhere) -> bool:
+def took_as_long(found: WithoutGil) -> bool:
     """Return whether both runs took equally long."""
     return found.ratio is not None and abs(found.ratio - 1) < SAME
