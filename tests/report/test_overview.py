@@ -159,6 +159,15 @@ def test_signs_are_explained_where_they_are_used():
     assert "[ ]: starved" in " ".join(terminal.render(overview_document(made.run(BUILDS))).split())
 
 
+def test_sign_of_no_gain_is_not_explained_where_all_that_does_not_gain_has_a_ratio():
+    made = RunMaker(noise=0.002)
+    for runner, workers, seconds in (("serial", 1, 1.0), ("threads", 2, 1.5), ("processes-fork", 2, 0.5)):
+        made.measure(cell(runner, workers), seconds)
+    run = made.run(("3.14",))
+    assert rows_of(table_of(run))["threads"] == ["0.67x"]
+    assert "none:" not in terminal.render(overview_document(run))
+
+
 def test_lengths_of_a_task_are_columns():
     made = look(task_seconds=0.001)
     made.measurements += look(task_seconds=0.01).measurements

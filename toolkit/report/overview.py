@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice import AWAITING, advice_lines, counts_text, remedy_lines
 from gilscope.toolkit.report.document import Column, Entry, Gain, Lines, Section, Table
-from gilscope.toolkit.report.table.judgement import gains_nothing, judge
+from gilscope.toolkit.report.table.judgement import judge
 from gilscope.toolkit.report.wording import (
     SHOWN_SPREAD,
     between_text,
@@ -110,12 +110,12 @@ def _legend(table: Table) -> str:
     """Return what the signs of the table mean, those that are there."""
     gains = [entry.value for row in table.rows for entry in row if isinstance(entry.value, Gain)]
     words = {entry.value for row in table.rows for entry in row if isinstance(entry.value, str)}
-    doubts = [judge(gain.comparison) == "cannot tell" and not gains_nothing(gain.comparison) for gain in gains]
+    texts = [gain_text(gain) for gain in gains]
     parts = [
         ("*: nothing measured here is shown to be faster", any(gain.best for gain in gains)),
-        (f"none: no gain beyond {MARGIN * 100:g} %", any(gains_nothing(gain.comparison) for gain in gains)),
-        ("?: cannot tell", any(doubts)),
-        (f"±: 95 % interval, where wider than {SHOWN_SPREAD * 100:g} %", any("±" in gain_text(gain) for gain in gains)),
+        (f"none: no gain beyond {MARGIN * 100:g} %", "none" in texts),
+        ("?: cannot tell", any("?" in text for text in texts)),
+        (f"±: 95 % interval, where wider than {SHOWN_SPREAD * 100:g} %", any("±" in text for text in texts)),
         ("N: workers", any(gain.workers is not None for gain in gains)),
         ("[ ]: starved", any(word.startswith("[") for word in words)),
         ("-: not measured", "-" in words),
