@@ -100,6 +100,21 @@ def test_a_host_that_stays_away_is_lost_and_costs_the_others_nothing(fleets):
     assert cluster.now >= PATIENCE    # it was waited for
 
 
+def test_hosts_that_go_and_come_together_are_told_together(fleets):
+    hosts = [FakeHost(f"h{number}") for number in range(6)]
+
+    def restart():
+        for each in hosts:
+            each.restart()
+
+    fleets.go(FakeCluster(*hosts, events={12: restart}))
+    assert "h0, h1, h2, h3 and 2 more went away; 12 rounds of them are kept, and they go on when they come back" in (
+        fleets.said)
+    assert "h0, h1, h2, h3 and 2 more go on after 12 rounds" in fleets.said
+    told = [line for line in fleets.said if "finished" in line]
+    assert told == ["h0, h1, h2, h3 and 1 more have finished: 20 rounds", "h5 has finished: 4 rounds"]
+
+
 def test_a_host_that_comes_in_the_middle_measures_too(fleets):
     cluster, late = FakeCluster(FakeHost("a")), FakeHost("late")
     cluster.events = {2: lambda: cluster.hosts.update(late=late)}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.fleet.connection import Connection, FleetLostError, Worker, same_version
+from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState
 from gilscope.toolkit.store.rounds import Arriving, Pace, cut
 from gilscope.toolkit.units import counted
@@ -26,7 +27,7 @@ TRIES = 3                # of a host that measures no round in between, until it
 PATIENCE = 60.0          # seconds that hosts which went away are waited for when no other measures any more
 MEET_SECONDS = 1.0       # between looks at who is there
 TELL_SECONDS = 15.0      # between lines about how far it is
-MOST_TOLD = 4            # hosts that such a line names
+MOST_TOLD = 4            # hosts that a line names
 _GOES_ON = frozenset({"running", "interrupted", "killed"})   # endings of a run that are none
 _FAILED = 3              # the code of a run with cells that failed
 _KNOWN_CODES = frozenset({0, 1, 2, 3})   # of gilscope; another one is that of something that ended it
@@ -96,6 +97,7 @@ class FleetRun:
         self._parts: dict[str, _Part] = {}
         self.failed = False                # cells did, on some host
         self._refused: set[str] = set()    # addresses of hosts with another gilscope
+        self._finished: list[_Part] = []   # of which that is still to be told
         self._told = self._met = clock()
         for host in before.hosts:
             self._parts[host.name] = self._opened(host, goes_on=bool(asked.again))
@@ -125,8 +127,8 @@ class FleetRun:
             KeyboardInterrupt: every host has been told to end.
         """
         try:
-            self._meet()
             self._save()
+            self._meet()
             while self._goes_on():
                 name, answer = self._connection.next_answer(MEET_SECONDS)
                 if name is not None:
@@ -134,6 +136,7 @@ class FleetRun:
                 if self._clock() - self._met >= MEET_SECONDS:
                     self._meet()
                 self._tell()
+            self._say_that_they_finished()
         except FleetLostError as error:
             self._stop("the scheduler went away")
             raise FleetLostError(f"{error}: {self.kept()}. Start it again, and: gilscope run --resume "
@@ -161,13 +164,29 @@ class FleetRun:
         """Look who is there: ask who came, and wait for nothing from who went."""
         self._met = self._clock()
         here = {each.name: each for each in self._connection.workers()}
-        for part in self._parts.values():
-            if part.address and (part.name not in here or here[part.name].address != part.address):
-                self._part_from(part)
+        went = [part for part in self._parts.values() if part.address and (
+            part.name not in here or here[part.name].address != part.address)]
+        self._say_that_they_went([part for part in went if self._part_from(part)])
         new = [each for each in here.values() if self._is_wanted(each)]
         if new:
-            for each in self._of_our_version(new):
-                self._begin(each)
+            self._say_that_they_go_on([part for part in map(self._begin, self._of_our_version(new)) if part.rounds])
+            self._save()   # whose rounds are kept is known before the first of them comes
+
+    def _say_that_they_went(self, parts: Sequence[_Part]) -> None:
+        if parts:
+            them, they_go_on = ("it", "it goes on when it comes") if len(parts) == 1 else (
+                "them", "they go on when they come")
+            self._say(f"{_names(parts)} went away; {_rounds_of(parts)} of {them} are kept, and {they_go_on} back")
+
+    def _say_that_they_go_on(self, parts: Sequence[_Part]) -> None:
+        if parts:
+            self._say(f"{_names(parts)} {'goes' if len(parts) == 1 else 'go'} on after {_rounds_of(parts)}")
+
+    def _say_that_they_finished(self) -> None:
+        if self._finished:
+            have = "has" if len(self._finished) == 1 else "have"
+            self._say(f"{_names(self._finished)} {have} finished: {_rounds_of(self._finished)}")
+            self._finished.clear()
 
     def _is_wanted(self, worker: Worker) -> bool:
         part = self._parts.get(worker.name)
@@ -187,23 +206,23 @@ class FleetRun:
                 self._say(str(error))
         return fine
 
-    def _part_from(self, part: _Part) -> None:
+    def _part_from(self, part: _Part) -> bool:
+        """Wait for nothing from it; return whether it was to measure more."""
         self._connection.forget(part.name)
         part.address, part.begun = "", False
-        if part.state is HostState.RUNNING:
-            part.tries += 1
-            part.gone = self._clock()
-            self._set(part, HostState.LOST, f"it went away after {counted(part.rounds, 'round')}")
-            self._say(f"{part.name} went away; {counted(part.rounds, 'round')} of it are kept, and it goes on when it "
-                      "comes back")
+        if part.state is not HostState.RUNNING:
+            return False
+        part.tries += 1
+        part.gone = self._clock()
+        self._set(part, HostState.LOST, f"it went away after {counted(part.rounds, 'round')}")
+        return True
 
-    def _begin(self, worker: Worker) -> None:
+    def _begin(self, worker: Worker) -> _Part:
         part = self._parts.setdefault(worker.name, _Part(name=worker.name))
         part.address = worker.address
-        if part.rounds:
-            self._say(f"{part.name} goes on after {counted(part.rounds, 'round')}")
         self._set(part, HostState.RUNNING, "")
         self._ask(part)
+        return part
 
     def _ask(self, part: _Part) -> None:
         worker = Worker(name=part.name, address=part.address)
@@ -240,7 +259,9 @@ class FleetRun:
             if part.arriving:
                 part.arriving.put()
             self._set(part, HostState.FINISHED, "")
-            self._say(f"{part.name} has finished: {counted(part.rounds, 'round')}")
+            self._finished.append(part)
+            if len(self._parts) <= MOST_TOLD:   # of more hosts those of some seconds are told together
+                self._say_that_they_finished()
         else:
             self._set(part, HostState.STOPPED, _reason(answer["said"]))
             self._say(f"{part.name} stopped: {part.note}")
@@ -301,6 +322,7 @@ class FleetRun:
         if self._clock() - self._told < TELL_SECONDS:
             return
         self._told = self._clock()
+        self._say_that_they_finished()
         parts = [part for part in self._parts.values() if part.state is HostState.RUNNING]
         if len(parts) <= MOST_TOLD:
             self._say(", ".join(f"{part.name}: {_far(part)}" for part in parts))
@@ -309,6 +331,16 @@ class FleetRun:
             slowest = min(parts, key=lambda part: part.rounds)
             self._say(f"{counted(rounds, 'round')} on {counted(len(self._parts), 'host')}; {len(parts)} still measure, "
                       f"{slowest.name} has {counted(slowest.rounds, 'round')}")
+
+
+def _names(parts: Sequence[_Part]) -> str:
+    """Return "a", "a and b", "a, b, c, d and 196 more"."""
+    names = [each.name for each in parts[:MOST_TOLD]]
+    return list_text([*names, f"{len(parts) - MOST_TOLD} more"] if len(parts) > MOST_TOLD else names)
+
+
+def _rounds_of(parts: Sequence[_Part]) -> str:
+    return counted(sum(each.rounds for each in parts), "round")
 
 
 def _far(part: _Part) -> str:
