@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.foreign import visible_all
-from gilscope.toolkit.private import without_addresses, without_folders
+from gilscope.toolkit.private import without_places
 from gilscope.toolkit.report.hosts.document import hosts_document
 from gilscope.toolkit.report.hosts.over import MeasuredHost
 from gilscope.toolkit.site.plain import document_values
@@ -48,6 +48,6 @@ def fleet_values(known: Sequence[Known]) -> list[dict[str, Any]]:
 def _states(folder: Path) -> tuple[Host, ...]:
     """Return how all hosts of a fleet stand, for others to read; (): it cannot be read."""
     try:
-        return visible_all(read_fleet(folder).hosts, lambda text: without_addresses(without_folders(text)))
+        return visible_all(read_fleet(folder).hosts, without_places)
     except BadFileError:
         return ()
