@@ -28,7 +28,7 @@ SEED = 20261122   # of the samples: the same cases each time
 collect_ignore = ["corpus/evaluate"]
 
 
-PARTS = ("fast", "oldest", "rest")
+PARTS = ("fast", "rest", "oldest", "oldest-rest")
 CASES = 2         # of a test, in the part for the oldest Python
 
 
@@ -36,7 +36,7 @@ def pytest_addoption(parser):
     parser.addoption("--part", choices=PARTS,
                      help="fast: what `make test` runs: nothing slow, and a sample of tests with many cases; rest: what"
                           f" that leaves out. Together they are all tests. oldest: of the fast ones, {CASES} cases of"
-                          " each test, and none that is marked newest.")
+                          " each test, and none that is marked newest; oldest-rest: the other fast ones.")
 
 
 def pytest_report_header(config):
@@ -51,11 +51,9 @@ def pytest_collection_modifyitems(config, items):
     if part is None:
         return
     chosen = sampled((item for item in items if not item.get_closest_marker("slow")), sample_size)
-    if part == "oldest":
-        chosen = sampled((item for item in items if item in chosen and not item.get_closest_marker("newest")),
-                         lambda item: None if item.get_closest_marker("every_python") else CASES)
-    elif part == "rest":
-        chosen = {*items} - chosen
+    few = sampled((item for item in items if item in chosen and not item.get_closest_marker("newest")),
+                  lambda item: None if item.get_closest_marker("every_python") else CASES)
+    chosen = {"fast": chosen, "rest": {*items} - chosen, "oldest": few, "oldest-rest": chosen - few}[part]
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
 
