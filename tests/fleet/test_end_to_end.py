@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from gilscope.toolkit.store import load_run, read_fleet
 from tests.conformance.builds import ROOT
 from tests.measure.children import MARK, still_alive
-from tests.test_run_end_to_end import LIMIT, Folder
+from tests.test_run_end_to_end import LIMIT, Folder, wait_until
 
 pytest.importorskip("distributed")
 pytestmark = [pytest.mark.slow, pytest.mark.newest]
@@ -74,14 +73,6 @@ class Fleets(Folder):
     def wait_for_rounds(self, label, host, rounds, command):
         file = self.path / "results" / label / host / "run.json"
         wait_until(lambda: file.exists() and json.loads(file.read_text())["rounds_done"] >= rounds, command)
-
-
-def wait_until(condition, command):
-    deadline = time.monotonic() + LIMIT
-    while not condition():
-        assert command.poll() is None, command.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.fixture
