@@ -178,6 +178,15 @@ def test_page_of_a_fleet(here, fleet, capsys):
     assert "secret" not in page
 
 
+def test_page_of_runs_that_were_copied_together(here, plain, capsys):
+    plain("first")
+    plain("second", "host-2")
+    assert ran(capsys, "report", "first", "second", "--html", "page.html")[0] == 0
+    page = (here.parent / "page.html").read_text()
+    assert "faster on first, slower on second" in page
+    assert "secret" not in page
+
+
 def test_two_runs_of_a_fleet_are_compared_host_by_host(fleet, capsys):
     fleet(names=("host-1", "host-2", "host-3"))
     fleet("after", names=("host-1", "host-2", "host-4"))

@@ -39,7 +39,7 @@ class Hosts:
         self.fleet = fleet or Fleet(hosts=())
         self.states = self.fleet.hosts   # how all hosts of a fleet stand; (): it is none
         self.failed = 0            # the exit code of what could not be read
-        self.hostnames: list[str] = []   # for a page, which must not have them
+        self.hostnames: list[str] = []   # of the runs that were read last; for a page, which must not have them
 
     @classmethod
     def of_fleet(cls, path: Path) -> Hosts:
@@ -86,6 +86,7 @@ class Hosts:
             ToolkitError: Two of them have nothing in common.
         """
         first: Run | None = None
+        self.hostnames = []
         for name, path in self.folders.items():
             try:
                 run = load_run(path)
