@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ from tests.conformance.builds import ROOT
 from tests.measure.children import MARK, still_alive
 from tests.test_run_end_to_end import LIMIT, Folder, wait_until
 
-pytest.importorskip("distributed")
-pytestmark = [pytest.mark.slow, pytest.mark.newest]
+pytestmark = [pytest.mark.slow, pytest.mark.newest,
+              # Not imported here: that takes half a second, in each process that collects tests.
+              pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")]
 
 LITTLE = ["noop", "--build", f"host={sys.executable}", "--models", "serial", "--size", "small"]
 
