@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +19,10 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:   # under nohup this run l
 
 # `gilscope race` says a word more where it is set; what programs print is compared.
 os.environ.pop("CI", None)
+
+# Tests start thousands of Pythons: each would compile gilscope anew, and each process that collects tests all of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The same examples each time, however long a busy machine takes for one: chance decides neither what is tried nor when
 # it is given up.
