@@ -57,7 +57,7 @@ test:
 test-all: test
 	@$(BOOTSTRAP) test,workloads,browser
 	@builds=$$($(OTHER_BUILDS)) && GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python $(PYTEST) --part rest $(ARGS)
-	@$(call ON_OLDEST,fast)
+	@$(call ON_OLDEST,oldest-rest)
 
 # The other targets try the same cases each time; here chance may find what nobody thought of.
 test-faults:

@@ -3,9 +3,12 @@
 import os
 import random
 import signal
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.conformance.builds import builds
 
 # A job in the background of a shell without a terminal, as CI is, ignores SIGINT and SIGQUIT, and every process it
 # starts inherits that.  Tests that press Ctrl-C need the usual state.
@@ -16,6 +19,10 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:   # under nohup this run l
 
 # `gilscope race` says a word more where it is set; what programs print is compared.
 os.environ.pop("CI", None)
+
+# Tests start thousands of Pythons: each would compile gilscope anew, and each process that collects tests all of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The same examples each time, however long a busy machine takes for one: chance decides neither what is tried nor when
 # it is given up.
@@ -28,15 +35,16 @@ SEED = 20261122   # of the samples: the same cases each time
 collect_ignore = ["corpus/evaluate"]
 
 
-PARTS = ("fast", "oldest", "rest")
+PARTS = ("fast", "rest", "oldest", "oldest-rest")
 CASES = 2         # of a test, in the part for the oldest Python
 
 
 def pytest_addoption(parser):
     parser.addoption("--part", choices=PARTS,
-                     help="fast: what `make test` runs: nothing slow, and a sample of tests with many cases; rest: what"
-                          f" that leaves out. Together they are all tests. oldest: of the fast ones, {CASES} cases of"
-                          " each test, and none that is marked newest.")
+                     help="fast: what `make test` runs: nothing slow, a sample of tests with many cases, and of tests"
+                          " for all builds one with the GIL and one without; rest: what that leaves out. Together they"
+                          f" are all tests. oldest: of the fast ones, {CASES} cases of each test, and none that is"
+                          " marked newest; oldest-rest: the other fast ones.")
 
 
 def pytest_report_header(config):
@@ -50,12 +58,10 @@ def pytest_collection_modifyitems(config, items):
     part = config.option.part
     if part is None:
         return
-    chosen = sampled((item for item in items if not item.get_closest_marker("slow")), sample_size)
-    if part == "oldest":
-        chosen = sampled((item for item in items if item in chosen and not item.get_closest_marker("newest")),
-                         lambda item: None if item.get_closest_marker("every_python") else CASES)
-    elif part == "rest":
-        chosen = {*items} - chosen
+    chosen = on_few_builds(sampled((item for item in items if not item.get_closest_marker("slow")), sample_size))
+    few = sampled((item for item in items if item in chosen and not item.get_closest_marker("newest")),
+                  lambda item: None if item.get_closest_marker("every_python") else CASES)
+    chosen = {"fast": chosen, "rest": {*items} - chosen, "oldest": few, "oldest-rest": chosen - few}[part]
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
 
@@ -64,6 +70,24 @@ def sample_size(item):
     """Return how many cases of this item's test are fast enough together, None for all."""
     mark = item.get_closest_marker("sample")
     return mark and mark.args[0]
+
+
+def on_few_builds(items):
+    """Return the set of those items that are left when tests for all builds run on one with the GIL and one without."""
+    labels = {text: label for label, path in builds().items() for text in (label, path)}
+    chosen, cases = {*items}, {}
+    for item in items:
+        values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        label = next((labels[value] for value in values if isinstance(value, str) and value in labels), None)
+        if label and sample_size(item) is None:
+            cases.setdefault((item.path, item.originalname), {}).setdefault(label, []).append(item)
+    for (path, name), by_build in cases.items():
+        if len(by_build) == len(builds()):   # others have names of builds among their cases
+            draw = random.Random(f"{SEED} {path.name} {name}")
+            kinds = ([label for label in sorted(by_build) if label.endswith("t") is free] for free in (False, True))
+            kept = {draw.choice(kind) for kind in kinds if kind}
+            chosen -= {item for label, left_out in by_build.items() if label not in kept for item in left_out}
+    return chosen
 
 
 def sampled(items, size):

@@ -11,8 +11,10 @@ from tests import conftest
 class Item:
     """A test as pytest has collected it, with the marks it is given."""
 
-    def __init__(self, name, case, **marks):
+    def __init__(self, name, case, params=None, **marks):
         self.path, self.originalname, self.case = Path("test_it.py"), name, case
+        if params is not None:
+            self.callspec = SimpleNamespace(params=params)
         self.marks = {mark: SimpleNamespace(args=args) for mark, args in marks.items()}
 
     def get_closest_marker(self, name):
@@ -48,6 +50,22 @@ def test_fast_part_has_nothing_slow_and_samples():
     assert counts(in_part("fast")[0]) == {"plain": 3, "sampled": 10, "few": 4, "newest": 2, "syntax": 9}
 
 
+@pytest.mark.parametrize("known_by", ["label", "path"])
+def test_fast_part_has_tests_of_all_builds_on_one_with_the_gil_and_one_without(known_by, monkeypatch):
+    labels = ("current", "3.12", "3.14", "3.13t", "3.14t")
+    monkeypatch.setattr(conftest, "builds", lambda: {label: f"/{label}" for label in labels})
+    items = [Item(name, (label, word), {"word": word, "it": label if known_by == "label" else f"/{label}"}, **marks)
+             for name, marks in (("each", {}), ("other", {}), ("some", {"sample": (3,)}))
+             for label in labels for word in ("a", "b")]
+    items += [Item("made up", label, {"name": label}) for label in labels[1:]]
+    found, _ = in_part("fast", [*items, Item("plain", 0, {"word": "a"})])
+    kept = {name: [item.case for item in found if item.originalname == name] for name in ("each", "other", "some")}
+    assert counts(found) == {"each": 4, "other": 4, "some": 3, "made up": 4, "plain": 1}
+    for name in ("each", "other"):
+        assert {word for _, word in kept[name]} == {"a", "b"}
+        assert sorted(label.endswith("t") for label in {label for label, _ in kept[name]}) == [False, True]
+
+
 def test_rest_is_what_the_fast_part_leaves_out():
     fast, left_out = in_part("fast")
     rest, others = in_part("rest")
@@ -58,7 +76,10 @@ def test_rest_is_what_the_fast_part_leaves_out():
 def test_oldest_python_gets_two_fast_cases_of_each_test_but_all_that_are_about_syntax():
     oldest, _ = in_part("oldest")
     assert counts(oldest) == {"plain": 2, "sampled": 2, "few": 2, "syntax": 9}
-    assert {*oldest} <= {*in_part("fast")[0]}
+    fast, _ = in_part("fast")
+    rest, _ = in_part("oldest-rest")
+    assert [item for item in fast if item in oldest] == oldest
+    assert [item for item in fast if item not in oldest] == rest
 
 
 def test_without_a_part_all_tests_run():

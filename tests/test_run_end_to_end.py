@@ -67,13 +67,18 @@ def rounds_of(run):
     return {each.cell: [one.round for one in each.observations] for each in run.measurements}
 
 
-def wait_for(path, command):
-    """Wait until `path` is there; `command` must not end before."""
+def wait_until(condition, command):
+    """Wait until `condition()` is true; `command` must not end before."""
     deadline = time.monotonic() + LIMIT
-    while not path.exists():
+    while not condition():
         assert command.poll() is None, command.communicate()
         assert time.monotonic() < deadline
-        time.sleep(0.01)
+        time.sleep(0.02)
+
+
+def wait_for(path, command):
+    """Wait until `path` is there; `command` must not end before."""
+    wait_until(path.exists, command)
 
 
 def test_run_prints_a_table_and_keeps_its_values(folder):

@@ -157,6 +157,11 @@ def without_addresses(text: str) -> str:
     return _ADDRESS.sub("<user>@<host>", text) if "@" in text else text
 
 
+def without_places(text: str) -> str:
+    """Return what a program or a system said without folders and addresses, fit for others to read."""
+    return without_addresses(without_folders(text))
+
+
 def _stands_for(path: str) -> str:
     end = "." if path.endswith(".") else ""   # of a sentence
     path = path.removesuffix(".")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import ToolkitError, cannot_write
 from gilscope.toolkit.foreign import visible_all
-from gilscope.toolkit.private import without_addresses, without_folders
+from gilscope.toolkit.private import without_folders, without_places
 from gilscope.toolkit.reading import RESULTS
 from gilscope.toolkit.store import header, load_run, read_json
 
@@ -71,16 +71,11 @@ def without_traces(run: Run) -> Run:
         label=Path(run.label).name if Path(run.label).is_absolute() else run.label,   # of a folder that was named
         builds=tuple(_without_paths(build) for build in run.builds),
         machine=dataclasses.replace(run.machine, hostname=""),
-        failures=tuple(dataclasses.replace(failure, output="", reason=_said(failure.reason))
+        failures=tuple(dataclasses.replace(failure, output="", reason=without_places(failure.reason))
                        for failure in run.failures),
-        skips=visible_all(run.skips, _said), notes=visible_all(run.notes, _said),
+        skips=visible_all(run.skips, without_places), notes=visible_all(run.notes, without_places),
         options=visible_all(run.options | ({"paths": []} if "paths" in run.options else {}), without_folders),
     )
-
-
-def _said(text: str) -> str:
-    """Return what a program or a system said without folders and addresses."""
-    return without_addresses(without_folders(text))
 
 
 def _without_paths(build: Build) -> Build:

@@ -9,21 +9,13 @@ that the two intervals have something in common.  On a busy machine both wander:
 
 from __future__ import annotations
 
-import argparse
 import subprocess
-import sys
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.project.bench import Bench
-from gilscope.toolkit.evaluate.project.conventions import find_project
-from gilscope.toolkit.evaluate.project.workload.rounds import Workload, WorkloadMeasurer
-from gilscope.toolkit.evaluate.project.workload.speed import Speed
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.stats.sample import summarize
 from tests.benchmarks.common import build_of
-from tests.benchmarks.predict_programs import threaded
+from tests.benchmarks.predict import FOLDER, evaluated, pair_parser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +25,6 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("arithmetic", "own_dict", "sorting", "text", "parsing", "hashing")
 WITHIN = 0.03
-FOLDER = Path(threaded.__file__).parent
 PASS_SECONDS = 0.4   # of the plain script's calls
 # Tells wall and CPU seconds of the calls, shared out among so many threads; one call before is not counted.
 PLAIN = """
@@ -58,11 +49,7 @@ print(time.perf_counter() - wall, time.process_time() - cpu)
 
 def main() -> None:
     """Measure, and print two lines for each program."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--free", default="3.14t", metavar="LABEL[=PATH]", help="the build without a GIL")
-    parser.add_argument("--gil", default="3.14", metavar="LABEL[=PATH]", help="its twin with one")
-    parser.add_argument("--programs", default=",".join(PROGRAMS), metavar="NAMES")
-    parser.add_argument("--seconds", type=float, default=90.0, help="of evaluate, per program (default: 90)")
+    parser = pair_parser(__doc__, PROGRAMS, seconds=90.0)
     parser.add_argument("--pairs", type=int, default=31, help="of plain scripts, per program (default: 31)")
     args = parser.parse_args()
     builds = (build_of(args.free), build_of(args.gil))
@@ -73,16 +60,7 @@ def main() -> None:
 
 def program(name: str, builds: tuple[Build, Build], seconds: float, pairs: int) -> list[bool]:
     """Measure one program both ways and print its lines; return for each whether it is good."""
-    end = time.monotonic() + seconds
-    benches = {build.label: Bench(build=build.label, python=Path(build.executable), folders=(FOLDER,))
-               for build in builds}
-    measurer = WorkloadMeasurer(
-        find_project(FOLDER), Workload(kind="function", name=f"threaded:{name}"), benches,
-        {build.label: build for build in builds}, left=lambda: end - time.monotonic(),
-        say=lambda text: print(f"{name}: {text}", file=sys.stderr))
-    measurer.measure()
-    found = Speed(measurer, measurer.calibration.facts()).sections(builds[0].label, builds[1].label)
-    most = max(measurer.thread_counts())
+    found, most = evaluated(name, builds, seconds)
     cost = found.cost if isinstance(found.cost, Missing) else found.cost.cpu
     gain = found.gain if isinstance(found.gain, Missing) else found.gain.measured
     several = gain if isinstance(gain, Missing) else gain[most]

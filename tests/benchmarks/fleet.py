@@ -27,7 +27,8 @@ from pathlib import Path
 from gilscope.toolkit.fleet import host as on_host
 from gilscope.toolkit.fleet.connection import RESOURCE, Connection
 from gilscope.toolkit.fleet.measuring import Asked, FleetRun
-from gilscope.toolkit.fleet.starting import quiet_variables
+from gilscope.toolkit.fleet.starting import local_fleet, quiet_variables
+from gilscope.toolkit.measure.machine.tree import descendants
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import Fleet, FleetStore, HostState, header, load_run, read_fleet
 from tests.conformance.builds import ROOT
@@ -124,36 +125,28 @@ def main() -> None:
 
 def simulate(args: argparse.Namespace, folder: Path) -> None:
     """Run the fleet and print what it took."""
-    told, quiet = folder / "scheduler.json", os.environ | quiet_variables()
-    scheduler = subprocess.Popen(
-        [sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-         "--scheduler-file", str(told)], stderr=subprocess.DEVNULL, env=quiet)
-    hosts = None
-    try:
-        while not told.exists() or not told.read_text().strip().endswith("}"):
-            time.sleep(0.1)
-        address = json.loads(told.read_text())["address"]
+    with local_fleet(0, folder) as (address, (scheduler,)):
         began = time.monotonic()
-        hosts = subprocess.Popen(
+        with subprocess.Popen(
             [sys.executable, "-m", "tests.benchmarks.fleet", "--serve", address, "--hosts", str(args.hosts)],
-            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=quiet)
-        assert hosts.stdout.readline() == b"ready\n"
-        print(f"{args.hosts} hosts began in {time.monotonic() - began:.0f} s")
-        with Connection(address) as connection:
-            store = FleetStore.create("fleet", folder)
-            asked = Asked(label="fleet", command=(str(args.rounds), str(args.cells)), again=())
-            began, cpu = time.monotonic(), time.process_time()
-            FleetRun(connection, store, Fleet(hosts=()), asked, print).go()
-            took, cpu = time.monotonic() - began, time.process_time() - cpu
-        tell(args, folder, took, cpu, scheduler.pid)
-    finally:
-        for each in (hosts, scheduler):
-            if each is not None:
-                each.kill()
-                each.wait()
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | quiet_variables(),
+        ) as hosts:
+            try:
+                assert hosts.stdout.readline() == b"ready\n"
+                print(f"{args.hosts} hosts began in {time.monotonic() - began:.0f} s")
+                with Connection(address) as connection:
+                    store = FleetStore.create("fleet", folder)
+                    asked = Asked(label="fleet", command=(str(args.rounds), str(args.cells)), again=())
+                    began, cpu = time.monotonic(), time.process_time()
+                    FleetRun(connection, store, Fleet(hosts=()), asked, print).go()
+                    took, cpu = time.monotonic() - began, time.process_time() - cpu
+                tell(args, folder, took, cpu, scheduler.pid)
+            finally:
+                hosts.kill()
 
 
 def tell(args: argparse.Namespace, folder: Path, took: float, cpu: float, scheduler: int) -> None:
+    """Print what it took; `scheduler` is the process that the scheduler is below."""
     path = folder / "fleet"
     states = [host.state for host in read_fleet(path).hosts]
     sent = sum(len(block(number, args.rounds, args.cells)) for number in range(args.rounds))
@@ -164,8 +157,9 @@ def tell(args: argparse.Namespace, folder: Path, took: float, cpu: float, schedu
           f"{1000 * took / blocks:.1f} ms each, {1000 * cpu / blocks:.1f} ms of the client's CPU")
     print(f"one block is {sent / args.rounds / 1024:.0f} KiB on its way; results are {kept / 2**20:.0f} MiB")
     print(f"client: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB at most")
-    status = Path(f"/proc/{scheduler}/status").read_text()
-    print(f"scheduler: {int(status.split('VmHWM:')[1].split()[0]) / 1024:.0f} MiB at most")
+    statuses = [Path(f"/proc/{pid}/status").read_text() for pid in descendants(scheduler)]
+    most = max(int(status.split("VmHWM:")[1].split()[0]) for status in statuses)
+    print(f"scheduler: {most / 1024:.0f} MiB at most")
     run = load_run(path / f"host-{args.hosts}")
     assert all(len(each.observations) == args.rounds for each in run.measurements)
 

@@ -23,6 +23,9 @@ from tests.benchmarks.common import build_of
 from tests.benchmarks.predict_programs import threaded
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gilscope.toolkit.evaluate.sections import Sections
     from gilscope.toolkit.model import Build
 
 PROGRAMS = ("arithmetic", "own_dict", "sorting", "text", "parsing", "shared_dict", "shared_list", "shared_attribute",
@@ -33,12 +36,7 @@ FOLDER = Path(threaded.__file__).parent
 
 def main() -> None:
     """Measure and print one line per program."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--free", default="3.14t", metavar="LABEL[=PATH]", help="the build without a GIL")
-    parser.add_argument("--gil", default="3.14", metavar="LABEL[=PATH]", help="its twin with one")
-    parser.add_argument("--programs", default=",".join(PROGRAMS), metavar="NAMES")
-    parser.add_argument("--seconds", type=float, default=60.0, help="per program (default: 60)")
-    args = parser.parse_args()
+    args = pair_parser(__doc__, PROGRAMS, seconds=60.0).parse_args()
     builds = (build_of(args.free), build_of(args.gil))
     names = args.programs.split(",")
     print(f"{'program':18}{'predicted':>22}{'measured':>22}{'off by':>9}")
@@ -48,24 +46,41 @@ def main() -> None:
           f"{held} intervals hold what was measured")
 
 
+def pair_parser(about: str | None, programs: Sequence[str], seconds: float) -> argparse.ArgumentParser:
+    """Return a parser of what is evaluated: programs on a build without a GIL and on its twin."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--free", default="3.14t", metavar="LABEL[=PATH]", help="the build without a GIL")
+    parser.add_argument("--gil", default="3.14", metavar="LABEL[=PATH]", help="its twin with one")
+    parser.add_argument("--programs", default=",".join(programs), metavar="NAMES")
+    parser.add_argument("--seconds", type=float, default=seconds,
+                        help=f"of evaluate, per program (default: {seconds:.0f})")
+    return parser
+
+
+def evaluated(name: str, builds: tuple[Build, Build], seconds: float) -> tuple[Sections, int]:
+    """Measure one program as evaluate does; return what it says of the first build, and the most threads it tried."""
+    end = time.monotonic() + seconds
+    benches = {build.label: Bench(build=build.label, python=Path(build.executable), folders=(FOLDER,))
+               for build in builds}
+    measurer = WorkloadMeasurer(
+        find_project(FOLDER), Workload(kind="function", name=f"threaded:{name}"), benches,
+        {build.label: build for build in builds}, left=lambda: end - time.monotonic(),
+        say=lambda text: print(f"{name}: {text}", file=sys.stderr))
+    measurer.measure()
+    sections = Speed(measurer, measurer.calibration.facts()).sections(builds[0].label, builds[1].label)
+    return sections, max(measurer.thread_counts())
+
+
 def program(name: str, builds: tuple[Build, Build], seconds: float) -> str:
     """Measure one program, print its line, and return whether its prediction is "good", "bad", or was "refused".
 
     Followed by ", held" where the interval holds what was measured.
     """
-    end = time.monotonic() + seconds
-    project = find_project(FOLDER)
-    benches = {build.label: Bench(build=build.label, python=Path(build.executable), folders=(FOLDER,))
-               for build in builds}
-    measurer = WorkloadMeasurer(
-        project, Workload(kind="function", name=f"threaded:{name}"), benches, {build.label: build for build in builds},
-        left=lambda: end - time.monotonic(), say=lambda text: print(f"{name}: {text}", file=sys.stderr))
-    measurer.measure()
-    gain = Speed(measurer, measurer.calibration.facts()).sections(builds[0].label, builds[1].label).gain
+    sections, most = evaluated(name, builds, seconds)
+    gain = sections.gain
     if isinstance(gain, Missing):
         print(f"{name:18}{gain.reason}")
         return "bad"
-    most = max(measurer.thread_counts())
     measured = None if isinstance(gain.measured, Missing) else gain.measured.get(most)
     truth = f"{measured.ratio:.2f}x [{measured.lo:.2f}, {measured.hi:.2f}]" if measured else "starved"
     if isinstance(gain.predicted, Missing):

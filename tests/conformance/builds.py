@@ -21,7 +21,7 @@ def builds() -> dict[str, str]:
 
 def environment(**extra: str) -> dict[str, str]:
     """Return an environment in which a child finds the project and warns about everything."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **extra}
+    return {**os.environ, "PYTHONPATH": str(ROOT), **extra}
 
 
 def run_child(python: str, *arguments: str, timeout: float = 600, **extra: str) -> subprocess.CompletedProcess[str]:

@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import sys
-import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,10 +14,11 @@ import pytest
 from gilscope.toolkit.store import load_run, read_fleet
 from tests.conformance.builds import ROOT
 from tests.measure.children import MARK, still_alive
-from tests.test_run_end_to_end import LIMIT, Folder
+from tests.test_run_end_to_end import LIMIT, Folder, wait_until
 
-pytest.importorskip("distributed")
-pytestmark = [pytest.mark.slow, pytest.mark.newest]
+pytestmark = [pytest.mark.slow, pytest.mark.newest,
+              # Not imported here: that takes half a second, in each process that collects tests.
+              pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")]
 
 LITTLE = ["noop", "--build", f"host={sys.executable}", "--models", "serial", "--size", "small"]
 
@@ -74,14 +75,6 @@ class Fleets(Folder):
     def wait_for_rounds(self, label, host, rounds, command):
         file = self.path / "results" / label / host / "run.json"
         wait_until(lambda: file.exists() and json.loads(file.read_text())["rounds_done"] >= rounds, command)
-
-
-def wait_until(condition, command):
-    deadline = time.monotonic() + LIMIT
-    while not condition():
-        assert command.poll() is None, command.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.fixture

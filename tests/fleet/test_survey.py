@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from tests.faults.test_stopped_installs import PROJECT, add_source
 from tests.fleet.test_end_to_end import children, fleets  # noqa: F401  a fixture
 from tests.processes.test_starting import gone, told
 
-pytest.importorskip("distributed")
-pytestmark = [pytest.mark.slow, pytest.mark.newest]
+pytestmark = [pytest.mark.slow, pytest.mark.newest,
+              # Not imported here: that takes half a second, in each process that collects tests.
+              pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")]
 
 # Sleeps where it is built first, and fails at once anywhere after that.
 BACKEND = """import os, time

@@ -20,7 +20,7 @@ from gilscope.toolkit.builds.inspection import keeps_environment
 from gilscope.toolkit.builds.install import Request, install
 from gilscope.toolkit.builds.packages.lacking import lacking_in
 from gilscope.toolkit.builds.pairing import best_pair
-from gilscope.toolkit.commands.options.common import positive
+from gilscope.toolkit.commands.options.common import add_build, positive
 from gilscope.toolkit.commands.output.printing import printed, say
 from gilscope.toolkit.commands.streams import inform, put
 from gilscope.toolkit.cores import usable_cores
@@ -45,8 +45,7 @@ def add_parser(commands: Any) -> None:
         description="Show every CPython from 3.12 on that can be measured, how each was built, and whether the default "
                     "pair is fair to compare. Looks at what was added, in tox environments, at what gilscope, uv and "
                     "pyenv installed, and in PATH.")
-    parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
-                        help="Add the interpreter at PATH under the name LABEL. For one that is not found.")
+    add_build(parser)
     parser.add_argument("--json", action="store_true", help="Print JSON, for scripts.")
     parser.set_defaults(run=run)
     actions = parser.add_subparsers(metavar="ACTION")

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.inspection import version_key
-from gilscope.toolkit.commands.options.common import duration, positive
+from gilscope.toolkit.commands.options.common import add_build, duration, positive
 from gilscope.toolkit.commands.options.files import PLAN, STDOUT, PlanFile, add_output, add_page
 from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.figures import python_that_draws
@@ -85,8 +85,7 @@ def _add_project(group: Any) -> None:
     group.add_argument("--builds", metavar="LABELS",
                        help=f"Look at these builds, like 3.14t,3.15t (default: the {NEWEST} newest without a GIL). "
                             "Their twins with a GIL are judged for subinterpreters and processes.")
-    group.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
-                       help="Add the interpreter at PATH under the name LABEL. For one that is not found.")
+    add_build(group)
 
 
 def _add_code(group: Any) -> None:

@@ -75,11 +75,7 @@ def run(args: argparse.Namespace) -> int:
         raise ToolkitError(f"--hosts and --ssh go with start: gilscope fleet {START}")
     warn_if_open(args.where)
     with Connection(args.where) as connection:
-        workers = connection.workers()
-        if not workers:
-            raise FleetLostError(no_hosts(args.where))
-        same_version(connection.versions(workers))
-        facts = connection.facts(workers)
+        facts = facts_of(connection)
     unlike = differences(facts)
     if args.json:
         put(in_json(json.dumps({"hosts": facts, "differences": unlike}, indent=1)))
@@ -88,10 +84,19 @@ def run(args: argparse.Namespace) -> int:
     return DIFFERENT if unlike else 0
 
 
-def no_hosts(address: str) -> str:
-    """Return what is to be said of a cluster without a host."""
-    return (f"the cluster at {address} has no host: start a worker on each machine that is to measure: "
-            f"{' '.join(worker_command(address, 'NAME'))}")
+def facts_of(connection: Connection) -> Facts:
+    """Return what each host of a cluster tells of itself.
+
+    Raises:
+        FleetLostError: there is none.
+        ToolkitError: some have another gilscope than ours.
+    """
+    if not (workers := connection.workers()):
+        raise FleetLostError(
+            f"the cluster at {connection.address} has no host: start a worker on each machine that is to measure: "
+            f"{' '.join(worker_command(connection.address, 'NAME'))}")
+    same_version(connection.versions(workers))
+    return connection.facts(workers)
 
 
 def warn_if_open(address: str) -> None:

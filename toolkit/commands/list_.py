@@ -12,6 +12,7 @@ from rich.text import Text
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.packages.environment import build_environment
+from gilscope.toolkit.commands.options.common import add_build
 from gilscope.toolkit.commands.output.printing import printed
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.foreign import in_json, visible_all
@@ -42,13 +43,7 @@ def add_parser(commands: Any) -> None:
         help="Ask these builds which models they can run, e.g. 3.13,3.13t, or "
         "'all'. The first time an environment is made for each, which takes some seconds.",
     )
-    parser.add_argument(
-        "--build",
-        metavar="LABEL=PATH",
-        action="append",
-        default=[],
-        help="Add the interpreter at PATH under the name LABEL.",
-    )
+    add_build(parser)
     parser.add_argument("--json", action="store_true", help="Print JSON, for scripts.")
     parser.set_defaults(run=run)
 

@@ -10,7 +10,7 @@ from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.errors import BadFileError, ToolkitError, cannot_write
 from gilscope.toolkit.foreign import visible_all
 from gilscope.toolkit.model import Note
-from gilscope.toolkit.private import without_folders
+from gilscope.toolkit.private import without_places
 from gilscope.toolkit.publish import publish, without_traces
 from gilscope.toolkit.report import markdown, terminal
 from gilscope.toolkit.report.as_json import hosts_values
@@ -39,7 +39,7 @@ class Hosts:
         self.fleet = fleet or Fleet(hosts=())
         self.states = self.fleet.hosts   # how all hosts of a fleet stand; (): it is none
         self.failed = 0            # the exit code of what could not be read
-        self.hostnames: list[str] = []   # for a page, which must not have them
+        self.hostnames: list[str] = []   # of the runs that were read last; for a page, which must not have them
 
     @classmethod
     def of_fleet(cls, path: Path) -> Hosts:
@@ -86,6 +86,7 @@ class Hosts:
             ToolkitError: Two of them have nothing in common.
         """
         first: Run | None = None
+        self.hostnames = []
         for name, path in self.folders.items():
             try:
                 run = load_run(path)
@@ -135,7 +136,7 @@ def publish_hosts(found: Hosts, target: Path) -> int:
     hosts = found.measured(without_traces)
     for host in hosts:
         publish(found.folders[host.name], target / host.name)
-    fleet = visible_all(found.fleet, without_folders)
+    fleet = visible_all(found.fleet, without_places)
     report = hosts_document(Path(found.label).name, hosts, fleet.hosts)
     try:
         (target / FLEET).write_text(fleet_text(fleet) + "\n")

@@ -24,18 +24,19 @@ import gilscope.toolkit
 from gilscope.toolkit.builds.packages.stamp import identity
 from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.evaluate import as_json
+from gilscope.toolkit.evaluate.packages.install.scratch import FRESH_SECONDS
 from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
 from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED
 from gilscope.toolkit.evaluate.sections import NO_TIME, MachineFacts, Missing, Races, TestRun
 from gilscope.toolkit.reading import RESULTS, parse_json, read_bytes
+from gilscope.toolkit.store.header import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Build
 
-FRESH_SECONDS = 24 * 3600.0      # as of scratch environments: a new wheel may be out tomorrow
 REMOVED_SECONDS = 7 * FRESH_SECONDS
 STATE = "state.json"
 
@@ -108,7 +109,7 @@ class Kept:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             why = left_open(value)
             if not why:
-                _replace(self._file(key), as_json.dumps(value).encode())
+                replace_file(self._file(key), as_json.dumps(value))
             self._write(key, why)
 
     def _file(self, key: str) -> Path:
@@ -123,7 +124,7 @@ class Kept:
 
     def _save(self) -> None:
         self._state["ignored"] = sorted(self._ignored)
-        _replace(self._folder / STATE, json.dumps(self._state).encode())
+        replace_file(self._folder / STATE, json.dumps(self._state))
 
     def _sums(self) -> dict[str, str]:
         cached = cache_dir()   # which somebody may keep in the project's folder
@@ -196,13 +197,6 @@ def _folder() -> Path:
 
 def _key(name: str, depends: tuple[str, ...]) -> str:
     return f"{name}-{hashlib.sha256(chr(0).join(depends).encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Put a file in place in one step."""
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.write_bytes(content)
-    fresh.replace(path)
 
 
 @cache

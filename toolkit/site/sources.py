@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -134,7 +135,7 @@ def plan(
         problems: Gets what cannot be read.
         say: Told of each copy.
     """
-    taken: dict[str, int] = {}
+    taken: Counter[str] = Counter()
     there: dict[tuple[str, int], list[tuple[Run, Source]]] = {}
     found = []
     for source in sources:
@@ -148,7 +149,8 @@ def plan(
             say(f"{source.path} is a copy of the run in {first.path}, and is taken once")
             continue
         alike.append((run, source))
-        found.append(Planned(id=_id(source, run, taken), host=_host(source, run),
+        name = file_name("-".join(filter(None, (source.host, run.label))), taken)
+        found.append(Planned(id=name, host=_host(source, run),
                              path=source.path, is_experiment="experiment" in run.options))
     return found
 
@@ -192,10 +194,8 @@ def machine_name(machine: Machine) -> str:
     return f"{machine.cpu_model}, {machine.cores} cores"
 
 
-def _id(source: Source, run: Run, taken: dict[str, int]) -> str:
-    """Return a name for files that no other run of the site has, whatever the case of letters counts for."""
-    words = [each for each in (source.host, run.label) if each]
-    plain = re.sub(r"[^a-z0-9.]+", "-", "-".join(words).lower()).strip("-.") or "run"
-    plain = plain[:80]
-    taken[plain] = taken.get(plain, 0) + 1
+def file_name(text: str, taken: Counter[str]) -> str:
+    """Return a name for files that is not `taken` yet, whatever the case of letters counts for."""
+    plain = (re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "run")[:80]
+    taken[plain] += 1
     return plain if taken[plain] == 1 else f"{plain}--{taken[plain]}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.commands.doctor.survey import lines_file, refuse_beside_list, survey
-from gilscope.toolkit.commands.options.common import duration
+from gilscope.toolkit.commands.options.common import add_build, duration
 from gilscope.toolkit.commands.options.files import add_output, add_page
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.documents import Output
@@ -74,8 +74,7 @@ def add_parser(commands: Any) -> None:
                              "has.")
     parser.add_argument("--builds", metavar="LABELS",
                         help="Look at these builds, like 3.14t,3.15t (default: every free-threaded build at hand).")
-    parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
-                        help="Add the interpreter at PATH under the name LABEL. For one that is not found.")
+    add_build(parser)
     parser.add_argument("--interpreters", action="store_true",
                         help="Try interpreters that have their own GIL, too. They do not change the exit code.")
     parser.add_argument("--explain", metavar="NAME",

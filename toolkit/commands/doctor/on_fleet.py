@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.commands.doctor.question import Asked, known_as, question_of
-from gilscope.toolkit.commands.fleet import cluster, from_any_folder, no_hosts
+from gilscope.toolkit.commands.fleet import cluster, facts_of, from_any_folder
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.survey import on_host
 from gilscope.toolkit.evaluate.survey.answer import Answer
-from gilscope.toolkit.fleet.connection import Connection, FleetLostError, same_version
+from gilscope.toolkit.fleet.connection import Connection
 from gilscope.toolkit.fleet.fairness import builds_of
 from gilscope.toolkit.units import counted
 
@@ -37,10 +37,7 @@ def fleet_asked(args: argparse.Namespace) -> Iterator[Asked]:
         FleetLostError: the cluster cannot be reached, or has no host.
     """
     with cluster(args.fleet, "answer for one package at a time each") as address, Connection(address) as connection:
-        if not (workers := connection.workers()):
-            raise FleetLostError(no_hosts(address))
-        same_version(connection.versions(workers))
-        facts = connection.facts(workers)
+        facts = facts_of(connection)
         question = question_of(args, _labels(facts, args))
         question = replace(question, added=tuple(map(from_any_folder, question.added)))
         say(f"{counted(len(facts), 'host')} for {', '.join(question.builds)}")

@@ -8,7 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.experiment import run as experiment_run
-from gilscope.toolkit.commands.options.common import duration, positive
+from gilscope.toolkit.commands.options.common import add_build, duration, positive
 from gilscope.toolkit.commands.options.files import add_output
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.experiments import catalog
@@ -69,10 +69,7 @@ def _add_run(parser: Any) -> None:
         "--builds", metavar="LABELS",
         help="Builds to measure, e.g. 3.14,3.14t (default: the newest fair pair); `gilscope builds` shows them.",
     )
-    parser.add_argument(
-        "--build", metavar="LABEL=PATH", action="append", default=[],
-        help="Add the interpreter at PATH under the name LABEL. For one that `gilscope builds` does not find.",
-    )
+    add_build(parser, "For one that `gilscope builds` does not find.")
     parser.add_argument(
         "--rounds", metavar="N", type=positive,
         help="Rounds, each with one fresh process per cell. More narrow the intervals; overrides the preset's budget.",

@@ -124,6 +124,12 @@ share = Quantity("percentage", PERCENT, like="2%", meant=("%",), limit=1.0)  # o
 growth = Quantity("percentage", PERCENT, like="5%", meant=("%",), with_zero=True)  # of what may be outgrown
 
 
+def add_build(parser: Any, more: str = "For one that is not found.") -> None:
+    """Add `--build` to a parser or a group of options; `more` says what it is for."""
+    parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
+                        help=f"Add the interpreter at PATH under the name LABEL. {more}")
+
+
 def task_lengths(text: str) -> tuple[float, ...]:
     """Return the seconds in "1ms,10ms", ascending: lengths of a task."""
     return tuple(sorted({task_length(each) for each in names(text)}))

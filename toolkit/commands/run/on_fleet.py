@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.fleet import cluster, from_any_folder, no_hosts
+from gilscope.toolkit.commands.fleet import cluster, facts_of, from_any_folder
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.run.request import (
     make_selection,
@@ -15,7 +15,7 @@ from gilscope.toolkit.commands.run.request import (
     user_packages,
 )
 from gilscope.toolkit.errors import BuildError, ToolkitError
-from gilscope.toolkit.fleet.connection import Connection, FleetLostError, same_version
+from gilscope.toolkit.fleet.connection import Connection
 from gilscope.toolkit.fleet.fairness import common_pair, differences
 from gilscope.toolkit.fleet.measuring import Asked, FleetRun
 from gilscope.toolkit.store import Fleet, FleetStore, HostState, Store, default_label, is_fleet, label_path
@@ -123,10 +123,7 @@ def words_for_hosts(args: argparse.Namespace) -> tuple[str, ...]:
 
 def _check_hosts(connection: Connection, args: argparse.Namespace) -> None:
     """Say what would not match between hosts; refuse what cannot be measured together."""
-    if not (workers := connection.workers()):
-        raise FleetLostError(no_hosts(connection.address))
-    same_version(connection.versions(workers))
-    facts = connection.facts(workers)
+    facts = facts_of(connection)
     unlike = differences(facts)
     if args.resume is None and not (args.builds or args.build) and not common_pair(facts):
         raise ToolkitError(next((line for line in unlike if "unless --builds" in line), "no host has a build")

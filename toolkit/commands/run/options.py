@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gilscope.toolkit.commands.options.common import counts, duration, names, positive, share, task_lengths
+from gilscope.toolkit.commands.options.common import add_build, counts, duration, names, positive, share, task_lengths
 from gilscope.toolkit.commands.options.files import add_output
 from gilscope.toolkit.commands.run.request import PHASES
 from gilscope.toolkit.measure.plan.core_demand import KINDS
@@ -22,15 +22,9 @@ def add_matrix(group: Any) -> None:
         help="Builds to measure, e.g. 3.14,3.14t (default: the newest fair pair). "
         "The first is the one others are compared with; `gilscope builds` shows what is there.",
     )
-    group.add_argument(
-        "--build",
-        metavar="LABEL=PATH",
-        action="append",
-        default=[],
-        help="Add the interpreter at PATH under the name LABEL; without --builds it alone is measured. For one "
-        "that `gilscope builds` does not find, or for an environment with your packages: mine=venv/bin/python. "
-        "`gilscope builds add` remembers it.",
-    )
+    add_build(
+        group, "Without --builds it alone is measured. For one that `gilscope builds` does not find, or for an "
+        "environment with your packages: mine=venv/bin/python. `gilscope builds add` remembers it.")
     group.add_argument(
         "--models",
         metavar="NAMES",

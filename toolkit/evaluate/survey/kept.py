@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
 from gilscope.toolkit.builds.user_dirs import cache_dir
+from gilscope.toolkit.evaluate.packages.install.scratch import FRESH_SECONDS
 from gilscope.toolkit.evaluate.survey.answer import Answer, from_line, to_line
+from gilscope.toolkit.reading import parse_json, read_text
+from gilscope.toolkit.store.header import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-FRESH_SECONDS = 24 * 3600.0           # as of scratch environments: a new wheel may be out tomorrow
 REMOVED_SECONDS = 7 * FRESH_SECONDS
 FOLDER = "surveys"
 
@@ -34,7 +36,7 @@ class KeptAnswers:
     def get(self, package: str) -> Answer | None:
         """Return what was answered within the last day; None: nothing, or it cannot be read."""
         try:
-            kept: dict[str, Any] = json.loads(self._file(package).read_text(encoding="utf-8"))
+            kept: dict[str, Any] = parse_json(read_text(self._file(package)))
             if not 0 <= time.time() - float(kept["made"]) < FRESH_SECONDS:
                 return None
             return replace(from_line(kept["answer"]), kept=True)
@@ -48,10 +50,7 @@ class KeptAnswers:
         text = json.dumps({"made": time.time(), "answer": to_line(answer)})
         with contextlib.suppress(OSError):   # that it cannot be kept costs nobody the answer
             self._folder.mkdir(parents=True, exist_ok=True)
-            file = self._file(answer.package)
-            fresh = file.with_suffix(".new")
-            fresh.write_text(text, encoding="utf-8")
-            fresh.replace(file)
+            replace_file(self._file(answer.package), text)
 
     def _file(self, package: str) -> Path:
         key = hashlib.sha256(chr(0).join((package, *self._depends)).encode("utf-8", "surrogateescape")).hexdigest()

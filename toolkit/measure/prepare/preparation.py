@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from gilscope.toolkit.builds.packages.environment import Environment
     from gilscope.workloads.base import Workload
 
 OUR_NAME = "gilscope"
@@ -76,20 +77,10 @@ def prepare(
     chosen = [catalog.find(name) for name in selection.workloads]
     if selection.user is not None:
         check_shadowing(selection.user, paths)
-    pythons, environments, missing = {}, {}, {}
     engines = model_packages(selection.models)
-    for build in builds:
-        environment = build_environment(
-            build, needed_packages(build), [*workload_packages(chosen), *engines], user=packages,
-            # What an engine brings along is in nobody else's way.
-            purpose="engines" if engines and not keeps_environment(build) else "", on_progress=say,
-        )
-        # Only an environment of the user's can lack what is needed; without the backport it lacks one model.
-        if reason := environment.missing.get(PYPERF):
-            raise BuildError(f"{build.label} cannot be measured: pyperf is {reason}")
-        pythons[build.label] = str(environment.python)
-        environments[build.label] = child_environment(paths if selection.user else ())
-        missing[build.label] = environment.missing
+    made = {build.label: _environment(build, workload_packages(chosen), engines, packages, say) for build in builds}
+    pythons = {label: str(each.python) for label, each in made.items()}
+    environments = {label: child_environment(paths if selection.user else ()) for label in made}
     subjects = [Subject.of(each) for each in chosen]
     if selection.user is not None:
         subjects = [_look_anywhere(selection.user, pythons, environments, folder, paths)]
@@ -106,7 +97,7 @@ def prepare(
             modules=modules,
             isolated=isolated,
         )
-        abilities[build.label] = with_installer_reasons(found, missing[build.label])
+        abilities[build.label] = with_installer_reasons(found, made[build.label].missing)
     notes = tuple(Note(text=sentence) for sentence in version_mismatches(abilities))
     return Prepared(
         builds=tuple(builds),
@@ -116,6 +107,25 @@ def prepare(
         notes=notes,
         subjects=tuple(subjects),
     )
+
+
+def _environment(
+    build: Build, optional: Sequence[str], engines: Sequence[str], user: Sequence[str], say: Say
+) -> Environment:
+    """Return where a build has what it can have of these packages.
+
+    Raises:
+        BuildError: it lacks what is needed to measure at all.
+    """
+    made = build_environment(
+        build, needed_packages(build), [*optional, *engines], user=user,
+        # What an engine brings along is in nobody else's way.
+        purpose="engines" if engines and not keeps_environment(build) else "", on_progress=say,
+    )
+    # Only an environment of the user's can lack what is needed; without the backport it lacks one model.
+    if reason := made.missing.get(PYPERF):
+        raise BuildError(f"{build.label} cannot be measured: pyperf is {reason}")
+    return made
 
 
 def needed_packages(build: Build) -> list[str]:

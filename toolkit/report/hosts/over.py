@@ -103,11 +103,11 @@ def hosts_tables(hosts: Sequence[MeasuredHost]) -> tuple[HostsTable, ...]:
     found: dict[Cell, dict[str, CellResult]] = {}
     for host in hosts:
         for table in host.tables:
-            for result in (result for row in table.rows for result in row.results if _is_compared(table, result)):
+            for result in (result for row in table.rows for result in row.results if table.compares(result)):
                 first.setdefault((group_of(result.cell), result.cell.build), table)
                 found.setdefault(result.cell, {})[host.name] = result
     ratios = {cell: {name: result.speedup for name, result in by.items()} for cell, by in found.items()}
-    why = {cell: {name: _why(result) for name, result in by.items()} for cell, by in found.items()}
+    why = {cell: {name: result.why_no_ratio for name, result in by.items()} for cell, by in found.items()}
     over = _over(ratios, why, [host.name for host in hosts], max((host.run.looks for host in hosts), default=0))
     models = {runner: place for place, runner in enumerate(dict.fromkeys(cell.runner for cell in found))}
     cells = sorted(found, key=lambda cell: (models[cell.runner], cell.workers))
@@ -195,13 +195,3 @@ def agreement(words: Mapping[str, Judgement]) -> Agreement:
 def judge_pooled(pooled: Pooled | None, margin: float = MARGIN) -> Judgement:
     """Return what may be said of hosts like these, by the rules of one host."""
     return "cannot tell" if pooled is None else judge(pooled.comparison, margin)
-
-
-def _is_compared(table: WorkloadTable, result: CellResult) -> bool:
-    """Return whether a cell was to have a ratio: the baseline has none, nor what a build cannot do."""
-    is_baseline = result.cell.runner == table.baseline and result.cell.workers == 1
-    return not is_baseline and (result.absence is None or result.absence.word in {"starved", "failed"})
-
-
-def _why(result: CellResult) -> str:
-    return "no ratio" if result.absence is None else result.absence.word

@@ -49,6 +49,11 @@ class WorkloadTable:
     advice: tuple[Advice, ...]          # one per build
     twins: tuple[TwinAdvice, ...]       # one per free-threaded build that has a GIL build to be set against
 
+    def compares(self, result: CellResult) -> bool:
+        """Return whether a cell was to have a ratio: the baseline has none, nor what a build cannot do."""
+        is_baseline = result.cell.runner == self.baseline and result.cell.workers == 1
+        return not is_baseline and (result.absence is None or result.absence.word in {"starved", "failed"})
+
 
 def build_tables(run: Run, ratios: Ratios | None = None) -> tuple[WorkloadTable, ...]:
     """Return one table per workload, phase and task length, in the order in which they appear in the run.

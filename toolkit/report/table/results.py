@@ -27,6 +27,11 @@ class CellResult:
     doubtful_speedup: float | None = None   # neither is a result
     notes: tuple[Note, ...] = ()
 
+    @property
+    def why_no_ratio(self) -> str:
+        """Why it has no speedup, in a word or two."""
+        return "no ratio" if self.absence is None else self.absence.word
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:

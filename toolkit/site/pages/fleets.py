@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.foreign import visible_all
-from gilscope.toolkit.private import without_addresses, without_folders
+from gilscope.toolkit.private import without_places
 from gilscope.toolkit.report.hosts.document import hosts_document
 from gilscope.toolkit.report.hosts.over import MeasuredHost
 from gilscope.toolkit.site.plain import document_values
+from gilscope.toolkit.site.sources import file_name
 from gilscope.toolkit.store import is_fleet, read_fleet
 
 if TYPE_CHECKING:
@@ -30,16 +31,15 @@ def fleet_values(known: Sequence[Known]) -> list[dict[str, Any]]:
         if each.tables and is_fleet(each.planned.path.parent):
             fleets.setdefault(each.planned.path.parent, []).append(each)
     found: list[dict[str, Any]] = []
+    taken: Counter[str] = Counter()
     for folder, runs in fleets.items():
         if len(runs) < FEWEST:
             continue
         label = runs[0].run.label.rpartition("/")[0] or folder.name
         hosts = [MeasuredHost(name=each.planned.path.name, run=each.run, tables=each.tables) for each in runs]
         hosts.sort(key=lambda host: host.name)
-        plain = re.sub(r"[^a-z0-9.]+", "-", label.lower()).strip("-.") or "run"
-        more = sum(each["page"].startswith(f"fleet-{plain}") for each in found)
         found.append({
-            "label": label, "page": f"fleet-{plain}{f'--{more + 1}' if more else ''}.html",
+            "label": label, "page": f"fleet-{file_name(label, taken)}.html",
             "document": document_values(hosts_document(label, hosts, _states(folder))),
         })
     return found
@@ -48,6 +48,6 @@ def fleet_values(known: Sequence[Known]) -> list[dict[str, Any]]:
 def _states(folder: Path) -> tuple[Host, ...]:
     """Return how all hosts of a fleet stand, for others to read; (): it cannot be read."""
     try:
-        return visible_all(read_fleet(folder).hosts, lambda text: without_addresses(without_folders(text)))
+        return visible_all(read_fleet(folder).hosts, without_places)
     except BadFileError:
         return ()

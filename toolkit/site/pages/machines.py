@@ -37,7 +37,7 @@ def machines_values(known: Sequence[Known], kinds: Mapping[str, str]) -> dict[st
     for host, runs in hosts.items():
         for (group, build), place in newest(places(runs)).items():
             for result in place.results:
-                if _is_compared(place, result):
+                if place.table.compares(result):
                     found.setdefault((group, result.cell.runner, result.cell.workers, build), {})[host] = place, result
     rows = [_row(key, by, kinds, len(hosts)) for key, by in found.items()]
     # What changes first, then what several machines say alike.
@@ -53,12 +53,6 @@ def machines_values(known: Sequence[Known], kinds: Mapping[str, str]) -> dict[st
     })
 
 
-def _is_compared(place: Place, result: CellResult) -> bool:
-    """Return whether a cell was to have a ratio there: the baseline has none, nor what a build cannot do."""
-    is_baseline = result.cell.runner == place.table.baseline and result.cell.workers == 1
-    return not is_baseline and (result.absence is None or result.absence.word in {"starved", "failed"})
-
-
 def _row(
     key: Key, by: Mapping[str, tuple[Place, CellResult]], kinds: Mapping[str, str], hosts: int,
 ) -> dict[str, Any]:
@@ -68,9 +62,8 @@ def _row(
     places_: dict[str, dict[str, Any]] = {}
     for host, (place, result) in by.items():
         if result.speedup is None or result.absence is not None:
-            why = result.absence.word if result.absence is not None else "no ratio"
-            lacking[why] += 1
-            places_[host] = {"text": why, "sort": None, "link": place.link}
+            lacking[result.why_no_ratio] += 1
+            places_[host] = {"text": result.why_no_ratio, "sort": None, "link": place.link}
             continue
         word = judge(result.speedup)
         words[word] += 1
