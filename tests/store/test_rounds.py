@@ -8,7 +8,9 @@ import pytest
 
 from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.store import load_run
+from gilscope.toolkit.store import load_run, rounds
+from gilscope.toolkit.store.header import replace_file
+from gilscope.toolkit.store.labels import HEADER
 from gilscope.toolkit.store.rounds import WAITING, Arriving, Pace, cut
 from tests.fakes import RunMaker
 from tests.test_store import write
@@ -95,6 +97,29 @@ def test_blocks_wait_while_putting_them_away_takes_long_and_none_is_lost(blocks,
     with Arriving(path, "slow") as arriving:
         assert arriving.rounds == 4
     assert not (path / WAITING).exists()
+    assert set(map(tuple, rounds_of(load_run(path)).values())) == {(0, 1, 2, 3)}
+
+
+def test_a_kill_while_blocks_are_put_away_leaves_what_can_be_read(blocks, tmp_path, monkeypatch):
+    path = tmp_path / "slow"
+    with Arriving(path, "slow") as arriving:
+        arriving.keep(blocks[0])
+        arriving.put()
+    for number, block in enumerate(blocks[1:]):
+        (path / WAITING).mkdir(exist_ok=True)
+        (path / WAITING / f"{number:06d}").write_bytes(block)
+
+    def killed_at_the_header(file, text):
+        if file.name == HEADER:
+            raise KeyboardInterrupt
+        replace_file(file, text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rounds, "replace_file", killed_at_the_header)
+        with pytest.raises(KeyboardInterrupt):
+            Arriving(path, "slow")
+    assert set(map(tuple, rounds_of(load_run(path)).values())) == {(0,)}
+    Arriving(path, "slow").close()
     assert set(map(tuple, rounds_of(load_run(path)).values())) == {(0, 1, 2, 3)}
 
 

@@ -23,6 +23,7 @@ from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_suite, c
 from gilscope.toolkit.store.header import header, locked, read_header, replace_file, suite_path
 from gilscope.toolkit.store.labels import HEADER, label_of, label_path, new_folder, taken
 from gilscope.toolkit.store.labels import RESULTS as RESULTS_FOLDER
+from gilscope.toolkit.store.rounds import WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -210,11 +211,14 @@ def load_run(path: Path) -> Run:
     Raises:
         BadFileError: a file is missing, cut off, of another kind or of a later version; names it and what is wrong.
     """
+    waiting = (path / WAITING).exists()
     run = read_header(path)
     observations: dict[Cell, list[Observation]] = {}
     for build in run.builds:
         for cell, _pyperf_run, observation in _read_suite(path, build):
-            observations.setdefault(cell, []).append(observation)
+            # Blocks are put into the suites before the header says so: who puts them may be at it, or was killed.
+            if not waiting or observation.round < run.rounds_done:
+                observations.setdefault(cell, []).append(observation)
     measurements = tuple(
         Measurement(cell=cell, observations=tuple(sorted(each, key=lambda one: one.round)))
         for cell, each in observations.items()
