@@ -116,9 +116,10 @@ def test_hosts_that_go_and_come_together_are_told_together(fleets):
 
 
 def test_a_host_that_comes_in_the_middle_measures_too(fleets):
-    cluster, late = FakeCluster(FakeHost("a")), FakeHost("late")
-    cluster.events = {2: lambda: cluster.hosts.update(late=late)}
+    cluster, late, seen = FakeCluster(FakeHost("a")), FakeHost("late"), []
+    cluster.events = {2: lambda: cluster.hosts.update(late=late), 4: lambda: seen.append(fleets.states())}
     fleets.go(cluster)
+    assert seen == [{"a": HostState.RUNNING, "late": HostState.RUNNING}]   # a killed client knows of it afterwards
     assert fleets.states() == {"a": HostState.FINISHED, "late": HostState.FINISHED}
     assert fleets.rounds("late") == [0, 1, 2, 3]
 
