@@ -68,7 +68,7 @@ def overview_document(run: Run) -> Document:
     """Return what a run says on one screen."""
     failed = ", and what failed processes printed last" if any(each.output for each in run.failures) else ""
     rest = f"`gilscope report {run.label}` has every cell, with its time, CPU time and memory{failed}."
-    return Document((*_beginning(run), *overview(build_tables(run), run), Lines("", (rest,))))
+    return Document((*_beginning(run), *overview(build_tables(run, fits=False), run), Lines("", (rest,))))
 
 
 def _outputs(run: Run) -> Iterator[Section]:

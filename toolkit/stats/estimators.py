@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import combinations_with_replacement
+from math import ulp
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,10 @@ HUBER = 1.345       # cut-off in standard deviations: 95 % of the mean's efficie
 STEPS = 30          # of the iteration, which takes 2 to 5
 CLOSE = 1e-4        # of the cut-off: what a step may still move
 PAIR = 2            # values of which none can be left out
+MANY = 40           # values whose pairs are too many to be sorted each time
+SAMPLE = 16         # of those: values whose pairs are all sorted, for a guess
+NEAR = 0.1          # of the values' quartile distance: pairs about the guess that are sorted
+SURE = 64           # roundings that such a distance has room for
 TRIMMED = 0.2       # of the values on either side: what slow processes may be among the arms of one round
 
 
@@ -29,7 +34,38 @@ def hodges_lehmann(values: Sequence[float]) -> float:
     """
     if not values:
         raise ValueError("an estimate needs at least one value")
-    return median([(first + second) / 2 for first, second in combinations_with_replacement(values, 2)])
+    ordered = sorted(values)
+    found = _median_of_pairs(ordered) if len(ordered) >= MANY else None
+    return median(_pairs(ordered)) if found is None else found
+
+
+def _pairs(values: Sequence[float]) -> list[float]:
+    return [(first + second) / 2 for first, second in combinations_with_replacement(values, 2)]
+
+
+def _median_of_pairs(ordered: Sequence[float]) -> float | None:
+    """Return the same number from those pairs alone whose mean may be it, None where a guess does not find them.
+
+    Of a hundred values 5,050 pairs would be sorted; about a seventh of them lies as near to the median of a few pairs.
+    """
+    count = len(ordered)
+    guess = median(_pairs(ordered[count % SAMPLE // 2 :: count // SAMPLE]))
+    reach = NEAR * (ordered[3 * count // 4] - ordered[count // 4])
+    if reach <= SURE * ulp(max(abs(ordered[0]), abs(ordered[-1]))):
+        return None
+    below, near = 0, []
+    for place, value in enumerate(ordered):
+        first = bisect_left(ordered, 2 * (guess - reach) - value, place)
+        below += first - place
+        last = bisect_right(ordered, 2 * (guess + reach) - value, place)
+        near += [(value + other) / 2 for other in ordered[first:last]]
+    near.sort()
+    pairs = count * (count + 1) // 2
+    low, high = (pairs - 1) // 2 - below, pairs // 2 - below
+    # At the edges rounding decides which pairs are among them.
+    if low < 0 or high >= len(near) or max(abs(near[low] - guess), abs(near[high] - guess)) > reach * (1 - 1 / SURE):
+        return None
+    return near[low] if low == high else (near[low] + near[high]) / 2
 
 
 def huber(values: Sequence[float], cutoff: float) -> float:

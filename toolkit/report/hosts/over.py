@@ -90,7 +90,7 @@ class HostsContrast:
 
 def measured_host(name: str, run: Run) -> MeasuredHost:
     """Return what the run of a host says."""
-    return MeasuredHost(name=name, tables=build_tables(run), run=replace(run, measurements=()))
+    return MeasuredHost(name=name, tables=build_tables(run, fits=False), run=replace(run, measurements=()))
 
 
 def hosts_tables(hosts: Sequence[MeasuredHost]) -> tuple[HostsTable, ...]:

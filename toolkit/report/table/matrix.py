@@ -55,19 +55,20 @@ class WorkloadTable:
         return not is_baseline and (result.absence is None or result.absence.word in {"starved", "failed"})
 
 
-def build_tables(run: Run, ratios: Ratios | None = None) -> tuple[WorkloadTable, ...]:
+def build_tables(run: Run, ratios: Ratios | None = None, *, fits: bool = True) -> tuple[WorkloadTable, ...]:
     """Return one table per workload, phase and task length, in the order in which they appear in the run.
 
     Args:
         run: What was measured.
         ratios: Its own, where somebody else needs them, too: the noise is pooled once.
+        fits: Whether the tables say how runners scale, which takes as long as all the rest.
     """
     ratios = ratios or Ratios(Index(run))
     groups = dict.fromkeys(group_of(cell) for cell in ratios.index.cells())
-    return tuple(_table(ratios, group) for group in groups)
+    return tuple(_table(ratios, group, fits=fits) for group in groups)
 
 
-def _table(ratios: Ratios, group: Group) -> WorkloadTable:
+def _table(ratios: Ratios, group: Group, *, fits: bool) -> WorkloadTable:
     index, run = ratios.index, ratios.index.run
     cells = [cell for cell in index.cells() if group_of(cell) == group]
     builds = tuple(build.label for build in run.builds)
@@ -76,7 +77,8 @@ def _table(ratios: Ratios, group: Group) -> WorkloadTable:
               for i, build in enumerate(builds)}
     return WorkloadTable(
         workload=group[0], phase=group[1], task_seconds=group[2], baseline=run.baseline, busy=_busy(index, rows),
-        builds=builds, rows=rows, floors=ratios.floors(group), fits=tuple(_fits(index, cells)),
+        builds=builds, rows=rows, floors=ratios.floors(group),
+        fits=tuple(_fits(index, cells)) if fits else (),
         notes=_common_notes(rows),
         contrasts=tuple(
             contrast
