@@ -1,0 +1,101 @@
+"""Stands for `gilscope run` on the hosts of a cluster: rounds of made-up values, each after a given time.
+
+A worker that loads this module (`--preload`) has it started where a run would be.  All else is as in a run: the child,
+its folder and files, who watches it, who asks it.  The file that LOG names tells when what was done on which host.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.fleet import host as on_host
+from gilscope.toolkit.processes.starting import Supervised
+from gilscope.toolkit.store.rounds import Arriving
+from tests.benchmarks.fleet import block
+from tests.conformance.builds import ROOT
+from tests.fakes import MACHINE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LOG = "GILSCOPE_FLEET_LOG"
+SECONDS = "GILSCOPE_FLEET_SECONDS"   # that a round takes
+HOST = "GILSCOPE_FLEET_HOST"
+CELLS = 4
+
+
+def variables(log: Path, seconds: float) -> dict[str, str]:
+    """Return the environment in which dask's workers, and all that they start, measure nothing."""
+    return {LOG: str(log), SECONDS: str(seconds), "PYTHONPATH": str(ROOT),
+            "DASK_DISTRIBUTED__WORKER__PRELOAD": __name__}
+
+
+def dask_setup(worker: Any) -> None:
+    """Have this worker start us where it would measure, on the machine that the values are made up of."""
+    os.environ[HOST] = worker.name
+    on_host.Supervised = _started
+    on_host.this_machine = lambda: MACHINE
+
+
+def _started(command: Sequence[str], **options: Any) -> Supervised:
+    return Supervised([sys.executable, "-m", __name__, *command[command.index("run") + 1:]], **options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A line of the log."""
+
+    at: float       # of the clock that all processes of the machine share
+    host: str
+    pid: int
+    event: str      # "begins": with so many rounds; "did": a round, which is in its files
+    number: int
+
+
+def told(log: Path) -> list[Told]:
+    """Return what was done, in order; a line that is being written is left out."""
+    lines = log.read_text().split("\n")[:-1] if log.exists() else []
+    return [Told(at=float(at), host=host, pid=int(pid), event=event, number=int(number))
+            for at, host, pid, event, number in map(str.split, lines)]
+
+
+def _tell(event: str, number: int) -> None:
+    line = f"{time.monotonic()} {os.environ[HOST]} {os.getpid()} {event} {number}\n"
+    with Path(os.environ[LOG]).open("a") as file:   # in one write: lines of several processes stay whole
+        file.write(line)
+
+
+def values(rounds: int) -> dict[tuple[str, str, int], tuple[float, ...]]:
+    """Return what a run of so many rounds has in the end, by cell, build and round."""
+    suites = [json.loads(zlib.decompress(block(number, rounds, CELLS)))["suites"] for number in range(rounds)]
+    return {(benchmark["metadata"]["name"], build, number): tuple(benchmark["runs"][0]["values"])
+            for number, each in enumerate(suites) for build, suite in each.items() for benchmark in suite["benchmarks"]}
+
+
+def main() -> None:
+    """Do the rounds that there are not yet."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int)
+    args, _ = parser.parse_known_args()
+    with Arriving(Path("results") / on_host.LABEL, on_host.LABEL) as arriving:
+        rounds = args.rounds or arriving.run.rounds_planned
+        _tell("begins", arriving.rounds)
+        for number in range(arriving.rounds, rounds + 1):   # after the last round there is the run's end
+            if number < rounds:
+                time.sleep(float(os.environ[SECONDS]))
+            arriving.keep(block(number, rounds, CELLS))
+            arriving.put()
+            if number < rounds:
+                _tell("did", number)
+
+
+if __name__ == "__main__":
+    main()
