@@ -26,9 +26,10 @@ class Folder:
         self.path = path
         self.temporary = temporary   # what is killed cannot clean up after itself
         self.mark = uuid.uuid4().hex
+        self.at = []   # words before a command: where it runs
 
     def start(self, *argv, **environment):
-        command = [sys.executable, "-m", "gilscope", *argv]
+        command = [*self.at, sys.executable, "-m", "gilscope", *argv]
         inherited = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
         return subprocess.Popen(
             command, cwd=self.path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,

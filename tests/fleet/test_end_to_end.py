@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.fleet.starting import quiet_variables, worker_command
+from gilscope.toolkit.measure.machine.alone import Turns
+from gilscope.toolkit.processes.starting import Supervised
 from gilscope.toolkit.store import load_run, read_fleet
 from tests.conformance.builds import ROOT
 from tests.measure.children import MARK, still_alive
@@ -50,6 +53,13 @@ class Fleets(Folder):
                 yield running
             finally:
                 running.kill()
+
+    def dask(self, command, at=(), **environment):
+        """Return one of dask's commands, started; it ends with the block."""
+        own = {"TMPDIR": str(self.temporary), "GILSCOPE_MACHINE": str(self.temporary), "PYTHONPATH": str(ROOT),
+               MARK: self.mark}
+        return Supervised([*at, sys.executable, "-m", *command], cwd=self.temporary,
+                          env=os.environ | quiet_variables() | own | environment)
 
     def workers(self):
         """Return the ids of the processes of `dask worker`, by name of host, which have told the scheduler of them."""
@@ -162,6 +172,7 @@ def test_what_was_measured_survives_a_kill(victim, fleets):
             assert running.returncode == 3, err
             said = r"the dask scheduler at \S+ is gone: results/kept has \d+ rounds of 2 hosts\."
             assert re.search(said, err), err
+            assert not re.search("distributed|reconnect|Traceback", err), err   # dask's own complaints
             starting.wait(LIMIT)
             assert not [pid for _, pid in fleets.processes(r"dask\0(worker|scheduler)\0")]
     before = {host: fleets.rounds("kept", host) for host in states(fleets.fleet("kept"))}
@@ -171,6 +182,22 @@ def test_what_was_measured_survives_a_kill(victim, fleets):
         code, _, err = fleets.call("run", "--resume", "kept", "--rounds", str(most), "--fleet", address)
     assert code == 0, err
     assert fleets.rounds("kept", "host-1") == fleets.rounds("kept", "host-2") == tuple(range(most))
+
+
+def test_host_that_is_added_in_the_middle_measures_too(fleets):
+    alone = Turns(alone=True, waiting=lambda: None, folder=str(fleets.temporary))
+    with (fleets.cluster(hosts=1) as (address, _),
+          fleets.running("--rounds", "3", address=address, label="more") as running):
+        fleets.wait_for_rounds("more", "host-1", 1, running)
+        with contextlib.ExitStack() as nobody_measures:
+            nobody_measures.enter_context(alone.turn())
+            with fleets.dask(worker_command(address, "late")):
+                wait_until(lambda: "late" in states(fleets.fleet("more")), running)
+                nobody_measures.close()
+                _, err = running.communicate(timeout=LIMIT)
+    assert running.returncode == 0, err
+    assert states(fleets.fleet("more")) == {"host-1": "finished", "late": "finished"}
+    assert fleets.rounds("more", "host-1") == fleets.rounds("more", "late") == (0, 1, 2)
 
 
 def test_interrupt_ends_everything_on_every_host(fleets):

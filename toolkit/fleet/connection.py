@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
@@ -58,7 +59,7 @@ def named(workers: Mapping[str, Any], known: dict[str, str]) -> list[Worker]:
     """
     measuring = {address: told.get("name") for address, told in workers.items()
                  if RESOURCE in (told.get("resources") or {})}
-    plain = Counter(name for name in measuring.values() if _is_plain(name))
+    plain = Counter(name for name in measuring.values() if is_plain(name))
     for address in sorted(measuring.keys() - known.keys(), key=_by_number):
         name = measuring[address]
         if plain[name] == 1:
@@ -71,7 +72,7 @@ def named(workers: Mapping[str, Any], known: dict[str, str]) -> list[Worker]:
                   key=lambda each: _by_number(each.name))
 
 
-def _is_plain(name: object) -> bool:
+def is_plain(name: object) -> bool:
     """Return whether a worker's name is one that somebody gave it, and a folder can have: dask numbers others."""
     return isinstance(name, str) and can_be_label(name) and not _NUMBER.fullmatch(name)
 
@@ -111,8 +112,7 @@ class Connection:
         self._distributed = _distributed()
         self.address = address
         try:
-            self._client = self._distributed.Client(
-                address, timeout=CONNECT_SECONDS, set_as_default=False, name="gilscope")
+            self._client = self._connected()
         except (OSError, ValueError, self._distributed.comm.core.CommClosedError) as error:
             raise FleetLostError(
                 f"no dask scheduler answers at {address} ({type(error).__name__}); `gilscope fleet start` starts one "
@@ -120,6 +120,26 @@ class Connection:
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._names: dict[str, str] = {}
         self._futures: dict[str, Any] = {}   # by name of host, what it is asked
+
+    def _connected(self) -> Any:
+        """Return dask's client, which waits without an end where it is let in and not answered."""
+        made: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+        def connect() -> None:
+            try:
+                made.put(self._distributed.Client(
+                    self.address, timeout=CONNECT_SECONDS, set_as_default=False, name="gilscope"))
+            except Exception as error:  # noqa: BLE001  raised where it is waited for
+                made.put(error)
+
+        threading.Thread(target=connect, daemon=True).start()
+        try:
+            client = made.get(timeout=2 * CONNECT_SECONDS)
+        except queue.Empty:
+            raise TimeoutError from None
+        if isinstance(client, Exception):
+            raise client
+        return client
 
     def __enter__(self) -> Self:
         """Stay connected."""
@@ -306,6 +326,16 @@ def _distributed() -> Any:
     except ImportError:
         raise ToolkitError(
             f"--fleet takes dask.distributed, which is not installed: pip install '{EXTRA}'") from None
-    # What goes wrong is said once, by us.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    log_nothing_here()
     return distributed
+
+
+@cache
+def log_nothing_here() -> None:
+    """Take dask's log off the terminal: what goes wrong is said once, by us.  A file that its settings name has it."""
+    for name in [*logging.root.manager.loggerDict, "asyncio"]:
+        if name.partition(".")[0] in {"distributed", "tornado", "asyncio"}:
+            logger = logging.getLogger(name)
+            for handler in [each for each in logger.handlers if type(each) is logging.StreamHandler]:
+                logger.removeHandler(handler)
+            logger.addHandler(logging.NullHandler())   # where nothing takes it, Python prints what is serious
