@@ -1,12 +1,13 @@
-"""A cluster on machines that are reached by SSH, started by dask's own SSHCluster."""
+"""A cluster on machines that are reached by SSH, started by dask's own classes for it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.fleet.connection import EXTRA, RESOURCE, FleetLostError
+from gilscope.toolkit.fleet.connection import EXTRA, RESOURCE, FleetLostError, is_plain, log_nothing_here
 from gilscope.toolkit.fleet.starting import QUIET
 
 if TYPE_CHECKING:
@@ -17,22 +18,42 @@ if TYPE_CHECKING:
 def ssh_fleet(hosts: Sequence[str]) -> Iterator[str]:
     """Start a scheduler on the first host and a worker on each, end them with the block, and yield the address.
 
+    Users, ports and keys are those of ~/.ssh/config.
+
     Raises:
         ToolkitError: dask.distributed or asyncssh is not installed.
         FleetLostError: a machine cannot be reached, or has no dask.
     """
     try:
-        import asyncssh  # noqa: F401, PLC0415  what SSHCluster takes
+        import asyncssh  # noqa: F401, PLC0415  what dask takes for it
         import dask.config  # noqa: PLC0415  optional, and slow to import
-        from distributed import SSHCluster  # noqa: PLC0415  likewise
+        from distributed import SpecCluster  # noqa: PLC0415  likewise
+        from distributed.deploy import ssh  # noqa: PLC0415  likewise
     except ImportError:
         raise ToolkitError(f"--ssh takes dask.distributed and asyncssh: pip install '{EXTRA}' asyncssh") from None
-    options = {"nthreads": 1, "resources": {RESOURCE: 1}, "memory_limit": 0}
+    log_nothing_here()
+    # As SSHCluster does it, which gives all workers the same options, and so no names.
+    scheduler = {"cls": ssh.Scheduler, "options": {
+        "address": hosts[0], "connect_options": {}, "kwargs": {"dashboard": False}}}
+    workers = {
+        options.get("name", number): {
+            "cls": ssh.Worker, "options": {"address": host, "connect_options": {}, "kwargs": options}}
+        for number, (host, options) in enumerate(zip(hosts, _worker_options(hosts), strict=True))
+    }
     try:
         with dask.config.set(QUIET):   # it hands its configuration on
-            # The first machine has the scheduler, and measures, too.
-            cluster = SSHCluster([hosts[0], *hosts], worker_options=options)
+            cluster = SpecCluster(workers, scheduler, name="gilscope")
     except Exception as error:  # asyncssh's and asyncio's many ways to say it
         raise FleetLostError(f"no cluster on {', '.join(hosts)}: {error}") from error
     with cluster:
         yield str(cluster.scheduler_address)
+
+
+def _worker_options(hosts: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what each worker is told; its name is that of its machine, so that --resume knows it again."""
+    counts = Counter(hosts)
+    return [
+        {"nthreads": 1, "resources": {RESOURCE: 1}, "memory_limit": 0}
+        | ({"name": host} if counts[host] == 1 and is_plain(host) else {})
+        for host in hosts
+    ]

@@ -26,8 +26,8 @@ LOOPBACK = "127.0.0.1"
 START_SECONDS = 60.0     # on a machine that does much else
 # What dask does meanwhile, measured processes would wait for: a profiler a hundred times a second, a clock fifty times.
 # Of a core, a worker, its nanny and the scheduler take 0.5, 0.0 and 0.4 % with these, 3.2, 1.5 and 1.9 % without.
-QUIET = {
-    "distributed.worker.profile.enabled": "False",
+QUIET: dict[str, str | bool] = {
+    "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.tick.limit": "30s",
     "distributed.admin.system-monitor.interval": "10s",
@@ -38,7 +38,7 @@ _LAST_WORDS = 2000       # bytes of what ended before it began
 
 def quiet_variables() -> dict[str, str]:
     """Return the environment variables that say `QUIET` to a process of dask's."""
-    return {f"DASK_{name.upper().replace('.', '__').replace('-', '_')}": value for name, value in QUIET.items()}
+    return {f"DASK_{name.upper().replace('.', '__').replace('-', '_')}": str(value) for name, value in QUIET.items()}
 
 
 def scheduler_command(host: str, port: int) -> list[str]:
