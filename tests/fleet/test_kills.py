@@ -4,13 +4,14 @@
 """
 
 import random
+from importlib.util import find_spec
 
 import pytest
 
-pytest.importorskip("distributed")
 from tests.benchmarks import fleet_kills
 
-pytestmark = [pytest.mark.slow, pytest.mark.newest]
+pytestmark = [pytest.mark.slow, pytest.mark.newest,
+              pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")]
 
 
 @pytest.mark.parametrize("number", [1, 2])

@@ -2,11 +2,12 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
-pytest.importorskip("distributed")
-pytestmark = [pytest.mark.slow, pytest.mark.newest]
+pytestmark = [pytest.mark.slow, pytest.mark.newest,
+              pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")]
 
 PROGRAM = """
 import logging

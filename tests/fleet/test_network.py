@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from importlib.util import find_spec
 
 import pytest
 
@@ -9,8 +10,8 @@ from gilscope.toolkit.fleet.starting import scheduler_command, worker_command
 from tests.fleet.network import MIDDLE, Network, lacking
 from tests.fleet.test_end_to_end import LIMIT, LITTLE, fleets, states, wait_until  # noqa: F401  a fixture
 
-pytest.importorskip("distributed")
-pytestmark = [pytest.mark.slow, pytest.mark.newest]
+pytestmark = [pytest.mark.slow, pytest.mark.newest,
+              pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")]
 
 PORT = 8786
 ADDRESS = f"tcp://{MIDDLE}:{PORT}"

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,11 @@ from gilscope.toolkit.processes.starting import Supervised
 from tests.conformance.builds import ROOT
 from tests.fleet.test_end_to_end import LIMIT, LITTLE, MARK, fleets, states, wait_until  # noqa: F401  a fixture
 
-pytest.importorskip("distributed")
-pytest.importorskip("asyncssh")
 SSHD = shutil.which("sshd", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
-pytestmark = [pytest.mark.slow, pytest.mark.newest, pytest.mark.skipif(SSHD is None, reason="sshd is not installed")]
+pytestmark = [pytest.mark.slow, pytest.mark.newest,
+              pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed"),
+              pytest.mark.skipif(find_spec("asyncssh") is None, reason="asyncssh is not installed"),
+              pytest.mark.skipif(SSHD is None, reason="sshd is not installed")]
 
 SERVER = """
 Port {port}
