@@ -12,12 +12,25 @@ import sys
 import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
+from gilscope.toolkit.builds.find import find_builds, select_builds
+from gilscope.toolkit.evaluate import evaluating
+from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
+from gilscope.toolkit.evaluate.project.cost_and_gain import Compared, OtherModel
+from gilscope.toolkit.evaluate.project.workload.rounds import OTHER_MODELS
+from gilscope.toolkit.evaluate.report.json_ import plain
+from gilscope.toolkit.evaluate.report.screen import document
+from gilscope.toolkit.evaluate.sections import Sections
+from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT
+from tests.evaluate import made_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from gilscope.toolkit.model import Build
 
 FOLDER = ROOT / "tests" / "corpus" / "planted"
 GOOD = ("READY", "READY-WITH-COST")
@@ -34,6 +47,7 @@ class Truth:
     never: tuple[str, ...] = ()
     unsure: tuple[str, ...] = ()
     no_gain: bool = False
+    measured: bool = False   # it shows in measured rounds alone
     clean: bool = False
     script: str = ""
 
@@ -86,6 +100,41 @@ def evaluated(truth: Truth, folder: Path, builds: Sequence[str], free: str, *opt
                "--builds", free, *named, "--json", report.name, "--fresh", *options]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return told_by(json.loads(report.read_text()) if report.exists() else {}, done.stdout + done.stderr)
+
+
+def evaluated_as_if_fast(
+    truth: Truth, folder: Path, builds: Sequence[str], free: str, *, budget: float, say: Callable[[str], None],
+) -> Told:
+    """Evaluate as `evaluated` does, but for the rounds: each model is taken to cost nothing and to gain.
+
+    What a busy machine would leave open hides no false word so, and takes no time.
+    """
+    copy = folder / truth.name
+    shutil.copytree(FOLDER / truth.name, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    at_hand = find_builds(builds).builds
+    asked = Asked(path=copy, workload=str(copy / truth.script) if truth.script else "load:work", budget=budget)
+    with patch.object(evaluating, "Comparing", _Fast):
+        done = Evaluator(asked, select_builds(find_builds(builds), free), at_hand, say).go()
+    return told_by(plain(done), render(document(done)))
+
+
+class _Fast:
+    """Stands in for the rounds."""
+
+    def __init__(
+        self, _project: object, _workload: object, builds: Sequence[Build], twins: Mapping[str, str], **_others: object,
+    ) -> None:
+        self._builds = builds
+        self._twins = twins
+
+    def compare(self, *_places: object) -> Compared:
+        """Return that one thread costs nothing, and two are nearly twice as fast, in each model."""
+        fine = made_up.found(gain=made_up.gain({2: made_up.ratio(1.8)}))
+        sections = Sections(cost=fine.cost, gain=fine.gain, contention=fine.contention)
+        others = {(model, build.label): OtherModel(measured=made_up.ratio(1.8), failure="") for build in self._builds
+                  for model in OTHER_MODELS}
+        return Compared(machine=made_up.QUIET, others=others, several=True,
+                        sections=dict.fromkeys(self._twins, sections))
 
 
 def told_by(values: dict[str, Any], output: str) -> Told:

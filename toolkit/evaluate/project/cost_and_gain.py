@@ -29,7 +29,7 @@ NOT_ASKED = Missing(reason="speed was not asked about (--workload)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WithoutGil:
+class OtherModel:
     """What the workload did in another model than threads, on a build with a GIL."""
 
     measured: Comparison | Missing        # against as many threads there
@@ -42,7 +42,7 @@ class Compared:
 
     machine: MachineFacts | Missing
     sections: Mapping[str, Sections]      # by the label of each build without a GIL
-    others: Mapping[tuple[str, str], WithoutGil] | Missing   # by model and the label of each build with a GIL
+    others: Mapping[tuple[str, str], OtherModel] | Missing   # by model and the label of each build with a GIL
     several: bool                         # a function was measured in several workers, so in those of other models, too
 
 
@@ -86,7 +86,7 @@ class Comparing:
         speed = Speed(measurer, machine)
         sections = {label: speed.sections(label, self._twins.get(label, "")) for label in free}
         forced = self._workload_forced(measurer, speed)   # the last of all: it is no part of the verdict
-        others = {(model, label): WithoutGil(measured=speed.other_model(label, model),
+        others = {(model, label): OtherModel(measured=speed.other_model(label, model),
                                             failure=speed.failure(label, model))
                   for label, build in self._builds.items() if not build.free_threaded for model in OTHER_MODELS}
         return Compared(machine=machine, others=others, several=speed.several, sections={
