@@ -16,6 +16,7 @@ from gilscope.toolkit.evaluate.sections import (
     Missing,
     RaceFact,
     SharedFact,
+    Unwatched,
 )
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.words import conclude
@@ -498,7 +499,9 @@ def test_shared_state_is_named_whether_or_not_processes_are_faster():
 @pytest.mark.parametrize("model", ASKED)
 @pytest.mark.parametrize(("races", "why"), [
     (NOT_DONE, "not asked for"), (replace(CLEAN, shared=None), "it was not looked at"),
-    (replace(CLEAN, shared=None, lacking=(("workload", "it hangs"),)), "it hangs")])
+    (replace(CLEAN, shared=None, lacking=(("workload", "it hangs"),)), "it hangs"),
+    (replace(CLEAN, unwatched=(Unwatched(file="app.py", line=3, what="what exec runs"),)),
+     "nothing watched what exec runs (app.py:3)")])
 def test_copies_are_not_ready_where_nobody_looked_what_is_shared(model, races, why):
     verdict = ASKED[model](races)
     assert verdict.word is Word.INCONCLUSIVE

@@ -10,7 +10,7 @@ from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
 from gilscope.toolkit.evaluate.packages.wording import named
 from gilscope.toolkit.evaluate.sections import NO_TIME, UNASKED, Broken, Missing, Races, Workers
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.words import WORTH, may_tell_speed, ways_left_out
+from gilscope.toolkit.evaluate.verdict.words import WORTH, few, may_tell_speed, ways_left_out
 from gilscope.toolkit.evaluate.verdict.worker_price import takes
 
 if TYPE_CHECKING:
@@ -103,6 +103,8 @@ def _not_looked(races: Races | Missing, worker: str) -> str:
         reason = races.reason
     elif races.shared is None:
         reason = next((reason for of, reason in races.lacking if of == "workload"), "it was not looked at")
+    elif races.unwatched:
+        reason = f"nothing watched {few([f'{each.what} ({each.file}:{each.line})' for each in races.unwatched])}"
     else:
         return ""
     return f"whether each {worker} may have a copy of what the workload's threads share is not known: {reason}"
