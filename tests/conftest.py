@@ -32,7 +32,7 @@ settings.load_profile("gilscope")
 SEED = 20261122   # of the samples: the same cases each time
 
 # Projects that tests evaluate, with tests of their own.
-collect_ignore = ["corpus/evaluate"]
+collect_ignore = ["corpus/evaluate", "corpus/planted"]
 
 
 PARTS = ("fast", "rest", "oldest", "oldest-rest")

@@ -15,6 +15,7 @@ from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.diagnosis import diagnose
 from gilscope.toolkit.gil.recorder import Recording, inflation
 from gilscope.toolkit.gil.without_gil import WithoutGil
+from gilscope.toolkit.measure.machine.alone import WAITING, Turns
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT, builds
 from tests.gil.recorded import make_process, make_thread
@@ -142,6 +143,22 @@ def test_signal_that_ends_the_program_is_told_as_shells_do(folder):
     assert "The machine was busy" not in done.stderr
     assert done.stderr.endswith("Nothing limits it that threads wait for: it had one thread.\n")
     assert "When it was ended" not in done.stderr      # that it had the GIL says nothing
+
+
+@needs_shim
+@pytest.mark.slow
+def test_who_measures_on_this_machine_is_waited_for(folder, tmp_path_factory):
+    machine = str(tmp_path_factory.mktemp("machine"))
+    (folder / "began.py").write_text("open('began', 'w').close()")
+    command = [sys.executable, "-P", "-m", "gilscope", "gil", "--once", "began.py"]
+    with Turns(alone=True, waiting=lambda: None, folder=machine).turn():
+        program = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "PYTHONPATH": str(ROOT), "GILSCOPE_MACHINE": machine})
+        assert program.stderr.readline() == f"gilscope: {WAITING}\n"
+        assert not (folder / "began").exists()
+    said = program.communicate(timeout=300)[1]
+    assert (program.returncode, (folder / "began").exists()) == (0, True)
+    assert WAITING not in said
 
 
 HUNG = """

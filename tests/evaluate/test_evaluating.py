@@ -1,5 +1,6 @@
 """The steps of an evaluation: what does not fit or cannot be had is a reason in its place, never an exception."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from gilscope.toolkit.evaluate.project.installing import Installation
 from gilscope.toolkit.evaluate.project.racing import looks
 from gilscope.toolkit.evaluate.report.screen import exit_code
 from gilscope.toolkit.evaluate.sections import Development, LeftOut, Missing, Sections
+from gilscope.toolkit.measure.machine.alone import WAITING, Turns
 from tests.evaluate.made_up import CLEAN, QUIET, finding, found, report, suite, workers
 from tests.fakes import make_build
 
@@ -44,12 +46,14 @@ class Steps:
         self.asked = []
         self.found = {"3.14t": report(finding()), "3.14": replace(report(finding()), build=TWIN)}
         self.fails = {}          # step -> exception
+        self.meanwhile = {}      # step -> what happens then
         self.newest = 0
         self.requests = []       # what was to be installed: to be judged, and to run the tests with
         self.machine = QUIET
 
     def step(self, name):
         self.asked.append(name)
+        self.meanwhile.pop(name, lambda: None)()
         self.now += self.takes.get(name, 0.0)
         if name in self.fails:
             raise self.fails[name]
@@ -78,13 +82,14 @@ class Steps:
         self.step("tests")
         return suite(build=bench.build, gil_end=not bench.build.endswith("t"))
 
-    def comparing(self, project, workload, builds, twins, *, left, say):
-        self.left = left
+    def comparing(self, project, workload, builds, twins, *, left, say, turn):
+        self.left, self.turn = left, turn
         return self
 
     def compare(self, benches, tests):
         if self.left() > 0:
-            self.step("speed")
+            with self.turn():
+                self.step("speed")
         sections = Sections(cost=found().cost, gain=NO_WORKLOAD, contention=NO_WORKLOAD)
         return Compared(machine=self.machine, others=NO_WORKLOAD, several=False,
                         sections=dict.fromkeys(benches, sections))
@@ -151,6 +156,28 @@ def test_budget_of_nothing_is_inconclusive(steps, folder):
     found, _ = evaluate(steps, folder, budget=0.0)
     assert steps.asked == []
     assert {each.word for each in found.conclusions} == {Word.INCONCLUSIVE}
+
+
+@pytest.mark.parametrize("step", ["workers", "speed"])
+def test_who_measures_on_this_machine_is_waited_for(steps, folder, tmp_path_factory, monkeypatch, step):
+    machine, said, other = str(tmp_path_factory.mktemp("machine")), [], ExitStack()
+    monkeypatch.setenv("GILSCOPE_MACHINE", machine)
+    before = "benches" if step == "workers" else "races"
+
+    def measure_elsewhere():
+        other.enter_context(Turns(alone=True, waiting=lambda: None, folder=machine).turn())
+
+    def say(text):
+        said.append(text)
+        if text == WAITING:
+            assert step not in steps.asked
+            steps.now += 1000.0   # it takes nothing from the budget
+            other.close()
+
+    steps.meanwhile = {before: measure_elsewhere}
+    Evaluator(Asked(path=folder), (FREE,), (FREE, TWIN), say, clock=lambda: steps.now).go()
+    assert said.count(WAITING) == 1
+    assert steps.asked[-1] == "speed"
 
 
 def test_newer_versions_are_not_installed_offline_nor_in_the_time_of_the_tests(steps, folder):

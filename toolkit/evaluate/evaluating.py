@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -57,6 +58,7 @@ from gilscope.toolkit.evaluate.verdict.answer import answered
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
 from gilscope.toolkit.evaluate.verdict.words import conclude
+from gilscope.toolkit.measure.machine.alone import WAITING, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -133,6 +135,7 @@ class Evaluator:
         if self._kept and self._kept.doubt:
             say(self._kept.doubt)
         self._known: dict[str, float] = {}   # parts that were measured before, and when
+        self._turns = Turns(alone=False, waiting=lambda: say(WAITING))
 
     def go(self) -> Evaluation:
         """Make every step and return what it comes to.
@@ -248,7 +251,7 @@ class Evaluator:
             for twin in twins)
         processes = tuple(_processes(twins, compared))
         conclusions = (
-            *(conclude(each, machine, races) for each in builds),
+            *(conclude(each, machine, races, self.extensions) for each in builds),
             *(conclude_interpreters(each, machine, races) for each in interpreters),
             *(conclude_processes(each, machine, races) for each in processes))
         return answered(Evaluation(
@@ -289,6 +292,14 @@ class Evaluator:
         found = Development(packages=packages, extras=self.project.extras, lacking=others)
         return found if packages or found.extras or others else None
 
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Have this machine to measure; to wait for it takes nothing from the budget."""
+        began = self._clock()
+        with self._turns.turn():
+            self._began += self._clock() - began
+            yield
+
     def _left(self) -> float:
         return self._asked.budget - (self._clock() - self._began)
 
@@ -301,7 +312,7 @@ class Evaluator:
         return BuildEvaluation(
             build=build, offered=self._offered(build), readiness=reports[build.label], tests=tests[build.label],
             reference_tests=there, cost=speed.cost, gain=speed.gain, contention=speed.contention, failure=speed.failure,
-            forced=speed.forced, own=own,
+            forced=speed.forced, own=own, otherwise=speed.otherwise,
         )
 
     def _offered(self, build: Build) -> tuple[Offered, ...] | Missing:
@@ -417,9 +428,10 @@ class Evaluator:
         self._say(f"{twin.label}: what one more interpreter, thread and process take")
         path = self.project.sources if isinstance(bench, Missing) else bench.folders
         python = readiness.python or (Path(twin.executable) if isinstance(bench, Missing) else bench.python)
-        return measure_workers(
-            python, modules_inside(self.project, readiness), path=[str(each) for each in path],
-            foreign=path == self.project.sources, limit=min(WORKERS_LIMIT, self._left() * SHARE_FOR_WORKERS))
+        with self._turn():
+            return measure_workers(
+                python, modules_inside(self.project, readiness), path=[str(each) for each in path],
+                foreign=path == self.project.sources, limit=min(WORKERS_LIMIT, self._left() * SHARE_FOR_WORKERS))
 
     def _tests(self, benches: dict[str, Bench | Missing]) -> dict[str, TestRun | Missing]:
         """Run the tests on each build, the twins with a GIL last: without the others they tell nothing."""
@@ -443,7 +455,7 @@ class Evaluator:
             wait_quiet(self._asked.wait_quiet, self._say)
             self._began += self._clock() - began   # waiting takes nothing from the budget
         comparing = Comparing(self.project, self._asked.workload, (*self._builds, *twins), labels, left=self._left,
-                              say=self._say)
+                              say=self._say, turn=self._turn)
         return comparing.compare(benches, tests)
 
 

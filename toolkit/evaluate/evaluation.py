@@ -48,6 +48,7 @@ class BuildEvaluation:
     failure: str = ""                    # what keeps the workload from running here, and not on its twin: a sentence
     forced: Forced | Missing | None = None   # None: nothing turned the GIL on in what was to be measured
     own: OwnBuild | None = None              # None: it has no extension modules of its own
+    otherwise: str = ""                      # how the workload's threads give something else than on its twin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

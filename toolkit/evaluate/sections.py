@@ -28,6 +28,7 @@ UNASKED = Missing(reason="not asked for")
 NO_WORKLOAD = "no workload was measured"   # how a reason begins, where there is no cost; what the tests said comes next
 TOO_SHORT = "most of it to start"   # in such a reason: a workload tells what the tests cannot
 TOO_LONG = "do not fit into"        # likewise
+NOT_THE_SAME = "it is not the same work, so what it gains says nothing"
 WORKLOAD_FAILED = "the workload failed on"   # how a reason begins; the build comes next
 
 
@@ -183,6 +184,7 @@ class Sections:
     contention: Contention | Missing
     failure: str = ""   # what keeps the workload from running on this build as it should, and does not on the other
     forced: Forced | Missing | None = None   # None: nothing turned the GIL on
+    otherwise: str = ""   # how threads give something else than on the other build: a sentence
 
     @classmethod
     def missing(cls, reason: Missing) -> Sections:
@@ -250,11 +252,11 @@ class SharedFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unwatched:
-    """What several threads of the project's own code do, and the race checker does not watch."""
+    """What several threads of the project's own code do, or may do, and the race checker does not watch."""
 
     file: str
     line: int
-    what: str                    # "what exec runs"
+    what: str                    # "what exec runs"; the statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,6 +270,7 @@ class Races:
     lacking: tuple[tuple[Raced, str], ...] = ()   # what was to be looked at and could not be, and why
     shared: tuple[SharedFact, ...] | None = None  # by the calls of the workload; None: not looked at
     unwatched: tuple[Unwatched, ...] = ()
+    unreached: tuple[Unwatched, ...] = ()         # statements that would change what threads share, and no thread ran
 
     @property
     def together(self) -> bool:

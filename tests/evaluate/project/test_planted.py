@@ -17,6 +17,7 @@ from gilscope.toolkit.evaluate.project.bench import Bench
 from gilscope.toolkit.evaluate.project.conventions import find_project
 from gilscope.toolkit.evaluate.project.racing.programs import workload_in_threads
 from gilscope.toolkit.evaluate.project.racing.workload import check_workload
+from gilscope.toolkit.evaluate.project.workload.programs.calls import shown
 from gilscope.toolkit.evaluate.project.workload.rounds import Workload
 from gilscope.toolkit.evaluate.sections import Missing, Races
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
@@ -297,13 +298,13 @@ def test_results_that_can_be_compared_and_differ_are_told(result, otherwise):
     def work():
         return eval(result, names)
 
-    calls = SimpleNamespace(function_called=lambda _: work, refuse_unawaited=lambda *_: None)
+    calls = SimpleNamespace(function_called=lambda _: work, refuse_unawaited=lambda *_: None, shown=shown)
     callers = [workload_in_threads.Caller(number, "app:work", calls, threading.Barrier(1)) for number in range(2)]
     for each in callers:
         thread = threading.Thread(target=each.run)
         thread.start()
         thread.join()
-    assert workload_in_threads.otherwise(work, callers, 60.0) == otherwise
+    assert workload_in_threads.otherwise(work, callers, 60.0, shown) == otherwise
 
 
 @pytest.mark.slow

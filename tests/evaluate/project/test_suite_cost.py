@@ -1,6 +1,7 @@
 """What the tests cost on two builds: made-up runs, and one real one."""
 
 import sys
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +24,7 @@ BENCHES = {label: Bench(build=label, python=Path(f"/{label}/bin/python"), folder
 @pytest.fixture
 def runs(monkeypatch):
     """Give a function that takes the rounds; its runs take what it is told."""
-    def measure(*, cpu=None, endings=(), limit=1000.0, forced=None, **tests):
+    def measure(*, cpu=None, endings=(), limit=1000.0, forced=None, turn=nullcontext, **tests):
         asked = []
         cpu = cpu or {"3.14t": 3.0, "3.14": 2.0}
         ends = iter(endings)
@@ -41,7 +42,8 @@ def runs(monkeypatch):
 
         monkeypatch.setattr(suite_cost, "run_bounded", run)
         usual = {"3.14t": suite(seconds=10.0), "3.14": suite(build="3.14", seconds=10.0, gil_end=True)}
-        costs = SuiteCosts(PROJECT, BENCHES, usual | tests, limit=limit, say=lambda _: None, forced=forced is not None)
+        costs = SuiteCosts(PROJECT, BENCHES, usual | tests, limit=limit, say=lambda _: None, forced=forced is not None,
+                           turn=turn)
         costs.calibration._spin = lambda cores: Spin(cores=cores, effective=cores, ran=9, waited=1, lasted=10)
         costs.measure(TWINS)
         return costs.cost("3.14t", "3.14"), asked, costs
@@ -56,6 +58,25 @@ def test_cost_is_of_rounds_after_the_first(runs):
     assert cost.cpu.verdict() == "slower"
     assert len(asked) == 2 * (MOST_ROUNDS + 1)
     assert len(costs.calibration.spins) == MOST_ROUNDS
+
+
+def test_turn_is_held_round_by_round(runs):
+    held, taken = [], []
+
+    @contextmanager
+    def turn():
+        held.append(True)
+        taken.append(True)
+        yield
+        held.clear()
+
+    def endings():
+        while True:
+            assert held
+            yield "0"
+
+    runs(endings=endings(), turn=turn)
+    assert (len(taken), held) == (MOST_ROUNDS + 1, [])
 
 
 @pytest.mark.parametrize(("changes", "reason"), [

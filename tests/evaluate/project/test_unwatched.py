@@ -6,20 +6,26 @@ from textwrap import dedent
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Word
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown
 from gilscope.toolkit.evaluate.project.conventions import find_project
-from gilscope.toolkit.evaluate.project.racing.unwatched import Ran, kept_by_others, unwatched
+from gilscope.toolkit.evaluate.project.racing.functions import Ran
+from gilscope.toolkit.evaluate.project.racing.kept import kept_by_others, locks_of_what_is_outside
+from gilscope.toolkit.evaluate.project.racing.unreached import unreached
+from gilscope.toolkit.evaluate.project.racing.unwatched import unwatched
 from gilscope.toolkit.evaluate.sections import Races, Unwatched
+from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.words import conclude
-from tests.evaluate.made_up import CLEAN, QUIET, found
+from tests.evaluate.made_up import CLEAN, QUIET, finding, found, inside, ratio
 from tests.evaluate.project.test_planted import raced
+from tests.fakes import make_build
 
 FOREIGN = {"STATS": "collections.UserDict", "self.prices": "sortedcontainers.SortedDict",
-           "tick": "ctypes.PyDLL"}
+           "tick": "ctypes.PyDLL", "os.environ": "os._Environ", "LOCK": "_thread.lock", "self.lock": "_thread.RLock"}
 # name -> source, what is named of its line marked HERE; None: nothing
 CASES = {
     "exec": ("def work():\n    exec(CODE, STATE)  # HERE", "what exec runs"),
+    "an exec of its own": ("def exec(text):\n    return text\ndef work():\n    exec(CODE)", None),
     "a file at a place": ("""
         class Store:
             def work(self):
@@ -47,8 +53,23 @@ CASES = {
             def work(self):
                 self.prices.setdefault(1, 2)  # HERE
         """, "what self.prices holds, a sortedcontainers.SortedDict"),
+    "the environment, by a method": ("import os\ndef work():\n    os.environ.pop('A')  # HERE",
+                                     "what os.environ holds, a os._Environ"),
+    "the environment's items, which are watched": ("import os\ndef work():\n    os.environ['A'] = '1'", None),
     "a library's container under a lock": ("def work(page):\n    with LOCK:\n        STATS[page] += 1", None),
+    "a library's container in a with that is no lock": ("""
+        import contextlib
+        def work(page):
+            with contextlib.suppress(KeyError), open(page) as file, PATH.open() as other:
+                STATS[page] += 1  # HERE
+        """, "what STATS holds, a collections.UserDict"),
+    "a library's container in a with that may be a lock": ("""
+        def work(page):
+            with lock_of(page):
+                STATS[page] += 1
+        """, None),
     "a cache of objects that change": ("""
+        import functools
         class Quota:
             def take(self):
                 self.left -= 1
@@ -56,13 +77,22 @@ CASES = {
         def work(name):
             return Quota(name)  # HERE
         """, "whether lru_cache gives two threads that ask first one Quota"),
+    "a cache of its own": ("""
+        class Quota:
+            def take(self):
+                self.left -= 1
+        @app.cache
+        def work(name):
+            return Quota(name)
+        """, None),
     "a cache of objects that do not": ("""
+        from functools import lru_cache
         class Plan:
             def __init__(self):
                 self.left = 1
             def rest(self):
                 return self.left
-        @functools.lru_cache
+        @lru_cache
         def work(name):
             return Plan()
         """, None),
@@ -85,9 +115,14 @@ CASES = {
             LOCK.release()
         """, None),
     "a lock that is waited for": ("def work():\n    LOCK.acquire()\n    LOCK.acquire(True)\n    LOCK.release()", None),
-    "a directory for all": ("def work():\n    os.chdir('/')  # HERE", "what chdir changes for all threads"),
-    "an output for all": ("def work():\n    with contextlib.redirect_stdout(file):  # HERE\n        pass",
-                          "what redirect_stdout changes for all threads"),
+    "a directory for all": ("import os\ndef work():\n    os.chdir('/')  # HERE", "what chdir changes for all threads"),
+    "a directory of a server's": ("def work(server):\n    server.chdir('/')", None),
+    "an output for all": ("""
+        from contextlib import redirect_stdout as to
+        def work():
+            with to(file):  # HERE
+                pass
+        """, "what redirect_stdout changes for all threads"),
     "C code that had the GIL": ("def work():\n    return tick()  # HERE",
                                 "what tick does, C code that ctypes.PyDLL calls with the GIL where there is one"),
     "what somebody has judged": ("def work():\n    exec(CODE, STATE)  # race: ok only reads", None),
@@ -132,10 +167,148 @@ def test_cache_that_one_thread_filled_is_named(tmp_path):
     ("def work():\n    os.environ['A'] = '1'", "os.environ (os._Environ)"),
     ("def work():\n    return os.environ['A'], STATS['b']", None)])
 def test_what_others_keep_for_all_threads_is_shared(tmp_path, source, kept):
-    foreign = FOREIGN | {"PERMITS": "threading.Semaphore", "DICE": "random.Random", "os.environ": "os._Environ"}
+    foreign = FOREIGN | {"PERMITS": "threading.Semaphore", "DICE": "random.Random"}
     assert [each.variable for each in looked_at(tmp_path, source, kept_by_others, foreign=foreign)[0]] == (
         [kept] if kept else [])
     assert looked_at(tmp_path, source, kept_by_others, foreign=foreign, twice=False)[0] == []
+
+
+LOCKED = """
+def work():
+    with LOCK:
+        number = int(open(PATH).read())
+        open(PATH, 'w').write(str(number + 1))
+"""
+
+
+@pytest.mark.parametrize(("source", "explained", "lock"), [
+    (LOCKED, (), "LOCK"), (LOCKED, [("app.py", 4)], None), (LOCKED, [("app.py", 1), ("other.py", 4)], "LOCK"),
+    (LOCKED + "def other():\n    with LOCK:\n        pass\n", [("app.py", 1)], "LOCK"),
+    (LOCKED.replace("LOCK:", "LOCK:  # race: ok one process alone"), (), None),
+    (LOCKED.replace("LOCK", "STATS"), (), None), (LOCKED.replace("LOCK", "self.lock"), (), "self.lock")])
+def test_lock_of_what_is_outside_is_shared(tmp_path, source, explained, lock):
+    def what(ran, shown):
+        return locks_of_what_is_outside(ran, shown, explained)
+
+    assert [(each.variable, each.file) for each in looked_at(tmp_path, source, what)[0]] == (
+        [(f"{lock} (a lock, of which a copy guards nothing outside)", "app.py")] if lock else [])
+    assert looked_at(tmp_path, source, what, twice=False)[0] == []
+
+
+# name -> source; lines that say RAN were run, the one that says HERE was not and is told.
+WAYS = {
+    "an attribute": ("""
+        class Keeper:
+            def work(self):
+                if now() > self.until:  # RAN
+                    self.token = made()  # HERE
+                return self.token  # RAN
+        """, "self.token = made()"),
+    "a method that changes its object": ("""
+        class Keeper:
+            def renew(self):
+                self.token = made()
+            def work(self):
+                if now() > self.until:  # RAN
+                    self.renew()  # HERE
+                return self.token  # RAN
+        """, "self.renew()"),
+    "a method that does not": ("""
+        class Keeper:
+            def told(self):
+                return self.token
+            def work(self):
+                if now() > self.until:  # RAN
+                    print(self.told())
+                return self.token  # RAN
+        """, None),
+    "a global": ("""
+        def work():
+            global total
+            if late():  # RAN
+                total += 1  # HERE
+        """, "total += 1"),
+    "a function that changes a global": ("""
+        def add():
+            global total
+            total += 1
+        def work():
+            try:
+                return found()  # RAN
+            except LookupError:
+                add()  # HERE
+        """, "add()"),
+    "an item and a method of a list": ("""
+        def work():
+            match answer():  # RAN
+                case 1:
+                    return  # RAN
+                case 2:
+                    LOG.append(1)  # HERE
+        """, "LOG.append(1)"),
+    "a way that was taken": ("""
+        def work():
+            if late():  # RAN
+                LOG.append(  # RAN
+                    1)
+        """, None),
+    "what is the function's own": ("""
+        def work():
+            found = []
+            if late():  # RAN
+                found.append(1)
+                other = found[0]
+            return found  # RAN
+        """, None),
+    "an error that did not come": ("""
+        def work():
+            if late():  # RAN
+                raise ValueError(TABLE)
+        """, None),
+    "a function inside": ("""
+        def work():
+            def inner():
+                LOG.append(1)
+            return inner  # RAN
+        """, None),
+    "what somebody has judged": ("""
+        def work():
+            if late():  # RAN
+                LOG.append(1)  # race: ok at night, alone
+        """, None),
+}
+
+
+@pytest.mark.parametrize(("source", "what"), WAYS.values(), ids=WAYS)
+def test_way_that_no_thread_took_is_told(tmp_path, source, what):
+    lines = dedent(source).lstrip("\n").splitlines()
+    ran = frozenset(number for number, each in enumerate(lines, 1) if each.endswith("RAN"))
+    seen, line = looked_at(tmp_path, source, unreached, lines=ran)
+    assert seen == ([Unwatched(file="app.py", line=line, what=what)] if what else [])
+    assert looked_at(tmp_path, source, unreached, lines=ran, twice=False)[0] == []
+    assert looked_at(tmp_path, source, unreached, lines=frozenset())[0] == []   # nothing told which lines ran
+
+
+def test_what_one_object_of_each_thread_does_is_nobodys_concern(tmp_path):
+    assert looked_at(tmp_path, WAYS["an attribute"][0], unreached, lines=frozenset({3}), one_self=False)[0] == []
+
+
+def test_confidence_is_not_high_where_threads_left_a_way_out():
+    races = replace(CLEAN, unreached=(Unwatched(file="auth.py", line=23, what="self.renew()"),))
+    verdict = conclude(found(), QUIET, races)
+    assert (verdict.word, verdict.confidence) == (Word.READY, "medium")
+    assert verdict.unexercised == ("races: no thread came to auth.py:23 (self.renew()), which changes what they share",)
+    assert conclude(found(), QUIET, CLEAN).confidence == "high"
+    for verdict in copies(races):   # each copy would take that way by itself
+        assert (verdict.word, verdict.confidence) == (Word.READY, "medium")
+        assert any("no thread came to auth.py:23 (self.renew())" in each for each in verdict.unexercised)
+    assert {verdict.confidence for verdict in copies(CLEAN)} == {"high"}
+
+
+def copies(races):
+    processes = ProcessesEvaluation(build=make_build("3.14"), measured=ratio(1.8))
+    return (conclude_processes(processes, QUIET, races),
+            conclude_interpreters(inside(finding(), measured=ratio(1.8)), QUIET, races))
 
 
 def test_it_is_not_ready():
@@ -151,12 +324,20 @@ def test_threads_of_a_workload_tell_what_they_ran(tmp_path):
         import ctypes, functools, os, random, threading
         from collections import UserDict
         kept, let_go = ctypes.pythonapi.Py_GetVersion, ctypes.CDLL(None).getpid
-        DICE, PERMITS = random.Random(1), threading.BoundedSemaphore(8)
+        DICE, PERMITS, TURN = random.Random(1), threading.BoundedSemaphore(8), threading.Lock()
         STATS, CODE, STATE = UserDict(home=0), compile("seen = seen + 1", "<rule>", "exec"), {"seen": 0}
         class Store:
+            lock = threading.Lock()
             def __init__(self):
                 self.file = open(__file__)
+                self.reads = 0
+            def write(self):
+                with self.lock:
+                    with open(os.devnull, "w") as out:
+                        out.write("1")
             def read(self):
+                if self.file.closed:
+                    self.reads += 1
                 self.file.seek(3)
                 return self.file.read(4)
         class Quota:
@@ -173,10 +354,13 @@ def test_threads_of_a_workload_tell_what_they_ran(tmp_path):
             STATS["home"] += 1
             exec(CODE, STATE)
             STORE.read()
+            STORE.write()
             quota_of("ann")
             kept(), let_go()
             with PERMITS:
-                os.environ["DICE"] = str(DICE.random())
+                DICE.random()
+            with TURN:
+                os.environ["TURN"] = os.environ.get("TURN", "") + "1"
         """}, "app:work")
     assert isinstance(races, Races), races
     assert [each.what for each in races.unwatched] == [
@@ -185,4 +369,5 @@ def test_threads_of_a_workload_tell_what_they_ran(tmp_path):
         "what kept does, C code that ctypes.PyDLL calls with the GIL where there is one"]
     assert {each.variable for each in races.shared} == {
         "STATS (collections.UserDict)", "PERMITS (threading.Semaphore)", "DICE (random.Random)",
-        "os.environ (os._Environ)"}
+        "os.environ", "self.lock (a lock, of which a copy guards nothing outside)"}
+    assert [each.what for each in races.unreached] == ["self.reads += 1"]

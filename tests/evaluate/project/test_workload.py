@@ -1,6 +1,8 @@
 """Real small workloads in rounds on a build without a GIL and its twin, and what their numbers come to."""
 
+import json
 import random
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from math import exp
 from pathlib import Path
@@ -17,6 +19,7 @@ from gilscope.toolkit.evaluate.project.workload.programs.calls import (
     call_often,
     function_called,
     refuse_unawaited,
+    shown,
 )
 from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, Workload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.schedule import Cell, seconds_of
@@ -124,6 +127,8 @@ def test_function_is_measured_in_threads_interpreters_and_processes_in_turn(meas
     monkeypatch.setattr(workload, "InTurn", Watched)
     made = measurer("app:busy", models=models, rounds=3)
     assert len(taken) == 3
+    assert [made.found[Cell(each.label, count)].given for each in pair for count in (1, 2)] == [
+        [], [["4498500"] * 3] * 3] * 2
     assert {(tuple(each.details["passes"]), len(each.answer.fields["values"])) for arms in taken for each in arms
             if each.answer.kind == "measured"} == {((0, 1), 2)}
     assert set(made.found) == {*(Cell(each.label, count) for each in pair for count in (1, 2)),
@@ -198,7 +203,7 @@ def answered(monkeypatch):
     """Give a function that measures a function in a round of made-up answers, by build, and returns what was asked."""
     monkeypatch.setattr(workload, "usable_cores", lambda: 2)
 
-    def measure(answer, *, kind="function", left=lambda: 100.0, rounds=1, forced=False):
+    def measure(answer, *, kind="function", left=lambda: 100.0, rounds=1, forced=False, turn=nullcontext):
         asked = []
         monkeypatch.setattr(workload, "MOST_ROUNDS", rounds)
         def answered(_, spec, __):
@@ -209,7 +214,7 @@ def answered(monkeypatch):
         benches = {label: Bench(build=label, python=Path("python"), folders=()) for label in ("3.14t", "3.14")}
         made = WorkloadMeasurer(
             PROJECT, Workload(kind=kind, name="app:busy"), benches, {label: make_build(label) for label in benches},
-            left=left, say=lambda _: None, forced=forced)
+            left=left, say=lambda _: None, forced=forced, turn=turn)
         made.calibration = Calibration(lambda cores: Spin(cores=cores, effective=cores, ran=2, waited=0, lasted=1))
         made.measure()
         return made, asked
@@ -227,6 +232,35 @@ def test_what_a_process_tells_is_kept_by_round(answered):
     assert set(made.found) == {*(Cell(label, count) for label in ("3.14t", "3.14") for count in (1, 2)),
                                Cell("3.14", 2, "subinterpreters"), Cell("3.14", 2, "processes"),
                                Cell("3.14", 1, twin=True)}
+
+
+def test_turn_is_held_while_anything_is_measured(answered):
+    held, taken = [], []
+
+    @contextmanager
+    def turn():
+        assert not held   # two turns at once would wait for each other
+        held.append(True)
+        taken.append(len(taken))
+        yield
+        held.clear()
+
+    def answer(_):
+        assert held
+        return measured()
+
+    made, asked = answered(answer, rounds=2, turn=turn)
+    assert len(asked) > len(taken) == 3   # what tells how long a call takes, then the rounds
+    made.watched(Cell("3.14t", 2))
+    assert held == []
+    assert len(taken) == 3 + (not NO_SHIM)
+
+
+def test_what_the_workload_gives_is_asked_in_the_first_rounds_alone(answered):
+    told = measured(metrics=METRICS | {"given": json.dumps(["a", "b", "b"])})
+    made, asked = answered(lambda _: told, rounds=5)
+    assert sum("results" in spec.parameters for spec in asked) == workload.ROUNDS_COMPARED * len(made.found)
+    assert made.found[Cell("3.14t", 2)].given == [["a", "b", "b"]] * 5   # of made-up answers, which do not listen
 
 
 @pytest.mark.slow
@@ -442,6 +476,51 @@ def filled(**cells):
 
 
 ONE, TWO, STARVED = [1.0] * 10, [2.0] * 10, [0.0] * 10
+
+
+SAME = "the workload gives b in threads, and c on 3.14"
+INHERITED = ("in the main thread b, too: without the GIL a thread begins, from 3.14 on, with the context of the thread "
+             "that starts it, decimal's among it, with the GIL with a new one")
+
+
+@pytest.mark.parametrize(("here", "there", "said"), [
+    ([["a", "b", "b"]] * 2, [["a", "b", "b"]] * 2, ""), ([["a", "b", "b"]] * 2, [["a", "c", "c"]] * 2, SAME),
+    ([["b", "b", "b"]] * 2, [["b", "c", "c"]] * 2,
+     f"{SAME} ({INHERITED})"),
+    ([["a", "b", "d"]] * 2, [["a", "c", "c"]] * 2, ""), ([["a", "b", "b"]] * 2, [["a", "c", "c"], ["a", "d", "d"]], ""),
+    ([["a", "b", "b"]], [], ""), ([], [], "")],
+    ids=["the same", "another", "the context", "each time another", "each process another", "not there", "nowhere"])
+def test_work_that_is_another_on_the_other_build_is_told(here, there, said):
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    made.found[Cell("3.14t", 2)].given, made.found[Cell("3.14", 2)].given = here, there
+    seen = Speed(made, QUIET).sections("3.14t", "3.14")
+    assert seen.otherwise == said
+    assert isinstance(seen.gain.measured, Missing) is bool(said)
+    assert not isinstance(seen.cost, Missing)   # of one thread, which is the first
+
+
+@pytest.mark.parametrize(("result", "text"), [
+    ([1, ("a", {"b": None})], "list(1, tuple('a', dict('b', None)))"), (object(), None), ([1, {2}], None),
+    (10**5000, f"{hex(10**5000)[:80]}... (4155 characters, sum "), ("x" * 200, f"'{'x' * 79}... (202 characters, sum "),
+    ("x" * 200_000, None), ([0] * 200_000, None), ([[[[[0]]]]], None)],
+    ids=["nested", "no value", "none inside", "a long number", "a long text", "a longer one", "a long list", "deep"])
+def test_text_stands_for_a_result(result, text):
+    assert shown(result) == text if text is None or not text.endswith("sum ") else shown(result).startswith(text)
+
+
+def test_results_that_differ_late_have_texts_that_differ():
+    assert shown([0] * 1000 + [1]) != shown([0] * 1000 + [2])
+
+
+@pytest.mark.slow
+def test_work_that_is_another_in_threads_of_the_other_build(measurer, pair, project):
+    (project.root / "where.py").write_text(
+        "import sys, threading\n"
+        "def work():\n    return 't' in sys.abiflags or threading.current_thread() is threading.main_thread()\n")
+    build, twin = pair
+    made = measurer("where:work", rounds=3, left=lambda: 60.0)
+    assert Speed(made, QUIET).sections(build.label, twin.label).otherwise.startswith(
+        f"the workload gives True in threads, and False on {twin.label} (in the main thread True, too")
 
 
 def test_inflation_is_of_rounds_in_which_threads_ran_at_the_same_time():

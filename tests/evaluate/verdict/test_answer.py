@@ -9,7 +9,16 @@ from gilscope.toolkit.evaluate.decision import Decision, Effort
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, OwnBuild, OwnExtensions, Remark, Source
 from gilscope.toolkit.evaluate.report import first
-from gilscope.toolkit.evaluate.sections import NO_TIME, Contention, Forced, Interval, Memory, Missing, RaceFact
+from gilscope.toolkit.evaluate.sections import (
+    NO_TIME,
+    Contention,
+    Forced,
+    Interval,
+    Memory,
+    Missing,
+    RaceFact,
+    Unwatched,
+)
 from gilscope.toolkit.evaluate.verdict.answer import answer, answered, gained, paid
 from tests.evaluate.made_up import (
     CACHE,
@@ -52,6 +61,19 @@ def said(given):
 ])
 def test_decision(changes, decision):
     assert told(found(**changes)).decision is decision
+
+
+def test_work_that_is_another_there_gains_nothing():
+    other = "the workload gives 1 in threads, and 2 on 3.14"
+    seen = told(found(otherwise=other))
+    assert seen.decision is Decision.UNKNOWN
+    assert seen.because == f"3.14t: {other}: it is not the same work, so what it gains says nothing"
+    assert seen.gain == Missing(reason=f"{other}: it is not the same work, so what it gains says nothing")
+
+
+def test_what_is_not_watched_is_a_place_of_ours():
+    races = replace(CLEAN, unwatched=(Unwatched(file="app.py", line=3, what="what exec runs"),))
+    assert told(found(), races=races).effort.places == ("app.py:3",)
 
 
 def test_busy_machine_promises_no_gain():

@@ -86,6 +86,20 @@ def test_place_at_which_compiling_stops_is_ours():
     assert places(replace(LACKS, unbuilt=(Unbuilt(name="a", why="cc: not found"),)), OWN) == []
 
 
+LIMITED = replace(OWN, limited=("setup.py:5", "setup.py:8"))
+REFUSED = replace(FAILED, failure="ValueError: `py_limited_api='cp312'` not supported", elsewhere="3.14")
+
+
+@pytest.mark.parametrize(("own", "told"), [
+    (REFUSED, True), (replace(FAILED, failure="error: x.abi3.so cannot be loaded", elsewhere="3.14"), True),
+    (replace(LACKS, unbuilt=(Unbuilt(name="a", why="", elsewhere="3.14"),)), True),
+    (replace(FAILED, elsewhere="3.14"), False), (replace(REFUSED, elsewhere=""), False), (UNBUILT, False)])
+def test_limited_api_is_named_where_it_is_what_is_lacking(own, told):
+    assert ({*LIMITED.limited} <= {*places(own, LIMITED)}) is told
+    said = [each for each in steps(own, LIMITED) if "leave the limited API out" in each]
+    assert [each.startswith("3.14t: setup.py:5, setup.py:8: ") for each in said] == [True] * told
+
+
 def test_nanobinds_word_is_written_where_its_build_names_the_module():
     source = replace(SOURCE, language="C++", binding=Binding.NANOBIND, remarks=())
     own = OwnExtensions(sources=(source,), modules=(replace(MODULE, binding=Binding.NANOBIND, file="CMakeLists.txt",
@@ -103,6 +117,19 @@ def test_files_of_its_own_count_as_ready_ones():
     said = conclude(found(own=OwnBuild(build="3.14t", report=report(fine))), QUIET, CLEAN)
     assert (said.word, said.reasons[0]) == (
         Word.READY, "1 extension file does without the GIL, as slots and imports say")
+
+
+def test_variables_that_its_c_code_shares_keep_confidence_from_being_high():
+    (extension,) = lxml().seen.extensions
+    seen = replace(lxml().seen, run=None, extensions=(replace(extension, gil="not-used"),))
+    fine = replace(lxml(), verdict=Verdict(status=Status.READY), interpreters=InterpreterStatus.OK, seen=seen)
+    build = found(own=OwnBuild(build="3.14t", report=report(fine)))
+    said = conclude(build, QUIET, CLEAN, OWN)
+    assert (said.word, said.confidence) == (Word.READY, "medium")
+    assert said.unexercised == (
+        "races: C code is not watched, and that of src/etree.c:7 has variables that all threads share",)
+    without = replace(OWN, sources=(replace(SOURCE, remarks=SOURCE.remarks[1:]),))
+    assert conclude(build, QUIET, CLEAN, without).confidence == "high"
 
 
 def test_column_of_lost_c_code_names_the_project_itself():

@@ -9,7 +9,7 @@ from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild, OwnExtensions, Unbuilt
 from gilscope.toolkit.evaluate.report import plan_file
 from gilscope.toolkit.evaluate.requirements.declared import NONE_FOUND
-from gilscope.toolkit.evaluate.sections import LeftOut, Missing, RaceFact, RaceLook
+from gilscope.toolkit.evaluate.sections import LeftOut, Missing, RaceFact, RaceLook, Unwatched
 from gilscope.toolkit.evaluate.verdict.answer import answered
 from gilscope.toolkit.evaluate.verdict.plan import (
     CI,
@@ -86,6 +86,8 @@ def test_own_extension_modules(own, state, says):
     (RACES, "not known", "not asked for", {"races": NOT_DONE}),
     (RACES, "open", "total at shop/counter.py:17 and 1 more", {"races": replace(CLEAN, found=(RACE, RACE))}),
     (RACES, "open", "total at shop/counter.py:17; mend it, or judge it", {"races": replace(CLEAN, found=(RACE,))}),
+    (RACES, "open", "what exec runs (app.py:3) is not watched; look at it",
+     {"races": replace(CLEAN, unwatched=(Unwatched(file="app.py", line=3, what="what exec runs"),))}),
     (RACES, "not known", "seen running in two threads", {"races": replace(CLEAN, looks=())}),
     (IN_THREADS, "not known", "--threads 4 runs them so", {"races": CLEAN}),
     (IN_THREADS, "not known", "--threads 4 runs them so", {"races": NOT_DONE}),
@@ -95,6 +97,8 @@ def test_own_extension_modules(own, state, says):
     (IN_THREADS, "open", "failing: a, b, c, d and 1 more; 1 test ran alone",
      {"races": replace(CLEAN, looks=(replace(IN_FOUR, failing=tuple("abcde")),))}),
     (COST_AND_GAIN, "not known", "what it costs one thread was not measured", {"cost": NOT_DONE}),
+    (COST_AND_GAIN, "not known", "it gives other results: it is not the same work",
+     {"otherwise": "it gives other results"}),
     (COST_AND_GAIN, "not known", "gain: not asked for", {"gain": NOT_DONE}),
     (COST_AND_GAIN, "not known", "gain: short", {"gain": gain(Missing(reason="short"))}),
     (COST_AND_GAIN, "not known", "gain: the machine was too busy", {"machine": BUSY}),

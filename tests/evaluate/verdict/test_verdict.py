@@ -16,6 +16,7 @@ from gilscope.toolkit.evaluate.sections import (
     Missing,
     RaceFact,
     SharedFact,
+    Unwatched,
 )
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.words import conclude
@@ -394,7 +395,7 @@ def test_only_what_is_faster_is_told_as_a_gain():
 ])
 def test_subinterpreters(statuses, word):
     findings = (finding(Status.READY, status) for status in statuses)
-    verdict = conclude_interpreters(inside(*findings, measured=ratio(1.8), workers=workers()), QUIET)
+    verdict = conclude_interpreters(inside(*findings, measured=ratio(1.8), workers=workers()), QUIET, CLEAN)
     assert (verdict.target, verdict.word) == ("subinterpreters on 3.14", word)
 
 
@@ -496,11 +497,15 @@ def test_shared_state_is_named_whether_or_not_processes_are_faster():
 
 
 @pytest.mark.parametrize("model", ASKED)
-@pytest.mark.parametrize("races", [NOT_DONE, replace(CLEAN, shared=None)])
-def test_copies_are_not_ready_with_high_confidence_where_nobody_looked_what_is_shared(model, races):
+@pytest.mark.parametrize(("races", "why"), [
+    (NOT_DONE, "not asked for"), (replace(CLEAN, shared=None), "it was not looked at"),
+    (replace(CLEAN, shared=None, lacking=(("workload", "it hangs"),)), "it hangs"),
+    (replace(CLEAN, unwatched=(Unwatched(file="app.py", line=3, what="what exec runs"),)),
+     "nothing watched what exec runs (app.py:3)")])
+def test_copies_are_not_ready_where_nobody_looked_what_is_shared(model, races, why):
     verdict = ASKED[model](races)
-    assert (verdict.word, verdict.confidence) == (Word.READY, "medium")
-    assert "what the workload's threads share, which others would have copies of" in verdict.unexercised
+    assert verdict.word is Word.INCONCLUSIVE
+    assert verdict.reasons[0].endswith(f"a copy of what the workload's threads share is not known: {why}")
     assert "the workload is 1.80x [1.76, 1.84] as fast as in threads of 3.14" in verdict.reasons
 
 
@@ -522,7 +527,7 @@ def test_workload_that_fails_in_subinterpreters_only_blocks():
     (ratio(1.8, rounds=2), QUIET, Word.INCONCLUSIVE, "not known: too few rounds"),
 ])
 def test_processes(measured, machine, word, reason):
-    verdict = conclude_processes(ProcessesEvaluation(build=make_build("3.14"), measured=measured), machine)
+    verdict = conclude_processes(ProcessesEvaluation(build=make_build("3.14"), measured=measured), machine, CLEAN)
     assert (verdict.target, verdict.word) == ("processes on 3.14", word)
     assert reason in verdict.reasons[0]
 

@@ -451,6 +451,30 @@ def test_shared_lists_what_several_threads_use_under_a_lock(tmp_path):
     assert "DONE" not in plain.stderr
 
 
+ENVIRON = """
+    import os, threading
+    lock = threading.Lock()
+    os.environ["LEFT"] = "9"
+    def work():
+        with lock:
+            os.environ["LEFT"] = str(int(os.environ["LEFT"]) - 1)
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for each in threads: each.start()
+    for each in threads: each.join()
+    """
+
+
+@pytest.mark.parametrize("core", ["c", "python"])
+def test_items_of_the_environment_are_shared_and_raced(tmp_path, core):
+    done = race(tmp_path, ENVIRON, "--shared", "--json=out.json", f"--core={core}")
+    assert done.returncode == 0, done.stderr
+    (shared,) = json.loads((tmp_path / "out.json").read_text())["shared"]
+    assert (shared["base"], shared["write"]["line"], shared["alike"]) == ("os.environ", 6, False)
+    done = race(tmp_path, ENVIRON.replace("with lock", "if True"), f"--core={core}")
+    assert done.returncode == 66, done.stderr
+    assert "os.environ['LEFT']" in done.stderr
+
+
 MEMOS = """
     import re, threading
     from concurrent.futures import ThreadPoolExecutor

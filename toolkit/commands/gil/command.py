@@ -26,6 +26,7 @@ from gilscope.toolkit.gil.diagnosis import diagnose, values
 from gilscope.toolkit.gil.limits import Limiter
 from gilscope.toolkit.gil.recorder import Recording, inflation, record
 from gilscope.toolkit.gil.without_gil import WithoutGil, free_build, run_there
+from gilscope.toolkit.measure.machine.alone import WAITING, Turns
 from gilscope.toolkit.race.program.start import run_words
 from gilscope.toolkit.race.program.target import default_python, module_of, refuse_plain_folder
 from gilscope.toolkit.report.terminal import WIDTH, render
@@ -99,16 +100,19 @@ def run(args: Namespace) -> int:
                *_program(args.program)]
     page = HtmlFile(args.html, say) if args.html else None
     preload.library()      # where it cannot be had, nothing is started
-    first = record(lambda environ: run_words(command, environ), os.environ, all_holds=bool(args.trace))
+    turns = Turns(alone=False, waiting=lambda: say(f"gilscope: {WAITING}"))
+    with turns.turn():
+        first = record(lambda environ: run_words(command, environ), os.environ, all_holds=bool(args.trace))
     code = first.ended if first.ended >= 0 else SIGNALLED - first.ended
     if not first.processes:
         say("gilscope: nothing was recorded: " + (
             first.problem or "the program's Python did not load the library that measures, as one does that is linked "
             "statically, or is older than 3.12"))
         return code or UNMEASURED
-    found = diagnose(args.program, first, cpu_inflation=_inflation(args, command, first))
-    if not args.once:
-        found = replace(found, elsewhere=_elsewhere(found, [*args.python_args, *args.program], first))
+    with turns.turn():
+        found = diagnose(args.program, first, cpu_inflation=_inflation(args, command, first))
+        if not args.once:
+            found = replace(found, elsewhere=_elsewhere(found, [*args.python_args, *args.program], first))
     unsaved = 0
     if args.trace:
         unsaved = saved(args.trace, in_json(json.dumps(trace(first.processes), separators=(",", ":"))))

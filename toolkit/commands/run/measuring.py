@@ -10,7 +10,7 @@ from gilscope.toolkit.commands.output.preview import rounds_text
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure.machine.alone import Turns
+from gilscope.toolkit.measure.machine.alone import WAITING, Turns
 from gilscope.toolkit.measure.machine.described import now, this_machine
 from gilscope.toolkit.measure.plan.cells import baseline_of
 from gilscope.toolkit.measure.plan.core_demand import Demands
@@ -104,7 +104,7 @@ def measure_plan(asked: Asked, prepared: Prepared, plan: Plan, folder: Path) -> 
 
 def turns(*, alone: bool) -> Turns:
     """Return this run's turns to measure on this machine."""
-    return Turns(alone=alone, waiting=lambda: say("waiting for another gilscope that measures on this machine"))
+    return Turns(alone=alone, waiting=lambda: say(WAITING))
 
 
 def measure(

@@ -5,6 +5,7 @@ Where something turned the GIL on, once more with the GIL forced off: what mendi
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.measured import Turn
     from gilscope.toolkit.evaluate.sections import Forced, MachineFacts
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.stats.words import Comparison
@@ -29,7 +31,7 @@ NOT_ASKED = Missing(reason="speed was not asked about (--workload)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WithoutGil:
+class OtherModel:
     """What the workload did in another model than threads, on a build with a GIL."""
 
     measured: Comparison | Missing        # against as many threads there
@@ -42,7 +44,7 @@ class Compared:
 
     machine: MachineFacts | Missing
     sections: Mapping[str, Sections]      # by the label of each build without a GIL
-    others: Mapping[tuple[str, str], WithoutGil] | Missing   # by model and the label of each build with a GIL
+    others: Mapping[tuple[str, str], OtherModel] | Missing   # by model and the label of each build with a GIL
     several: bool                         # a function was measured in several workers, so in those of other models, too
 
 
@@ -51,15 +53,19 @@ class Comparing:
 
     def __init__(
         self, project: Project, workload: str | None, builds: Sequence[Build], twins: Mapping[str, str], *,
-        left: Callable[[], float], say: Callable[[str], None],
+        left: Callable[[], float], say: Callable[[str], None], turn: Turn = nullcontext,
     ) -> None:
-        """`twins` has the label of the build with a GIL for each without, where there is one; `left` is in seconds."""
+        """`twins` has the label of the build with a GIL for each without, where there is one; `left` is in seconds.
+
+        `turn` is held while something is measured: others may measure on this machine, too.
+        """
         self._project = project
         self._workload = workload
         self._builds = {build.label: build for build in builds}
         self._twins = twins
         self._left = left
         self._say = say
+        self._turn = turn
 
     def compare(
         self, benches: Mapping[str, Bench | Missing], tests: Mapping[str, TestRun | Missing],
@@ -80,13 +86,13 @@ class Comparing:
 
     def _by_workload(self, free: Sequence[str], workload: Workload, places: Mapping[str, Bench]) -> Compared:
         measurer = WorkloadMeasurer(
-            self._project, workload, places, self._builds, left=self._left, say=self._say)
+            self._project, workload, places, self._builds, left=self._left, say=self._say, turn=self._turn)
         measurer.measure()
         machine = measurer.calibration.facts()
         speed = Speed(measurer, machine)
         sections = {label: speed.sections(label, self._twins.get(label, "")) for label in free}
         forced = self._workload_forced(measurer, speed)   # the last of all: it is no part of the verdict
-        others = {(model, label): WithoutGil(measured=speed.other_model(label, model),
+        others = {(model, label): OtherModel(measured=speed.other_model(label, model),
                                             failure=speed.failure(label, model))
                   for label, build in self._builds.items() if not build.free_threaded for model in OTHER_MODELS}
         return Compared(machine=machine, others=others, several=speed.several, sections={
@@ -101,7 +107,7 @@ class Comparing:
             return {}
         places = {label: before.benches[label] for label in (*pairs, *pairs.values())}
         measurer = WorkloadMeasurer(self._project, before.workload, places, self._builds, left=self._left,
-                                    say=self._say, forced=True)
+                                    say=self._say, forced=True, turn=self._turn)
         measurer.measure()
         speed = Speed(measurer, measurer.calibration.facts())
         return {label: speed.forced(label, twin) for label, twin in pairs.items()}
@@ -118,7 +124,7 @@ class Comparing:
             return Compared(machine=unknown, others=lacking, several=False, sections={
                 label: replace(missing, cost=NO_TIME, forced=forced.get(label)) for label in free})
         costs = SuiteCosts(self._project, places, tests, say=self._say,
-                           limit=min(MOST_FOR_COST, self._left() * SHARE_FOR_COST))
+                           limit=min(MOST_FOR_COST, self._left() * SHARE_FOR_COST), turn=self._turn)
         costs.measure(self._twins)
         machine = costs.calibration.facts() if costs.found else unknown
         forced = self._tests_forced(places, tests)
@@ -135,6 +141,6 @@ class Comparing:
         if self._left() <= 0:
             return dict.fromkeys(pairs, NO_TIME)
         costs = SuiteCosts(self._project, places, tests, say=self._say, limit=min(MOST_FOR_COST, self._left()),
-                           forced=True)
+                           forced=True, turn=self._turn)
         costs.measure(pairs)
         return {label: costs.forced(label, twin) for label, twin in pairs.items()}

@@ -10,8 +10,13 @@ from gilscope.toolkit.evaluate.sections import Cost, Memory, Missing
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
     from gilscope.toolkit.evaluate.sections import Measure
     from gilscope.toolkit.stats.words import Comparison
+
+    Turn = Callable[[], AbstractContextManager[None]]   # is held while something is measured
 
 FORCED_OFF = {"PYTHON_GIL": "0"}   # for a build without a GIL, whatever is imported; one with a GIL refuses to start
 
@@ -28,6 +33,7 @@ class Measured:
     imports: list[float] = field(default_factory=list)     # seconds
     idle: dict[int, float] = field(default_factory=dict)   # seconds neither run nor waited for a core, of one thread
     pools: dict[str, int] = field(default_factory=dict)    # threads that C libraries would start, by library
+    given: list[list[str]] = field(default_factory=list)   # by process: what it gave in the main thread, in another
     failure: str = ""
     flipped: str = ""            # "the GIL was on at the end ...", of a build without one
     unavailable: bool = False    # the failure is the model's: this build does not have it

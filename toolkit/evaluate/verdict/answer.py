@@ -11,7 +11,7 @@ from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.packages.wording import named
 from gilscope.toolkit.evaluate.project.extensions.declaring import place_of
-from gilscope.toolkit.evaluate.sections import NO_TIME, Forced, Missing
+from gilscope.toolkit.evaluate.sections import NO_TIME, NOT_THE_SAME, Forced, Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, broken, enough, is_own, newer_version, worst_lines
 from gilscope.toolkit.evaluate.verdict.plan import plan
@@ -89,6 +89,8 @@ def _in_the_way(found: BuildEvaluation) -> tuple[bool, int]:
 def gained(found: BuildEvaluation, machine: MachineFacts | Missing) -> Gained | Missing:
     """Return the best that is known of a build's gain: with the GIL forced off, measured, predicted, or a bound."""
     gain, forced = found.gain, found.forced
+    if found.otherwise:
+        return Missing(reason=f"{found.otherwise}: {NOT_THE_SAME}")
     if isinstance(forced, Forced) and may_tell_speed(forced.machine) and (best := _best(forced.measured)):
         return _compared("forced off", *best, gain, forced.against)
     if isinstance(gain, Missing):
@@ -189,9 +191,11 @@ def _short(found: BuildEvaluation, finding: Finding) -> str:
 
 def _effort(found: Evaluation, build: BuildEvaluation, blockers: tuple[Blocker, ...]) -> Effort:
     races = () if isinstance(found.races, Missing) else found.races.found
+    unwatched = () if isinstance(found.races, Missing) else found.races.unwatched
     # A violation is one thing to mend wherever its sides are; of a race each place takes the lock.
     places = [place for race in races for place in (f"{race.file}:{race.line}", *race.places * (not race.violation))
               if is_own(place)]
+    places += [f"{each.file}:{each.line}" for each in unwatched]
     if any(own_extensions.blockers(build.own)):
         for source in found.extensions.sources:
             places += [place_of(found.extensions, source)] * (source.defines and not source.declared)

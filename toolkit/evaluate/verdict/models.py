@@ -10,7 +10,7 @@ from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
 from gilscope.toolkit.evaluate.packages.wording import named
 from gilscope.toolkit.evaluate.sections import NO_TIME, UNASKED, Broken, Missing, Races, Workers
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.words import WORTH, may_tell_speed
+from gilscope.toolkit.evaluate.verdict.words import WORTH, few, may_tell_speed, ways_left_out
 from gilscope.toolkit.evaluate.verdict.worker_price import takes
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def conclude_interpreters(
         word, reasons = Word.INCONCLUSIVE, [_in_interpreters(each) for each in unknown] or not_built
     elif slow:
         word, reasons = Word.NOT_WORTH_IT, slow
-    elif copies := _copies(races, "interpreter"):
+    elif copies := _copies(races, "interpreter") or (_not_looked(races, "interpreter") if gain else ""):
         word, reasons = Word.INCONCLUSIVE, [copies, *(gain or [_not_known(found.measured, machine)])]
     elif found.workers == NO_TIME and isinstance(found.measured, Missing):
         word, reasons = Word.INCONCLUSIVE, [f"nothing of the project itself was tried in them: {found.workers.reason}"]
@@ -62,7 +62,7 @@ def conclude_interpreters(
     # Without a workload nothing of the project's own ran in one: loading is all that was seen, and makes nobody ready.
     unexercised = ((f"the project's own code in subinterpreters: {found.measured.reason}",)
                    if isinstance(found.measured, Missing) and not found.failure
-                   else _not_shared(races) if word in {Word.READY, Word.WITH_COST} else ())
+                   else tuple(ways_left_out(races)) if word in {Word.READY, Word.WITH_COST} else ())
     sure: Confidence = "medium" if unexercised else "high"
     return Conclusion(target=target, word=word, reasons=tuple(reasons),
                       confidence="low" if word is Word.INCONCLUSIVE and not gain else sure, unexercised=unexercised)
@@ -97,10 +97,17 @@ def _copies(races: Races | Missing, worker: str) -> str:
             "changes what the program means unless copies will do")
 
 
-def _not_shared(races: Races | Missing) -> tuple[str, ...]:
-    """Return that nobody knows what the workload shares; nothing where that was looked at."""
-    looked = not isinstance(races, Missing) and races.shared is not None
-    return () if looked else ("what the workload's threads share, which others would have copies of",)
+def _not_looked(races: Races | Missing, worker: str) -> str:
+    """Return that nobody knows what the workload's threads share, and why; "" where that was looked at."""
+    if isinstance(races, Missing):
+        reason = races.reason
+    elif races.shared is None:
+        reason = next((reason for of, reason in races.lacking if of == "workload"), "it was not looked at")
+    elif races.unwatched:
+        reason = f"nothing watched {few([f'{each.what} ({each.file}:{each.line})' for each in races.unwatched])}"
+    else:
+        return ""
+    return f"whether each {worker} may have a copy of what the workload's threads share is not known: {reason}"
 
 
 def conclude_processes(
@@ -111,9 +118,9 @@ def conclude_processes(
     gain, slow = _compared(found.measured, f"threads of {found.build.label}", machine)
     if gain or slow:
         word, reasons = (Word.READY, gain) if gain else (Word.NOT_WORTH_IT, slow)
-        unknown = _not_shared(races) if gain else ()
-        if gain and (copies := _copies(races, "process")):
+        if gain and (copies := _copies(races, "process") or _not_looked(races, "process")):
             word, reasons = Word.INCONCLUSIVE, [copies, *gain]
+        unknown = tuple(ways_left_out(races)) if word is Word.READY else ()
         return Conclusion(target=target, word=word, reasons=tuple(reasons), confidence="medium" if unknown else "high",
                           unexercised=("what it costs to hand the project's data over", *unknown))
     copies = _copies(races, "process")

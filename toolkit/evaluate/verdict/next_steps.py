@@ -150,6 +150,9 @@ def _races(races: Races | Missing) -> Iterator[str]:
             yield f"{race.where}: {race.repair[0].lower()}{race.repair[1:].rstrip('.')} ({race.variable}: {race.kind})"
         else:
             yield f"{race.where}: guard {race.variable} with a lock ({race.kind})"
+    for each in races.unwatched[:MOST_LINES]:
+        yield (f"{each.file}:{each.line}: look at {each.what}: several threads run it, and nothing watched it; guard "
+               "it, or say why it may be (# race: ok WHY)")
 
 
 def _tests(builds: Sequence[BuildEvaluation], needed: Container[str]) -> Iterator[str]:

@@ -103,6 +103,10 @@ def steps(builds: Sequence[BuildEvaluation], extensions: OwnExtensions) -> Itera
 def _steps(own: OwnBuild | None, extensions: OwnExtensions) -> Iterator[str]:
     if own is None:
         return
+    if places_ := _limited(own, extensions):
+        yield (f"{_few(places_)}: leave the limited API out on builds without a GIL before 3.15, which have "
+               "none and load no abi3 module: where sysconfig.get_config_var('Py_GIL_DISABLED') is 1")
+        return
     if own.failure:
         yield "have the project itself built: pip install . says the same, with all that the compiler says"
         return
@@ -120,11 +124,19 @@ def places(own: OwnBuild | None, extensions: OwnExtensions) -> list[str]:
     if own is None:
         return []
     stops = [f"{match[1]}:{match[2]}" for each in own.unbuilt if (match := _STOPS.match(each.why))]
+    stops += _limited(own, extensions)
     if own.finding is None or not (users := gil_users(own.finding.seen)):
         return stops
     declared = [place_of(extensions, source) for name in users if (source := source_of(extensions, name))]
     remarks = (f"{each.file}:{remark.line}" for each in extensions.sources for remark in each.remarks)
     return [*stops, *declared, *remarks]
+
+
+def _limited(own: OwnBuild, extensions: OwnExtensions) -> tuple[str, ...]:
+    """Return where the limited API is asked for, where modules are missing for it: its build says so, or nothing."""
+    lacks = [own.failure] * bool(own.failure and own.elsewhere) + [each.why for each in own.unbuilt if each.elsewhere]
+    told = any(not why or re.search("limited.api|abi3", f"{why} {own.output}", re.IGNORECASE) for why in lacks)
+    return extensions.limited if told else ()
 
 
 def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.decision import Step
 from gilscope.toolkit.evaluate.packages.judge.status import Status
-from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.evaluate.sections import NOT_THE_SAME, Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, package_blockers, times
 from gilscope.toolkit.units import counted
@@ -95,6 +95,10 @@ def _races(found: Evaluation) -> Step:
         return _step(RACES, "not known", found.races.reason)
     if not found.races.found and not found.races.together:
         return _step(RACES, "not known", "no code of the project's own was seen running in two threads")
+    if not found.races.found and found.races.unwatched:
+        place = found.races.unwatched[0]
+        return _step(RACES, "open", f"{place.what} ({place.file}:{place.line}) is not watched; look at it, and judge "
+                     "it in a comment (# race: ok WHY)")
     if not found.races.found:
         return _step(RACES, "done", "none was found; what did not run is not judged")
     first = found.races.found[0]
@@ -132,6 +136,8 @@ def _cost_and_gain(found: Evaluation, build: BuildEvaluation) -> Step:
 
 
 def _unmeasured(build: BuildEvaluation, *, told: bool) -> Iterator[str]:
+    if build.otherwise:
+        yield f"{build.otherwise}: {NOT_THE_SAME}"
     if doubt := cost_doubt(build.cost, told=told):
         yield doubt
     if isinstance(build.gain, Missing):

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.evaluation import Conclusion, Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.packages.wording import named, needed
+from gilscope.toolkit.evaluate.project.extensions.facts import NO_EXTENSIONS
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
-from gilscope.toolkit.evaluate.sections import WORKLOAD_FAILED, Interval, Missing
+from gilscope.toolkit.evaluate.sections import NOT_THE_SAME, WORKLOAD_FAILED, Interval, Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.units import format_bytes
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Confidence
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
+    from gilscope.toolkit.evaluate.project.extensions.facts import OwnExtensions
     from gilscope.toolkit.evaluate.sections import Cost, Forced, Gain, LeftOut, MachineFacts, Races, TestRun
 
 # PEP 779's targets for supported free-threading, and twice the first of them.
@@ -46,9 +48,12 @@ NO_COST = "what it costs one thread was not measured"   # how a reason begins; w
 WHO = {"workload": "one thread takes", "script": "the script takes", "tests": "the tests take"}
 
 
-def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Races | Missing) -> Conclusion:
-    """Return what it comes to on one build without a GIL."""
-    unexercised = tuple(_unexercised(found, machine, races))
+def conclude(
+    found: BuildEvaluation, machine: MachineFacts | Missing, races: Races | Missing,
+    extensions: OwnExtensions = NO_EXTENSIONS,
+) -> Conclusion:
+    """Return what it comes to on one build without a GIL; `extensions` are the project's own."""
+    unexercised = (*_unexercised(found, machine, races), *_shared_in_c(found, extensions))
     confidence = _confidence(found, races, unexercised)
 
     def because(word: Word, *reasons: str) -> Conclusion:
@@ -59,7 +64,8 @@ def conclude(found: BuildEvaluation, machine: MachineFacts | Missing, races: Rac
     if blockers := [*own_extensions.blockers(found.own), *_blockers(found), *_lost_blockers(found, told=told),
                     *_race_blockers(races)]:
         return because(Word.BLOCKED, *blockers)
-    if unknown := [*own_extensions.unknowns(found.own), *_unknown(found), *_race_doubts(found, races)]:
+    other_work = [f"{found.otherwise}: {NOT_THE_SAME}"] if found.otherwise else []
+    if unknown := [*own_extensions.unknowns(found.own), *_unknown(found), *other_work, *_race_doubts(found, races)]:
         return because(Word.INCONCLUSIVE, *unknown)
     if isinstance(found.gain, Missing):
         gain: list[str] = []
@@ -370,11 +376,27 @@ def _unexercised(found: BuildEvaluation, machine: MachineFacts | Missing, races:
         yield from (f"races in the {of}: {reason}" for of, reason in races.lacking)
         if not races.together:
             yield f"threads: {_not_together(races)}"
+        yield from ways_left_out(races)
     if not isinstance(found.tests, Missing):
         yield from (f"{each.file}: it cannot be collected{as_well(found, each)}: {each.why}"
                     for each in found.tests.left_out)
     if not isinstance(machine, Missing):
         yield from (f"speed: {doubt}" for doubt in machine.doubts)
+
+
+def _shared_in_c(found: BuildEvaluation, extensions: OwnExtensions) -> Iterator[str]:
+    """Yield what the project's own C code says of variables that all threads share: nothing watches it."""
+    places = [f"{source.file}:{remark.line}" for source in extensions.sources for remark in source.remarks
+              if remark.concern == "state"]
+    if places and own_extensions.files(found.own):
+        yield f"races: C code is not watched, and that of {few(places)} has variables that all threads share"
+
+
+def ways_left_out(races: Races | Missing) -> Iterator[str]:
+    """Yield which ways through what threads ran none of them took, where those change what they share."""
+    if not isinstance(races, Missing) and races.unreached:
+        places = few([f"{each.file}:{each.line} ({each.what})" for each in races.unreached])
+        yield f"races: no thread came to {places}, which changes what they share"
 
 
 def as_well(found: BuildEvaluation, out: LeftOut) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FOLDER = "/tmp"  # noqa: S108  not TMPDIR: hosts on one machine have temporary folders of their own, and share this
 VARIABLE = "GILSCOPE_MACHINE"   # another folder, for machines that share one and for tests
+WAITING = "waiting for another gilscope that measures on this machine"
 
 
 class Turns:

@@ -2,6 +2,7 @@
 
 import ast
 
+ENVIRON = "environ"      # of `os`: of the library's own objects the one that programs change
 DYNAMIC = frozenset({"getattr", "setattr", "delattr", "hasattr"})
 SNAPSHOTS = frozenset({"list", "tuple", "set", "frozenset", "sorted", "dict"})    # copy a container in one step
 ITERATING = {"sum": 0, "min": 0, "max": 0, "any": 0, "all": 0, "map": 1, "filter": 1, "zip": 0, "enumerate": 0}

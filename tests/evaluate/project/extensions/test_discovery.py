@@ -7,6 +7,8 @@ from gilscope.toolkit.evaluate.project.extensions.finding import find_extensions
 
 C_SOURCE = "#include <Python.h>\nPyMODINIT_FUNC PyInit_x(void) { return PyModule_Create(&def); }\n"
 
+FFI_SOURCE = "#define _CFFI_\n\n/* We try to define Py_LIMITED_API */\nstatic int state;\nint PyInit_f(void) {}\n"
+
 
 def written(root, files):
     for name, text in files.items():
@@ -79,6 +81,11 @@ CASES = {
         "setup.py": SETUP + "setup(cffi_modules=['build_ffi.py:ffi'])\n",
         "build_ffi.py": "ffi = FFI()\nffi.set_source('pkg._ffi', '')\n"},
         [("pkg._ffi", Binding.CFFI, ("build_ffi.py",), False)]),
+    "CFFI, whose C is there": ({
+        "pyproject.toml": backend("scikit_build_core.build"),
+        "CMakeLists.txt": 'set(WHERE "${CMAKE_CURRENT_SOURCE_DIR}/src")\nset(C "${WHERE}/_ffi.c")\n'
+                          'python_add_library(_ffi MODULE ${sabi} WITH_SOABI "${C}")\n',
+        "src/_ffi.c": FFI_SOURCE}, [("_ffi", Binding.CFFI, ("src/_ffi.c",), False)]),
     "mypyc": ({
         "setup.py": "from mypyc.build import mypycify\nsetup(ext_modules=mypycify(['--strict', 'pkg/a.py']))\n",
         "pkg/a.py": "x: int = 1\n"}, [("", Binding.MYPYC, ("pkg/a.py",), False)]),
@@ -103,6 +110,27 @@ def test_modules_are_found_by_what_builds_them(tmp_path, case):
     found = written(tmp_path, files)
     assert [(each.name, each.binding, each.sources, each.optional) for each in found.modules] == expected
     assert found.any
+
+
+def test_c_that_cffi_made_is_not_searched(tmp_path):
+    files, _ = CASES["CFFI, whose C is there"]
+    (source,) = written(tmp_path, files).sources
+    assert (source.binding, source.declared, source.remarks) == (Binding.CFFI, True, ())
+    assert source.declare.startswith("nothing: build it with CFFI 2.0")
+
+
+@pytest.mark.parametrize(("file", "text", "lines"), [
+    ("setup.py", SETUP + "e = Extension('a', ['a.c'], py_limited_api=True,\n  define_macros=[('Py_LIMITED_API', 1)])\n"
+                         "setup(ext_modules=[e], options={'bdist_wheel': {'py_limited_api': 'cp312'}})\n", (3, 4, 5)),
+    ("setup.py", SETUP + "# py_limited_api=True\nsetup(ext_modules=[Extension('a', ['a.c'])])\n", ()),
+    ("setup.cfg", "[bdist_wheel]\npy_limited_api = cp312\n", (2,)),
+    ("pyproject.toml", "[tool.distutils.bdist_wheel]\npy-limited-api = 'cp312'\n", (2,)),
+    ("pyproject.toml", "[tool.scikit-build]\nwheel.py-api = 'cp312'\n", (2,)),
+    ("meson.build", "py.extension_module('a', 'a.c',\n  limited_api: '3.12')\n", (2,)),
+    ("CMakeLists.txt", "python_add_library(a MODULE USE_SABI 3.12 a.c)\n", (1,)),
+    ("Cargo.toml", "[dependencies]\npyo3 = { version = '0.26', features = ['abi3-py312'] }\n", (2,))])
+def test_places_that_ask_for_the_limited_api(tmp_path, file, text, lines):
+    assert written(tmp_path, {"a.pyx": "", file: text}).limited == tuple(f"{file}:{line}" for line in lines)
 
 
 @pytest.mark.parametrize("files", [

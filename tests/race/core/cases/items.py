@@ -53,6 +53,35 @@ def case_dict_items(w):
         assert len(w.told()) == 1
 
 
+def case_items_of_the_environment(w):
+    ops = kit(w)
+    import os
+
+    table = os.environ
+    table["GILSCOPE_CASE"] = table["GILSCOPE_OTHER"] = "0"
+
+    def load():
+        assert w.item_read(table, "GILSCOPE_CASE", ops["get"]) in {"0", "1"}
+        list(w.iterate(table, ops["each"]))
+
+    def store():
+        w.item_write("1", table, "GILSCOPE_CASE", ops["set"])
+
+    def delete():
+        w.item_delete(table, "GILSCOPE_CASE", ops["del"])
+
+    def other():
+        w.item_write("1", table, "GILSCOPE_OTHER", ops["set"])
+
+    w.run(load, store)
+    assert w.told() == [("order", "item", "GILSCOPE_CASE", "get READ", "set WRITE")]
+    w.run(store, delete)
+    assert w.told() == [("order", "item", "GILSCOPE_CASE", "set WRITE", "del WRITE")]
+    table["GILSCOPE_CASE"] = "1"
+    w.run(load, other)
+    w.clean()
+
+
 def case_equal_keys_are_one_location(w):
     ops, table = kit(w), {1: "x", (1, "a"): "y"}
 

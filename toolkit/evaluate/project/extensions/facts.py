@@ -73,6 +73,7 @@ class OwnExtensions:
     sources: tuple[Source, ...] = ()
     unsure: tuple[str, ...] = ()     # what may make more, one sentence each: it is seen when it is built
     left_out: int = 0                # sources that were not read: too many or too long
+    limited: tuple[str, ...] = ()    # "file:line" of its build's settings that ask for the limited API
 
     @property
     def any(self) -> bool:

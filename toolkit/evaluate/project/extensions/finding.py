@@ -13,6 +13,7 @@ from gilscope.toolkit.evaluate.project.extensions.discover.backends import named
 from gilscope.toolkit.evaluate.project.extensions.discover.cargo import pyo3_version
 from gilscope.toolkit.evaluate.project.extensions.discover.cmake import without_comments
 from gilscope.toolkit.evaluate.project.extensions.discover.files import Files
+from gilscope.toolkit.evaluate.project.extensions.discover.limited import limited_places
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Module, OwnExtensions, Source
 from gilscope.toolkit.evaluate.project.extensions.scan import c, cython, rust
 from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_c, code_of_rust
@@ -41,7 +42,7 @@ def find_extensions(root: Path) -> OwnExtensions:
     reader = _Reader(files, modules)
     sources = tuple(each for file in wanted[:MOST_SOURCES] if (each := reader.source(file)))
     return OwnExtensions(modules=tuple(dict.fromkeys(modules)), sources=sources, unsure=tuple(unsure),
-                         left_out=max(0, len(wanted) - MOST_SOURCES))
+                         left_out=max(0, len(wanted) - MOST_SOURCES), limited=tuple(limited_places(files)))
 
 
 def _sources(files: Files, modules: Iterable[Module]) -> Iterator[str]:
@@ -107,6 +108,9 @@ class _Reader:
         if binding is Binding.CYTHON:   # an sdist without the .pyx that it was made of
             return Source(file=file, language=language, binding=binding, defines=True, line=1,
                           declared=cython.is_declared_in_c(text), declare=how_to_declare(binding))
+        if binding is Binding.CFFI:     # likewise written by a program; its backend declares it, or does not
+            return Source(file=file, language=language, binding=binding, defines=True, line=1, declared=True,
+                          declare=how_to_declare(binding))
         code = code_of_c(text)
         line = c.place_of_module(code)
         declared = c.is_declared(code) or (binding is Binding.NANOBIND and self._free_threaded_nanobind())

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.packages.environment import PACKAGE
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown
-from gilscope.toolkit.evaluate.project.racing.unwatched import Ran, kept_by_others, unwatched
+from gilscope.toolkit.evaluate.project.racing.functions import Ran
+from gilscope.toolkit.evaluate.project.racing.kept import kept_by_others, locks_of_what_is_outside
+from gilscope.toolkit.evaluate.project.racing.unreached import unreached
+from gilscope.toolkit.evaluate.project.racing.unwatched import unwatched
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, environment, run_bounded
 from gilscope.toolkit.evaluate.sections import Missing, RaceFact, SharedFact, Unwatched
 from gilscope.toolkit.measure.process.running import last_lines
@@ -45,6 +48,7 @@ class Checked:
     left: Any = None             # what `Program.after` returned
     shared: tuple[SharedFact, ...] = ()
     unwatched: tuple[Unwatched, ...] = ()
+    unreached: tuple[Unwatched, ...] = ()
 
 
 def nobodys(_first: str, _second: str) -> bool:
@@ -111,9 +115,21 @@ def _checked(
             return Missing(reason=f"{reason} under the race checker")
         witness = _witness(place / "witness")
         threads, together = _threads(witness)
+        ran = list(_ran(witness))
         return Checked(found=found, threads=threads, together=together, left=program.after(place),
-                       shared=(*shared_facts(report, shown), *kept_by_others(_ran(witness), shown)),
-                       unwatched=tuple(unwatched(_ran(witness), shown)))
+                       shared=_shared(report, ran, shown), unwatched=tuple(unwatched(ran, shown)),
+                       unreached=tuple(unreached(ran, shown)))
+
+
+def _shared(report: dict[str, Any], ran: Sequence[Ran], shown: Shown) -> tuple[SharedFact, ...]:
+    """Return what threads share: variables, what others keep for them, and locks of what is no variable at all."""
+    found = list(shared_facts(report, shown))
+    known = {each.variable for each in found}
+    found += [each for each in kept_by_others(ran, shown) if each.variable.partition(" (")[0] not in known]
+    explained = {(each.file, each.line) for each in found} | {
+        (shown.path(side["path"]) or "", int(side["line"])) for each in report.get("shared", ())
+        for side in (each["write"], each["other"])}
+    return (*found, *locks_of_what_is_outside(ran, shown, explained))
 
 
 def _placed(word: str, place: Path) -> str:
@@ -220,5 +236,6 @@ def _threads(told: Sequence[Mapping[str, Any]]) -> tuple[bool | None, bool | Non
 def _ran(told: Iterable[Mapping[str, Any]]) -> Iterator[Ran]:
     """Yield the functions of the project's own that ran in other threads than the first."""
     for each in told:
-        for file, line, twice, one_self, foreign in each.get("ran", ()):
-            yield Ran(file=str(file), line=int(line), twice=bool(twice), one_self=bool(one_self), foreign=dict(foreign))
+        for file, line, twice, one_self, foreign, lines in each.get("ran", ()):
+            yield Ran(file=str(file), line=int(line), twice=bool(twice), one_self=bool(one_self), foreign=dict(foreign),
+                      lines=frozenset(map(int, lines)))

@@ -135,4 +135,5 @@ def _merged(found: Mapping[Raced, Races | Missing]) -> Races | Missing:
                  shared=shared[0] if shared else None,
                  found=once(race for each in seen for race in each.found),
                  unwatched=tuple(dict.fromkeys(one for each in seen for one in each.unwatched)),
+                 unreached=tuple(dict.fromkeys(one for each in seen for one in each.unreached)),
                  looks=tuple(look for each in seen for look in each.looks))

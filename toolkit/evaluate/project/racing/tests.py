@@ -52,7 +52,7 @@ def check_races(
         return Missing(reason=f"no test could be run in several threads{_why(at_once)}")
     look = RaceLook(of="tests at once" if threads else "tests", build=bench.build, threads=seen.threads,
                     together=seen.together, workers=threads, failing=at_once.failing, alone=at_once.alone)
-    return Races(build=bench.build, found=seen.found, command=project.tests, looks=(look,))
+    return Races(build=bench.build, found=seen.found, command=project.tests, looks=(look,), unwatched=seen.unwatched)
 
 
 def _followed(tests: Sequence[str], threads: int) -> list[str] | Missing:

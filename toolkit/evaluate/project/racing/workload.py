@@ -54,7 +54,7 @@ def check_workload(
                     threads=seen.threads if script else True,
                     together=not script if seen.together is None else seen.together)
     return Races(build=bench.build, found=seen.found, command=(workload.name, *workload.words), looks=(look,),
-                 shared=seen.shared, unwatched=seen.unwatched)
+                 shared=seen.shared, unwatched=seen.unwatched, unreached=seen.unreached)
 
 
 def _failure(ending: str, place: Path, *, script: bool) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import sys
 import tempfile
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.project.bench import Bench
     from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.measured import Turn
     from gilscope.toolkit.evaluate.sections import Cost
 
 MOST_ROUNDS = 6       # the fewest that a 95 % interval takes
@@ -60,15 +62,18 @@ class SuiteCosts:
 
     def __init__(
         self, project: Project, benches: Mapping[str, Bench], tests: Mapping[str, TestRun | Missing], *,
-        limit: float, say: Callable[[str], None], seed: int = 0, forced: bool = False,
+        limit: float, say: Callable[[str], None], seed: int = 0, forced: bool = False, turn: Turn = nullcontext,
     ) -> None:
         """`benches` and `tests` are by the build's label; `limit` is in seconds, for all runs together.
+
+        `turn` is held for a round.
 
         With `forced` the GIL is forced off, on those builds without one on which the tests turned it on.
         """
         self._project = project
         self._benches = benches
         self._limit = limit
+        self._turn = turn
         self._say = say
         self._random = random.Random(seed)
         self._forced = forced
@@ -107,7 +112,9 @@ class SuiteCosts:
         self.found = {run.build: Measured() for run in runs}
         with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
             for number in range(-1, rounds):   # in the first everything is compiled
-                if not self._round(number, Path(name)):
+                with self._turn():
+                    more = self._round(number, Path(name))
+                if not more:
                     return
 
     def _rounds(self, seconds: float) -> int:

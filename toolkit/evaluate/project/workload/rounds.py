@@ -11,6 +11,7 @@ import random
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -41,12 +42,14 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.project.bench import Bench
     from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.measured import Turn
     from gilscope.toolkit.measure.schedule.ways import Taken, Way
     from gilscope.toolkit.model import Build
 
 PROGRAM = "gilscope.toolkit.evaluate.project.workload.programs.workload"
 MOST_ROUNDS = 10
 LEAST_ROUNDS = MIN_ROUNDS   # fewer get no word
+ROUNDS_COMPARED = 3       # in which a build tells what the workload gives: one that is not the same in all is no matter
 PASS_SECONDS = 0.3        # that all calls of a function take together
 LONGEST_SECONDS = 4.0     # of a pass: what threads have not done by then is reckoned from what they have
 LEAST_PASS_SECONDS = 0.1  # that tells how long one call takes
@@ -84,8 +87,9 @@ class WorkloadMeasurer:
     def __init__(
         self, project: Project, workload: Workload, benches: Mapping[str, Bench], builds: Mapping[str, Build], *,
         left: Callable[[], float], say: Callable[[str], None], seed: int = 0, forced: bool = False,
+        turn: Turn = nullcontext,
     ) -> None:
-        """`left` returns the seconds that are left; `benches` and `builds` are by label.
+        """`left` returns the seconds that are left; `benches` and `builds` are by label; `turn` is held for a round.
 
         With `forced` the GIL stays off on the builds without one, and no model but threads is measured.
         """
@@ -95,6 +99,7 @@ class WorkloadMeasurer:
         self._builds = builds
         self._left = left
         self._say = say
+        self._turn = turn
         self._seed = seed
         self._random = random.Random(seed)
         self._forced = forced
@@ -111,20 +116,22 @@ class WorkloadMeasurer:
         cells = self._cells()
         if self._left() <= 0:
             return
-        failure = self._calibrate() if self.workload.kind == "function" else ""
+        with self._turn():
+            failure = self._calibrate() if self.workload.kind == "function" else ""
         self.found = {cell: Measured(failure=failure) for cell in cells}
         if failure:   # with the GIL: nothing can be learnt of doing without it
             return
         with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
             for number in range(MOST_ROUNDS):
-                began = time.monotonic()
                 # Another round, and what is watched afterwards: about as many processes.
                 if number >= LEAST_ROUNDS and 2 * self.round_seconds > self._left():
                     break
                 how = ", the GIL forced off" * self._forced
                 self._say(f"workload{how}: round {number + 1} of at most {MOST_ROUNDS}")
-                self._round(number, folder)
-                self.round_seconds = max(self.round_seconds, time.monotonic() - began)
+                with self._turn():
+                    began = time.monotonic()
+                    self._round(number, folder)
+                    self.round_seconds = max(self.round_seconds, time.monotonic() - began)
                 # Without the GIL forced off, other models may be left to compare.
                 if self._fails(free_threaded=False) or (self._forced and self._fails(free_threaded=True)):
                     break
@@ -146,7 +153,8 @@ class WorkloadMeasurer:
     def _taken(self, number: int, folder: str) -> list[Taken]:
         """Take the values of a round, and look at the machine at some moment."""
         # With the GIL forced off it comes last, and is no part of a verdict.
-        around = round_of(number, self._calls * self._call_seconds, lambda cell: self._start(cell, folder, {}),
+        asked = {"results": "yes"} if number < ROUNDS_COMPARED else {}
+        around = round_of(number, self._calls * self._call_seconds, lambda cell: self._start(cell, folder, {}, asked),
                           self._seed, self._left if self._forced else lambda: None)
         groups = self._way.groups([cell.arm for cell, measured in self.found.items() if not measured.failure], around)
         taken: list[Taken] = []
@@ -183,6 +191,8 @@ class WorkloadMeasurer:
         found.pools = _pools(metrics.get("pools", ""))
         if "import" in metrics:
             found.imports.append(float(metrics["import"]))
+        if "given" in metrics:
+            found.given.append([str(each) for each in json.loads(metrics["given"]) if each is not None])
         if "queued" in metrics:
             found.idle[number] = fmean(max(0.0, each["seconds"] - each["cpu"] - each["metrics"]["queued"])
                                        for each in answer.fields["values"])
@@ -210,7 +220,8 @@ class WorkloadMeasurer:
         with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
             records = Path(folder, "gil")
             records.mkdir()
-            answer = self._ask(cell, folder, preload.environment(str(records)))
+            with self._turn():
+                answer = self._ask(cell, folder, preload.environment(str(records)))
             if answer.kind not in {"measured", "hang", "crash"}:
                 return Missing(reason=f"the workload failed while its waits were recorded: {_why(answer, cell)}")
             try:
@@ -266,11 +277,11 @@ class WorkloadMeasurer:
         return min(SILENT_SECONDS, max(usual, self._left()) if self.workload.kind == "script" else usual)
 
     def _ask(self, cell: Cell, folder: str, extra: Mapping[str, str]) -> Answer:
-        start = self._start(cell, folder, extra)
+        start = self._start(cell, folder, extra, {})
         return run_child(start.python, start.spec, start.environment)
 
-    def _start(self, cell: Cell, folder: str, extra: Mapping[str, str]) -> Start:
-        """Return how the process of a cell is started."""
+    def _start(self, cell: Cell, folder: str, extra: Mapping[str, str], asked: Mapping[str, str]) -> Start:
+        """Return how the process of a cell is started, with variables and parameters of its own."""
         bench, build = self.benches[cell.label], self._builds[cell.label]
         project = bench.placed(self.project)
         model = "free-threaded" if build.free_threaded and cell.model == "threads" else cell.model
@@ -279,7 +290,7 @@ class WorkloadMeasurer:
             progress_timeout=self._patience(), build=cell.label,
             model=model, workers=max(cell.workers, 1), gil=None,
             parameters={"kind": self.workload.kind, "name": self._name(bench),
-                        "words": json.dumps(self.workload.words)},
+                        "words": json.dumps(self.workload.words), **asked},
             scales={"calls": self._calls, "cores": usable_cores(), "limit": LONGEST_SECONDS}, host=sys.executable,
             suite=False,
         )

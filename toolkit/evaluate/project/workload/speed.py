@@ -23,6 +23,7 @@ from gilscope.toolkit.evaluate.project.workload.waits import (
 )
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
+    NOT_THE_SAME,
     WORKLOAD_FAILED,
     Contention,
     Cost,
@@ -80,10 +81,13 @@ class Speed:
             return replace(Sections.missing(lacking), gain=self._gain(label, against, lacking), failure=flipped)
         failure = self._failure(label)
         lacking = Missing(reason=f"{WORKLOAD_FAILED} {label}: {failure}")
+        otherwise = self._otherwise(label, against)
+        other = Missing(reason=f"{otherwise}: {NOT_THE_SAME}") if otherwise else None
         return Sections(
             cost=lacking if here.failure else self._cost(label, against),
             failure=f"the workload fails, and does not with the GIL: {failure}" if failure else "",
-            gain=self._gain(label, against, lacking if failure else None),
+            otherwise=otherwise,
+            gain=self._gain(label, against, lacking if failure else other),
             contention=lacking if here.failure else self._contention(label))
 
     def flipped(self, label: str) -> str:
@@ -135,6 +139,22 @@ class Speed:
     @property
     def _by(self) -> Measure:
         return "workload" if min(self._counts) else "script"
+
+    def _otherwise(self, label: str, against: str) -> str:
+        """Return how threads give something else than on the other build; "": they do not, or it cannot be compared."""
+        (main, here), (main_there, there) = self._given(label), self._given(against)
+        if len(here) != 1 or len(there) != 1 or here == there:
+            return ""
+        inherits = ""
+        if main == main_there == here:
+            inherits = (f" (in the main thread {_only(main)}, too: without the GIL a thread begins, from 3.14 on, with "
+                        "the context of the thread that starts it, decimal's among it, with the GIL with a new one)")
+        return f"the workload gives {_only(here)} in threads, and {_only(there)} on {against}{inherits}"
+
+    def _given(self, label: str) -> tuple[set[str], set[str]]:
+        """Return what the workload gave on a build, in the main thread and in another; not the same: it varies."""
+        processes = [given for cell, measured in self._found.items() if cell.label == label for given in measured.given]
+        return {main for main, *_ in processes}, {each for _, *others in processes for each in others}
 
     def _failure(self, label: str) -> str:
         """Return why the workload fails in threads on a build; "": it does not."""
@@ -268,3 +288,8 @@ class Speed:
         least = LEAST_SHARE * sum(each.seconds - each.idle for each in working(watched))
         return tuple(replace(each, file=shown.path(each.file) or short(each.file))
                      for each in by_line(contended(watched.places))[:MOST_PLACES] if each.seconds >= least)
+
+
+def _only(several: set[str]) -> str:
+    (one,) = several
+    return one

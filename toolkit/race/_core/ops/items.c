@@ -195,6 +195,9 @@ load_item(Thread *thread, PyObject *container, PyObject *key, const Site *site, 
     if (family == LIST || family == DEQUE) {
         note_loaded_index(thread, container, key, value, site, options);
     }
+    else if (family == ENVIRON) {
+        note_item(thread, container, key, READ, site, options, NULL);
+    }
     else {
         note_box(thread, container, family, key, READ, site, options, NULL);
     }
@@ -247,6 +250,9 @@ store_item(Thread *thread, PyObject *container, PyObject *key, PyObject *value, 
     if (family == LIST || family == DEQUE) {
         note_stored_index(thread, container, key, value, site, options);
     }
+    else if (family == ENVIRON) {
+        note_item(thread, container, key, WRITE, site, options, value);
+    }
     else if (family != NO_FAMILY && family != SET && family != COUNTER && family != QUEUE) {
         note_box(thread, container, family, key, WRITE, site, options, value);
     }
@@ -264,6 +270,9 @@ delete_item(Thread *thread, PyObject *container, PyObject *key, const Site *site
             note_item(thread, container, key, WRITE, site, options | UNHAND | PRESENCE, NULL);
             note_structure(thread, container, SHRINK, site, 0);
         }
+    }
+    else if (family == ENVIRON) {
+        note_item(thread, container, key, WRITE, site, options, NULL);
     }
     else if (sequence) {
         note_structure(thread, container, family == LIST && PySlice_Check(key) ? RESHAPE : SHRINK, site, options);

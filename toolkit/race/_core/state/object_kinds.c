@@ -4,12 +4,13 @@
 
 enum Verdict { NOBODYS = 1, OWN_ATTRIBUTE, CLASS_ATTRIBUTE, MAYBE_INSTANCE, FORWARDS, MODULE_ITEM, OF_CLASS, THREAD_LOCAL,
                RUNS_CODE };
-enum Family { NO_FAMILY = 1, DICT, SET, LIST, DEQUE, COUNTER, ARRAY, BYTEARRAY, MEMORYVIEW, NDARRAY, QUEUE };
+enum Family { NO_FAMILY = 1, DICT, SET, LIST, DEQUE, COUNTER, ARRAY, BYTEARRAY, MEMORYVIEW, NDARRAY, QUEUE,
+              ENVIRON };
 
 /* Types of the standard library, borrowed from modules that the program has imported, or NULL.  */
 static struct {
     PyTypeObject *ordered_dict, *default_dict, *deque, *counter, *array, *ndarray, *np_integer, *simple_queue;
-    PyTypeObject *queue, *lifo_queue, *priority_queue;
+    PyTypeObject *queue, *lifo_queue, *priority_queue, *environ;
     PyObject *default_missing;
     PyObject *getattr, *setattr, *hasattr, *delattr;
 } known;
@@ -302,6 +303,7 @@ know_types(void)
     know(&known.queue, "queue", "Queue");
     know(&known.lifo_queue, "queue", "LifoQueue");
     know(&known.priority_queue, "queue", "PriorityQueue");
+    know(&known.environ, "os", "_Environ");
     if (known.default_missing == NULL && known.default_dict != NULL) {
         known.default_missing = Py_XNewRef(type_lookup_text(known.default_dict, "__missing__"));
     }
@@ -326,10 +328,12 @@ judge_family(PyTypeObject *type, PyObject *method)
             return families[i].family;
         }
     }
-    return NO_FAMILY;
+    bool item = method == names.getitem || method == names.setitem || method == names.delitem;
+    return item && home == known.environ ? ENVIRON : NO_FAMILY;
 }
 
-/* The builtin container type whose own `method` this object has.  dict stands for its C subclasses, too.  */
+/* The builtin container type whose own `method` this object has.  dict stands for its C subclasses, too.  Of the
+   environment, which is written in Python, the items alone are known.  */
 static inline enum Family
 family_of(Thread *thread, PyObject *container, PyObject *method)
 {

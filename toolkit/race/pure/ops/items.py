@@ -9,7 +9,7 @@ from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.pure.detection import detect, handoff, structure
 from gilscope.toolkit.race.pure.state import ranges
 from gilscope.toolkit.race.pure.state.keys import plain
-from gilscope.toolkit.race.pure.state.object_kinds import MISSING, family, loaded, lookup
+from gilscope.toolkit.race.pure.state.object_kinds import MISSING, family, is_environ, loaded, lookup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ class Items:
         value = container[key]
         if kind is list or kind is deque:
             self._loaded_index(container, key, value)
+        elif is_environ(kind):
+            self.note((detect.load_to_store if self.own else detect.read, container, "item", key))
         elif kind is not None and kind is not set:
             verb = detect.load_to_store if self.own else detect.read
             self.note((verb, container, "item", ranges.part(container, key)))
@@ -123,6 +125,8 @@ class Items:
                 self.note((structure.reshape, container, "structure", None))
             elif index is not None:
                 self.note((detect.write, container, "item", index), value=value)
+        elif is_environ(kind):
+            self.note((detect.write, container, "item", key), value=value)
         elif kind is not None and kind is not set:
             self.note((detect.write, container, "item", ranges.part(container, key)), value=value)
         container[key] = value
@@ -133,6 +137,8 @@ class Items:
         if kind is dict or kind is loaded("collections", "Counter"):
             if absent(container, key) is not True:
                 self.note((detect.delete, container, "item", key), (structure.shrink, container, "structure", None))
+        elif is_environ(kind):
+            self.note((detect.write, container, "item", key))
         elif kind is list and type(key) is slice:
             self.note((structure.reshape, container, "structure", None))
         elif kind is list or kind is deque or kind is bytearray or kind is loaded("array", "array"):

@@ -31,6 +31,7 @@ _PLAIN: tuple[Any, ...] = (
 # Their `__getattribute__` is the generic one although it stands in their own dict.
 _GENERIC = (object, dict, list, set, frozenset, tuple, int, str, float, bytes, bytearray, complex, BaseException,
             deque, OrderedDict, defaultdict, Function)
+_OF_ITEMS = ("__getitem__", "__setitem__", "__delitem__")
 CONTAINERS = (dict, OrderedDict, defaultdict, list, set, deque, bytearray, memoryview)
 
 
@@ -157,7 +158,8 @@ def instance_dict(obj: Any, kind: type) -> Any:
 def family(container: Any, method: str) -> Any:
     """Return the builtin container type whose own `method` this object has, or None.
 
-    dict stands for its C subclasses too; Counter, array and ndarray stand for themselves.
+    dict stands for its C subclasses too; Counter, array and ndarray stand for themselves.  Of the environment, which is
+    written in Python, the items alone are known.
     """
     kind = type(container)
     if kind is dict or kind is list or kind is set or kind is deque:
@@ -170,7 +172,12 @@ def family(container: Any, method: str) -> Any:
     for module, name in (("collections", "Counter"), ("array", "array"), ("numpy", "ndarray")):
         if home is loaded(module, name):
             return home
-    return None
+    return home if method in _OF_ITEMS and is_environ(home) else None
+
+
+def is_environ(kind: object) -> bool:
+    """Claim that a class is that of `os.environ`."""
+    return kind is not None and kind is loaded("os", "_Environ")
 
 
 def loaded(module: str, name: str) -> Any:

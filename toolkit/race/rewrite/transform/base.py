@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeGuard
 
-from gilscope.toolkit.race.rewrite.known_names import INITIALIZERS, LITERALS
+from gilscope.toolkit.race.rewrite.known_names import ENVIRON, INITIALIZERS, LITERALS
 from gilscope.toolkit.race.rewrite.scopes.shared import FUNCTIONS, Scope, Table, Variable, mangle
 from gilscope.toolkit.race.rewrite.sites import Role, Sites, call
 from gilscope.toolkit.race.site import CELLS, Flag
@@ -94,10 +94,11 @@ class Base(ast.NodeTransformer):
         if isinstance(node, LITERALS):
             return True
         if isinstance(node, ast.Name):
-            return self.pruned.is_private(self.variable(node.id)) or self.is_builtin(node) or self.is_stdlib(node)
+            return (self.pruned.is_private(self.variable(node.id)) or self.is_builtin(node)
+                    or (node.id != ENVIRON and self.is_stdlib(node)))
         if isinstance(node, ast.Call):
             return self.is_builtin(node.func, "super")
-        return self.is_stdlib(node)
+        return not (isinstance(node, ast.Attribute) and node.attr == ENVIRON) and self.is_stdlib(node)
 
     # Ops.
 

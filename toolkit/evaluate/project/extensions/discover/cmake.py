@@ -9,7 +9,7 @@ from gilscope.toolkit.evaluate.project.extensions.discover.calls import argument
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Module
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from gilscope.toolkit.evaluate.project.extensions.discover.files import Files
 
@@ -17,6 +17,10 @@ _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|#\[(=*)\[.*?\]\2\]|#[^\n]*', re.DOTA
 _COMMAND = re.compile(r"\b(python[23]?_add_library|python_add_module|add_python_library|python_extension_module"
                       r"|pybind11_add_module|nanobind_add_module)\s*\(", re.IGNORECASE)
 _SUBDIRECTORY = re.compile(r"\badd_subdirectory\s*\(\s*\"?([\w./-]+)", re.IGNORECASE)
+_SET = re.compile(r"\bset\s*\(\s*(\w+)\s+([^()]*)\)", re.IGNORECASE)
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_HERE = ("CMAKE_CURRENT_SOURCE_DIR", "CMAKE_CURRENT_LIST_DIR", "CMAKE_SOURCE_DIR", "PROJECT_SOURCE_DIR")
+DEEPEST = 5   # variables in values of variables
 _SOURCE = re.compile(r"[\w./+-]+\.(?:c|cc|cpp|cxx|pyx)\b")
 _BINDINGS = {"pybind11_add_module": Binding.PYBIND11, "nanobind_add_module": Binding.NANOBIND}
 
@@ -43,8 +47,9 @@ def _reached(files: Files) -> list[str]:
 
 def _commands(files: Files, file: str, backend: str) -> Iterator[Module]:
     text = without_comments(files.text(file) or "")
+    variables = dict.fromkeys(_HERE, ".") | {name: value.replace('"', "").strip() for name, value in _SET.findall(text)}
     for match in _COMMAND.finditer(text):
-        command, given = match[1].lower(), arguments(text, match.end() - 1)
+        command, given = match[1].lower(), _expanded(arguments(text, match.end() - 1), variables)
         words = given.replace('"', " ").split()
         # Without MODULE it is a library that others link.
         if not words or (command.endswith("_add_library") and "MODULE" not in words):
@@ -53,6 +58,12 @@ def _commands(files: Files, file: str, backend: str) -> Iterator[Module]:
         yield Module(name="" if "$" in words[0] else words[0],
                      binding=_BINDINGS.get(command) or binding_of(files, sources), backend=backend, file=file,
                      line=line_of(text, match.start()), sources=sources)
+
+
+def _expanded(text: str, variables: Mapping[str, str], depth: int = 0) -> str:
+    """Return a text with the values of variables that the file sets to plain text; others stay as they are."""
+    found = _VARIABLE.sub(lambda match: variables.get(match[1], match[0]), text)
+    return found if found == text or depth > DEEPEST else _expanded(found, variables, depth + 1)
 
 
 def without_comments(text: str) -> str:

@@ -24,8 +24,6 @@ LEAST_CALLS = 2        # of each thread: the second finds what the first has lef
 MOST_CALLS = 25
 SECONDS = 4.0          # from which on a thread makes no further calls
 LONG = 20.0            # likewise, though it has made but one
-LONGEST = 80           # characters of a result that is told
-PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
 def _calls() -> ModuleType:
@@ -68,27 +66,14 @@ class Caller(threading.Thread):
             result = function()
             self.seen = max(self.seen, time.monotonic() - before)
             self._calls.refuse_unawaited(self._wanted, result)
-            self.results.add(shown(result))
+            self.results.add(self._calls.shown(result))
             self.made += 1
 
 
-def shown(result: object, deep: int = 3) -> str | None:
-    """Return what stands for a result that can be compared; None for one that cannot."""
-    if type(result) in PLAIN:
-        return repr(result)
-    if deep and (type(result) is tuple or type(result) is list):
-        inner = [shown(each, deep - 1) for each in result]
-        return None if None in inner else f"{type(result).__name__}({', '.join(map(str, inner))})"
-    if deep and type(result) is dict:
-        inner = [shown(each, deep - 1) for item in result.items() for each in item]
-        return None if None in inner else f"dict({', '.join(map(str, inner))})"
-    return None
-
-
-def otherwise(function: Any, callers: list[Caller], left: float) -> list[str]:
+def otherwise(function: Any, callers: list[Caller], left: float, shown: Any) -> list[str]:
     """Return what the function gives in threads, and what in the main thread, where each is one thing and they differ.
 
-    One that gives something else at each call cannot be compared.
+    One that gives something else at each call cannot be compared.  `shown` returns what stands for a result.
     """
     results = {each for caller in callers for each in caller.results}
     if len(results) != 1 or None in results or 2 * max(each.seen for each in callers) > left:
@@ -99,7 +84,7 @@ def otherwise(function: Any, callers: list[Caller], left: float) -> list[str]:
         return []
     if len(here) != 1 or None in here or here == results:
         return []
-    return [str(each)[:LONGEST] for each in (*results, *here)]
+    return [str(each) for each in (*results, *here)]
 
 
 def main(name: str, count: int, told: str, limit: float) -> None:
@@ -118,7 +103,7 @@ def main(name: str, count: int, told: str, limit: float) -> None:
         each.join(max(0.0, end - time.monotonic()))
     done = not any(each.failure is not None or each.is_alive() for each in callers)
     # When all else is done: what the first calls make, threads make.
-    other = otherwise(function, callers, end - time.monotonic()) if done else []
+    other = otherwise(function, callers, end - time.monotonic(), calls.shown) if done else []
     with open(told, "w", encoding="ascii") as file:
         json.dump({"calls": sum(each.made for each in callers), "otherwise": other}, file)
     for each in callers:

@@ -1,6 +1,6 @@
 """Found on PYTHONPATH by every Python of a test run: writes down what loads extension modules and turns the GIL on.
 
-And, when asked, whether code of the project ran in several threads, and which functions.
+And, when asked, whether code of the project ran in several threads, and which functions and lines.
 
 Stands alone: the process is the project's, and none of our modules may be in it.  The environment's own sitecustomize
 runs afterwards.
@@ -15,10 +15,11 @@ import sys
 
 LONGEST_CHAIN = 100   # frames; a test runner takes some thirty of them
 OPTIMIZED = 1         # of co_flags: a function's
-# What else holds something for all threads, and is not written in Python or stores no items.
-KEEPERS = frozenset({"threading.Semaphore", "random.Random", "_weakrefset.WeakSet"})
+# What else holds something for all threads, or keeps them apart, and is not written in Python or stores no items.
+KEEPERS = frozenset({"threading.Semaphore", "threading.Condition", "_thread.lock", "_thread.RLock", "random.Random",
+                     "_weakrefset.WeakSet"})
 PYTHON_API = 4         # of a function of ctypes: called with the GIL
-MOST_CALLS = 100_000   # of one function that are looked at: 0.1 s
+MOST_CALLS = 100_000   # of one function, and lines of it that the first thread runs, that are looked at: 0.1 s
 TOOLS = (5, 4, 3)     # of sys.monitoring: the race checker looks for its own from the other end
 TESTS = ("test", "tests", "testing", "conftest.py")   # folders and files that are no part of what is tested
 
@@ -67,8 +68,19 @@ class _Ran:
         self.code = code
         self.first = first
         self.calls = 0
+        self.lines: dict[int, bool] = {}   # that other threads than the first of the process ran
+        self.passed = 0                    # lines that the first one ran meanwhile
         self.twice = self.one_self = False   # in two threads; of one object
+        self.others = False                  # in another than the first of the process
         self.foreign: dict[str, str] = {}
+
+    def line(self, number: int, *, first: bool) -> Any:
+        """Note that a thread runs a line; the first of the process may have run it long before the others."""
+        if first and self.passed < MOST_CALLS:
+            self.passed += 1
+            return None
+        self.lines[number] = True
+        return sys.monitoring.DISABLE
 
 
 def _watch_threads(path: str, folders: list[str]) -> None:
@@ -99,6 +111,9 @@ def _watch_threads(path: str, folders: list[str]) -> None:
             told.foreign, told.twice = _foreign(frame, code, thing, folders), True
         if thing is not None and selves.setdefault((id(code), id(thing)), ident) != ident:
             told.one_self = True
+        if ident != first and not told.others:
+            told.others = True
+            monitoring.set_local_events(tool, code, monitoring.events.LINE)
         told.calls += 1
         done = told.twice and (thing is None or told.one_self)
         return monitoring.DISABLE if done or told.calls > MOST_CALLS else None
@@ -107,13 +122,16 @@ def _watch_threads(path: str, folders: list[str]) -> None:
         import json
 
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        told = [[each.code.co_filename, each.code.co_firstlineno, each.twice, each.one_self, each.foreign]
+        told = [[each.code.co_filename, each.code.co_firstlineno, each.twice, each.one_self, each.foreign,
+                 sorted(each.lines)]
                 for each in list(ran.values()) if each.twice or each.first != first]
         os.write(handle, json.dumps({"pid": os.getpid(), **seen, "ran": told}).encode() + b"\n")
         os.close(handle)
 
     monitoring.use_tool_id(tool, "gilscope-threads")
     monitoring.register_callback(tool, monitoring.events.PY_START, starts)
+    monitoring.register_callback(tool, monitoring.events.LINE,
+                                 lambda code, line: ran[id(code)].line(line, first=get_ident() == first))
     monitoring.set_events(tool, monitoring.events.PY_START)
     atexit.register(write)
 
@@ -127,14 +145,28 @@ def _foreign(frame: Any, code: Any, thing: object, folders: list[str]) -> dict[s
 
 
 def _foreign_names(frame: Any, code: Any, thing: object, folders: list[str]) -> dict[str, str]:
-    attributes = getattr(thing, "__dict__", {}) if type(thing).__getattribute__ is object.__getattribute__ else {}
+    attributes = dict(_of_class(type(thing)))
+    if type(thing).__getattribute__ is object.__getattribute__:
+        attributes |= getattr(thing, "__dict__", {})
     values = {name: frame.f_globals.get(name) for name in code.co_names}
-    values |= {f"{name}.{inner}": vars(value).get(inner) for name, value in values.items() if type(value) is type(sys)
+    values |= {f"{name}.{inner}": _inside(value).get(inner) for name, value in values.items()
                for inner in code.co_names}
     found = {name: _foreign_class(value, folders) for name, value in values.items()}
     found |= {f"self.{name}": _foreign_class(attributes.get(name), folders) for name in code.co_names}
     found["self"] = _foreign_class(thing, folders)
     return {name: kind for name, kind in found.items() if kind}
+
+
+def _inside(value: object) -> dict[str, Any]:
+    """Return what a module or a class holds by name, of any other object nothing."""
+    if type(value) is type(sys):
+        return vars(value)
+    return _of_class(value) if issubclass(type(value), type) else {}
+
+
+def _of_class(kind: Any) -> dict[str, Any]:
+    return {name: value for each in reversed(type.__dict__["__mro__"].__get__(kind))
+            for name, value in type.__dict__["__dict__"].__get__(each).items()}
 
 
 def _foreign_class(value: object, folders: list[str]) -> str:

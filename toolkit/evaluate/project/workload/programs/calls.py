@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 # Of code objects; `inspect` has them by name, and takes longer to import than most workloads.
 COROUTINE, GENERATOR, ASYNC_GENERATOR = 0x80, 0x20, 0x200
+PLAIN = (int, float, complex, str, bytes, bool, type(None))
+MOST_COMPARED = 100_000   # items or characters of a result: more of them would be seen in what the process takes
+LONGEST = 80              # characters of a result that are told; the others are told by a sum
 
 
 class NoWorkError(Exception):
@@ -58,3 +61,37 @@ def refuse_unawaited(name: str, result: object) -> None:
         getattr(result, "close", bool)()   # of a coroutine: nobody will await it, and it need not complain of that
         raise NoWorkError(
             f"{name} returns something to be awaited, which nobody does: name an async def, or call asyncio.run in it")
+
+
+def shown(result: object) -> str | None:
+    """Return a short text that stands for a result of plain values, the same for the same; None for any other."""
+    parts: list[str] = []
+    if not _written(result, parts, 3) or len(text := "".join(parts)) > MOST_COMPARED:
+        return None
+    if len(text) <= LONGEST:
+        return text
+    from binascii import crc32
+
+    summed = crc32(text.encode("utf-8", "surrogatepass"))
+    return f"{text[:LONGEST]}... ({len(text)} characters, sum {summed:08x})"
+
+
+def _written(result: Any, parts: list[str], deep: int) -> bool:
+    """Add the texts that a result is made of; return whether it is one of plain values and not too long."""
+    kind = type(result)
+    if len(parts) > MOST_COMPARED or (isinstance(result, str | bytes) and len(result) > MOST_COMPARED):
+        return False
+    if kind in PLAIN:
+        # The decimal form of a long one is refused.
+        parts.append(hex(result) if kind is int and result.bit_length() > 64 * LONGEST else repr(result))
+        return True
+    if not deep or (kind is not tuple and kind is not list and kind is not dict):
+        return False
+    inner = [each for item in result.items() for each in item] if kind is dict else result
+    parts.append(f"{kind.__name__}(")
+    for number, each in enumerate(inner):
+        parts.append(", " * bool(number))
+        if not _written(each, parts, deep - 1):
+            return False
+    parts.append(")")
+    return True

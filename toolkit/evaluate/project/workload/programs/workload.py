@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -18,15 +19,19 @@ from gilscope.toolkit.evaluate.project.workload.programs.calls import (
     call_often,
     function_called,
     refuse_unawaited,
+    shown,
 )
 from gilscope.toolkit.evaluate.project.workload.programs.pools import pools
 from gilscope.toolkit.measure.program.trial import Taken
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gilscope.toolkit.measure.program.trial import Trial
 
 ELSEWHERE = {"subinterpreters": "subinterpreters", "processes": "processes-spawn"}   # model -> runner
 LOOKS = 64   # at the clock, by each thread: a function may take a microsecond
+SAMPLES = 2  # calls whose results are compared: one that gives something else each time cannot be
 FEW = 7      # calls of a worker, at least, beside which one more is short: before each value, untimed
 
 
@@ -36,7 +41,9 @@ def measure(trial: Trial) -> list[Taken]:
     Metrics of the last: "rss", bytes of this process at its highest; "pools", the libraries' thread pools as
     "OpenBLAS=2 OpenMP=2"; of a function in threads also "import", seconds of its module.  Of each value of a function
     in threads: "queued", seconds that its threads waited for a core; "made", the share of the calls that were made
-    until `limit` seconds were over: the value and the CPU time are those of all calls, at the same pace.
+    until `limit` seconds were over: the value and the CPU time are those of all calls, at the same pace.  Where the
+    parameter "results" asks several threads for it, also "given": as JSON what the function gave in the main thread,
+    then in another.
     """
     name = trial.parameters["name"]
     try:
@@ -104,13 +111,36 @@ def _function(trial: Trial, name: str) -> list[Taken]:
     seconds = time.perf_counter() - began
     function = function_called(name)
     began = time.perf_counter()
-    refuse_unawaited(name, function())   # what is made at the first call is no part of the others
+    result = function()   # what is made at the first call is no part of the others
+    refuse_unawaited(name, result)
     one = time.perf_counter() - began
     trial.progress()
+    given = [shown(result)]
+    del result   # it would count as what the process takes
+    if "results" in trial.parameters and trial.workers > 1 and given[0] is not None:
+        given += _given_elsewhere(function)
+        trial.progress()
     values = trial.values(lambda: _called(trial, name), one * trial.count("calls"),
                           lambda: _is_short(trial) and function())
     values[-1].metrics["import"] = seconds
+    if len(given) > 1:
+        values[-1].metrics["given"] = json.dumps(given)
     return values
+
+
+def _given_elsewhere(function: Callable[[], object]) -> list[str | None]:
+    """Return what stands for the results of two calls in a thread of their own; of none where one fails."""
+    found: list[str | None] = []
+
+    def call() -> None:
+        with contextlib.suppress(BaseException):   # the same calls fail again where that is told
+            for _ in range(SAMPLES):
+                found.append(shown(function()))  # noqa: PERF401 - what came before the failure is of no use either
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    return found if len(found) == SAMPLES else []
 
 
 class Caller:

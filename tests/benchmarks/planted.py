@@ -1,0 +1,67 @@
+"""How often is `gilscope evaluate` falsely good?  All planted projects, or those that are named, one after the other.
+
+Prints a line for each as it comes: the answer, the verdict on threads, subinterpreters and processes, and what of that
+is false by `tests/corpus/planted/truth.toml`.  What a busy machine leaves open is INCONCLUSIVE, and hides a false word:
+run it on a quiet one, or with --as-if-fast, which measures nothing and takes each model to cost nothing and to gain, so
+that all else has to keep a project from READY.  Packages, compilers and an index are needed as for any evaluation.
+
+    python -m tests.benchmarks.planted --build 3.14t
+    python -m tests.benchmarks.planted --as-if-fast
+    python -m tests.benchmarks.planted recordfile gridcalc --build 3.14t=/path/to/python3.14t
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+from tests.evaluate.planted import Told, Truth, evaluated, evaluated_as_if_fast, falsely_bad, falsely_good, truths
+
+MODELS = ("threads", "subinterpreters", "processes")
+
+
+def main() -> None:
+    """Evaluate, print a line each, and count."""
+    known = truths()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="projects (default: all)")
+    parser.add_argument("--build", default="3.14t", metavar="LABEL[=PATH]", help="the build without a GIL")
+    parser.add_argument("--gil", default="", metavar="LABEL[=PATH]", help="its twin with one (default: what is found)")
+    parser.add_argument("--budget", type=int, default=60, metavar="SECONDS", help="of each evaluation (default: 60)")
+    parser.add_argument("--as-if-fast", action="store_true", help="leave out the rounds, and what only they tell")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what each evaluation printed in FOLDER")
+    args = parser.parse_args()
+    if unknown := [name for name in args.names if name not in known]:
+        parser.error(f"no such project: {', '.join(unknown)}")
+    chosen = [known[name] for name in args.names or known if not (args.as_if_fast and known[name].measured)]
+    builds = [each for each in (args.build, args.gil) if "=" in each]
+    print(f"{'project':13}{'answer':15}{'threads':17}{'interpreters':17}{'processes':17}seconds")
+    good, bad = 0, 0
+    for truth in chosen:
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            told = _told(truth, Path(folder), builds, args)
+        words = "".join(f"{told.word(model):17}" for model in MODELS)
+        print(f"{truth.name:13}{told.decision or 'none':15}{words}{time.monotonic() - began:.0f}", flush=True)
+        if args.keep:
+            args.keep.mkdir(parents=True, exist_ok=True)
+            (args.keep / f"{truth.name}.txt").write_text(told.output)
+        false, alarms = list(falsely_good(truth, told)), list(falsely_bad(truth, told))
+        for text in (*false, *alarms):
+            print(f"    FALSE: {text}; planted: {truth.planted}", flush=True)
+        good, bad = good + bool(false), bad + bool(alarms)
+    clean = sum(truth.clean for truth in chosen)
+    print(f"false READY: {good} of {len(chosen)}; false alarms: {bad} of {clean} with which nothing is wrong")
+
+
+def _told(truth: Truth, folder: Path, builds: list[str], args: argparse.Namespace) -> Told:
+    free = args.build.partition("=")[0]
+    if args.as_if_fast:
+        return evaluated_as_if_fast(truth, folder, builds, free, budget=args.budget, say=lambda _: None)
+    return evaluated(truth, folder, builds, free, "--budget", f"{args.budget}s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+#include <Python.h>
+
+static PyObject *
+mix(PyObject *self, PyObject *arg)
+{
+    long n = PyLong_AsLong(arg);
+    unsigned long v = 17;
+    if (n == -1 && PyErr_Occurred())
+        return NULL;
+    for (long i = 0; i < n; i++)
+        v = (v * 31 + i) % 1000003;
+    return PyLong_FromUnsignedLong(v);
+}
+
+static PyMethodDef methods[] = {
+    {"mix", mix, METH_O, "Mixes n steps."},
+    {NULL, NULL, 0, NULL}
+};
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+    {0, NULL}
+};
+
+static struct PyModuleDef def = {
+    PyModuleDef_HEAD_INIT, "_mix", NULL, 0, methods, slots, NULL, NULL, NULL
+};
+
+PyMODINIT_FUNC
+PyInit__mix(void)
+{
+    return PyModuleDef_Init(&def);
+}

@@ -1,0 +1,3 @@
+from setuptools import Extension, setup
+
+setup(ext_modules=[Extension("cleanext._mix", ["cleanext/_mix.c"])])

@@ -1,0 +1,5 @@
+import yaml
+
+
+def read(text):
+    return yaml.safe_load(text)

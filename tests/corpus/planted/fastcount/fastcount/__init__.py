@@ -1,0 +1,1 @@
+from ._count import bump, value

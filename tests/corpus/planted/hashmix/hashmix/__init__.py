@@ -1,0 +1,3 @@
+from ._mix import mix
+
+__all__ = ["mix"]

@@ -1,0 +1,5 @@
+from hookbuilt import mix
+
+
+def test_mix():
+    assert mix(0) == 17

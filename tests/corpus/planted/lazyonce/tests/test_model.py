@@ -1,0 +1,6 @@
+from lazyonce.model import model, predict
+
+
+def test_model():
+    assert model() is model()
+    assert predict(0) == 0

@@ -1,0 +1,5 @@
+from mainonly.index import rebuild
+
+
+def work():
+    return rebuild()

@@ -1,0 +1,5 @@
+from mainonly.index import rebuild
+
+
+def test_rebuild():
+    assert rebuild(10) == 10

@@ -1,0 +1,5 @@
+from objpool.pool import once
+
+
+def work():
+    return sum(once(n) for n in range(100))

@@ -1,0 +1,5 @@
+from outbox.mail import write
+
+
+def work():
+    return sum(write(n) for n in range(200))

@@ -1,0 +1,6 @@
+from printqueue import spool
+
+
+def test_spool():
+    a = spool.spool(3)
+    assert spool.spool(3) == a + 1

@@ -1,0 +1,5 @@
+from reportgen.xml import report
+
+
+def work():
+    return report(6000)

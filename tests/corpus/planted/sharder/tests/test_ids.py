@@ -1,0 +1,7 @@
+from sharder.ids import SHARDS, allocate
+
+
+def test_allocate():
+    for _ in range(20):
+        number, shard = allocate()
+        assert SHARDS[number % 7] == shard

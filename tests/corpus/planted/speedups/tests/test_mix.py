@@ -1,0 +1,5 @@
+import speedups
+
+
+def test_same():
+    assert speedups.mix(1000) == speedups._mix(1000)

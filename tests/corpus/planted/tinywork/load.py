@@ -1,0 +1,5 @@
+from tinywork.core import greet
+
+
+def work():
+    return greet("you")

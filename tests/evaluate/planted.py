@@ -1,0 +1,170 @@
+"""Projects that look as if they could move, most of which must not: evaluated for real, judged by what is known.
+
+`tests/corpus/planted/truth.toml` says what its words mean.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+from gilscope.toolkit.builds.find import find_builds, select_builds
+from gilscope.toolkit.evaluate import evaluating
+from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
+from gilscope.toolkit.evaluate.project.cost_and_gain import Compared, OtherModel
+from gilscope.toolkit.evaluate.project.workload.rounds import OTHER_MODELS
+from gilscope.toolkit.evaluate.report.json_ import plain
+from gilscope.toolkit.evaluate.report.screen import document
+from gilscope.toolkit.evaluate.sections import Sections
+from gilscope.toolkit.report.terminal import render
+from tests.conformance.builds import ROOT
+from tests.evaluate import made_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from gilscope.toolkit.model import Build
+
+FOLDER = ROOT / "tests" / "corpus" / "planted"
+GOOD = ("READY", "READY-WITH-COST")
+MOVES = ("Move", "You can move")
+ALARMS = ("data race", "does not watch", "it does other work there")   # in a reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """What is known of one project; see truth.toml."""
+
+    name: str
+    planted: str
+    never: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+    no_gain: bool = False
+    measured: bool = False   # it shows in measured rounds alone
+    clean: bool = False
+    script: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What an evaluation said of one model."""
+
+    model: str           # "threads", "subinterpreters", "processes"
+    word: str
+    confidence: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What an evaluation said."""
+
+    decision: str        # "" where none was made
+    because: str
+    verdicts: tuple[Verdict, ...]
+    output: str
+
+    def word(self, model: str) -> str:
+        """Return the verdict on a model, "-" where there is none."""
+        return next((each.word for each in self.verdicts if each.model == model), "-")
+
+
+def truths() -> dict[str, Truth]:
+    """Return what is known of each project, by its name."""
+    told = tomllib.loads((FOLDER / "truth.toml").read_text())
+    return {name: Truth(name=name, **{key: tuple(value) if isinstance(value, list) else value
+                                      for key, value in each.items()}) for name, each in told.items()}
+
+
+def evaluated(truth: Truth, folder: Path, builds: Sequence[str], free: str, *options: str) -> Told:
+    """Evaluate a copy of a project in `folder`, on the build labelled `free`.
+
+    Args:
+        truth: Of which project.
+        folder: For the copy, and where the command is run.
+        builds: "LABEL=PATH" of each, as far as gilscope does not find them.
+        free: The label of the build without a GIL.
+        options: More of `gilscope evaluate`.
+    """
+    copy, report = folder / truth.name, folder / f"{truth.name}.json"
+    shutil.copytree(FOLDER / truth.name, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    named = [word for each in builds for word in ("--build", each)]
+    command = [sys.executable, "-m", "gilscope", "evaluate", truth.name, "--workload", truth.script or "load:work",
+               "--builds", free, *named, "--json", report.name, "--fresh", *options]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return told_by(json.loads(report.read_text()) if report.exists() else {}, done.stdout + done.stderr)
+
+
+def evaluated_as_if_fast(
+    truth: Truth, folder: Path, builds: Sequence[str], free: str, *, budget: float, say: Callable[[str], None],
+) -> Told:
+    """Evaluate as `evaluated` does, but for the rounds: each model is taken to cost nothing and to gain.
+
+    What a busy machine would leave open hides no false word so, and takes no time.
+    """
+    copy = folder / truth.name
+    shutil.copytree(FOLDER / truth.name, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    at_hand = find_builds(builds).builds
+    asked = Asked(path=copy, workload=str(copy / truth.script) if truth.script else "load:work", budget=budget)
+    with patch.object(evaluating, "Comparing", _Fast):
+        done = Evaluator(asked, select_builds(find_builds(builds), free), at_hand, say).go()
+    return told_by(plain(done), render(document(done)))
+
+
+class _Fast:
+    """Stands in for the rounds."""
+
+    def __init__(
+        self, _project: object, _workload: object, builds: Sequence[Build], twins: Mapping[str, str], **_others: object,
+    ) -> None:
+        self._builds = builds
+        self._twins = twins
+
+    def compare(self, *_places: object) -> Compared:
+        """Return that one thread costs nothing, and two are nearly twice as fast, in each model."""
+        fine = made_up.found(gain=made_up.gain({2: made_up.ratio(1.8)}))
+        sections = Sections(cost=fine.cost, gain=fine.gain, contention=fine.contention)
+        others = {(model, build.label): OtherModel(measured=made_up.ratio(1.8), failure="") for build in self._builds
+                  for model in OTHER_MODELS}
+        return Compared(machine=made_up.QUIET, others=others, several=True,
+                        sections=dict.fromkeys(self._twins, sections))
+
+
+def told_by(values: dict[str, Any], output: str) -> Told:
+    """Return what a report in JSON says, with what the command printed."""
+    answer = values.get("answer") or {}
+    verdicts = tuple(Verdict(model=_model(each["target"]), word=each["word"], confidence=each["confidence"],
+                             reasons=tuple(each["reasons"])) for each in values.get("conclusions", ()))
+    return Told(decision=answer.get("decision", ""), because=answer.get("because", ""), verdicts=verdicts,
+                output=output)
+
+
+def _model(target: str) -> str:
+    model, on, _ = target.partition(" on ")
+    return model if on else "threads"
+
+
+def falsely_good(truth: Truth, told: Told) -> Iterator[str]:
+    """Yield each word that is falsely good."""
+    for each in told.verdicts:
+        if each.word in GOOD and each.model in truth.never:
+            yield f"{each.model} are {each.word}"
+        if each.word in GOOD and each.model in truth.unsure and each.confidence == "high":
+            yield f"{each.model} are {each.word} with high confidence"
+    if ("threads" in truth.never and told.decision in MOVES) or (truth.no_gain and told.decision == "Move"):
+        yield f'"{told.decision}"'
+
+
+def falsely_bad(truth: Truth, told: Told) -> Iterator[str]:
+    """Yield each word against a project with which nothing is wrong."""
+    for each in told.verdicts if truth.clean else ():
+        alarms = [reason for reason in each.reasons if any(text in reason for text in ALARMS)]
+        if each.model == "threads" and (each.word == "BLOCKED" or alarms):
+            yield f"threads are {each.word}: {(alarms or each.reasons)[0]}"

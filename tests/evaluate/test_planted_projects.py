@@ -1,0 +1,70 @@
+"""Planted projects are never falsely good: the words by which that is told, and some of the projects for real."""
+
+import os
+import random
+
+import pytest
+
+from tests.conftest import SEED
+from tests.evaluate.places import one_of_each
+from tests.evaluate.planted import FOLDER, Truth, evaluated_as_if_fast, falsely_bad, falsely_good, told_by, truths
+
+FREE = one_of_each(free_threaded=(True,))
+SOME = 3
+# Of pure Python and without packages: what takes a compiler or an index has tests of its own.
+PLAIN = sorted(name for name in truths() if not (FOLDER / name / "setup.py").exists()
+               and name not in {"confread", "hookbuilt", "pricebook"} and not truths()[name].measured)
+CHOSEN = random.Random(f"{SEED} planted").sample(PLAIN, SOME)
+
+
+def said(word, decision="Not known yet", *, confidence="medium", target="3.14t", reason="why"):
+    conclusion = {"target": target, "word": word, "confidence": confidence, "reasons": [reason]}
+    return told_by({"answer": {"decision": decision, "because": ""}, "conclusions": [conclusion]}, "")
+
+
+@pytest.mark.newest
+def test_every_project_has_its_truth():
+    assert {path.parent.name for path in FOLDER.glob("*/load.py")} == truths().keys()
+    for truth in truths().values():
+        assert truth.planted
+        assert truth.never or truth.unsure or truth.no_gain or truth.clean, truth.name
+        assert {*truth.never, *truth.unsure} <= {"threads", "subinterpreters", "processes"}
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize(("truth", "told", "false"), [
+    ({"never": ("threads",)}, said("READY-WITH-COST", "You can move"),
+     ["threads are READY-WITH-COST", '"You can move"']),
+    ({"never": ("threads",)}, said("INCONCLUSIVE"), []),
+    ({"never": ("processes",)}, said("READY", "Move"), []),
+    ({"never": ("processes",)}, said("READY", target="processes on 3.14"), ["processes are READY"]),
+    ({"unsure": ("threads",)}, said("READY", "Move", confidence="high"), ["threads are READY with high confidence"]),
+    ({"unsure": ("threads",)}, said("READY", "Move"), []),
+    ({"no_gain": True}, said("READY", "Move"), ['"Move"']),
+    ({"no_gain": True}, said("READY", "You can move"), [])])
+def test_word_is_falsely_good(truth, told, false):
+    assert list(falsely_good(Truth(name="app", planted="it", **truth), told)) == false
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize(("told", "false"), [
+    (said("INCONCLUSIVE", reason="data race on x (lost update, app.py:3)"), True), (said("BLOCKED"), True),
+    (said("INCONCLUSIVE", reason="what it costs one thread was not measured"), False), (said("READY"), False)])
+def test_word_is_falsely_bad(told, false):
+    assert bool(list(falsely_bad(Truth(name="app", planted="it", clean=True), told))) is false
+    assert not list(falsely_bad(Truth(name="app", planted="it"), told))
+
+
+@pytest.mark.slow
+@pytest.mark.network   # the tests' own requirements
+@pytest.mark.skipif(not FREE, reason="no build without a GIL was found")
+@pytest.mark.parametrize("name", CHOSEN)
+def test_planted_project_is_never_falsely_good(tmp_path, name):
+    truth, label = truths()[name], FREE[-1]
+    named = [each for each in os.environ.get("GILSCOPE_TEST_BUILDS", "").split(",") if each]
+    told = evaluated_as_if_fast(truth, tmp_path, named, label, budget=120.0, say=print)
+    if "could not be installed" in told.output:
+        pytest.skip("no index to install pytest from")
+    assert told.verdicts, told.output
+    false = [*falsely_good(truth, told), *falsely_bad(truth, told)]
+    assert not false, f"seed {SEED}: {name} on {label}: {false}\n{told.output}"
