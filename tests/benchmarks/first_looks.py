@@ -95,7 +95,8 @@ def look(run: Run) -> Look:
                 if each.speedup is not None:
                     said.gains[each.cell] = (each.speedup.ratio, each.speedup.verdict() == "faster")
         for advice in table.advice:
-            said.best[table.workload, advice.build] = frozenset(cell.runner for cell in advice.best)
+            if advice.best:   # with too few rounds none is named
+                said.best[table.workload, advice.build] = frozenset(cell.runner for cell in advice.best)
     for clock in CLOCKS:
         seen = [ratios.compare(cell, twin, clock) for cell, twin in index.twins()]
         said.twins[clock] = [(each.verdict() in {"faster", "slower"}, each.lo <= 1 <= each.hi)
@@ -140,8 +141,9 @@ def _winners(looks: list[Look]) -> Iterator[str]:
     pairs = [(one.best[key], two.best[key], key) for one, two in zip(looks[::2], looks[1::2], strict=False)
              for key in one.best.keys() & two.best.keys()]
     apart = [key for one, two, key in pairs if not one & two]
+    sizes = [len(each) for look in looks for each in look.best.values()]
     yield (f"sets of the fastest: {len(apart)} of {len(pairs)} pairs have no common member{_named(apart)}; "
-           f"median size {median(len(each) for look in looks for each in look.best.values()):g}")
+           f"{f'median size {median(sizes):g}' if sizes else 'no look names one'}")
 
 
 def _named(keys: Iterable[tuple[str, str]]) -> str:
