@@ -1,7 +1,8 @@
-"""What the benchmark scripts share: a build by its path, ready to measure."""
+"""What the benchmark scripts share: a build by its path, ready to measure, and options."""
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from gilscope.toolkit.measure.prepare.preparation import child_environment, need
 from gilscope.toolkit.measure.process.running import run_child
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from gilscope.toolkit.model import Build
@@ -21,6 +23,17 @@ def build_of(named: str, label: str | None = None) -> Build:
     wanted = named.partition("=")[0]
     (build,) = select_builds(find_builds([named] if "=" in named else []), wanted)
     return build if label is None else dataclasses.replace(build, label=label)
+
+
+def pair_parser(about: str | None, programs: Sequence[str], seconds: float) -> argparse.ArgumentParser:
+    """Return a parser of what is evaluated: programs on a build without a GIL and on its twin."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--free", default="3.14t", metavar="LABEL[=PATH]", help="the build without a GIL")
+    parser.add_argument("--gil", default="3.14", metavar="LABEL[=PATH]", help="its twin with one")
+    parser.add_argument("--programs", default=",".join(programs), metavar="NAMES")
+    parser.add_argument("--seconds", type=float, default=seconds,
+                        help=f"of evaluate, per program (default: {seconds:.0f})")
+    return parser
 
 
 def prepared(build: Build, workload: str, folder: Path) -> tuple[Build, str, dict[str, str], float]:

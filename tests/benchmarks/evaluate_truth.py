@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.stats.sample import summarize
-from tests.benchmarks.common import build_of
-from tests.benchmarks.predict import FOLDER, evaluated, pair_parser
+from tests.benchmarks.common import build_of, pair_parser
+from tests.benchmarks.predict import FOLDER, evaluated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

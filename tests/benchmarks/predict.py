@@ -8,7 +8,6 @@ refused.  On a machine that is too busy or too small every prediction is refused
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from pathlib import Path
@@ -19,12 +18,10 @@ from gilscope.toolkit.evaluate.project.conventions import find_project
 from gilscope.toolkit.evaluate.project.workload.rounds import Workload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
 from gilscope.toolkit.evaluate.sections import Missing
-from tests.benchmarks.common import build_of
+from tests.benchmarks.common import build_of, pair_parser
 from tests.benchmarks.predict_programs import threaded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gilscope.toolkit.evaluate.sections import Sections
     from gilscope.toolkit.model import Build
 
@@ -44,17 +41,6 @@ def main() -> None:
     good, held = sum(end.startswith("good") for end in ends), sum(end.endswith("held") for end in ends)
     print(f"{good} of {len(names)} within {WITHIN:.0%}, {ends.count('refused')} refused; "
           f"{held} intervals hold what was measured")
-
-
-def pair_parser(about: str | None, programs: Sequence[str], seconds: float) -> argparse.ArgumentParser:
-    """Return a parser of what is evaluated: programs on a build without a GIL and on its twin."""
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--free", default="3.14t", metavar="LABEL[=PATH]", help="the build without a GIL")
-    parser.add_argument("--gil", default="3.14", metavar="LABEL[=PATH]", help="its twin with one")
-    parser.add_argument("--programs", default=",".join(programs), metavar="NAMES")
-    parser.add_argument("--seconds", type=float, default=seconds,
-                        help=f"of evaluate, per program (default: {seconds:.0f})")
-    return parser
 
 
 def evaluated(name: str, builds: tuple[Build, Build], seconds: float) -> tuple[Sections, int]:
