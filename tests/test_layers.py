@@ -58,9 +58,14 @@ SOURCES |= {module_name(path): path for path in sorted((ROOT / "gilscope").glob(
 
 
 @functools.cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
 def imports(path):
     """Return what a module imports when it runs: not what only a type checker reads."""
-    return imports_of(path.read_text(encoding="utf-8"))
+    return imports_of(parsed(path))
 
 
 def imports_of_all(modules):
@@ -68,8 +73,7 @@ def imports_of_all(modules):
     return ((module, name) for module in modules for name in imports(SOURCES[module]))
 
 
-def imports_of(source):
-    tree = ast.parse(source)
+def imports_of(tree):
     conditions = [node for node in ast.walk(tree) if isinstance(node, ast.If)]
     unseen = {id(node) for condition in conditions if "TYPE_CHECKING" in ast.unparse(condition.test)
               for branch in condition.body for node in ast.walk(branch)}
@@ -175,14 +179,14 @@ def test_package_of_a_task_or_runner_imports_nothing():
     ("if typing.TYPE_CHECKING:\n    from gilscope.toolkit.store import Store", set()),
 ])
 def test_imports_are_found(source, expected):
-    assert imports_of(source) == expected
+    assert imports_of(ast.parse(source)) == expected
 
 
 @functools.cache
 def everything_imported(path):
     """Return what a module imports, also what only a type checker reads."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
