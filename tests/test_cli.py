@@ -391,6 +391,7 @@ def test_stream_that_cannot_be_written_is_no_traceback(command, code, said, tmp_
     assert shell(command, tmp_path) == (code, "", said)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("environ", "spelled"), [
     ({"PYTHONIOENCODING": "utf-8"}, "±"),
     ({"PYTHONIOENCODING": "ascii"}, "+-"),

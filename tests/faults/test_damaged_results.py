@@ -31,7 +31,7 @@ def numbers_of(text):
 
 
 @pytest.mark.newest
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_damaged_run_is_refused_or_says_what_it_said(batch, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -42,6 +42,7 @@ def home(tmp_path, monkeypatch):
     assert not list((tmp_path / "tmp").iterdir())
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("name", [
     pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in PACKAGES])
 def test_import_is_judged_by_what_it_did(home, tmp_path, name):

@@ -102,6 +102,7 @@ def test_what_a_test_has_written_over_is_as_if_it_were_not_there(text, tmp_path)
     assert workload._calls(workload._told(tmp_path)) == 0
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["run.json", "3.13.json", ".lock"])
 @pytest.mark.parametrize("words", [("report",), ("report", "odd"), ("compare", "odd", "--builds", "3.13,3.13t")])

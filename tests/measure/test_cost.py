@@ -79,7 +79,7 @@ def test_memory_is_that_of_all_processes(runner, tmp_path, truth, monkeypatch, p
     assert answer.fields["pss_bytes"] > 2 * HOARD
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("runner", "function"), [
     ("processes-spawn", "burn"), ("processes-forkserver", "burn"), ("processes-fork", "burn"),
     (THREADS, "burn_in_a_child"),

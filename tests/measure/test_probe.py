@@ -51,6 +51,7 @@ def test_interpreters_are_asked_only_for_what_they_will_import():
     assert found.isolated == {"json": None}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("code", "reason"), [
     ("import os\nos.abort()", "importing trouble crashes with SIGABRT"),
     ("import os\nos._exit(3)", "no answer"),

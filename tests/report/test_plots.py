@@ -83,7 +83,7 @@ def svg_texts(path):
     return [" ".join("".join(node.itertext()).split()) for node in ET.parse(path).iter(TEXT)]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @NEEDS
 @EVERY
 def test_no_text_lies_upon_another(sheets, name):

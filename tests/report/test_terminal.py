@@ -40,6 +40,7 @@ def test_group_too_wide_for_a_table_is_cut_between_columns():
     assert split_columns(columns("A", 3), [5, 2, 10, 10, 10], 25, 2) == [[0, 1, 2], [0, 1, 3], [0, 1, 4]]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("width", [30, 50, 60, 80, 100, 120, 200])
 def test_no_entry_is_cut_off_at_any_width(width):
     document = run_document(make_run())

@@ -111,7 +111,7 @@ def test_tests_alone_are_run_with_the_gil_forced_off(compare):
 
 
 @pytest.mark.newest
-@pytest.mark.parametrize("name", ["app:work", None])
+@pytest.mark.parametrize("name", [pytest.param("app:work", marks=pytest.mark.slow), None])
 def test_without_time_left_it_says_so(compare, name):
     assert compare(name, left=0.001 if name else 0.0).forced == NO_TIME
 
