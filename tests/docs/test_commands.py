@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs import parsing
-from tests.docs.pages import INLINE, PAGES, README, ROOT, Command, all_commands, blocks, modules, prose
+from tests.docs.pages import DOCS, INLINE, PAGES, README, ROOT, Command, all_commands, blocks, modules, prose
 
 ALL = all_commands()
 LESS = ["--rounds", "1", "--budget", "3s"]   # appended to README's `gilscope run`
@@ -115,9 +115,14 @@ def test_race_is_reported_as_the_page_shows_it(page, module, folder):
         assert line in report.splitlines()
 
 
-def test_report_explained_is_that_of_the_run_it_names():
-    kept = (ROOT / "results" / "example" / "second-worker" / "report.txt").read_text()
-    assert blocks(ROOT / "docs" / "reading-a-table.md", "text")[0].strip() == kept.strip()
+SHOWN = [(page, run) for page in DOCS
+         for run in re.findall(r"`gilscope report results/example/(\S+)` prints it again", page.read_text())]
+
+
+@pytest.mark.parametrize(("page", "run"), SHOWN, ids=lambda value: getattr(value, "name", value))
+def test_report_on_a_page_is_that_of_the_run_it_names(page, run):
+    kept = (ROOT / "results" / "example" / run / "report.txt").read_text()
+    assert blocks(page, "text")[0].strip() == kept.strip()
 
 
 @pytest.mark.parametrize(("command", "run"), [

@@ -14,9 +14,9 @@ pytestmark = pytest.mark.newest
 
 def test_runs_below_a_folder_are_found_each_once():
     found = find_sources([str(EXAMPLE), str(EXAMPLE / "first-look")])
-    assert [each.path for each in found if "experiments" not in each.path.parts] == [
-        EXAMPLE, *(EXAMPLE / name for name in ("first-look", "own-function", "second-worker"))]
-    assert len(found) == 16
+    assert found[0].path == EXAMPLE
+    assert sorted(each.path for each in found) == sorted(file.parent for file in EXAMPLE.rglob("run.json"))
+    assert len(found) >= 16
 
 
 def test_machine_has_the_name_that_it_is_given():

@@ -39,6 +39,17 @@ TAME = 15              # residuals, normal ones, that are supposed beside those 
 ALONE = 3              # arms that a group needs to tell how their sizes scatter: two have the same residuals
 
 
+class _Errors(tuple[float, ...]):  # noqa: SLOT001  what is as long as it likes has no slots
+    """Sorted errors whose hash is made once: they are looked up with every comparison, and are thousands."""
+
+    _hash: int | None = None
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = super().__hash__()
+        return self._hash
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
     """The errors of one group of arms: one workload by one clock, as a rule."""
@@ -121,7 +132,7 @@ def _noise[Arm: Hashable](found: Mapping[Arm, Mapping[int, float]], scatter: flo
     rounds = {r for each in found.values() for r in each}
     others = max(len(pooled) - len(found) - len(rounds) + 1, 0) * max(1 - 1 / max(len(found) - 1, 1), 0.0)
     return Noise(
-        spread=sqrt(fmean(value * value for value in pooled)), prior=min(scatter, others), residuals=tuple(pooled),
+        spread=sqrt(fmean(value * value for value in pooled)), prior=min(scatter, others), residuals=_Errors(pooled),
         draws=draws, seed=seed,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from math import comb
 from statistics import median
 from typing import TYPE_CHECKING
@@ -66,6 +67,7 @@ def order_confidence(count: int, rank: int) -> float:
     return max(0.0, 1 - outside / float(2**count))
 
 
+@cache
 def order_rank(count: int, confidence: float) -> int:
     """Return the highest rank whose interval reaches `confidence`; 1 when none does."""
     rank = 1

@@ -151,23 +151,25 @@ class Ratios:
 
 def _logs(cells: Mapping[Cell, Sequence[Observation]], clock: Clock) -> RoundLogs[Cell]:
     """Return one log level for each process; of those that took their values in turn, pass against pass."""
-    rounds: dict[int, dict[Cell, Observation]] = {}
-    for cell, observations in cells.items():
+    # By place: whatever is looked up by a cell sums up all that the cell is, each time.
+    rounds: dict[int, dict[int, Observation]] = {}
+    for place, observations in enumerate(cells.values()):
         for each in observations:
-            rounds.setdefault(each.round, {})[cell] = each
-    levels: dict[Cell, dict[int, float]] = {}
+            rounds.setdefault(each.round, {})[place] = each
+    levels: dict[int, dict[int, float]] = {}
     for number, arms in rounds.items():
-        for cell, level in _levels(arms, clock).items():
-            levels.setdefault(cell, {})[number] = level
-    return RoundLogs(levels=levels)
+        for place, level in _levels(arms, clock).items():
+            levels.setdefault(place, {})[number] = level
+    order = [*cells]
+    return RoundLogs(levels={order[place]: each for place, each in levels.items()})
 
 
-def _levels(arms: Mapping[Cell, Observation], clock: Clock) -> dict[Cell, float]:
+def _levels(arms: Mapping[int, Observation], clock: Clock) -> dict[int, float]:
     if all(each.passes for each in arms.values()):
-        return process_levels({cell: _in_turn(each, clock) for cell, each in arms.items()})
-    values = {cell: each.wall_value if clock == "wall" else each.cpu_value for cell, each in arms.items()}
+        return process_levels({place: _in_turn(each, clock) for place, each in arms.items()})
+    values = {place: each.wall_value if clock == "wall" else each.cpu_value for place, each in arms.items()}
     # A sleeping task may use less CPU time than the clock can tell from none: no ratio there.
-    return {cell: log(value) for cell, value in values.items() if value}
+    return {place: log(value) for place, value in values.items() if value}
 
 
 def _in_turn(observation: Observation, clock: Clock) -> list[float]:

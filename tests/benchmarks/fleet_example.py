@@ -1,0 +1,71 @@
+"""The example of docs/fleet.md: a run over two hosts on this machine, kept in results/example, its report on the page.
+
+Measure it when nothing else runs: it takes about five minutes, and replaces what is there.
+
+    python -m tests.benchmarks.fleet_example 3.14=PATH 3.14t=PATH
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.conformance.builds import ROOT
+
+LABEL = "two-hosts"
+KEPT = ROOT / "results" / "example" / LABEL
+PAGE = ROOT / "docs" / "fleet.md"
+ASKED = ["countdown", "tcp_echo", "--builds", "{builds}", "--models", "threads,subinterpreters", "--workers", "2",
+         "--rounds", "8", "--fleet", "local:2", "--label", LABEL]
+BEFORE = "## On your machines\n"
+SECTION = """## What two hosts say
+
+<!-- only parsed: its report is shown below -->
+```console
+$ gilscope run {words}
+```
+
+`gilscope report results/example/{label}` prints it again, from a checkout:
+
+```text
+{report}
+```
+
+Both hosts are one machine here, so that what they say together is of that machine alone.
+[Reading a table](reading-a-table.md#several-hosts) explains the columns.
+
+"""
+
+
+def main() -> None:
+    """Measure, publish, and show it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("builds", nargs="+", metavar="LABEL=PATH")
+    args = parser.parse_args()
+    labels = ",".join(each.partition("=")[0] for each in args.builds)
+    words = [word.format(builds=labels) for word in ASKED]
+    with tempfile.TemporaryDirectory() as folder:
+        named = [word for each in args.builds for word in ("--build", each)]
+        gilscope("run", *words, *named, folder=Path(folder))
+        gilscope("report", LABEL, "--publish", "published", folder=Path(folder))
+        shutil.rmtree(KEPT, ignore_errors=True)
+        shutil.copytree(Path(folder) / "published", KEPT)
+    report = (KEPT / "report.txt").read_text().strip("\n")
+    section = SECTION.format(words=" ".join(words), label=LABEL, report=report)
+    text = PAGE.read_text()
+    head, _, rest = text.partition(BEFORE)
+    head = head.partition(SECTION.partition("\n")[0])[0]   # an earlier one goes
+    PAGE.write_text(head + section + BEFORE + rest)
+
+
+def gilscope(*words: str, folder: Path) -> None:
+    """Call gilscope in a folder of its own."""
+    subprocess.run([sys.executable, "-m", "gilscope", *words], cwd=folder, check=True)
+
+
+if __name__ == "__main__":
+    main()
