@@ -136,6 +136,13 @@ def test_effort_says_when_races_were_not_looked_for():
     assert told(found(), races=NOT_DONE).effort.unknown == "races were not looked for: not asked for"
 
 
+def test_effort_names_the_ways_that_no_thread_took():
+    races = replace(CLEAN, unreached=(Unwatched(file="auth.py", line=23, what="self.renew()"),))
+    assert told(found(), races=CLEAN).effort.unknown == ""
+    assert told(found(), races=races).effort.unknown == (
+        "no thread came to auth.py:23 (self.renew()), which changes what they share")
+
+
 def test_sources_of_its_own_extension_modules_are_places():
     remark = Remark(line=40, concern="borrowed reference", what="PyDict_GetItem")
     source = Source(file="src/etree.c", language="C", binding=Binding.C_API, defines=True, line=90, declared=False,
