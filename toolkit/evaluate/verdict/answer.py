@@ -98,7 +98,7 @@ def gained(found: BuildEvaluation, machine: MachineFacts | Missing) -> Gained | 
     """Return the best that is known of a build's gain: with the GIL forced off, measured, predicted, or a bound."""
     gain, forced = found.gain, found.forced
     if found.otherwise:
-        return Missing(reason=f"{found.otherwise}: {NOT_THE_SAME}")
+        return Missing(reason=NOT_THE_SAME)
     if isinstance(forced, Forced) and may_tell_speed(forced.machine) and (best := _best(forced.measured)):
         return _compared("forced off", *best, gain, forced.against)
     if isinstance(gain, Missing):
