@@ -27,7 +27,7 @@ from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
 from gilscope.toolkit.evaluate.verdict.own_extensions import places
 from gilscope.toolkit.evaluate.verdict.words import conclude
 from gilscope.toolkit.report import markdown, terminal
-from tests.evaluate.made_up import CLEAN, QUIET, evaluation, finding, found, inside, lxml, ratio, report
+from tests.evaluate.made_up import CLEAN, QUIET, evaluation, finding, found, inside, lxml, ratio, report, suite
 
 SOURCE = Source(
     file="src/etree.c", language="C", binding=Binding.C_API, defines=True, line=90, declared=False,
@@ -84,6 +84,13 @@ def test_lost_c_code_of_its_own_blocks_what_needs_it(own, machine, times, word):
 def test_place_at_which_compiling_stops_is_ours():
     assert places(UNBUILT, OWN) == ["pkg/_a.c:3"]
     assert places(replace(LACKS, unbuilt=(Unbuilt(name="a", why="cc: not found"),)), OWN) == []
+
+
+@pytest.mark.parametrize("elsewhere", ["3.14", ""])
+def test_tests_that_fail_for_want_of_its_modules_are_no_other_thing(elsewhere):
+    build = found(own=replace(FAILED, elsewhere=elsewhere), tests=suite(failed=1, ending="1"))
+    (said,) = conclude(build, QUIET, CLEAN).reasons
+    assert said.startswith("its own extension modules cannot be built here" if elsewhere else "1 test fails")
 
 
 LIMITED = replace(OWN, limited=("setup.py:5", "setup.py:8"))

@@ -121,7 +121,9 @@ def _wide(cost: Cost, seen: Interval) -> str:
 def _blockers(found: BuildEvaluation) -> Iterator[str]:
     if not isinstance(found.readiness, Missing):
         yield from (text for _, text in package_blockers(found.readiness))
-    if not isinstance(found.tests, Missing):
+    # Without its modules its tests fail, too: that is one thing to mend.
+    unbuilt = found.own is not None and found.own.failure and found.own.elsewhere
+    if not isinstance(found.tests, Missing) and not unbuilt:
         yield from _test_blockers(found.tests, found.reference_tests)
     if found.failure:
         faster = worth(found.forced)
