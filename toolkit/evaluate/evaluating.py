@@ -252,8 +252,8 @@ class Evaluator:
         processes = tuple(_processes(twins, compared))
         conclusions = (
             *(conclude(each, machine, races, self.extensions) for each in builds),
-            *(conclude_interpreters(each, machine, races) for each in interpreters),
-            *(conclude_processes(each, machine, races) for each in processes))
+            *(conclude_interpreters(each, machine, races, self.extensions) for each in interpreters),
+            *(conclude_processes(each, machine, races, self.extensions) for each in processes))
         return answered(Evaluation(
             project=self.project, machine=machine, builds=builds, interpreters=interpreters, processes=processes,
             races=races, conclusions=conclusions, extensions=self.extensions,

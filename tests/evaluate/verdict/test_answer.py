@@ -68,7 +68,7 @@ def test_work_that_is_another_there_gains_nothing():
     seen = told(found(otherwise=other))
     assert seen.decision is Decision.UNKNOWN
     assert seen.because == f"3.14t: {other}: it is not the same work, so what it gains says nothing"
-    assert seen.gain == Missing(reason=f"{other}: it is not the same work, so what it gains says nothing")
+    assert seen.gain == Missing(reason="it is not the same work, so what it gains says nothing")
 
 
 def test_what_is_not_watched_is_a_place_of_ours():
@@ -134,6 +134,13 @@ def test_ready_has_nothing_in_the_way():
 
 def test_effort_says_when_races_were_not_looked_for():
     assert told(found(), races=NOT_DONE).effort.unknown == "races were not looked for: not asked for"
+
+
+def test_effort_names_the_ways_that_no_thread_took():
+    races = replace(CLEAN, unreached=(Unwatched(file="auth.py", line=23, what="self.renew()"),))
+    assert told(found(), races=CLEAN).effort.unknown == ""
+    assert told(found(), races=races).effort.unknown == (
+        "no thread came to auth.py:23 (self.renew()), which changes what they share")
 
 
 def test_sources_of_its_own_extension_modules_are_places():

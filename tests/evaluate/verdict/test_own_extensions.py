@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit.commands.evaluate import explained
 from gilscope.toolkit.errors import UnknownNameError
-from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Word
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status, Verdict
 from gilscope.toolkit.evaluate.project.extensions.facts import (
     Binding,
@@ -22,12 +22,13 @@ from gilscope.toolkit.evaluate.report.screen import document
 from gilscope.toolkit.evaluate.report.table import table
 from gilscope.toolkit.evaluate.sections import Development
 from gilscope.toolkit.evaluate.verdict.answer import answer
-from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters
+from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
 from gilscope.toolkit.evaluate.verdict.own_extensions import places
 from gilscope.toolkit.evaluate.verdict.words import conclude
 from gilscope.toolkit.report import markdown, terminal
-from tests.evaluate.made_up import CLEAN, QUIET, evaluation, finding, found, inside, lxml, ratio, report
+from tests.evaluate.made_up import CLEAN, QUIET, evaluation, finding, found, inside, lxml, ratio, report, suite
+from tests.fakes import make_build
 
 SOURCE = Source(
     file="src/etree.c", language="C", binding=Binding.C_API, defines=True, line=90, declared=False,
@@ -86,6 +87,13 @@ def test_place_at_which_compiling_stops_is_ours():
     assert places(replace(LACKS, unbuilt=(Unbuilt(name="a", why="cc: not found"),)), OWN) == []
 
 
+@pytest.mark.parametrize("elsewhere", ["3.14", ""])
+def test_tests_that_fail_for_want_of_its_modules_are_no_other_thing(elsewhere):
+    build = found(own=replace(FAILED, elsewhere=elsewhere), tests=suite(failed=1, ending="1"))
+    (said,) = conclude(build, QUIET, CLEAN).reasons
+    assert said.startswith("its own extension modules cannot be built here" if elsewhere else "1 test fails")
+
+
 LIMITED = replace(OWN, limited=("setup.py:5", "setup.py:8"))
 REFUSED = replace(FAILED, failure="ValueError: `py_limited_api='cp312'` not supported", elsewhere="3.14")
 
@@ -130,6 +138,11 @@ def test_variables_that_its_c_code_shares_keep_confidence_from_being_high():
         "races: C code is not watched, and that of src/etree.c:7 has variables that all threads share",)
     without = replace(OWN, sources=(replace(SOURCE, remarks=SOURCE.remarks[1:]),))
     assert conclude(build, QUIET, CLEAN, without).confidence == "high"
+    processes = ProcessesEvaluation(build=make_build("3.14"), measured=ratio(1.8))
+    interpreters = inside(finding(), measured=ratio(1.8))
+    for extensions, confidence in ((OWN, "medium"), (without, "high")):   # each process would have its own of them
+        assert conclude_processes(processes, QUIET, CLEAN, extensions).confidence == confidence
+        assert conclude_interpreters(interpreters, QUIET, CLEAN, extensions).confidence == confidence
 
 
 def test_column_of_lost_c_code_names_the_project_itself():

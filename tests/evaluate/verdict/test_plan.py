@@ -97,8 +97,6 @@ def test_own_extension_modules(own, state, says):
     (IN_THREADS, "open", "failing: a, b, c, d and 1 more; 1 test ran alone",
      {"races": replace(CLEAN, looks=(replace(IN_FOUR, failing=tuple("abcde")),))}),
     (COST_AND_GAIN, "not known", "what it costs one thread was not measured", {"cost": NOT_DONE}),
-    (COST_AND_GAIN, "not known", "it gives other results: it is not the same work",
-     {"otherwise": "it gives other results"}),
     (COST_AND_GAIN, "not known", "gain: not asked for", {"gain": NOT_DONE}),
     (COST_AND_GAIN, "not known", "gain: short", {"gain": gain(Missing(reason="short"))}),
     (COST_AND_GAIN, "not known", "gain: the machine was too busy", {"machine": BUSY}),

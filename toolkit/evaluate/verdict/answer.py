@@ -15,7 +15,15 @@ from gilscope.toolkit.evaluate.sections import NO_TIME, NOT_THE_SAME, Forced, Mi
 from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, broken, enough, is_own, newer_version, worst_lines
 from gilscope.toolkit.evaluate.verdict.plan import plan
-from gilscope.toolkit.evaluate.verdict.words import NO_COST, few, may_tell_speed, not_worth, package_blockers, times
+from gilscope.toolkit.evaluate.verdict.words import (
+    NO_COST,
+    few,
+    may_tell_speed,
+    not_worth,
+    package_blockers,
+    times,
+    ways_left_out,
+)
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -90,7 +98,7 @@ def gained(found: BuildEvaluation, machine: MachineFacts | Missing) -> Gained | 
     """Return the best that is known of a build's gain: with the GIL forced off, measured, predicted, or a bound."""
     gain, forced = found.gain, found.forced
     if found.otherwise:
-        return Missing(reason=f"{found.otherwise}: {NOT_THE_SAME}")
+        return Missing(reason=NOT_THE_SAME)
     if isinstance(forced, Forced) and may_tell_speed(forced.machine) and (best := _best(forced.measured)):
         return _compared("forced off", *best, gain, forced.against)
     if isinstance(gain, Missing):
@@ -206,7 +214,8 @@ def _effort(found: Evaluation, build: BuildEvaluation, blockers: tuple[Blocker, 
     return Effort(
         files=tuple(dict.fromkeys(place.rpartition(":")[0] for place in unique)), places=unique,
         packages=tuple(dict.fromkeys(_named(each) for each in blockers if each.who != WE or each.action)),
-        unknown=f"races were not looked for: {found.races.reason}" if isinstance(found.races, Missing) else "")
+        unknown=f"races were not looked for: {found.races.reason}" if isinstance(found.races, Missing)
+        else next(ways_left_out(found.races), "").removeprefix("races: "))
 
 
 def _in_order(place: str) -> tuple[str, int]:

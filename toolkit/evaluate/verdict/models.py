@@ -8,9 +8,10 @@ from gilscope.toolkit.evaluate.evaluation import Conclusion, Word
 from gilscope.toolkit.evaluate.packages.judge.interpreters import REFUSED
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
 from gilscope.toolkit.evaluate.packages.wording import named
+from gilscope.toolkit.evaluate.project.extensions.facts import NO_EXTENSIONS
 from gilscope.toolkit.evaluate.sections import NO_TIME, UNASKED, Broken, Missing, Races, Workers
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.words import WORTH, few, may_tell_speed, ways_left_out
+from gilscope.toolkit.evaluate.verdict.words import WORTH, few, may_tell_speed, shared_in_c, ways_left_out
 from gilscope.toolkit.evaluate.verdict.worker_price import takes
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.evaluation import Confidence, InterpretersEvaluation, ProcessesEvaluation
     from gilscope.toolkit.evaluate.packages.doctor import Finding
+    from gilscope.toolkit.evaluate.project.extensions.facts import OwnExtensions
     from gilscope.toolkit.evaluate.sections import MachineFacts
     from gilscope.toolkit.stats.words import Comparison
 
@@ -27,6 +29,7 @@ MOST_SHARED = 3    # variables that are named
 
 def conclude_interpreters(
     found: InterpretersEvaluation, machine: MachineFacts | Missing, races: Races | Missing = UNASKED,
+    extensions: OwnExtensions = NO_EXTENSIONS,
 ) -> Conclusion:
     """Return what subinterpreters come to on a build with a GIL; `races` tells what the workload's threads share."""
     target = f"subinterpreters on {found.build.label}"
@@ -62,7 +65,7 @@ def conclude_interpreters(
     # Without a workload nothing of the project's own ran in one: loading is all that was seen, and makes nobody ready.
     unexercised = ((f"the project's own code in subinterpreters: {found.measured.reason}",)
                    if isinstance(found.measured, Missing) and not found.failure
-                   else tuple(ways_left_out(races)) if word in {Word.READY, Word.WITH_COST} else ())
+                   else _beside(races, extensions) if word in {Word.READY, Word.WITH_COST} else ())
     sure: Confidence = "medium" if unexercised else "high"
     return Conclusion(target=target, word=word, reasons=tuple(reasons),
                       confidence="low" if word is Word.INCONCLUSIVE and not gain else sure, unexercised=unexercised)
@@ -110,8 +113,14 @@ def _not_looked(races: Races | Missing, worker: str) -> str:
     return f"whether each {worker} may have a copy of what the workload's threads share is not known: {reason}"
 
 
+def _beside(races: Races | Missing, extensions: OwnExtensions) -> tuple[str, ...]:
+    """Return what may be shared beside what was seen: where no thread came to, and in C."""
+    return *ways_left_out(races), *shared_in_c(extensions)
+
+
 def conclude_processes(
     found: ProcessesEvaluation, machine: MachineFacts | Missing, races: Races | Missing = UNASKED,
+    extensions: OwnExtensions = NO_EXTENSIONS,
 ) -> Conclusion:
     """Return what processes come to for the workload, on a build with a GIL; `races` tells what its threads share."""
     target = f"processes on {found.build.label}"
@@ -120,7 +129,7 @@ def conclude_processes(
         word, reasons = (Word.READY, gain) if gain else (Word.NOT_WORTH_IT, slow)
         if gain and (copies := _copies(races, "process") or _not_looked(races, "process")):
             word, reasons = Word.INCONCLUSIVE, [copies, *gain]
-        unknown = tuple(ways_left_out(races)) if word is Word.READY else ()
+        unknown = _beside(races, extensions) if word is Word.READY else ()
         return Conclusion(target=target, word=word, reasons=tuple(reasons), confidence="medium" if unknown else "high",
                           unexercised=("what it costs to hand the project's data over", *unknown))
     copies = _copies(races, "process")

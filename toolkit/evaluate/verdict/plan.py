@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.decision import Step
 from gilscope.toolkit.evaluate.packages.judge.status import Status
-from gilscope.toolkit.evaluate.sections import NOT_THE_SAME, Missing
+from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, package_blockers, times
 from gilscope.toolkit.units import counted
@@ -136,8 +136,6 @@ def _cost_and_gain(found: Evaluation, build: BuildEvaluation) -> Step:
 
 
 def _unmeasured(build: BuildEvaluation, *, told: bool) -> Iterator[str]:
-    if build.otherwise:
-        yield f"{build.otherwise}: {NOT_THE_SAME}"
     if doubt := cost_doubt(build.cost, told=told):
         yield doubt
     if isinstance(build.gain, Missing):

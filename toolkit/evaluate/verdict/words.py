@@ -53,7 +53,7 @@ def conclude(
     extensions: OwnExtensions = NO_EXTENSIONS,
 ) -> Conclusion:
     """Return what it comes to on one build without a GIL; `extensions` are the project's own."""
-    unexercised = (*_unexercised(found, machine, races), *_shared_in_c(found, extensions))
+    unexercised = (*_unexercised(found, machine, races), *shared_in_c(extensions))
     confidence = _confidence(found, races, unexercised)
 
     def because(word: Word, *reasons: str) -> Conclusion:
@@ -121,7 +121,9 @@ def _wide(cost: Cost, seen: Interval) -> str:
 def _blockers(found: BuildEvaluation) -> Iterator[str]:
     if not isinstance(found.readiness, Missing):
         yield from (text for _, text in package_blockers(found.readiness))
-    if not isinstance(found.tests, Missing):
+    # Without its modules its tests fail, too: that is one thing to mend.
+    unbuilt = found.own is not None and found.own.failure and found.own.elsewhere
+    if not isinstance(found.tests, Missing) and not unbuilt:
         yield from _test_blockers(found.tests, found.reference_tests)
     if found.failure:
         faster = worth(found.forced)
@@ -384,11 +386,11 @@ def _unexercised(found: BuildEvaluation, machine: MachineFacts | Missing, races:
         yield from (f"speed: {doubt}" for doubt in machine.doubts)
 
 
-def _shared_in_c(found: BuildEvaluation, extensions: OwnExtensions) -> Iterator[str]:
+def shared_in_c(extensions: OwnExtensions) -> Iterator[str]:
     """Yield what the project's own C code says of variables that all threads share: nothing watches it."""
     places = [f"{source.file}:{remark.line}" for source in extensions.sources for remark in source.remarks
               if remark.concern == "state"]
-    if places and own_extensions.files(found.own):
+    if places:
         yield f"races: C code is not watched, and that of {few(places)} has variables that all threads share"
 
 

@@ -82,7 +82,7 @@ class Speed:
         failure = self._failure(label)
         lacking = Missing(reason=f"{WORKLOAD_FAILED} {label}: {failure}")
         otherwise = self._otherwise(label, against)
-        other = Missing(reason=f"{otherwise}: {NOT_THE_SAME}") if otherwise else None
+        other = Missing(reason=NOT_THE_SAME) if otherwise else None
         return Sections(
             cost=lacking if here.failure else self._cost(label, against),
             failure=f"the workload fails, and does not with the GIL: {failure}" if failure else "",
