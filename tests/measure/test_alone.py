@@ -1,12 +1,14 @@
 """Turns to measure on a machine: who must be alone is, who need not be is with others of that kind, nobody starves."""
 
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.measure.machine.alone import Turns
+from gilscope.toolkit.measure.machine.alone import HOLDER, Turns
 
 
 class Measuring(threading.Thread):
@@ -56,6 +58,32 @@ def test_who_need_not_be_alone_is_not_waited_for(measuring):
     one, other = measuring(alone=False), measuring(alone=False)
     assert one.has.wait(60)
     assert other.has.wait(60)
+
+
+NESTED = """
+import sys
+from gilscope.toolkit.measure.machine.alone import HOLDER, Turns
+with Turns(alone=False, waiting=lambda: print("waits", flush=True), folder=sys.argv[1]).turn():
+    print("has", flush=True)
+"""
+
+
+@pytest.mark.parametrize(("still_there", "said"), [(True, "has\n"), (False, "waits\nhas\n")])
+def test_what_is_started_inside_a_turn_does_not_wait_behind_who_waits_for_its_end(
+        still_there, said, measuring, tmp_path, monkeypatch):
+    outer = measuring(alone=False)
+    assert outer.has.wait(60)
+    behind = measuring(alone=True)
+    assert behind.waits.wait(60)
+    if not still_there:   # it was killed, and what it had started lives on
+        with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+            gone.wait(60)
+        monkeypatch.setenv(HOLDER, str(gone.pid))
+    with subprocess.Popen([sys.executable, "-c", NESTED, str(tmp_path)], stdout=subprocess.PIPE, text=True) as inner:
+        assert inner.stdout.readline() == said.splitlines(keepends=True)[0]
+        outer.end()
+        behind.go.set()
+        assert inner.stdout.read() == "".join(said.splitlines(keepends=True)[1:])
 
 
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="nothing tells who waits for a lock")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FOLDER = "/tmp"  # noqa: S108  not TMPDIR: hosts on one machine have temporary folders of their own, and share this
 VARIABLE = "GILSCOPE_MACHINE"   # another folder, for machines that share one and for tests
+HOLDER = "GILSCOPE_TURN"        # the process that has a turn, told to all that it starts
 WAITING = "waiting for another gilscope that measures on this machine"
 
 
@@ -38,11 +39,20 @@ class Turns:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for a turn, and have it; where there are no locks nobody waits."""
+        """Wait for a turn, and have it; where there are no locks nobody waits.
+
+        What measures inside of somebody's turn, a gilscope that `gilscope gil` records, say, is part of that: waiting
+        behind one who waits for its end would last for ever.
+        """
+        if _is_inside(os.environ.get(HOLDER, "")):
+            yield
+            return
         with contextlib.ExitStack() as held:
             with contextlib.ExitStack() as queued:
                 self._take("queue", fcntl.LOCK_EX, queued)
                 self._take("turn", self._how, held)
+            os.environ[HOLDER] = str(os.getpid())
+            held.callback(os.environ.pop, HOLDER, None)
             yield
 
     def _take(self, name: str, how: int, stack: contextlib.ExitStack) -> None:
@@ -59,6 +69,19 @@ class Turns:
             fcntl.flock(handle, how)
         except OSError:
             return   # no locks in this file system: nothing tells who else measures
+
+
+def _is_inside(holder: str) -> bool:
+    """Return whether the process that started this one, or one above it, is there and has a turn."""
+    if not holder.isdecimal() or int(holder) == os.getpid():
+        return False
+    try:
+        os.kill(int(holder), 0)
+    except PermissionError:
+        return True   # it is another user's
+    except (OSError, OverflowError):
+        return False
+    return True
 
 
 def _opened(path: str) -> int | None:

@@ -159,7 +159,7 @@ def _result(result: CellResult, index: Index) -> dict[str, Any]:
     return {
         **cell_values(result.cell), **measured(index, result.cell), "notes": [note.text for note in result.notes],
         "speedup": comparison(result.speedup), "efficiency": result.efficiency,
-        # WithoutGil > 1 is faster; of CPU time people ask how much more it takes.
+        # A ratio > 1 is faster; of CPU time people ask how much more it takes.
         "cpu_inflation": comparison(result.inflation),
         "memory": _memory(result.memory),
     }
