@@ -62,7 +62,7 @@ def test_who_need_not_be_alone_is_not_waited_for(measuring):
 
 NESTED = """
 import sys
-from gilscope.toolkit.measure.machine.alone import HOLDER, Turns
+from gilscope.toolkit.measure.machine.alone import Turns
 with Turns(alone=False, waiting=lambda: print("waits", flush=True), folder=sys.argv[1]).turn():
     print("has", flush=True)
 """
