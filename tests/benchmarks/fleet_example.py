@@ -8,6 +8,7 @@ Measure it when nothing else runs: it takes about five minutes, and replaces wha
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import subprocess
 import sys
@@ -29,7 +30,7 @@ SECTION = """## What two hosts say
 $ gilscope run {words}
 ```
 
-`gilscope report results/example/{label}` prints it again, from a checkout:
+`gilscope report results/example/{label}` prints it again, from a checkout, with such tables for each workload and build:
 
 ```text
 {report}
@@ -54,12 +55,17 @@ def main() -> None:
         gilscope("report", LABEL, "--publish", "published", folder=Path(folder))
         shutil.rmtree(KEPT, ignore_errors=True)
         shutil.copytree(Path(folder) / "published", KEPT)
-    report = (KEPT / "report.txt").read_text().strip("\n")
-    section = SECTION.format(words=" ".join(words), label=LABEL, report=report)
+    section = SECTION.format(words=" ".join(words), label=LABEL, report=_shown((KEPT / "report.txt").read_text()))
     text = PAGE.read_text()
     head, _, rest = text.partition(BEFORE)
     head = head.partition(SECTION.partition("\n")[0])[0]   # an earlier one goes
     PAGE.write_text(head + section + BEFORE + rest)
+
+
+def _shown(report: str) -> str:
+    """Return the report up to the tables of its first workload on its first build."""
+    heads = [match.start() for match in re.finditer(r"^.*, steady, on .*\n-+$", report, re.MULTILINE)]
+    return report[:heads[1] if len(heads) > 1 else None].strip("\n")
 
 
 def gilscope(*words: str, folder: Path) -> None:
