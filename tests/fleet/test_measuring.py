@@ -22,12 +22,12 @@ class Fleets:
     def path(self):
         return self.results / "label"
 
-    def go(self, cluster, *, again=()):
+    def go(self, cluster, *, again=(), enough=lambda _path: False):
         if self.path.exists():
             store, before = FleetStore.reopen(self.path)
         else:
             store, before = FleetStore.create("label", self.results), Fleet(hosts=())
-        asked = Asked(label="label", command=BEGIN, again=again)
+        asked = Asked(label="label", command=BEGIN, again=again, enough=enough)
         return FleetRun(cluster, store, before, asked, self.said.append, cluster.clock).go()
 
     def rounds(self, host):
@@ -190,6 +190,34 @@ def test_a_host_that_refuses_says_why(fleets):
     assert [(each.name, each.state, each.note) for each in read_fleet(fleets.path).hosts] == [
         ("a", HostState.STOPPED, "unknown build '3.99'"), ("b", HostState.FINISHED, "")]
     assert "a stopped: unknown build '3.99'" in fleets.said
+
+
+@pytest.mark.parametrize("code", [2, 3])
+def test_a_host_that_refuses_to_go_on_has_not_finished_by_what_it_had_before(code, fleets):
+    fleets.go(FakeCluster(FakeHost("a")))
+    host = FakeHost("a")
+    host.advance = lambda *_: {"state": "ended", "code": code, "said": ["its rounds are another's"], "block": b""}
+    fleets.go(FakeCluster(host), again=("--rounds=9",))
+    (a,) = read_fleet(fleets.path).hosts
+    assert (a.state, a.note) == (HostState.STOPPED, "its rounds are another's")
+    assert "a has finished: 4 rounds" not in fleets.said[fleets.said.index("a goes on after 4 rounds"):]
+
+
+def test_a_host_that_has_enough_is_not_asked(fleets):
+    cluster = FakeCluster(FakeHost("a"), FakeHost("b"))
+    cluster.events = {4: lambda: cluster.hosts.pop("b")}
+    fleets.go(cluster)
+    again = FakeHost("b")   # a, which has enough, need not even be there
+    fleets.go(FakeCluster(again), again=("--rounds=4",), enough=lambda path: load_run(path).rounds_done >= 4)
+    assert again.began == [(("--rounds=4",), 2)]
+    assert fleets.states() == {"a": HostState.FINISHED, "b": HostState.FINISHED}
+
+
+def test_a_host_that_goes_away_before_it_says_that_it_has_ended_has_finished(fleets):
+    host = FakeHost("a")
+    fleets.go(FakeCluster(host, events={4: host.restart}), enough=lambda path: load_run(path).rounds_done >= 4)
+    assert host.began == [(BEGIN, 0)]
+    assert fleets.states() == {"a": HostState.FINISHED}
 
 
 @pytest.mark.parametrize("answer", [

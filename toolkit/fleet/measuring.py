@@ -40,6 +40,7 @@ class Asked:
     label: str
     command: tuple[str, ...]    # words for `gilscope run` that begin it
     again: tuple[str, ...]      # words beside --resume that go on with it; who begins late is told them, too
+    enough: Callable[[Path], bool] = lambda _path: False   # whether the run in a folder has all that is asked for now
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,6 +53,7 @@ class _Part:
     address: str = ""             # where it is now; "": it is not there
     session: str = field(default_factory=lambda: uuid.uuid4().hex)
     begun: bool = False           # the host has said that it has our run
+    measured: bool = False        # what is known of its run is what the child says that measures there now
     arriving: Arriving | None = None
     tries: int = 0                # that ended without a round
     gone: float = 0.0             # when it went away
@@ -62,8 +64,8 @@ class _Part:
 
     @property
     def whole(self) -> bool:
-        """Whether its run says that it has what it was asked for."""
-        run = self.arriving.run if self.arriving else None
+        """Whether its child says that its run has what it was asked for."""
+        run = self.arriving.run if self.arriving and self.measured else None
         return run is not None and (run.stopped not in _GOES_ON or run.rounds_done >= run.rounds_planned)
 
 
@@ -107,7 +109,9 @@ class FleetRun:
         path = self._path(host.name)
         if path.exists():
             part.arriving = Arriving(path, self._label(host.name), self._pace)
-        if part.state is not HostState.FINISHED or goes_on:
+        if part.rounds and self._asked.enough(path):
+            part.state, part.note = HostState.FINISHED, ""
+        elif part.state is not HostState.FINISHED or goes_on:
             # It is lost until it is met.
             part.state, part.note, part.gone = HostState.LOST, "it is not there", self._clock()
         return part
@@ -169,7 +173,8 @@ class FleetRun:
         self._say_that_they_went([part for part in went if self._part_from(part)])
         new = [each for each in here.values() if self._is_wanted(each)]
         if new:
-            self._say_that_they_go_on([part for part in map(self._begin, self._of_our_version(new)) if part.rounds])
+            begun = [*map(self._begin, self._of_our_version(new))]
+            self._say_that_they_go_on([part for part in begun if part.rounds and part.state is HostState.RUNNING])
             self._save()   # whose rounds are kept is known before the first of them comes
 
     def _say_that_they_went(self, parts: Sequence[_Part]) -> None:
@@ -228,8 +233,13 @@ class FleetRun:
         worker = Worker(name=part.name, address=part.address)
         if part.begun:
             self._connection.ask(worker, part.session, None, part.rounds, b"")
-        elif part.arriving and part.rounds:
+            return
+        part.measured = False
+        if part.arriving and part.rounds:
             part.arriving.put()
+            if self._asked.enough(self._path(part.name)):   # the host went away before it could say that it has ended
+                self._finish(part)
+                return
             block = cut(self._path(part.name))
             self._connection.ask(worker, part.session, self._asked.again, part.rounds, block)
         else:
@@ -256,15 +266,18 @@ class FleetRun:
             self._try_again(part, f"its run was ended ({answer['code']})" if answer["code"] else "it forgot its run")
         elif part.whole:
             self.failed |= answer["code"] == _FAILED
-            if part.arriving:
-                part.arriving.put()
-            self._set(part, HostState.FINISHED, "")
-            self._finished.append(part)
-            if len(self._parts) <= MOST_TOLD:   # of more hosts those of some seconds are told together
-                self._say_that_they_finished()
+            self._finish(part)
         else:
             self._set(part, HostState.STOPPED, _reason(answer["said"]))
             self._say(f"{part.name} stopped: {part.note}")
+
+    def _finish(self, part: _Part) -> None:
+        if part.arriving:
+            part.arriving.put()
+        self._set(part, HostState.FINISHED, "")
+        self._finished.append(part)
+        if len(self._parts) <= MOST_TOLD:   # of more hosts those of some seconds are told together
+            self._say_that_they_finished()
 
     def _keep(self, part: _Part, block: bytes) -> None:
         if not block:
@@ -273,6 +286,7 @@ class FleetRun:
             part.arriving = Arriving(self._path(part.name), self._label(part.name), self._pace)
         before = part.rounds
         part.arriving.keep(block)
+        part.measured = True
         if part.rounds > before:
             part.tries = 0
 
