@@ -116,6 +116,15 @@ def test_fleet_that_has_just_begun_is_not_damaged(here, capsys):
     assert [each.problem for each in list_runs(here)] == ["no host has a round"]
 
 
+@pytest.mark.parametrize("label", ["night", "night/host-1", "results/night/host-2"])
+def test_rounds_of_a_fleet_do_not_go_on_without_it(label, fleet, capsys):
+    fleet(names=("host-1", "host-2"))
+    code, _, err = ran(capsys, "run", "--resume", label, "--rounds", "99")
+    assert code == 2
+    assert err == (f"gilscope: {label} was measured by a fleet and goes on there: "
+                   "gilscope run --resume night --fleet ADDRESS\n")
+
+
 def test_runs_that_were_copied_together_are_hosts(plain, capsys):
     first = plain("first")
     plain("second", "host-2")

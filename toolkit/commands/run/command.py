@@ -41,7 +41,7 @@ from gilscope.toolkit.measure.prepare.preparation import prepare
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.build import overview_document, run_document
 from gilscope.toolkit.stats.words import MIN_ROUNDS
-from gilscope.toolkit.store import Store, find_label, label_path
+from gilscope.toolkit.store import Store, find_fleet, find_label, is_fleet, label_path
 from gilscope.toolkit.store.labels import HEADER
 from gilscope.toolkit.units import counted
 
@@ -131,6 +131,7 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
 
 def _resume(args: argparse.Namespace, folder: Path) -> int:
     refuse_beside_resume(args)
+    _refuse_other_hosts(args.resume)
     store, so_far = Store.reopen(find_label(args.resume))
     try:
         request = Request.from_options(so_far.options)
@@ -164,6 +165,14 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
     so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
     done = measure(so_far, request, store, prepared, folder, tried={}, only=only, alone=args.take_turns)
     return _show(done, store.path, args)
+
+
+def _refuse_other_hosts(label: str) -> None:
+    """Refuse to go on here with rounds of a fleet, all of them or one host's: they would be of two machines."""
+    fleet = find_fleet(label) or find_label(label).parent
+    if is_fleet(fleet):
+        raise ToolkitError(f"{label} was measured by a fleet and goes on there: "
+                           f"gilscope run --resume {fleet.name} --fleet ADDRESS")
 
 
 def _refuse_two_sides(so_far: Run) -> None:
