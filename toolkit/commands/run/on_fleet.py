@@ -62,11 +62,9 @@ def run_on_fleet(args: argparse.Namespace) -> tuple[Path, bool]:
                 f"gilscope run --resume {asked.label} --fleet {args.fleet} goes on")
             raise
     unfinished = [host for host in fleet.hosts if host.state is not HostState.FINISHED]
-    for host in unfinished:
-        say(f"{host.name} {host.state}: {host.note}")
     if unfinished:
         say(f"gilscope run --resume {asked.label} --fleet {args.fleet} goes on with {counted(len(unfinished), 'host')}")
-    return store.path, not unfinished and not running.failed
+    return store.path, bool(fleet.hosts) and not unfinished and not running.failed
 
 
 def _begun(args: argparse.Namespace) -> Asked:
