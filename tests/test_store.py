@@ -56,6 +56,21 @@ def run():
     return dataclasses.replace(made, label="label", cells=cells, options=options)
 
 
+@pytest.mark.parametrize("changed", ["python_executable", "platform"])
+def test_rounds_of_another_machine_are_refused_and_cost_nothing(changed, path, tmp_path):
+    store, before = Store.reopen(path)
+    cell = before.measurements[0].cell
+    one = dataclasses.replace(before.measurements[0].observations[0], round=3)
+    elsewhere = pyperf.Run(one.wall, metadata={"name": cell.name, "loops": one.loops, changed: "x"},
+                           collect_metadata=False)
+    pyperf.Benchmark([elsewhere]).dump(str(tmp_path / "values.json"), replace=True)
+    with pytest.raises(ToolkitError, match=f"label cannot go on here.*{changed}"):
+        store.add(cell, tmp_path / "values.json", details(one))
+    store.save(before)
+    store.close()
+    assert load_run(path) == before
+
+
 @pytest.fixture
 def path(run, tmp_path):
     return write(run, tmp_path)

@@ -1,12 +1,16 @@
 """`gilscope report` and `compare` of runs of several hosts: a fleet's, and some that were copied together."""
 
+import errno
 import json
+import os
+import re
 import shutil
 
 import pytest
 
 from gilscope.toolkit import cli
-from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState, list_runs, read_fleet
+from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState, list_runs, read_fleet, rounds
+from gilscope.toolkit.store.rounds import WAITING, cut
 from tests.fakes import RunMaker
 from tests.report.hosts.made_up import LOST, cell, write_fleet
 from tests.test_store import write
@@ -114,6 +118,40 @@ def test_fleet_that_has_just_begun_is_not_damaged(here, capsys):
     assert "none of its hosts has a round" in ran(capsys, "report", "night")[2]
     store.close()
     assert [each.problem for each in list_runs(here)] == ["no host has a round"]
+
+
+@pytest.mark.parametrize("label", ["night", "night/host-1", "results/night/host-2"])
+def test_rounds_of_a_fleet_do_not_go_on_without_it(label, fleet, capsys):
+    fleet(names=("host-1", "host-2"))
+    code, _, err = ran(capsys, "run", "--resume", label, "--rounds", "99")
+    assert code == 2
+    assert err == (f"gilscope: {label} was measured by a fleet and goes on there: "
+                   "gilscope run --resume night --fleet ADDRESS\n")
+
+
+def test_rounds_that_the_disk_had_no_room_for_are_shown_when_it_has(fleet, here, capsys, monkeypatch):
+    path = fleet()
+    for host in ("host-1", "host-2"):
+        block = cut(path / host)
+        shutil.rmtree(path / host)
+        (path / host / WAITING).mkdir(parents=True)
+        (path / host / WAITING / "000000").write_bytes(block)
+        (path / host / WAITING / ".part").write_bytes(block[:9])   # the next one
+
+    def full(file, text):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rounds, "replace_file", full)
+        code, _, err = ran(capsys, "report", "night")
+        assert code == 3
+        assert re.match(r"gilscope: cannot save \S+/night/host-1: No space left on device", err)
+        assert ["No space left on device" in each.problem for each in list_runs(here)] == [True]
+    assert [each.problem for each in list_runs(here)] == [""]
+    code, out, _ = ran(capsys, "report", "night")
+    assert code == 0
+    assert "2 hosts" in out
+    assert not list(path.glob(f"*/{WAITING}"))
 
 
 def test_runs_that_were_copied_together_are_hosts(plain, capsys):

@@ -1,9 +1,17 @@
 """`gilscope run --fleet`: what each host is told means what was asked here."""
 
+import dataclasses
+import json
+
 import pytest
 
 from gilscope.toolkit.cli import main, make_parser
 from gilscope.toolkit.commands.run.on_fleet import words_for_hosts, words_to_go_on
+from gilscope.toolkit.commands.run.remaining import has_enough
+from gilscope.toolkit.commands.run.request import make_selection, make_settings
+from gilscope.toolkit.measure.plan.record import Request
+from tests.fakes import make_run
+from tests.test_store import write
 
 HERE = {"fleet", "label", "json", "markdown", "dry_run", "resume", "requirements"}   # this machine's, not the hosts'
 
@@ -61,3 +69,19 @@ def test_mistakes_end_before_anything_is_started(words, said, tmp_path, monkeypa
     assert main(["run", *words]) == 2
     assert said in capfd.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_host_has_enough_by_the_rule_of_resume(tmp_path):
+    args = parsed("noop", "--rounds", "3")
+    asked = Request(selection=make_selection(args), settings=make_settings(args), units={}, paths=(), packages=())
+    run = dataclasses.replace(make_run(rounds=3), options=json.loads(json.dumps(asked.to_options())))
+    path = write(dataclasses.replace(run, failures=()), tmp_path, "whole")
+    assert has_enough(path, None, None)
+    assert has_enough(path, 3, None)
+    assert not has_enough(path, 4, None)
+    assert not has_enough(write(run, tmp_path, "lacking"), None, None)   # cells that failed are tried again
+
+
+def test_of_what_is_damaged_it_is_not_known_whether_it_is_enough(tmp_path):
+    assert not has_enough(write(make_run(rounds=3), tmp_path), None, None)   # it does not say what was asked
+    assert not has_enough(tmp_path / "nothing", None, None)

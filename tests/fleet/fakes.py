@@ -41,6 +41,7 @@ class FakeHost:
         self.began = []        # (command, since) of each begin
         self.unknown = 0       # questions about runs that are not here
         self.ended = []        # sessions that we were told to end
+        self.doing = []        # what its child says before it measures, one line for each answer
 
     def advance(self, session, command, since):
         if session not in self.sessions:
@@ -49,6 +50,8 @@ class FakeHost:
                 return {"state": "unknown", "code": None, "said": [], "block": b""}
             self.sessions[session] = since
             self.began.append((tuple(command), since))
+        if self.doing:
+            return {"state": "running", "code": None, "said": ["before", self.doing.pop(0)], "block": b""}
         done = self.sessions[session]
         if done >= self.planned:
             return self.over(since)

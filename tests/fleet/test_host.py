@@ -78,6 +78,14 @@ def test_a_run_goes_on_after_what_was_sent(children, monkeypatch):
     assert cut(child.folder / "results" / "fleet")
 
 
+def test_a_child_that_refuses_to_go_on_says_nothing_of_the_rounds_that_were_sent(children, monkeypatch):
+    monkeypatch.setattr(host, "this_machine", lambda: MACHINE)
+    host.advance("s", ["--rounds=9"], 4, block(4, 0, stopped="rounds"), wait=0)
+    children[0].process.signal_group(signal.SIGKILL)
+    answer = host.advance("s", None, 4, wait=60)
+    assert (answer["state"], answer["block"]) == ("ended", b"")
+
+
 def test_a_run_that_ends_is_told_with_its_last_words_and_forgotten(children):
     host.advance("s", ["noop"], 0, wait=0)
     children[0].do(1, stopped="rounds")

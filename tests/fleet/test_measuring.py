@@ -3,6 +3,7 @@
 import pytest
 
 from gilscope.toolkit.errors import SaveError
+from gilscope.toolkit.fleet import measuring
 from gilscope.toolkit.fleet.connection import FleetLostError
 from gilscope.toolkit.fleet.measuring import PATIENCE, TRIES, Asked, FleetRun
 from gilscope.toolkit.store import Fleet, FleetStore, HostState, load_run, read_fleet
@@ -22,12 +23,12 @@ class Fleets:
     def path(self):
         return self.results / "label"
 
-    def go(self, cluster, *, again=()):
+    def go(self, cluster, *, again=(), enough=lambda _path: False):
         if self.path.exists():
             store, before = FleetStore.reopen(self.path)
         else:
             store, before = FleetStore.create("label", self.results), Fleet(hosts=())
-        asked = Asked(label="label", command=BEGIN, again=again)
+        asked = Asked(label="label", command=BEGIN, again=again, enough=enough)
         return FleetRun(cluster, store, before, asked, self.said.append, cluster.clock).go()
 
     def rounds(self, host):
@@ -190,6 +191,106 @@ def test_a_host_that_refuses_says_why(fleets):
     assert [(each.name, each.state, each.note) for each in read_fleet(fleets.path).hosts] == [
         ("a", HostState.STOPPED, "unknown build '3.99'"), ("b", HostState.FINISHED, "")]
     assert "a stopped: unknown build '3.99'" in fleets.said
+
+
+def test_a_host_that_never_had_a_round_and_is_not_there_is_not_missed(fleets):
+    mistaken = FakeHost("wrong")
+    mistaken.advance = lambda *_: {"state": "ended", "code": 2, "said": ["no build there"], "block": b""}
+    fleets.go(FakeCluster(FakeHost("a", planned=2), FakeHost("b"), mistaken))
+    assert fleets.states()["wrong"] is HostState.STOPPED
+    fleets.said.clear()
+    cluster = FakeCluster(FakeHost("a"), FakeHost("new"))
+    fleets.go(cluster, again=AGAIN)
+    assert "b is not there; wrong is left out: not there, and no round; new is new" in fleets.said
+    assert fleets.states() == {"a": HostState.FINISHED, "b": HostState.LOST, "new": HostState.FINISHED}
+    fleets.said.clear()
+    fleets.go(FakeCluster(FakeHost("a"), FakeHost("b"), FakeHost("new")), again=AGAIN)
+    assert not [line for line in fleets.said if "not there" in line or "new is new" in line]
+
+
+@pytest.fixture
+def told(fleets, monkeypatch):
+    """Return what gives the lines that tell how far a host is, each once; they are said all the time."""
+    monkeypatch.setattr(measuring, "TELL_SECONDS", 0.0)
+    return lambda name: [*dict.fromkeys(line for line in fleets.said if line.startswith(f"{name}: "))]
+
+
+def test_a_host_says_what_it_does_until_it_has_a_round(fleets, told):
+    host, cluster = FakeHost("a"), FakeCluster()
+    host.doing = ["waiting for another gilscope", "9 cells, 4 rounds, seed 1, results in results/fleet"]
+    cluster.hosts["a"] = host
+    fleets.go(cluster)
+    assert told("a") == ["a: waiting for another gilscope", "a: 9 cells, 4 rounds", "a: 1 of 4 rounds",
+                         "a: 2 of 4 rounds", "a: 3 of 4 rounds", "a: 4 of 4 rounds"]
+
+
+def test_of_many_hosts_the_slowest_says_what_it_does(fleets, told):
+    hosts = [FakeHost(f"h{number}") for number in range(6)]
+    hosts[3].doing = ["3.14: make an environment"] * 3
+    fleets.go(FakeCluster(*hosts))
+    assert "8 rounds on 6 hosts; 6 still measure, h3: 3.14: make an environment" in fleets.said
+
+
+def test_a_host_that_does_not_answer_may_be_busy(fleets, told):
+    cluster = FakeCluster(FakeHost("a"))
+    answer = cluster.next_answer
+
+    def silent(_):
+        cluster.next_answer = answer
+        return None, None
+
+    cluster.next_answer = silent
+    fleets.go(cluster)
+    assert told("a")[0] == "a: no answer yet: another run may keep it busy"
+
+
+def test_rounds_are_counted_of_what_is_asked_now(fleets, told):
+    fleets.go(FakeCluster(FakeHost("a", planned=2)))
+    fleets.said.clear()
+    host = FakeHost("a", planned=4)
+    host.doing = ["going on"]
+    fleets.go(FakeCluster(host), again=AGAIN)
+    assert told("a") == ["a: going on", "a: 3 of 4 rounds", "a: 4 of 4 rounds"]
+
+
+def test_why_a_host_did_not_finish_is_said_once(fleets):
+    gone, refuses, fails = FakeHost("gone"), FakeHost("refuses"), FakeHost("fails")
+    refuses.advance = lambda *_: {"state": "ended", "code": 2, "said": ["no build there"], "block": b""}
+    fails.advance = lambda *_: ValueError("what came was no task")
+    cluster = FakeCluster(gone, refuses, fails)
+    cluster.events = {6: lambda: cluster.hosts.pop("gone")}
+    fleets.go(cluster)
+    assert [sum(why in line for line in fleets.said) for why in (
+        "no build there", "what came was no task", "gone lost: it went away")] == [1, 1, 1]
+    assert "waiting for gone to come back" in fleets.said
+
+
+@pytest.mark.parametrize("code", [2, 3])
+def test_a_host_that_refuses_to_go_on_has_not_finished_by_what_it_had_before(code, fleets):
+    fleets.go(FakeCluster(FakeHost("a")))
+    host = FakeHost("a")
+    host.advance = lambda *_: {"state": "ended", "code": code, "said": ["its rounds are another's"], "block": b""}
+    fleets.go(FakeCluster(host), again=("--rounds=9",))
+    (a,) = read_fleet(fleets.path).hosts
+    assert (a.state, a.note) == (HostState.STOPPED, "its rounds are another's")
+    assert "a has finished: 4 rounds" not in fleets.said[fleets.said.index("a goes on after 4 rounds"):]
+
+
+def test_a_host_that_has_enough_is_not_asked(fleets):
+    cluster = FakeCluster(FakeHost("a"), FakeHost("b"))
+    cluster.events = {4: lambda: cluster.hosts.pop("b")}
+    fleets.go(cluster)
+    again = FakeHost("b")   # a, which has enough, need not even be there
+    fleets.go(FakeCluster(again), again=("--rounds=4",), enough=lambda path: load_run(path).rounds_done >= 4)
+    assert again.began == [(("--rounds=4",), 2)]
+    assert fleets.states() == {"a": HostState.FINISHED, "b": HostState.FINISHED}
+
+
+def test_a_host_that_goes_away_before_it_says_that_it_has_ended_has_finished(fleets):
+    host = FakeHost("a")
+    fleets.go(FakeCluster(host, events={4: host.restart}), enough=lambda path: load_run(path).rounds_done >= 4)
+    assert host.began == [(BEGIN, 0)]
+    assert fleets.states() == {"a": HostState.FINISHED}
 
 
 @pytest.mark.parametrize("answer", [

@@ -19,6 +19,7 @@ from gilscope.toolkit.report.hosts.over import hosts_contrasts, measured_host
 from gilscope.toolkit.site.sources import find_sources
 from gilscope.toolkit.store import Fleet, find_fleet, fleet_text, load_run, read_fleet
 from gilscope.toolkit.store.labels import FLEET, HEADER, label_of
+from gilscope.toolkit.store.rounds import put_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,12 +48,15 @@ class Hosts:
 
         Raises:
             BadFileError: fleet.json is damaged.
+            SaveError: No host's rounds can be put into files: the disk is full.
             ToolkitError: No host has a run yet.
         """
         fleet = read_fleet(path)
+        unread = [error for host in fleet.hosts if (error := _put_waiting(path / host.name)) is not None]
         folders = {host.name: path / host.name for host in fleet.hosts if (path / host.name / HEADER).exists()}
         if not folders:
-            raise ToolkitError(f"{path} has the run of a fleet, and none of its hosts has a round")
+            raise next(iter(unread), ToolkitError(
+                f"{path} has the run of a fleet, and none of its hosts has a round"))
         return cls(label_of(path.name, path), folders, fleet)
 
     @classmethod
@@ -117,6 +121,15 @@ class Hosts:
         if not found:
             raise BadFileError(f"no run of {self.label} can be read")
         return found
+
+
+def _put_waiting(path: Path) -> ToolkitError | None:
+    """Put rounds of a host that wait into its files; return why that cannot be: what is in the files can be shown."""
+    try:
+        put_waiting(path, f"{path.parent.name}/{path.name}")
+    except ToolkitError as error:
+        return error
+    return None
 
 
 def fleet_hosts(label: str) -> Hosts | None:

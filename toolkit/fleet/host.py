@@ -54,7 +54,7 @@ class Answer(TypedDict):
     state: str           # "running"; "ended", with `code`; "unknown": it has no such run (any more)
     code: int | None     # of the child, as a shell says it
     said: list[str]      # the last lines that the child printed
-    block: bytes         # complete rounds since those asked for, see `store.rounds`; empty: none
+    block: bytes         # complete rounds since those asked for, see `store.rounds`; empty: the child saved nothing
 
 
 def facts() -> dict[str, Any]:
@@ -103,11 +103,12 @@ class Session:
         self.given_up = False   # nobody has asked for it for too long
         self._asked = time.monotonic()
         self._asking = 0
-        self._done = self._changed = 0
+        self._done = self._changed = self._sent = 0
         try:
             if block:
                 with Arriving(self.run_folder, LABEL) as arriving:
                     _refuse_another(arriving.keep(block).machine)
+                self._sent = self._saved()
             words = ["--resume", LABEL, *command] if block else [*command, "--label", LABEL]
             with self._output("wb") as output:
                 self._child = Supervised(
@@ -151,15 +152,20 @@ class Session:
 
     def _rounds(self) -> int:
         """Return how many rounds are complete; the file is read only when it is another one."""
-        header = self.run_folder / HEADER
         with contextlib.suppress(OSError, BadFileError, KeyError, ValueError):
-            if (changed := header.stat().st_mtime_ns) != self._changed:
-                self._done, self._changed = int(read_json(header)["rounds_done"]), changed
+            if (changed := self._saved()) != self._changed:
+                self._done, self._changed = int(read_json(self.run_folder / HEADER)["rounds_done"]), changed
         return self._done
 
+    def _saved(self) -> int:
+        """Return when its run was saved, in nanoseconds; 0: not yet."""
+        with contextlib.suppress(FileNotFoundError):
+            return (self.run_folder / HEADER).stat().st_mtime_ns
+        return 0
+
     def _block(self, since: int) -> bytes:
-        """Return the new rounds; nothing where the child had no time to begin a run."""
-        return cut(self.run_folder, since) if (self.run_folder / HEADER).exists() else b""
+        """Return the new rounds; nothing where the child has saved none: what was sent here is not its word."""
+        return cut(self.run_folder, since) if self._saved() != self._sent else b""
 
     def _said(self) -> list[str]:
         with contextlib.suppress(OSError):

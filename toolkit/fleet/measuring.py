@@ -40,6 +40,7 @@ class Asked:
     label: str
     command: tuple[str, ...]    # words for `gilscope run` that begin it
     again: tuple[str, ...]      # words beside --resume that go on with it; who begins late is told them, too
+    enough: Callable[[Path], bool] = lambda _path: False   # whether the run in a folder has all that is asked for now
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,9 +53,12 @@ class _Part:
     address: str = ""             # where it is now; "": it is not there
     session: str = field(default_factory=lambda: uuid.uuid4().hex)
     begun: bool = False           # the host has said that it has our run
+    measured: bool = False        # what is known of its run is what the child says that measures there now
     arriving: Arriving | None = None
+    said: str = ""                # the last line of its child, until there is a round of it
     tries: int = 0                # that ended without a round
     gone: float = 0.0             # when it went away
+    told: bool = False            # it has been given up, and that has been said
 
     @property
     def rounds(self) -> int:
@@ -62,8 +66,8 @@ class _Part:
 
     @property
     def whole(self) -> bool:
-        """Whether its run says that it has what it was asked for."""
-        run = self.arriving.run if self.arriving else None
+        """Whether its child says that its run has what it was asked for."""
+        run = self.arriving.run if self.arriving and self.measured else None
         return run is not None and (run.stopped not in _GOES_ON or run.rounds_done >= run.rounds_planned)
 
 
@@ -99,15 +103,20 @@ class FleetRun:
         self._refused: set[str] = set()    # addresses of hosts with another gilscope
         self._finished: list[_Part] = []   # of which that is still to be told
         self._told = self._met = clock()
+        self._known = [host.name for host in before.hosts]
         for host in before.hosts:
-            self._parts[host.name] = self._opened(host, goes_on=bool(asked.again))
+            part = self._opened(host, goes_on=bool(asked.again))
+            if part.rounds:   # who never had one, and is not there, is not missed
+                self._parts[host.name] = part
 
     def _opened(self, host: Host, *, goes_on: bool) -> _Part:
         part = _Part(name=host.name, state=host.state, note=host.note)
         path = self._path(host.name)
         if path.exists():
             part.arriving = Arriving(path, self._label(host.name), self._pace)
-        if part.state is not HostState.FINISHED or goes_on:
+        if part.rounds and self._asked.enough(path):
+            part.state, part.note = HostState.FINISHED, ""
+        elif part.state is not HostState.FINISHED or goes_on:
             # It is lost until it is met.
             part.state, part.note, part.gone = HostState.LOST, "it is not there", self._clock()
         return part
@@ -129,6 +138,7 @@ class FleetRun:
         try:
             self._save()
             self._meet()
+            self._say_who_is_not_there()
             while self._goes_on():
                 name, answer = self._connection.next_answer(MEET_SECONDS)
                 if name is not None:
@@ -137,6 +147,9 @@ class FleetRun:
                     self._meet()
                 self._tell()
             self._say_that_they_finished()
+            for part in self._parts.values():
+                if part.state is HostState.LOST and not part.told:
+                    self._say(f"{part.name} lost: {part.note}")
         except FleetLostError as error:
             self._stop("the scheduler went away")
             raise FleetLostError(f"{error}: {self.kept()}. Start it again, and: gilscope run --resume "
@@ -169,7 +182,8 @@ class FleetRun:
         self._say_that_they_went([part for part in went if self._part_from(part)])
         new = [each for each in here.values() if self._is_wanted(each)]
         if new:
-            self._say_that_they_go_on([part for part in map(self._begin, self._of_our_version(new)) if part.rounds])
+            begun = [*map(self._begin, self._of_our_version(new))]
+            self._say_that_they_go_on([part for part in begun if part.rounds and part.state is HostState.RUNNING])
             self._save()   # whose rounds are kept is known before the first of them comes
 
     def _say_that_they_went(self, parts: Sequence[_Part]) -> None:
@@ -177,6 +191,16 @@ class FleetRun:
             them, they_go_on = ("it", "it goes on when it comes") if len(parts) == 1 else (
                 "them", "they go on when they come")
             self._say(f"{_names(parts)} went away; {_rounds_of(parts)} of {them} are kept, and {they_go_on} back")
+
+    def _say_who_is_not_there(self) -> None:
+        """Say in what the cluster differs from that of the run that goes on."""
+        away = [part.name for part in self._parts.values() if part.state is HostState.LOST]
+        dropped = [name for name in self._known if name not in self._parts]
+        new = [name for name in self._parts if name not in self._known] if self._known else []
+        told = [f"{_listed(names)} {'is' if len(names) == 1 else 'are'} {what}" for names, what in (
+            (away, "not there"), (dropped, "left out: not there, and no round"), (new, "new")) if names]
+        if told:
+            self._say("; ".join(told))
 
     def _say_that_they_go_on(self, parts: Sequence[_Part]) -> None:
         if parts:
@@ -228,8 +252,13 @@ class FleetRun:
         worker = Worker(name=part.name, address=part.address)
         if part.begun:
             self._connection.ask(worker, part.session, None, part.rounds, b"")
-        elif part.arriving and part.rounds:
+            return
+        part.measured, part.said = False, ""
+        if part.arriving and part.rounds:
             part.arriving.put()
+            if self._asked.enough(self._path(part.name)):   # the host went away before it could say that it has ended
+                self._finish(part)
+                return
             block = cut(self._path(part.name))
             self._connection.ask(worker, part.session, self._asked.again, part.rounds, block)
         else:
@@ -251,20 +280,24 @@ class FleetRun:
             return
         if answer["state"] == "running":
             part.begun = True
+            part.said = _last(answer["said"])
             self._ask(part)
         elif answer["state"] == "unknown" or answer["code"] not in _KNOWN_CODES:
             self._try_again(part, f"its run was ended ({answer['code']})" if answer["code"] else "it forgot its run")
         elif part.whole:
             self.failed |= answer["code"] == _FAILED
-            if part.arriving:
-                part.arriving.put()
-            self._set(part, HostState.FINISHED, "")
-            self._finished.append(part)
-            if len(self._parts) <= MOST_TOLD:   # of more hosts those of some seconds are told together
-                self._say_that_they_finished()
+            self._finish(part)
         else:
             self._set(part, HostState.STOPPED, _reason(answer["said"]))
             self._say(f"{part.name} stopped: {part.note}")
+
+    def _finish(self, part: _Part) -> None:
+        if part.arriving:
+            part.arriving.put()
+        self._set(part, HostState.FINISHED, "")
+        self._finished.append(part)
+        if len(self._parts) <= MOST_TOLD:   # of more hosts those of some seconds are told together
+            self._say_that_they_finished()
 
     def _keep(self, part: _Part, block: bytes) -> None:
         if not block:
@@ -273,6 +306,7 @@ class FleetRun:
             part.arriving = Arriving(self._path(part.name), self._label(part.name), self._pace)
         before = part.rounds
         part.arriving.keep(block)
+        part.measured = True
         if part.rounds > before:
             part.tries = 0
 
@@ -283,6 +317,7 @@ class FleetRun:
             self._ask(part)
             return
         self._set(part, HostState.LOST, why)
+        part.told = True
         self._say(f"{part.name} is given up after {TRIES} tries without a round: {why}")
 
     def _set(self, part: _Part, state: HostState, note: str) -> None:
@@ -324,19 +359,26 @@ class FleetRun:
         self._told = self._clock()
         self._say_that_they_finished()
         parts = [part for part in self._parts.values() if part.state is HostState.RUNNING]
-        if len(parts) <= MOST_TOLD:
-            self._say(", ".join(f"{part.name}: {_far(part)}" for part in parts))
-        else:
+        away = [part for part in self._parts.values() if part.state is HostState.LOST and part.tries < TRIES]
+        if len(parts) > MOST_TOLD:
             rounds = sum(part.rounds for part in self._parts.values())
             slowest = min(parts, key=lambda part: part.rounds)
             self._say(f"{counted(rounds, 'round')} on {counted(len(self._parts), 'host')}; {len(parts)} still measure, "
-                      f"{slowest.name} has {counted(slowest.rounds, 'round')}")
+                      f"{slowest.name}: {_far(slowest)}")
+        elif parts:
+            self._say(", ".join(f"{part.name}: {_far(part)}" for part in parts))
+        elif away:
+            self._say(f"waiting for {_names(away)} to come back")
 
 
 def _names(parts: Sequence[_Part]) -> str:
     """Return "a", "a and b", "a, b, c, d and 196 more"."""
-    names = [each.name for each in parts[:MOST_TOLD]]
-    return list_text([*names, f"{len(parts) - MOST_TOLD} more"] if len(parts) > MOST_TOLD else names)
+    return _listed([each.name for each in parts])
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MOST_TOLD
+    return list_text([*names[:MOST_TOLD], f"{more} more"] if more > 0 else names)
 
 
 def _rounds_of(parts: Sequence[_Part]) -> str:
@@ -344,8 +386,16 @@ def _rounds_of(parts: Sequence[_Part]) -> str:
 
 
 def _far(part: _Part) -> str:
-    run = part.arriving.run if part.arriving else None
-    return f"{part.rounds} of {counted(run.rounds_planned, 'round')}" if run else "it begins"
+    """Return how far a host is: "2 of 15 rounds", or what it does before the first one of these."""
+    run = part.arriving.run if part.arriving and part.measured else None
+    if run:
+        return f"{part.rounds} of {counted(run.rounds_planned, 'round')}"
+    return part.said or ("it begins" if part.begun else "no answer yet: another run may keep it busy")
+
+
+def _last(said: Sequence[str]) -> str:
+    """Return what a child says that it does; when it begins to measure it names a folder that is not ours."""
+    return said[-1].strip().partition(", seed ")[0] if said else ""
 
 
 def _reason(said: Sequence[str]) -> str:

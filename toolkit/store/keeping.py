@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pyperf
 
-from gilscope.toolkit.errors import BadFileError, SaveError
+from gilscope.toolkit.errors import BadFileError, SaveError, ToolkitError
 from gilscope.toolkit.model import Build, Cell, Evidence, Measurement, Observation, Run
 from gilscope.toolkit.reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_suite, check_values, observation_problems, shown
@@ -102,6 +102,7 @@ class Store:
         Raises:
             BadFileError: the file cannot be read: what was measured may have replaced what writes it, or something has
                 cleared it away; or it says what cannot be.
+            ToolkitError: the earlier rounds were measured elsewhere, so the run cannot go on here.
         """
         try:
             (run,) = pyperf.Benchmark.load(str(values)).get_runs()
@@ -116,8 +117,19 @@ class Store:
         metadata = dict(run.get_metadata())
         metadata |= dict(details.get("metadata", {})) | _to_metadata(observation)
         kept = pyperf.Run(run.values, warmups=run.warmups, metadata=metadata, collect_metadata=False)
+        self._refuse_elsewhere(cell, kept)
         self._keep(cell, kept, observation)
         return observation
+
+    def _refuse_elsewhere(self, cell: Cell, run: pyperf.Run) -> None:
+        """Refuse a process of another machine, system or interpreter than the cell's others: pyperf keeps none such."""
+        others = self._runs.get(cell)
+        if others:
+            try:
+                pyperf.Benchmark([next(iter(others.values())), run])
+            except ValueError as error:
+                raise ToolkitError(f"{self.path.name} cannot go on here, its rounds were measured on another machine, "
+                                   f"system or interpreter ({error}): begin a new run") from error
 
     def keep_files(self, cell: Cell, files: Mapping[str, str]) -> None:
         """Take over what a measured process left beside its values, by name; replaces what an earlier one left.

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.errors import BadFileError, SaveError
 from gilscope.toolkit.store.fleet import Fleet, is_fleet, read_fleet
 from gilscope.toolkit.store.header import LOCK, is_held, read_header
 from gilscope.toolkit.store.labels import FLEET, HEADER, RESULTS
+from gilscope.toolkit.store.rounds import put_waiting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,6 +59,10 @@ def _fleet(folder: Path, results: Path) -> Listed | None:
         return Listed(label=label, run=None, problem=str(error))
     problem = "no host has a round"
     for host in fleet.hosts:
+        try:
+            put_waiting(folder / host.name, f"{folder.name}/{host.name}")
+        except (BadFileError, SaveError) as error:
+            problem = str(error)
         if (folder / host.name / HEADER).exists():
             try:
                 return Listed(label=label, fleet=fleet, run=read_header(folder / host.name))

@@ -7,6 +7,7 @@ at once while it is quick, and seldom where it would take the time of who waits 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -14,7 +15,7 @@ import zlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from gilscope.toolkit.errors import BadFileError, SaveError
+from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError
 from gilscope.toolkit.reading import MIB, RESULTS, parse_json, read_bytes, read_text
 from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_suite, shown
 from gilscope.toolkit.store.header import locked, parse_header, read_header, read_json, replace_file, suite_path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Run
 
 WAITING = ".blocks"        # the folder of the blocks that are not in the suites yet
+_PART = ".part"            # in it, a block that is being written
 MOST = 1024 * MIB          # of a block's JSON: more than a suite may have, and an end
 SHARE = 0.05               # of the time may go to putting blocks into suites
 _LEVEL = 1                 # of compression: JSON of numbers shrinks to a quarter, and nobody waits long
@@ -134,7 +136,7 @@ class Arriving:
             raise BadFileError(f"what came for {self._label} has values of {', '.join(map(shown, sorted(strangers)))}, "
                                "which it has no build of")
         waiting = self.path / WAITING
-        part = waiting / ".part"
+        part = waiting / _PART
         try:
             waiting.mkdir(exist_ok=True)
             with part.open("wb") as file:
@@ -171,6 +173,7 @@ class Arriving:
             replace_file(self.path / HEADER, json.dumps(blocks[-1]["header"] | {"label": self._label}, indent=1))
             for each in waiting:
                 each.unlink()
+            (self.path / WAITING / _PART).unlink(missing_ok=True)   # of a block that the disk had no room for
             (self.path / WAITING).rmdir()
         except OSError as error:
             raise _cannot_save(self.path, error) from error
@@ -181,6 +184,20 @@ class Arriving:
     def close(self) -> None:
         """Let another process write."""
         self._lock.close()
+
+
+def put_waiting(path: Path, label: str) -> None:
+    """Put what waits of the run in the folder `path` into its files, unless another process is at it.
+
+    Who kept it may have been killed, or had no room on the disk.
+
+    Raises:
+        SaveError: it cannot be written.
+        BadFileError: what is there is damaged.
+    """
+    if (path / WAITING).is_dir():
+        with contextlib.suppress(LabelTakenError):
+            Arriving(path, label).close()
 
 
 Runs = dict[str, dict[int, dict[str, Any]]]   # benchmark, round: a run of pyperf's with all of its metadata

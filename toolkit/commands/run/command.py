@@ -20,6 +20,7 @@ from gilscope.toolkit.commands.run import options as run_options
 from gilscope.toolkit.commands.run.earlier_builds import builds_now
 from gilscope.toolkit.commands.run.measuring import AGAIN, Asked, measure, measure_plan, refuse_empty, turns
 from gilscope.toolkit.commands.run.on_fleet import run_on_fleet
+from gilscope.toolkit.commands.run.remaining import remaining
 from gilscope.toolkit.commands.run.request import (
     choose_builds,
     make_selection,
@@ -37,11 +38,10 @@ from gilscope.toolkit.measure.plan.presets import PRESETS
 from gilscope.toolkit.measure.plan.record import Request
 from gilscope.toolkit.measure.prepare.find_module import code_sum
 from gilscope.toolkit.measure.prepare.preparation import prepare
-from gilscope.toolkit.measure.schedule.failing import still_lacking
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.build import overview_document, run_document
 from gilscope.toolkit.stats.words import MIN_ROUNDS
-from gilscope.toolkit.store import Store, find_label, label_path
+from gilscope.toolkit.store import Store, find_fleet, find_label, is_fleet, label_path
 from gilscope.toolkit.store.labels import HEADER
 from gilscope.toolkit.units import counted
 
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Run
 
 FAILED_CELLS = 3
-ENOUGH = frozenset({"answered", "resolution"})   # endings of a run whose cells needed no more rounds
 
 
 def add_parser(commands: Any) -> None:
@@ -132,20 +131,13 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
 
 def _resume(args: argparse.Namespace, folder: Path) -> int:
     refuse_beside_resume(args)
+    _refuse_other_hosts(args.resume)
     store, so_far = Store.reopen(find_label(args.resume))
     try:
         request = Request.from_options(so_far.options)
+        _refuse_two_sides(so_far)
         _refuse_changed_code(so_far.label, request)
-        rounds = args.rounds or so_far.rounds_planned
-        if args.resolution not in {None, request.settings.resolution}:
-            so_far = dataclasses.replace(so_far, answered=())   # what was clear may not be known to that
-        only = None
-        if args.rounds is None and (rounds <= so_far.rounds_done or so_far.stopped in ENOUGH):
-            more, lacking = still_lacking(so_far, request.settings.rounds)
-            if more:
-                rounds, only = so_far.rounds_done + more, lacking
-                so_far = dataclasses.replace(so_far, answered=())   # theirs is not, nor can be without all of these
-        _refuse_to_resume(so_far, rounds)
+        so_far, rounds, only = remaining(so_far, args.rounds, args.resolution)
         builds = builds_now(so_far.builds, so_far.label, f"so {so_far.label} cannot go on")
         # The budget counts from here: what was measured before a pause has been paid for.
         settings = dataclasses.replace(
@@ -175,6 +167,19 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
     return _show(done, store.path, args)
 
 
+def _refuse_other_hosts(label: str) -> None:
+    """Refuse to go on here with rounds of a fleet, all of them or one host's: they would be of two machines."""
+    fleet = find_fleet(label) or find_label(label).parent
+    if is_fleet(fleet):
+        raise ToolkitError(f"{label} was measured by a fleet and goes on there: "
+                           f"gilscope run --resume {fleet.name} --fleet ADDRESS")
+
+
+def _refuse_two_sides(so_far: Run) -> None:
+    if AGAIN in so_far.options:
+        raise ToolkitError(f"{so_far.label} was made by `compare --again`, which does not go on: call that again")
+
+
 def _refuse_changed_code(label: str, request: Request) -> None:
     user = request.selection.user
     if user is None or not request.code:
@@ -183,20 +188,6 @@ def _refuse_changed_code(label: str, request: Request) -> None:
         raise ToolkitError(
             f"the code of {user.function} has changed since {label} began, so its rounds would be of two functions: "
             f"put the earlier code back, or begin a new run and then: gilscope compare {label} NEW"
-        )
-
-
-def _refuse_to_resume(so_far: Run, rounds: int) -> None:
-    if AGAIN in so_far.options:
-        raise ToolkitError(f"{so_far.label} was made by `compare --again`, which does not go on: call that again")
-    if so_far.rounds_done >= rounds:
-        raise ToolkitError(
-            f"{so_far.label} has its {so_far.rounds_done} rounds; --rounds with a larger number adds to them"
-        )
-    if so_far.stopped in ENOUGH and so_far.answered:
-        raise ToolkitError(
-            f"every answer of {so_far.label} is clear, so none of its cells needs more rounds; "
-            "--resolution 1% goes on until each ratio is known to 1 %"
         )
 
 

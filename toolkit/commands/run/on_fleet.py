@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.commands.fleet import cluster, facts_of, from_any_folder
 from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.run.remaining import has_enough
 from gilscope.toolkit.commands.run.request import (
     make_selection,
     make_settings,
@@ -60,11 +62,9 @@ def run_on_fleet(args: argparse.Namespace) -> tuple[Path, bool]:
                 f"gilscope run --resume {asked.label} --fleet {args.fleet} goes on")
             raise
     unfinished = [host for host in fleet.hosts if host.state is not HostState.FINISHED]
-    for host in unfinished:
-        say(f"{host.name} {host.state}: {host.note}")
     if unfinished:
         say(f"gilscope run --resume {asked.label} --fleet {args.fleet} goes on with {counted(len(unfinished), 'host')}")
-    return store.path, not unfinished and not running.failed
+    return store.path, bool(fleet.hosts) and not unfinished and not running.failed
 
 
 def _begun(args: argparse.Namespace) -> Asked:
@@ -72,7 +72,7 @@ def _begun(args: argparse.Namespace) -> Asked:
     make_settings(args)
     label = args.label or default_label()
     Store.refuse_taken(label)
-    return Asked(label=label, command=words_for_hosts(args), again=words_to_go_on(args))
+    return _asked(label, words_for_hosts(args), args)
 
 
 def _resumed(args: argparse.Namespace) -> Asked:
@@ -80,7 +80,12 @@ def _resumed(args: argparse.Namespace) -> Asked:
     path = label_path(args.resume)
     if not is_fleet(path):
         raise ToolkitError(f"{args.resume} is no run of a fleet: leave --fleet out to go on with it here")
-    return Asked(label=args.resume, command=(), again=words_to_go_on(args))
+    return _asked(args.resume, (), args)
+
+
+def _asked(label: str, command: tuple[str, ...], args: argparse.Namespace) -> Asked:
+    enough = partial(has_enough, rounds=args.rounds, resolution=args.resolution)
+    return Asked(label=label, command=command, again=words_to_go_on(args), enough=enough)
 
 
 def words_to_go_on(args: argparse.Namespace) -> tuple[str, ...]:
