@@ -65,7 +65,8 @@ def conclude(
                     *_race_blockers(races)]:
         return because(Word.BLOCKED, *blockers)
     other_work = [f"{found.otherwise}: {NOT_THE_SAME}"] if found.otherwise else []
-    if unknown := [*own_extensions.unknowns(found.own), *_unknown(found), *other_work, *_race_doubts(found, races)]:
+    if unknown := [*own_extensions.unknowns(found.own), *own_extensions.doubts(extensions), *_unknown(found),
+                   *other_work, *_race_doubts(found, races)]:
         return because(Word.INCONCLUSIVE, *unknown)
     if isinstance(found.gain, Missing):
         gain: list[str] = []
