@@ -237,3 +237,14 @@ def test_writes_are_read_where_no_generator_has_locks_of_its_own(tmp_path, bindi
                                     "PyMODINIT_FUNC PyInit_a(void) { return PyModuleDef_Init(&d); }\n")
     (source,) = find_extensions(tmp_path).sources
     assert [each.line for each in source.remarks] == [2] * counted
+
+
+@pytest.mark.parametrize(("rest", "places"), [
+    ("", []), ("PyType_Slot slots[] = {{Py_mp_subscript, put}};", [1]), ("T t = {.tp_call = (ternaryfunc)put};", [1]),
+    ("#define PUT(x) put(x)\n", [1]), ("void g(A *a) { put(a); }", [1]), ("void g(A *a) { register_it(put); }", [1]),
+    ('#define A_CLEAR {"clear", (PyCFunction)a_clear, METH_NOARGS}\n', [2]),
+    ("PyTypeObject T = {put_no, a_clear};", [])])
+def test_function_is_guarded_only_where_each_of_its_calls_is(rest, places):
+    code = ("static void put(A *self) { self->x = 1; }\nstatic int a_clear(A *self) { self->x = 0; return 0; }\n"
+            f"void f(A *a) {{ PyMutex_Lock(&m); put(a); PyMutex_Unlock(&m); }}\n{rest}")
+    assert [each.line for each in remarks_of_c(code, writes=True) if each.concern == "unlocked write"] == places

@@ -53,6 +53,7 @@ class Locking:
     """Which places of a source hold a lock; `code` is without comments and strings."""
 
     def __init__(self, code: str) -> None:
+        self._whole = code
         self._code = re.sub(r"^[ \t]*#(?:[^\\\n]|\\\n|\\.)*", lambda match: re.sub(r"[^\n]", " ", match[0]), code,
                             flags=re.MULTILINE)   # as long as it was
         bodies = [(match[1], match[2]) for match in _MACRO.finditer(code)]
@@ -103,26 +104,37 @@ class Locking:
         """Return the functions that are called where nobody else writes: with a lock, or on what nobody else has."""
         code = self._code
         inside = {each.name for each in self._functions}
-        tables = set(re.findall(r"\w+", " ".join(re.findall(r'\{\s*""\s*,[^{}]*\}', code))))
+        tables = set(re.findall(r"\w+", " ".join(re.findall(r'\{\s*""\s*,[^{}]*\}', self._whole))))
         slots = set(re.findall(rf"\b(?:Py_)?(?:{_SLOT})\s*[,=]\s*(?:\([^()]*\)\s*)?(\w+)|{_CAST}\s*(\w+)", code))
         named = {name for pair in slots for name in pair if name}
         sure = {name for name in inside - tables
                 if name in named or name.startswith("PyInit_") or _last_word(name) in _ALONE}
         calls: dict[str, list[tuple[int, str]]] = {name: [] for name in inside}
-        taken: set[str] = set(tables)    # it is called by others, from anywhere
+        taken = tables | self._elsewhere(inside)    # they are called by others, from anywhere
         for each in self._functions:
             for match in re.finditer(r"\b(\w+)\b(\s*\()?", code[each.start:each.end]):
                 if match[1] in calls:
                     calls[match[1]].append((each.start + match.start(), each.name))
                     taken |= set() if match[2] else {match[1]}
+        ends = {name for name in inside - tables if _last_word(name) == "clear"}
         static = {each.name for each in self._functions if re.search(r"\b(?:static|inline|Py_LOCAL\w*)\b", each.head)}
         while True:
-            more = {name for name in static - sure - taken
-                    if (calls[name] or _last_word(name) == "clear")
+            more = {name for name in static - sure - (taken - ends) if (calls[name] or name in ends)
                     and all(self.held(place) or by in sure or by == name for place, by in calls[name])}
             if not more:
                 return sure
             sure |= more
+
+    def _elsewhere(self, names: Collection[str]) -> set[str]:
+        """Return which functions stand in tables or macros: who calls them is not seen."""
+        kept, place = [], 0
+        for each in self._functions:
+            kept.append(self._whole[place:each.start])
+            place = each.end
+        outside = "".join([*kept, self._whole[place:]])
+        macros = " ".join(body for _, body in _MACRO.findall(outside))
+        tables = re.findall(r"\b(\w+)\b(?!\s*\()", outside)
+        return {*tables, *re.findall(r"\w+", macros)} & set(names)
 
     def _own(self, function: _Function) -> set[str]:
         """Return the names of what a function has made itself, or was given to fill."""
