@@ -87,6 +87,11 @@ class TestRun:
     by_file: Mapping[str, float] = field(default_factory=dict)   # seconds that the tests of each file took, where known
     failing: tuple[str, ...] = ()   # "tests/test_a.py::test_b" of those that fail, with errors, where known
 
+    @property
+    def ran(self) -> bool:
+        """Whether any test is known to have run to its end; a runner that counts none says it by its success."""
+        return self.ending == "0" if self.passed is None else bool(self.passed or self.failed)
+
 
 Measure = Literal["workload", "script", "tests"]   # one thread of a function, a script as it is, the project's tests
 

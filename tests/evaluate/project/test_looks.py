@@ -132,3 +132,12 @@ def test_scripts_are_looked_at_as_such(seen, tmp_path):
     seen[0]["workload", "3.14"] = Missing(reason="gone")
     assert isinstance(races := looked(workload=str(script)), Races)
     assert races.lacking == (("script", "gone"),)
+
+
+@pytest.mark.parametrize("run", [suite(passed=None, failed=None, ending="1"), suite(passed=0, errors=3, ending="2")])
+@pytest.mark.parametrize("threads", [0, 4])
+def test_nothing_is_claimed_of_tests_that_did_not_run(seen, run, threads):
+    races = looked(tests=dict.fromkeys(BENCHES, run), threads=threads)
+    assert [look.of for look in races.looks] == ["workload"]
+    assert ("tests", f"no test runs on 3.14t (exit code {run.ending})") in races.lacking
+    assert {what for what, *_ in seen[1]} == {"workload"}

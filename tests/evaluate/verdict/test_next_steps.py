@@ -105,9 +105,29 @@ def test_tests_that_were_not_done_say_how_long_they_would_take(far, words):
 
 
 def test_tests_that_do_not_start_are_one_step_with_what_they_said():
-    broken = suite(passed=None, failed=None, ending="4", output="E   ModuleNotFoundError: No module named 'httpbin'")
+    broken = suite(passed=None, failed=None, ending="4", output="E   ValueError: no")
     (step,) = steps(found(tests=broken, reference_tests=broken), found(tests=broken, reference_tests=broken))
-    assert step.startswith("have the tests start: ModuleNotFoundError: No module named 'httpbin'; ")
+    assert step.startswith("have the tests start: ValueError: no; ")
+
+
+LACKS = "E   ModuleNotFoundError: No module named 'trio.abc'"
+
+
+@pytest.mark.parametrize("tests", [
+    *(suite(passed=None, failed=None, ending=ending, output=LACKS) for ending in "14"),
+    suite(passed=0, errors=2, ending="2", output=LACKS),
+    suite(left_out=(LeftOut(file="tests/test_x.py", why=LACKS),))])
+def test_module_that_keeps_tests_from_running_is_to_be_installed(tests):
+    said = steps(found(tests=tests, reference_tests=tests), found(tests=tests, reference_tests=tests))
+    assert said[0] == ("install trio, which the tests import and which is not there: name it in an extra, group or "
+                       "file for tests, so that they run")
+    assert not [step for step in said[1:] if "trio" in step]
+
+
+@pytest.mark.parametrize("changes", [{"lacking": ("trio",)}, {"ending": "1", "failed": 1}])
+def test_module_that_has_another_step_or_that_a_test_wants_is_not_to_be_installed(changes):
+    tests = suite(**{"passed": 0, "errors": 2, "ending": "2", "output": LACKS, **changes})
+    assert not [step for step in steps(found(tests=tests, reference_tests=tests)) if step.startswith("install")]
 
 
 def test_libraries_lines_and_short_waits_are_nobodys_step():

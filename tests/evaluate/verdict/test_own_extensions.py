@@ -6,6 +6,7 @@ import pytest
 
 from gilscope.toolkit.commands.evaluate import explained
 from gilscope.toolkit.errors import UnknownNameError
+from gilscope.toolkit.evaluate.decision import Decision
 from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Word
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status, Verdict
 from gilscope.toolkit.evaluate.project.extensions.facts import (
@@ -17,17 +18,20 @@ from gilscope.toolkit.evaluate.project.extensions.facts import (
     Source,
     Unbuilt,
 )
+from gilscope.toolkit.evaluate.project.extensions.finding import find_extensions
 from gilscope.toolkit.evaluate.report.json_ import plain
 from gilscope.toolkit.evaluate.report.screen import document
 from gilscope.toolkit.evaluate.report.table import table
 from gilscope.toolkit.evaluate.sections import Development
-from gilscope.toolkit.evaluate.verdict.answer import answer
+from gilscope.toolkit.evaluate.verdict.answer import answer, answered
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
 from gilscope.toolkit.evaluate.verdict.own_extensions import places
+from gilscope.toolkit.evaluate.verdict.plan import EXTENSIONS
 from gilscope.toolkit.evaluate.verdict.words import conclude
 from gilscope.toolkit.report import markdown, terminal
-from tests.evaluate.made_up import CLEAN, QUIET, evaluation, finding, found, inside, lxml, ratio, report, suite
+from tests.conformance.builds import ROOT
+from tests.evaluate.made_up import CLEAN, QUIET, evaluation, finding, found, gain, inside, lxml, ratio, report, suite
 from tests.fakes import make_build
 
 SOURCE = Source(
@@ -285,3 +289,32 @@ def test_effort_counts_the_places_of_extension_modules_that_turn_the_gil_on():
     assert places(LACKS, OWN) == places(None, OWN) == []
     told = answer(whole())
     assert "src/etree.c" in told.effort.files
+
+
+WRITES = tuple(Remark(line=line, concern="unlocked write", what="self->first") for line in (9, 12))
+KEEPS = replace(OWN, sources=(replace(SOURCE, declared=True, remarks=WRITES),))
+
+
+def test_unlocked_writes_are_in_doubt_whatever_was_seen_running():
+    ran = replace(found(own=built(Status.READY)), gain=gain({2: ratio(1.8)}))
+    made = replace(evaluation(), builds=(ran,), extensions=KEEPS, races=CLEAN)
+    said = conclude(ran, QUIET, CLEAN, KEEPS)
+    assert said.word is Word.INCONCLUSIVE
+    made = answered(replace(made, conclusions=(said, *made.conclusions[2:]),
+                            next_steps=next_steps((ran,), CLEAN, (said,), KEEPS, machine=QUIET)))
+    assert made.answer.decision is Decision.UNKNOWN
+    assert made.answer.effort.places == ("src/etree.c:9", "src/etree.c:12")
+    assert made.answer.more.endswith("--explain extensions")
+    assert next(each for each in made.plan if each.name == EXTENSIONS).state == "open"
+    shown = text(made)
+    assert ("Not known yet: 3.14t: its own C code writes to what an object keeps, without a lock, at 2 places "
+            "(src/etree.c:9, src/etree.c:12): whether threads may share such an object is not known, as nothing "
+            "watches C code") in shown
+    assert "2 writes to what an object keeps, without a lock" in shown
+    assert "1. src/etree.c:9, src/etree.c:12: guard the 2 writes to what an object keeps" in shown
+
+
+def test_c_code_that_writes_to_no_object_stays_ready():
+    extensions = find_extensions(ROOT / "tests" / "corpus" / "planted" / "cleanext")
+    assert extensions.sources
+    assert conclude(found(own=built(Status.READY)), QUIET, CLEAN, extensions).word is Word.READY

@@ -261,3 +261,12 @@ def test_answer_comes_first():
     lines = terminal.render(document(evaluation()), width=100).splitlines()
     assert lines[3] == "Should we move?"
     assert lines[4].startswith("  Wait: on 3.14t")
+
+
+@pytest.mark.parametrize(("tests", "off"), [
+    (suite(), "yes"), (suite(passed=None, failed=None, ending="4"), "at import"),
+    (suite(passed=0, errors=3, ending="2"), "at import"), (suite(passed=None, gil_end=True, ending="1"), "no: tests")])
+def test_gil_is_said_to_be_off_where_something_ran(tests, off):
+    shown = table(concluded(found(tests=tests)))
+    column = [each.title for each in shown.columns].index("GIL off")
+    assert shown.rows[0][column].value == off

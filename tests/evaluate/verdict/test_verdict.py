@@ -182,7 +182,7 @@ def test_workload_that_does_not_run_has_its_own_words():
     ({"readiness": report(finding(Status.INTERPRETER))}, "interpreter at fault"),
     ({"tests": Missing(reason="no tests found")}, "nothing of the project was run on it"),
     ({"tests": suite(gil_end=None)}, "is not known"),
-    ({"tests": suite(passed=0, skipped=412)}, "not one test passes: nothing of the project was seen"),
+    ({"tests": suite(passed=0, skipped=412)}, "not one test passes: of the project only the workload was seen"),
     ({"tests": suite(passed=0, errors=2, ending="2", lacking=("psutil",))},
      "tests could not be run, as psutil could not be installed"),
     ({"tests": suite(passed=None, seconds=89.0, ending="unfinished: not done within 89 s")},
@@ -466,12 +466,31 @@ def test_subinterpreters_by_a_measured_workload_are_sure():
     ((), "name a --workload, or --threads 4 for its tests"),
     ((LOOK,), "name a --workload, or --threads 4 for its tests"),
     ((replace(LOOK, of="tests at once", workers=4),), "its tests ran in 4 threads each, and no Python code"),
-    ((replace(LOOK, of="workload", workers=8),), "the workload was called from 8 threads, and no Python code")])
+    ((replace(LOOK, of="workload", workers=8),), "the workload was called from 8 threads, and no Python code"),
+    ((LOOK, replace(LOOK, of="script")), "the script ran, and no Python code"),
+    ((replace(LOOK, of="script", threads=False),), "the script ran and started no threads, and no Python code")])
 def test_nobody_is_told_to_do_what_was_done(looks, words):
     races = replace(CLEAN, looks=tuple(replace(look, together=False) for look in looks))
     (said,) = (each for each in conclude(found(), QUIET, races).unexercised if each.startswith("threads: "))
     assert words in said
     assert ("--threads" in said) is ("--threads" in words)
+
+
+def test_workload_that_was_named_and_not_seen_is_not_asked_for():
+    races = replace(CLEAN, looks=(replace(LOOK, together=False),), lacking=(("workload", "it hangs"),))
+    (said,) = (each for each in conclude(found(), QUIET, races).unexercised if each.startswith("threads: "))
+    assert said.startswith("threads: the workload was not seen in threads (it hangs), and no Python code")
+
+
+@pytest.mark.parametrize("tests", [suite(passed=None, failed=None, ending="4"), suite(passed=0, skipped=4)])
+@pytest.mark.parametrize(("by", "of", "seen"), [
+    ("workload", "tests", "of the project only the workload was seen"),
+    ("tests", "script", "of the project only the workload was seen"),
+    ("tests", "tests", "nothing of the project was seen")])
+def test_what_was_seen_beside_tests_that_show_nothing(tests, by, of, seen):
+    build = found(tests=tests, reference_tests=tests, cost=replace(found().cost, by=by))
+    (said,) = conclude(build, QUIET, replace(CLEAN, looks=(replace(LOOK, of=of),))).reasons
+    assert said.endswith(seen)
 
 
 SHARED = SharedFact(variable="CACHE", file="a.py", line=3, other_file="a.py", other_line=4)

@@ -90,7 +90,7 @@ def _gil(found: BuildEvaluation, report: BuildReport) -> str:
                 *report.unowned]
     if culprits:
         return f"no: {culprits[0] if len(culprits) == 1 else len(culprits)}"   # they are named below
-    if isinstance(found.tests, Missing):
+    if isinstance(found.tests, Missing) or not (found.tests.ran or found.tests.gil_end):
         return "at import"
     return {True: "no: tests", False: "yes", None: "at import"}[found.tests.gil_end]
 

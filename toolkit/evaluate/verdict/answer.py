@@ -210,6 +210,7 @@ def _effort(found: Evaluation, build: BuildEvaluation, blockers: tuple[Blocker, 
             places += [f"{source.file}:{remark.line}" for remark in source.remarks]
     places += [f"{file}:{line}" for file, line in worst_lines([build])]
     places += own_extensions.places(build.own, found.extensions)
+    places += own_extensions.unlocked(found.extensions)
     unique = tuple(sorted(set(places), key=_in_order))
     return Effort(
         files=tuple(dict.fromkeys(place.rpartition(":")[0] for place in unique)), places=unique,
@@ -282,7 +283,7 @@ def _more(found: Evaluation, decision: Decision, build: BuildEvaluation, blocker
     packages = [each.who for each in blockers if each.who != WE]
     if packages:
         return f"{found.command} --explain {packages[0]}"
-    if any(own_extensions.blockers(build.own)):
+    if any(own_extensions.blockers(build.own)) or own_extensions.unlocked(found.extensions):
         return f"{found.command} --explain extensions"
     if NO_TIME in (build.readiness, build.tests, build.cost, build.gain, found.races):
         return f"{_BUDGET.sub('', found.command)} --budget {enough(found.seconds)}"

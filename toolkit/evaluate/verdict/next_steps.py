@@ -83,8 +83,8 @@ def next_steps(
         seconds: What all of it took.
     """
     steps = [*own_extensions.steps(builds, extensions), *_packages(builds), *_mending(builds), *_races(races),
-             *_tests(builds, needed), *_left_out(builds), *_workload(builds), *_cost(builds, machine, seconds),
-             *_contention(builds), *_pools(builds)]
+             *_modules(builds), *_tests(builds, needed), *_left_out(builds), *_workload(builds),
+             *_cost(builds, machine, seconds), *_contention(builds), *_pools(builds)]
     ready = [each.target for each in conclusions if each.word in {Word.READY, Word.WITH_COST}]
     if ready:
         steps.append(f"try {ready[0]} with your program's own load; gilscope gil shows where its threads wait")
@@ -174,7 +174,7 @@ def _tests(builds: Sequence[BuildEvaluation], needed: Container[str]) -> Iterato
             yield (f"mend the tests that fail with the GIL, too{_which(build.tests)}; or name a --workload, to measure "
                    "what one thread costs")
         elif build.tests.ending not in {"0", "1"} and build.tests.ending.isdecimal() and not build.tests.passed:
-            yield from _start(build.tests)
+            yield from () if any(_modules([build])) else _start(build.tests)
 
 
 def _whole(tests: TestRun | Missing) -> str:
@@ -183,6 +183,20 @@ def _whole(tests: TestRun | Missing) -> str:
     if isinstance(tests, Missing) or done is None or done[1] == "0":
         return ""
     return f", as its tests take about {format_minutes(tests.seconds * 100 / int(done[1]))}"
+
+
+def _modules(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+    """Yield which modules keep tests from running that are not there; what its own build did not make is none."""
+    for build in builds:
+        tests = build.tests
+        if isinstance(tests, Missing) or (build.own and (build.own.failure or build.own.unbuilt)):
+            continue
+        texts = [*([] if tests.ran else [tests.output]), *(each.why for each in tests.left_out)]
+        known = {canonicalize_name(name) for name in (*tests.lacking, *(each.name for each in _findings(build)))}
+        for name in dict.fromkeys(re.findall(r"No module named '(\w+)", " ".join(texts))):
+            if canonicalize_name(name) not in known:
+                yield (f"install {name}, which the tests import and which is not there: name it in an extra, group or "
+                       "file for tests, so that they run")
 
 
 def _lacking(build: BuildEvaluation, lacking: Iterable[str], needed: Container[str]) -> Iterator[str]:

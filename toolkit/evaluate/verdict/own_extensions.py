@@ -68,6 +68,19 @@ def unknowns(own: OwnBuild | None) -> Iterator[str]:
         yield f"{OWN} extension modules: {own.finding.verdict.status.value}{f': {why}' if why else ''}"
 
 
+def unlocked(extensions: OwnExtensions) -> list[str]:
+    """Return "file:line" of what the project's own C code writes to objects without a lock."""
+    return list(dict.fromkeys(f"{source.file}:{remark.line}" for source in extensions.sources
+                              for remark in source.remarks if remark.concern == "unlocked write"))
+
+
+def doubts(extensions: OwnExtensions) -> Iterator[str]:
+    """Yield why nobody knows what threads do to the project's own C code, whatever was seen running."""
+    if places_ := unlocked(extensions):
+        yield (f"{OWN} C code writes to what an object keeps, without a lock, at {counted(len(places_), 'place')} "
+               f"({_few(places_)}): whether threads may share such an object is not known, as nothing watches C code")
+
+
 def costs(own: OwnBuild | None) -> Iterator[str]:
     """Yield which of its C code the project does without on this build."""
     if own is None:
@@ -98,6 +111,10 @@ def steps(builds: Sequence[BuildEvaluation], extensions: OwnExtensions) -> Itera
             where.setdefault(step, []).append(build.build.label)
     for step, labels in where.items():
         yield f"{', '.join(labels)}: {step}"
+    if places_ := unlocked(extensions):
+        yield (f"{_few(places_)}: guard the {counted(len(places_), 'write')} to what an object keeps, which --explain "
+               "extensions lists, with Py_BEGIN_CRITICAL_SECTION(self) or a PyMutex, or say of each why it may be "
+               "(/* race: ok WHY */): threads that share one may crash")
 
 
 def _steps(own: OwnBuild | None, extensions: OwnExtensions) -> Iterator[str]:

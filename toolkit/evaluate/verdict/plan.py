@@ -69,6 +69,8 @@ def _extensions(found: Evaluation, build: BuildEvaluation) -> Step:
         return _step(EXTENSIONS, "open", "; ".join(blocking))
     if unknown := list(own_extensions.unknowns(build.own)):
         return _step(EXTENSIONS, "not known", "; ".join(unknown))
+    if doubts := list(own_extensions.doubts(found.extensions)):
+        return _step(EXTENSIONS, "open", "; ".join(doubts))
     lost = "; ".join(own_extensions.costs(build.own))
     files = counted(own_extensions.files(build.own), "file")
     return _step(EXTENSIONS, "open", lost) if lost else _step(EXTENSIONS, "done", f"{files} on {build.build.label}")

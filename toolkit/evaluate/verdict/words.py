@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Confidence
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
     from gilscope.toolkit.evaluate.project.extensions.facts import OwnExtensions
-    from gilscope.toolkit.evaluate.sections import Cost, Forced, Gain, LeftOut, MachineFacts, Races, TestRun
+    from gilscope.toolkit.evaluate.sections import Cost, Forced, Gain, LeftOut, MachineFacts, RaceLook, Races, TestRun
 
 # PEP 779's targets for supported free-threading, and twice the first of them.
 COST_WARN = 1.15       # times the CPU time of one thread
@@ -65,7 +65,8 @@ def conclude(
                     *_race_blockers(races)]:
         return because(Word.BLOCKED, *blockers)
     other_work = [f"{found.otherwise}: {NOT_THE_SAME}"] if found.otherwise else []
-    if unknown := [*own_extensions.unknowns(found.own), *_unknown(found), *other_work, *_race_doubts(found, races)]:
+    if unknown := [*own_extensions.unknowns(found.own), *own_extensions.doubts(extensions),
+                   *_unknown(found, races), *other_work, *_race_doubts(found, races)]:
         return because(Word.INCONCLUSIVE, *unknown)
     if isinstance(found.gain, Missing):
         gain: list[str] = []
@@ -262,7 +263,7 @@ def few(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _unknown(found: BuildEvaluation) -> Iterator[str]:
+def _unknown(found: BuildEvaluation, races: Races | Missing) -> Iterator[str]:
     """Yield what is missing for any word at all: metadata alone makes nobody ready."""
     if isinstance(found.readiness, Missing):
         yield f"the packages were not installed and looked at: {found.readiness.reason}"
@@ -278,11 +279,18 @@ def _unknown(found: BuildEvaluation) -> Iterator[str]:
     elif found.tests.lacking and (found.tests.errors or found.tests.left_out or not found.tests.passed):
         yield f"tests could not be run, as {', '.join(found.tests.lacking)} could not be installed"
     elif _ended_badly(found.tests) and not found.tests.passed:
-        yield f"the tests end with {_code(found.tests)}, with the GIL, too: nothing of the project was seen"
+        yield f"the tests end with {_code(found.tests)}, with the GIL, too: {_beside_tests(found, races)}"
     elif found.tests.passed == 0:
-        yield "not one test passes: nothing of the project was seen"
+        yield f"not one test passes: {_beside_tests(found, races)}"
     elif found.tests.gil_end is None and found.build.free_threaded:
         yield "whether the GIL was off at the end of the tests is not known"
+
+
+def _beside_tests(found: BuildEvaluation, races: Races | Missing) -> str:
+    """Return what of the project was seen where its tests show nothing."""
+    measured = not isinstance(found.cost, Missing) and found.cost.by != "tests"
+    raced = not isinstance(races, Missing) and any(look.of in {"workload", "script"} for look in races.looks)
+    return "of the project only the workload was seen" if measured or raced else "nothing of the project was seen"
 
 
 def _costs(found: BuildEvaluation, *, told: bool) -> Iterator[str]:
@@ -409,12 +417,23 @@ def as_well(found: BuildEvaluation, out: LeftOut) -> str:
 
 def _not_together(races: Races) -> str:
     """Return what to say where nothing of the project was seen in two threads: what to ask for, or that it was done."""
-    tried = {"tests at once": "its tests ran in {} threads each", "workload": "the workload was called from {} threads"}
-    done = [tried[look.of].format(look.workers) for look in races.looks if look.workers and look.of in tried]
+    done = [_tried(look) for look in races.looks if look.of != "tests"]
+    done += [f"the {of} was not seen in threads ({reason})" for of, reason in races.lacking
+             if of in {"workload", "script"}]
     if not done:
         return NOT_TOGETHER
     return (f"{' and '.join(done)}, and no Python code of the project's own was seen running in two of them; C code is "
             "not watched")
+
+
+def _tried(look: RaceLook) -> str:
+    match look.of:
+        case "tests at once":
+            return f"its tests ran in {look.workers} threads each"
+        case "workload":
+            return f"the workload was called from {look.workers} threads"
+        case _:
+            return "the script ran and started no threads" if look.threads is False else "the script ran"
 
 
 def _confidence(found: BuildEvaluation, races: Races | Missing, unexercised: tuple[str, ...]) -> Confidence:

@@ -171,3 +171,80 @@ def test_pyo3_declares_by_itself_since_0_28(tmp_path, version, attribute, said):
     ((binding, line, declares, declare),) = declared(tmp_path, files)
     assert (binding, line, declares) == (Binding.PYO3, 2, said)
     assert "#[pymodule(gil_used = false)]" in declare
+
+
+LIST = r"""
+#include <Python.h>
+#define ENTER(self) Py_BEGIN_CRITICAL_SECTION(self)
+static void unlink_node(LRU *self, Node *node) {
+    self->first = node->next;
+    node->prev = NULL;
+}
+static void relink(LRU *self) { self->last = NULL; }
+static PyObject *LRU_get(LRU *self, PyObject *key) {
+    Py_BEGIN_CRITICAL_SECTION(self);
+    self->last = NULL; relink(self);
+    while (PyDict_Next(self->dict, &pos, &key, &value)) {}
+    Py_END_CRITICAL_SECTION();
+    PyDict_Next(self->dict, &pos, &key, &value);
+    if (self->first == NULL || self->size >= 3 || self->hits != 2) return NULL;
+    self->hits++; ++self->misses;
+    self->size += 1; ((LRU *)self)->table[2] = 3;
+    Py_CLEAR(self->callback);
+    unlink_node(self, self->first);
+    self->size = 0;   /* race: ok one thread has it */
+}
+static PyObject *LRU_set(LRU *self) {
+    PyMutex_Lock(&self->lock);
+    if (!self->first) { PyMutex_Unlock(&self->lock); return NULL; }
+    self->first = NULL;
+    PyMutex_Unlock(&self->lock);
+    ENTER(self)
+    Node *node = PyObject_New(Node, &NodeType);
+    Py_END_CRITICAL_SECTION();
+    node->prev = NULL;
+    Node *other = self->first;
+    other->prev = NULL;
+}
+static int LRU_init(LRU *self) { self->size = 1; }
+static int LRU_tp_clear(LRU *self) { Py_CLEAR(self->dict); }
+static PyObject *LRU_clear(LRU *self) { self->first = NULL; }
+static PyMethodDef methods[] = {{"clear", (PyCFunction)LRU_clear, METH_NOARGS}, {"get", LRU_get}, {"set", LRU_set}};
+"""
+
+
+def test_writes_to_what_an_object_keeps_are_places_where_no_lock_is_held():
+    found = told(each for each in remarks_of_c(LIST, writes=True) if each.concern in {"unlocked write", "no lock"})
+    assert found == [
+        (5, "unlocked write", "self->first"), (6, "unlocked write", "node->prev"), (14, "no lock", "PyDict_Next"),
+        (16, "unlocked write", "self->hits"), (16, "unlocked write", "self->misses"),
+        (17, "unlocked write", "((LRU *)self)->table[2]"), (17, "unlocked write", "self->size"),
+        (18, "unlocked write", "self->callback"), (32, "unlocked write", "other->prev"),
+        (36, "unlocked write", "self->first")]
+    assert "unlocked write" not in {each.concern for each in remarks_of_c(LIST)}
+
+
+def test_writes_in_cpp_hold_a_guard_to_the_end_of_its_block():
+    code = ("namespace n {\nclass A {\n  void f() {\n    { std::lock_guard<std::mutex> held(m); this->a = 1; }\n"
+            "    this->b = 2;\n  }\n};\n}\n")
+    assert told(remarks_of_c(code, writes=True)) == [(5, "unlocked write", "this->b")]
+
+
+@pytest.mark.parametrize(("binding", "counted"), [("", True), ("#include <pybind11/pybind11.h>\n", False)])
+def test_writes_are_read_where_no_generator_has_locks_of_its_own(tmp_path, binding, counted):
+    (tmp_path / "setup.py").write_text(SETUP.format("a.cpp"))
+    (tmp_path / "a.cpp").write_text(f"#include <Python.h>\n{binding}void f(A *self) {{ self->x = 1; }}\n"
+                                    "PyMODINIT_FUNC PyInit_a(void) { return PyModuleDef_Init(&d); }\n")
+    (source,) = find_extensions(tmp_path).sources
+    assert [each.line for each in source.remarks] == [2] * counted
+
+
+@pytest.mark.parametrize(("rest", "places"), [
+    ("", []), ("PyType_Slot slots[] = {{Py_mp_subscript, put}};", [1]), ("T t = {.tp_call = (ternaryfunc)put};", [1]),
+    ("#define PUT(x) put(x)\n", [1]), ("void g(A *a) { put(a); }", [1]), ("void g(A *a) { register_it(put); }", [1]),
+    ('#define A_CLEAR {"clear", (PyCFunction)a_clear, METH_NOARGS}\n', [2]),
+    ("PyTypeObject T = {put_no, a_clear};", [])])
+def test_function_is_guarded_only_where_each_of_its_calls_is(rest, places):
+    code = ("static void put(A *self) { self->x = 1; }\nstatic int a_clear(A *self) { self->x = 0; return 0; }\n"
+            f"void f(A *a) {{ PyMutex_Lock(&m); put(a); PyMutex_Unlock(&m); }}\n{rest}")
+    assert [each.line for each in remarks_of_c(code, writes=True) if each.concern == "unlocked write"] == places

@@ -23,7 +23,7 @@ class Binding(StrEnum):
     UNKNOWN = "not known"
 
 
-Concern = Literal["state", "module state", "borrowed reference", "no lock", "allocation", "interface"]
+Concern = Literal["state", "module state", "borrowed reference", "no lock", "unlocked write", "allocation", "interface"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,9 @@ class _Reader:
     def __init__(self, files: Files, modules: Iterable[Module]) -> None:
         self._files = files
         self._bindings = {file: each.binding for each in modules for file in each.sources}
+        # Binding generators have locks of their own.
+        kinds = {each.binding for each in modules}
+        self._plain = not kinds or bool(kinds & {Binding.C_API, Binding.UNKNOWN})
         # Of other .pyx files, which are no modules.
         self._parts = {found for file in files.ending(".pyx") for name in _included(files, file)
                        if (found := files.there(name, file))} - self._bindings.keys()
@@ -116,7 +119,7 @@ class _Reader:
         declared = c.is_declared(code) or (binding is Binding.NANOBIND and self._free_threaded_nanobind())
         return Source(file=file, language=language, binding=binding, defines=line > 0, line=line or 1,
                       declared=declared, declare=how_to_declare(binding, single_phase=c.is_single_phase(code)),
-                      remarks=_sorted(c.remarks_of_c(text)))
+                      remarks=_sorted(c.remarks_of_c(text, writes=self._plain and binding is Binding.C_API)))
 
     def _cython(self, file: str, text: str) -> Source:
         declared = cython.is_declared(text) or any(

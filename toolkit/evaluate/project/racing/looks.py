@@ -62,9 +62,9 @@ def look_for_races(
         found |= _workload(wanted.workload, wanted, places, left, say)
     share = 1.0 if wanted.workload is None else SHARE_FOR_TESTS
     if wanted.threads and project.tests:
-        found["tests at once"] = _first(places, left() * share, left, _tests(wanted, say, wanted.threads))
+        found["tests at once"] = _first(places, left() * share, left, _tests(wanted, tests, say, wanted.threads))
     if isinstance(found.get("tests at once", NO_TIME), Missing):   # those are the same tests, and more
-        found["tests"] = _first(places, left() * share, left, _tests(wanted, say, 0))
+        found["tests"] = _first(places, left() * share, left, _tests(wanted, tests, say, 0))
     return _merged(found)
 
 
@@ -86,10 +86,15 @@ def _workload(
     return {"script": seen} if workload.kind == "script" else {"workload": seen}
 
 
-def _tests(wanted: Wanted, say: Callable[[str], None], threads: int) -> Look:
+def _tests(
+    wanted: Wanted, tests: Mapping[str, TestRun | Missing], say: Callable[[str], None], threads: int,
+) -> Look:
     each = f", each in {threads} threads" if threads else ""
 
     def look(bench: Bench, limit: float) -> Races | Missing:
+        run = tests.get(bench.build)
+        if isinstance(run, TestRun) and run.ending.isdecimal() and not run.ran:   # nor would one under the checker
+            return Missing(reason=f"no test runs on {bench.build} (exit code {run.ending})")
         if wanted.project.tests:
             say(f"{bench.build}: look for data races in the tests{each}")
         return check_races(bench.placed(wanted.project), bench, limit=limit, threads=threads)

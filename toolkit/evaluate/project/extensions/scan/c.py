@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Remark
 from gilscope.toolkit.evaluate.project.extensions.scan.calls import risky_calls
 from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_c, without_preprocessor
+from gilscope.toolkit.evaluate.project.extensions.scan.writes import Locking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,7 @@ _TABLES = re.compile(
     r"PyStructSequence_\w+|_PyArg_Parser|PyStatus|PyABIInfo|PySlot|PyCompilerFlags|const|constexpr|consteval|constinit|"
     r"_Thread_local|thread_local|__thread|Py_LOCAL\w*|_Atomic\w*|atomic\w*|PyMutex|mutex|shared_mutex|once_flag|"
     r"pthread_\w+_t|Py_tss_t|inline|_PyOnceFlag|ft_mutex|gil_safe_call_once_and_store|assert)\b")
+_JUDGED = re.compile(r"\brace: ok\s+\w")   # in a comment, as in Python
 MOST_HEAD = 400   # characters of a declaration up to its name
 
 
@@ -67,10 +69,13 @@ def is_single_phase(code: str) -> bool:
     return _SINGLE_PHASE.search(code) is not None and "PyModuleDef_Init" not in code
 
 
-def remarks_of_c(text: str) -> Iterator[Remark]:
-    """Yield what porting must look at in a source of C or C++."""
+def remarks_of_c(text: str, *, writes: bool = False) -> Iterator[Remark]:
+    """Yield what porting must look at in a source of C or C++; with `writes` what it writes to without a lock, too."""
     code = code_of_c(text)
-    yield from risky_calls(code)
+    locking = Locking(code)
+    yield from risky_calls(code, locking.held)
+    if writes:
+        yield from locking.writes({number for number, line in enumerate(text.splitlines(), 1) if _JUDGED.search(line)})
     for match in _LIMITED.finditer(code):
         yield Remark(line=_line(code, match.start()), concern="interface", what="Py_LIMITED_API",
                      instead="leave it out on free-threaded builds before 3.15, which have no limited API")

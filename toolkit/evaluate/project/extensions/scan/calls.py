@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.project.extensions.facts import Remark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from gilscope.toolkit.evaluate.project.extensions.facts import Concern
 
@@ -42,11 +42,15 @@ _TABLE = {name: (concern, instead) for table, concern in _KINDS for name, instea
 _CALL = re.compile(rf"\b({'|'.join(sorted(map(re.escape, _TABLE), key=len, reverse=True))})\s*\(")
 
 
-def risky_calls(code: str) -> Iterator[Remark]:
-    """Yield each of these calls in code without comments and strings, in C, C++, Cython or Rust."""
+def risky_calls(code: str, held: Callable[[int], bool] = lambda _: False) -> Iterator[Remark]:
+    """Yield each of these calls in code without comments and strings, in C, C++, Cython or Rust.
+
+    What wants a lock is fine at a place where one is `held`.
+    """
     line, seen = 1, 0
     for match in _CALL.finditer(code):
         line += code.count("\n", seen, match.start())
         seen = match.start()
         concern, instead = _TABLE[match[1]]
-        yield Remark(line=line, concern=concern, what=match[1], instead=instead)
+        if concern != "no lock" or not held(match.start()):
+            yield Remark(line=line, concern=concern, what=match[1], instead=instead)
