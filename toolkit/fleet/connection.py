@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import gilscope
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.fleet import host as on_host
+from gilscope.toolkit.fleet.scheduler import problem_of
 from gilscope.toolkit.store.labels import can_be_label
 
 if TYPE_CHECKING:
@@ -107,16 +108,18 @@ class Connection:
 
         Raises:
             ToolkitError: dask.distributed is not installed.
-            FleetLostError: nobody answers at `address`.
+                It cannot speak as `address` begins, or has no certificates for it.
+            FleetLostError: nobody answers at `address`, or no scheduler.
         """
         self._distributed = _distributed()
         self.address = address
+        if why := problem_of(address):
+            raise FleetLostError(why)
         try:
             self._client = self._connected()
-        except (OSError, ValueError, self._distributed.comm.core.CommClosedError) as error:
-            raise FleetLostError(
-                f"no dask scheduler answers at {address} ({type(error).__name__}); `gilscope fleet start` starts one "
-                "here, and --fleet local:2 does all by itself") from error
+        except Exception as error:  # its versions do not go with ours, or it ends just now
+            said = f"{type(error).__name__}: {error}".splitlines()[0].removesuffix(": ")
+            raise FleetLostError(f"the dask scheduler at {address} does not let us in ({said})") from error
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._names: dict[str, str] = {}
         self._futures: dict[str, Any] = {}   # by name of host, what it is asked
@@ -124,10 +127,11 @@ class Connection:
     def _connected(self) -> Any:
         """Return dask's client, which waits without an end where it is let in and not answered."""
         made: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        client_class = _quiet(self._distributed.Client)
 
         def connect() -> None:
             try:
-                made.put(self._distributed.Client(
+                made.put(client_class(
                     self.address, timeout=CONNECT_SECONDS, set_as_default=False, name="gilscope"))
             except Exception as error:  # noqa: BLE001  raised where it is waited for
                 made.put(error)
@@ -176,13 +180,24 @@ class Connection:
         return FleetLostError(f"the dask scheduler at {self.address} is gone")
 
     def versions(self, workers: Sequence[Worker]) -> dict[str, str]:
-        """Return by name of host which gilscope it has; "" where it has none.  Runs nothing of ours there."""
-        told = self._client.run(importlib.metadata.version, "gilscope", on_error="return",
-                                workers=[each.address for each in workers])
+        """Return by name of host which gilscope it has; "" where it has none.  Runs nothing of ours there.
+
+        Raises:
+            FleetLostError: the scheduler is gone.
+        """
+        try:
+            told = self._client.run(importlib.metadata.version, "gilscope", on_error="return",
+                                    workers=[each.address for each in workers])
+        except Exception as error:
+            raise self._gone() from error
         return {each.name: answer if isinstance(answer := told.get(each.address), str) else "" for each in workers}
 
     def facts(self, workers: Sequence[Worker]) -> dict[str, dict[str, Any]]:
-        """Return by name, in order, what `host.facts` tells on each host; one that goes away meanwhile is left out."""
+        """Return by name, in order, what `host.facts` tells on each host; one that goes away meanwhile is left out.
+
+        Raises:
+            FleetLostError: the scheduler is gone.
+        """
         for each in workers:
             self._submit(each, on_host.facts)
         found: dict[str, dict[str, Any]] = {}
@@ -195,6 +210,7 @@ class Connection:
                 waiting.discard(name)
                 if not isinstance(answer, Exception):
                     found[name] = answer
+        self.workers()   # where the scheduler is gone, that is why some did not answer
         return {each.name: found[each.name] for each in workers if each.name in found}
 
     def ask(self, worker: Worker, session: str, command: Sequence[str] | None, since: int, block: bytes) -> None:
@@ -292,6 +308,16 @@ class Connection:
                 raise self._gone() from error
             return "", error
         return next((each.name for each in self.workers() if each.address == address), address), answer
+
+
+def _quiet(client_class: Any) -> Any:
+    """Return a class of clients that say nothing on the terminal when they go without having been let in."""
+    class Quiet(client_class):   # type: ignore[misc]  # dask has no types here
+        def __del__(self) -> None:
+            with contextlib.suppress(Exception):
+                super().__del__()
+
+    return Quiet
 
 
 def _with_address(function: Callable[..., Any], *words: Any) -> tuple[str, Any]:
