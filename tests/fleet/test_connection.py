@@ -78,3 +78,43 @@ def test_client_that_was_not_let_in_goes_in_silence(connect, recwarn):
 def test_scheduler_that_goes_while_hosts_are_asked_what_they_are_is_gone(ask, connect):
     with pytest.raises(FleetLostError, match="the dask scheduler at tcp://x:1 is gone"):
         ask(connect(Client), [A])
+
+
+def test_items_go_only_to_the_hosts_that_are_named(connect):
+    asked = []
+
+    class Two(Client):
+        status = "running"
+
+        def scheduler_info(self, **_):
+            return {"workers": {f"tcp://{name}:1": {"name": name, "resources": {"gilscope": 1}}
+                                for name in ("rome", "oslo")}}
+
+        def submit(self, *words, workers, key, **_):
+            asked.append(workers)
+            answer = SimpleNamespace(key=key, result=lambda timeout: ("tcp://rome:1", words[-1]))
+            answer.add_done_callback = lambda call: call(answer)
+            return answer
+
+    cluster = connect(Two)
+    assert [*cluster.spread(print, ["x", "y"], among=["rome"])] == [("x", "rome", "x"), ("y", "rome", "y")]
+    assert [*cluster.spread(print, ["x"])] == [("x", "rome", "x")]
+    assert asked == [["tcp://rome:1"], ["tcp://rome:1"], None]
+
+
+@pytest.mark.slow   # who is still there is looked at each second
+def test_items_wait_for_no_host_but_those_that_are_named(connect):
+    class Left(Client):
+        status = "running"
+        names = ["rome", "oslo"]
+
+        def scheduler_info(self, **_):
+            return {"workers": {f"tcp://{name}:1": {"name": name, "resources": {"gilscope": 1}}
+                                for name in self.names}}
+
+        def submit(self, *_, key, **__):
+            self.names = ["oslo"]
+            return SimpleNamespace(key=key, add_done_callback=lambda call: None, cancel=lambda: None)
+
+    with pytest.raises(FleetLostError, match="the last host of the cluster at tcp://x:1 is gone"):
+        [*connect(Left).spread(print, ["x"], among=["rome"])]

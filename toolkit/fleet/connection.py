@@ -22,6 +22,7 @@ from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.fleet import host as on_host
 from gilscope.toolkit.fleet.scheduler import problem_of
 from gilscope.toolkit.store.labels import can_be_label
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -33,6 +34,7 @@ CONNECT_SECONDS = 15.0
 END_SECONDS = 3.0           # that ending everything may take, of the 5 a user waits
 EXTRA = "gilscope[fleet]"
 LOST = ("closed", "closing", "connecting")   # how a client of dask's stands when its scheduler is gone
+_MOST_TOLD = 4
 _NUMBER = re.compile(r"\d+")
 _ADDRESS = re.compile(r"(wss?://[^/\s]+|([a-z][a-z0-9+.-]*://)?[^/\s]+:\d{1,5})/?")
 
@@ -71,6 +73,35 @@ def named(workers: Mapping[str, Any], known: dict[str, str]) -> list[Worker]:
         known[address] = next(free)
     return sorted((Worker(name=known[address], address=address) for address in measuring),
                   key=lambda each: _by_number(each.name))
+
+
+def named_otherwise(workers: Mapping[str, Any], known: Mapping[str, str]) -> list[str]:
+    """Return, as sentences, which workers are no hosts, and which hosts have not the names that they were given.
+
+    Args:
+        workers: What dask tells, see `named`.
+        known: The names of the hosts by address.
+    """
+    idle = [address for address, told in workers.items() if RESOURCE not in (told.get("resources") or {})]
+    said = []
+    if idle:
+        have, measure = ("has", "measures") if len(idle) == 1 else ("have", "measure")
+        said.append(f"{counted(len(idle), 'worker')} {have} no `--resources {RESOURCE}=1` and {measure} nothing: "
+                    f"{_first_of(idle)}")
+    renamed: dict[str, list[str]] = {}
+    for address in workers.keys() - set(idle):
+        name = workers[address].get("name")
+        if name != known[address] and isinstance(name, str) and name != address and not _NUMBER.fullmatch(name):
+            renamed.setdefault(name, []).append(known[address])
+    for name, hosts in sorted(renamed.items()):
+        why = "several have that name" if is_plain(name) else "that can be no folder's name"
+        said.append(f"workers named {name!r} are called {', '.join(sorted(hosts, key=_by_number))}: {why}")
+    return said
+
+
+def _first_of(addresses: list[str]) -> str:
+    more = len(addresses) - _MOST_TOLD
+    return ", ".join(addresses[:_MOST_TOLD]) + (f" and {more} more" if more > 0 else "")
 
 
 def is_plain(name: object) -> bool:
@@ -168,13 +199,22 @@ class Connection:
         Raises:
             FleetLostError: the scheduler is gone.
         """
+        return named(self._workers(), self._names)
+
+    def notes(self) -> list[str]:
+        """Return, as sentences, who is no host, and who has another name than the one it was given; see `workers`."""
+        told = self._workers()
+        named(told, self._names)
+        return named_otherwise(told, self._names)
+
+    def _workers(self) -> Mapping[str, Any]:
         try:
-            told = self._client.scheduler_info(n_workers=-1)   # without it: of five workers at most
+            told: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]   # else five at most
         except Exception as error:
             raise self._gone() from error
         if self.lost:
             raise self._gone()
-        return named(told["workers"], self._names)
+        return told
 
     def _gone(self) -> FleetLostError:
         return FleetLostError(f"the dask scheduler at {self.address} is gone")
@@ -266,9 +306,15 @@ class Connection:
             telling.join(END_SECONDS)
 
     def spread(
-        self, function: Callable[..., Any], items: Sequence[str], *words: Any
+        self, function: Callable[..., Any], items: Sequence[str], *words: Any, among: Sequence[str] | None = None
     ) -> Generator[tuple[str, str, Any]]:
         """Have hosts call `function(*words, item)`, each for one item at a time; what dies with one goes to another.
+
+        Args:
+            function: Of this package.
+            items: What it is called for.
+            words: What it is called with before.
+            among: Names of hosts, None: all, also those that come later.
 
         Yields:
             An item, the name of the host that answered ("": none), and what it answered or the error that it ended
@@ -279,10 +325,11 @@ class Connection:
         """
         ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         waiting: dict[str, tuple[str, Any]] = {}   # by dask's key
+        only = None if among is None else [each.address for each in self.workers() if each.name in among]
         try:
             for number, item in enumerate(items):
                 future = self._client.submit(
-                    _with_address, function, *words, item, resources={RESOURCE: 1}, pure=False,
+                    _with_address, function, *words, item, resources={RESOURCE: 1}, pure=False, workers=only,
                     key=f"gilscope-{time.monotonic_ns()}-{number}")
                 waiting[future.key] = item, future
                 future.add_done_callback(ended.put)
@@ -290,7 +337,7 @@ class Connection:
                 try:
                     key = ended.get(timeout=1.0).key
                 except queue.Empty:
-                    if not self.workers():
+                    if not any(only is None or each.address in only for each in self.workers()):
                         raise FleetLostError(f"the last host of the cluster at {self.address} is gone") from None
                     continue
                 item, future = waiting.pop(key)
@@ -332,17 +379,25 @@ def _end_all(sessions: Sequence[str]) -> None:
         on_host.end(session)
 
 
+def other_versions(versions: Mapping[str, str]) -> dict[str, str]:
+    """Return those that have another gilscope than ours."""
+    return {name: version for name, version in versions.items() if version != gilscope.__version__}
+
+
 def same_version(versions: Mapping[str, str]) -> None:
     """Refuse hosts with another gilscope than ours.
 
     Raises:
         ToolkitError: some have; names them.
     """
-    others = {name: version for name, version in versions.items() if version != gilscope.__version__}
-    if others:
-        told = ", ".join(f"{name} has {version or 'none'}" for name, version in others.items())
-        raise ToolkitError(
-            f"this is gilscope {gilscope.__version__}, and {told}: hosts run their own gilscope, so install this "
+    if others := other_versions(versions):
+        raise ToolkitError(another_version(others))
+
+
+def another_version(others: Mapping[str, str]) -> str:
+    """Return what is said of hosts with other versions than ours."""
+    told = ", ".join(f"{name} has {version or 'none'}" for name, version in others.items())
+    return (f"this is gilscope {gilscope.__version__}, and {told}: hosts run their own gilscope, so install this "
             f"version there ({EXTRA}) and start their workers again")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.fleet import cluster, facts_of, from_any_folder
+from gilscope.toolkit.commands.fleet import cluster, from_any_folder, meet_ours
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.run.request import (
     make_selection,
@@ -123,7 +123,7 @@ def words_for_hosts(args: argparse.Namespace) -> tuple[str, ...]:
 
 def _check_hosts(connection: Connection, args: argparse.Namespace) -> None:
     """Say what would not match between hosts; refuse what cannot be measured together."""
-    facts = facts_of(connection)
+    facts = meet_ours(connection, strict=args.strict).facts   # of the others `FleetRun` says that they are left out
     unlike = differences(facts)
     if args.resume is None and not (args.builds or args.build) and not common_pair(facts):
         raise ToolkitError(next((line for line in unlike if "unless --builds" in line), "no host has a build")
