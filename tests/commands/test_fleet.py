@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import pytest
 
@@ -138,13 +139,35 @@ def test_what_run_starts_is_not_looked_for(where, shown):
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    (["tcp://127.0.0.1:1", "--hosts", "2"], "--hosts and --ssh go with start"),
-    (["start", "--ssh", "node1", "--hosts", "2"], "leave it out beside --ssh"),
+    (["tcp://127.0.0.1:1", "--hosts", "2"], "--hosts, --port and --ssh go with start"),
+    (["tcp://127.0.0.1:1", "--port", "0"], "--hosts, --port and --ssh go with start"),
+    (["start", "--ssh", "node1", "--hosts", "2"], "leave them out beside --ssh"),
+    (["start", "--ssh", "node1", "--port", "0"], "leave them out beside --ssh"),
+    (["start", "--json"], "gilscope fleet ADDRESS --json"),
 ])
 def test_options_that_do_not_go_together(words, said, shown):
     code, _, err = shown(Cluster(), *words)
     assert code == 2
     assert said in err
+
+
+@pytest.mark.parametrize("port", ["65536", "-1", "x"])
+def test_what_is_no_port_is_refused(port, capfd):
+    with pytest.raises(SystemExit, match="2"):
+        main(["fleet", "start", f"--port={port}"])
+    assert f"'{port}' is no port: write 0, which is any, to 65535" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("words", [
+    ["fleet", "start"], ["fleet", "tcp://127.0.0.1:1"], ["run", "primes", "--fleet", "local:2"],
+    ["run", "primes", "--fleet", "tcp://127.0.0.1:1"],
+])
+def test_who_lacks_the_extra_is_told_how_to_get_it(words, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "distributed", None)   # as if it was not installed
+    assert main(words) == 2
+    said = capfd.readouterr().err
+    assert "not installed: pip install 'gilscope[fleet]' (in a checkout: pip install '.[fleet]')" in said
 
 
 @pytest.mark.parametrize("address", ["bogus", "tcp://rome", "rome:", "tcp://:8786", "a b:1", "rome:8786/x"])

@@ -42,7 +42,7 @@ class Client:
 @pytest.fixture
 def connect(monkeypatch):
     def make(client_class):
-        monkeypatch.setattr(connection, "_distributed", lambda: SimpleNamespace(Client=client_class))
+        monkeypatch.setattr(connection, "dask_distributed", lambda: SimpleNamespace(Client=client_class))
         monkeypatch.setattr(connection, "problem_of", lambda address: "")
         return Connection("tcp://x:1")
     return make
@@ -106,14 +106,14 @@ def test_items_go_only_to_the_hosts_that_are_named(connect):
 def test_items_wait_for_no_host_but_those_that_are_named(connect):
     class Left(Client):
         status = "running"
-        names = ["rome", "oslo"]
+        names = ("rome", "oslo")
 
         def scheduler_info(self, **_):
             return {"workers": {f"tcp://{name}:1": {"name": name, "resources": {"gilscope": 1}}
                                 for name in self.names}}
 
         def submit(self, *_, key, **__):
-            self.names = ["oslo"]
+            self.names = ("oslo",)
             return SimpleNamespace(key=key, add_done_callback=lambda call: None, cancel=lambda: None)
 
     with pytest.raises(FleetLostError, match="the last host of the cluster at tcp://x:1 is gone"):

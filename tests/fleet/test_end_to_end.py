@@ -233,6 +233,13 @@ def test_what_is_no_scheduler_is_refused_in_one_line(fleets):
     assert re.fullmatch(r"gilscope: what answers at \S+ is no dask scheduler, .*\n", err), err
 
 
+def test_port_that_is_taken_is_the_reason(fleets):
+    with listening() as address:
+        code, _, err = fleets.call("fleet", "start", "--port", address.rpartition(":")[2])
+    assert code == 3
+    assert re.search(r"the scheduler did not start: OSError: \[Errno \d+\] .*already in use", err), err
+
+
 def test_nobody_answers(fleets):
     code, _, err = fleets.call("fleet", "tcp://127.0.0.1:9")
     assert code == 3

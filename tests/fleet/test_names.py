@@ -55,8 +55,8 @@ def test_workers_that_do_not_offer_to_measure_are_no_hosts():
 
 @pytest.mark.parametrize(("names", "said"), [
     (["rome", None, "7", 3], []),   # a number is dask's own
-    (["../x y"], ["workers named '../x y' are called host-1: that can be no folder's name"]),
-    (["same", "same", "rome"], ["workers named 'same' are called host-1, host-2: several have that name"]),
+    (["../x y"], ["the worker named '../x y' is called host-1: no folder can have that name"]),
+    (["same", "same", "rome"], ["the workers named 'same' are called host-1, host-2: several have that name"]),
 ])
 def test_host_that_is_not_called_as_its_worker_is_told(names, said):
     told, known = workers(*names), {}

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 START = "start"
 PORT = 8786          # dask's own
+MOST_PORT = 65535
 DIFFERENT = 1        # exit code: something would not match
 COLUMNS = ("host", "cores", "CPU", "builds", "other programs", "gilscope")
 _LOOK = 0.5
@@ -69,7 +70,7 @@ def add_parser(commands: Any) -> None:
     start = parser.add_argument_group("start")
     start.add_argument("--hosts", metavar="N", type=positive, default=None,
                        help="Start N hosts on this machine, which take turns (default: 1).")
-    start.add_argument("--port", metavar="PORT", type=int, default=PORT,
+    start.add_argument("--port", metavar="PORT", type=_port, default=None,
                        help=f"Port of the scheduler on this machine (default: {PORT}); 0 takes any that is free.")
     start.add_argument("--ssh", metavar="HOST", nargs="+", default=[],
                        help="Start the scheduler on the first of these machines and a worker on each, by dask's "
@@ -81,8 +82,8 @@ def run(args: argparse.Namespace) -> int:
     """Show a cluster, or start one."""
     if args.where == START:
         return _start(args)
-    if args.hosts or args.ssh:
-        raise ToolkitError(f"--hosts and --ssh go with start: gilscope fleet {START}")
+    if args.hosts or args.ssh or args.port is not None:
+        raise ToolkitError(f"--hosts, --port and --ssh go with start: gilscope fleet {START}")
     if args.where == "local" or _LOCAL.fullmatch(args.where):
         raise ToolkitError(f"{args.where} is started by what uses it: gilscope run --fleet {args.where}. To look at a "
                            f"cluster of this machine, gilscope fleet {START} makes one and tells its address")
@@ -223,16 +224,25 @@ def _machines(facts: Facts) -> Iterator[str]:
             yield f"{list_text(names)} are one machine, and take turns"
 
 
+def _port(text: str) -> int:
+    """Return the number of a port."""
+    if not text.isdecimal() or int(text) > MOST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: write 0, which is any, to {MOST_PORT}")
+    return int(text)
+
+
 def _start(args: argparse.Namespace) -> int:
+    if args.json:
+        raise ToolkitError("--json goes with an address: gilscope fleet ADDRESS --json")
     if args.ssh:
-        if args.hosts:
-            raise ToolkitError("--hosts is for this machine: leave it out beside --ssh")
+        if args.hosts or args.port is not None:
+            raise ToolkitError("--hosts and --port are for this machine: leave them out beside --ssh")
         with ssh_fleet(args.ssh) as address:
             _tell(address, [])
             _wait([])
         return 0
     with (tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder,
-          local_fleet(args.hosts or 1, Path(folder), args.port) as (address, processes)):
+          local_fleet(args.hosts or 1, Path(folder), PORT if args.port is None else args.port) as (address, processes)):
         _tell(address, [scheduler_command("ADDRESS", PORT), worker_command("tcp://ADDRESS:8786", "NAME")])
         _wait(processes)
     return 0

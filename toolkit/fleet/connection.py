@@ -94,8 +94,9 @@ def named_otherwise(workers: Mapping[str, Any], known: Mapping[str, str]) -> lis
         if name != known[address] and isinstance(name, str) and name != address and not _NUMBER.fullmatch(name):
             renamed.setdefault(name, []).append(known[address])
     for name, hosts in sorted(renamed.items()):
-        why = "several have that name" if is_plain(name) else "that can be no folder's name"
-        said.append(f"workers named {name!r} are called {', '.join(sorted(hosts, key=_by_number))}: {why}")
+        why = "several have that name" if is_plain(name) else "no folder can have that name"
+        them = f"worker named {name!r} is" if len(hosts) == 1 else f"workers named {name!r} are"
+        said.append(f"the {them} called {', '.join(sorted(hosts, key=_by_number))}: {why}")
     return said
 
 
@@ -142,7 +143,7 @@ class Connection:
                 It cannot speak as `address` begins, or has no certificates for it.
             FleetLostError: nobody answers at `address`, or no scheduler.
         """
-        self._distributed = _distributed()
+        self._distributed = dask_distributed()
         self.address = address
         if why := problem_of(address):
             raise FleetLostError(why)
@@ -369,7 +370,7 @@ def _quiet(client_class: Any) -> Any:
 
 def _with_address(function: Callable[..., Any], *words: Any) -> tuple[str, Any]:
     """Return where we are, and what `function` returns."""
-    from distributed import get_worker  # noqa: PLC0415  see `_distributed`
+    from distributed import get_worker  # noqa: PLC0415  see `dask_distributed`
 
     return get_worker().address, function(*words)
 
@@ -401,12 +402,18 @@ def another_version(others: Mapping[str, str]) -> str:
             f"version there ({EXTRA}) and start their workers again")
 
 
-def _distributed() -> Any:
+def dask_distributed() -> Any:
+    """Return dask's package, which is optional.
+
+    Raises:
+        ToolkitError: it is not installed.
+    """
     try:
         import distributed  # noqa: PLC0415  optional, and slow to import
     except ImportError:
         raise ToolkitError(
-            f"--fleet takes dask.distributed, which is not installed: pip install '{EXTRA}'") from None
+            f"--fleet takes dask.distributed, which is not installed: pip install '{EXTRA}' "
+            "(in a checkout: pip install '.[fleet]')") from None
     log_nothing_here()
     return distributed
 
