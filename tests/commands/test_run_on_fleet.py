@@ -6,11 +6,15 @@ import json
 import pytest
 
 from gilscope.toolkit.cli import main, make_parser
+from gilscope.toolkit.commands.run import on_fleet
 from gilscope.toolkit.commands.run.on_fleet import words_for_hosts, words_to_go_on
 from gilscope.toolkit.commands.run.remaining import has_enough
 from gilscope.toolkit.commands.run.request import make_selection, make_settings
+from gilscope.toolkit.fleet.measuring import Asked
 from gilscope.toolkit.measure.plan.record import Request
-from tests.fakes import make_run
+from tests.commands.test_fleet import Cluster
+from tests.fakes import make_build, make_run
+from tests.fleet.test_fairness import host
 from tests.test_store import write
 
 HERE = {"fleet", "label", "json", "markdown", "dry_run", "resume", "requirements"}   # this machine's, not the hosts'
@@ -56,6 +60,19 @@ def test_what_a_requirements_file_lists_is_told(tmp_path):
 def test_a_run_that_goes_on_is_told_how_far():
     assert words_to_go_on(parsed("--resume", "x", "--rounds", "9")) == ("--rounds=9",)
     assert words_to_go_on(parsed("--resume", "x")) == ()
+
+
+@pytest.mark.parametrize("words", [["--builds", "3.14, 3.14t"], []])   # none: all hosts take these two by themselves
+def test_builds_that_are_not_measured_are_not_complained_of(words, capfd):
+    told = {"rome": host(), "oslo": host(builds=[*host()["builds"], dataclasses.asdict(make_build("3.12"))])}
+    cluster = Cluster(**told)("tcp://x:1")
+    args = parsed("primes", *words)
+    asked = Asked(label="x", command=words_for_hosts(args), again=())
+    on_fleet._check_hosts(cluster, args, asked)
+    assert "would not match" not in capfd.readouterr().err
+    on_fleet._check_hosts(cluster, parsed("primes", "--builds", "3.12"), dataclasses.replace(
+        asked, command=words_for_hosts(parsed("primes", "--builds", "3.12"))))
+    assert "would not match: oslo has the build 3.12, rome has not" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(("words", "said"), [

@@ -36,12 +36,20 @@ def test_hosts_without_a_common_build_are_refused():
         labels(facts(one=["3.14t"], two=["3.15t"]))
 
 
-def test_host_that_lacks_a_build_is_named():
+def test_host_that_lacks_a_build_is_left_out(capsys):
     told = facts(one=["3.14t"], two=["3.14t", "3.15t"])
-    assert labels(told, "3.14t") == ["3.14t"]
-    with pytest.raises(UnknownNameError, match=r"one: no build '3\.15t' there"):
-        labels(told, "3.14t,3.15t")
-    assert labels(told, "mine", ["mine=/opt/bin/python"]) == ["mine"]   # that a host lacks it is its answer
+
+    def having(builds, added=()):
+        args = Namespace(builds=builds, build=list(added))
+        return [*on_fleet._having(told, on_fleet._labels(told, args), args)]
+
+    assert having("3.14t") == ["one", "two"]
+    assert having("mine", ["mine=/opt/bin/python"]) == ["one", "two"]   # that a host lacks it is its answer
+    assert capsys.readouterr().err == ""
+    assert having("3.14t, 3.15t") == ["two"]
+    assert capsys.readouterr().err == "one is left out: it has no build 3.15t\n"
+    with pytest.raises(UnknownNameError, match=r"no host has 3\.15t and 3\.16t"):
+        having("3.15t,3.16t")
 
 
 class Cluster:
@@ -51,7 +59,8 @@ class Cluster:
         self.answers = answers
         self.told = []
 
-    def spread(self, function, items, survey, question):
+    def spread(self, function, items, survey, question, among):
+        assert among == ["rome"]
         assert function is on_host.answer
         assert question == QUESTION
         self.survey = survey
@@ -63,7 +72,7 @@ class Cluster:
 
 def test_answers_have_their_host_and_errors_are_answers():
     cluster = Cluster({"one": ("rome", Answer(package="one")), "two": ("", RuntimeError("4 workers died"))})
-    with closing(on_fleet._ask(cluster, QUESTION, ["one", "two"])) as coming:
+    with closing(on_fleet._ask(cluster, QUESTION, ["rome"], ["one", "two"])) as coming:
         first, second = coming
     assert first == Answer(package="one", host="rome")
     assert second.problem == "no host came to an answer: RuntimeError: 4 workers died"
@@ -72,7 +81,7 @@ def test_answers_have_their_host_and_errors_are_answers():
 
 def test_what_is_being_asked_ends_on_every_host_when_nobody_wants_it_any_more():
     cluster = Cluster({"one": ("rome", Answer(package="one")), "two": ("rome", Answer(package="two"))})
-    with closing(on_fleet._ask(cluster, QUESTION, ["one", "two"])) as coming:
+    with closing(on_fleet._ask(cluster, QUESTION, ["rome"], ["one", "two"])) as coming:
         next(coming)
     assert cluster.told == [(on_host.end, (cluster.survey,))]
 

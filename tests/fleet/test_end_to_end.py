@@ -16,6 +16,7 @@ from gilscope.toolkit.measure.machine.alone import Turns
 from gilscope.toolkit.processes.starting import Supervised
 from gilscope.toolkit.store import load_run, read_fleet
 from tests.conformance.builds import ROOT
+from tests.fleet.test_scheduler import listening
 from tests.measure.children import MARK, still_alive
 from tests.test_run_end_to_end import LIMIT, Folder, wait_until
 
@@ -223,6 +224,20 @@ def test_another_version_on_the_hosts_is_refused(fleets, tmp_path_factory):
     assert code == 2
     assert "host-1 has 9.9" in err
     assert not (fleets.path / "results").exists()
+
+
+def test_what_is_no_scheduler_is_refused_in_one_line(fleets):
+    with listening(b"SSH-2.0-OpenSSH_9.2p1\r\n") as address:
+        code, out, err = fleets.call("fleet", address)
+    assert (code, out) == (3, "")
+    assert re.fullmatch(r"gilscope: what answers at \S+ is no dask scheduler, .*\n", err), err
+
+
+def test_port_that_is_taken_is_the_reason(fleets):
+    with listening() as address:
+        code, _, err = fleets.call("fleet", "start", "--port", address.rpartition(":")[2])
+    assert code == 3
+    assert re.search(r"the scheduler did not start: OSError: \[Errno \d+\] .*already in use", err), err
 
 
 def test_nobody_answers(fleets):

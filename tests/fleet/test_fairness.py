@@ -53,6 +53,12 @@ def test_a_build_that_one_host_lacks_is_said_and_so_is_another_default():
     assert common_pair(facts) == []
 
 
+def test_builds_that_are_not_measured_may_differ():
+    facts = {"a": host(), "b": host(builds=builds(make_build("3.13"), make_build("3.14")), pair=[])}
+    assert differences(facts, ["3.14"]) == []
+    assert differences(facts, ["3.14", "3.14t"]) == ["a has the build 3.14t, b has not"]
+
+
 def test_a_label_that_means_another_gil_is_said():
     facts = {"a": host(), "b": host(builds=builds(make_build("3.14", free_threaded=True), make_build("3.14t")))}
     assert "build 3.14 has the GIL on one of a and b only" in differences(facts)

@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.fleet.connection import Worker, is_open, named, same_version
+from gilscope.toolkit.fleet.connection import Worker, is_open, named, named_otherwise, same_version
 
 
 def workers(*names, resources=("gilscope",)):
@@ -51,6 +51,26 @@ def test_a_named_host_that_comes_back_elsewhere_is_the_same():
 def test_workers_that_do_not_offer_to_measure_are_no_hosts():
     assert named(workers("a", resources=()), {}) == []
     assert named({"tcp://10.0.0.1:1": {"name": "a"}}, {}) == []
+
+
+@pytest.mark.parametrize(("names", "said"), [
+    (["rome", None, "7", 3], []),   # a number is dask's own
+    (["../x y"], ["the worker named '../x y' is called host-1: no folder can have that name"]),
+    (["same", "same", "rome"], ["the workers named 'same' are called host-1, host-2: several have that name"]),
+])
+def test_host_that_is_not_called_as_its_worker_is_told(names, said):
+    told, known = workers(*names), {}
+    named(told, known)
+    assert named_otherwise(told, known) == said
+
+
+def test_workers_that_are_no_hosts_are_told():
+    told = {f"tcp://10.0.0.{number}:1": {"name": "a"} for number in range(1, 7)}
+    (said,) = named_otherwise(told, {})
+    assert said.startswith("6 workers have no `--resources gilscope=1` and measure nothing: tcp://10.0.0.1:1, ")
+    assert said.endswith(", tcp://10.0.0.4:1 and 2 more")
+    assert named_otherwise({"tcp://10.0.0.1:1": {"name": "a"}}, {}) == [
+        "1 worker has no `--resources gilscope=1` and measures nothing: tcp://10.0.0.1:1"]
 
 
 @pytest.mark.parametrize(("address", "expected"), [

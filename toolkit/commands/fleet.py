@@ -8,21 +8,30 @@ import re
 import tempfile
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+import gilscope
 from gilscope.toolkit import temporary
 from gilscope.toolkit.commands.options.common import positive
 from gilscope.toolkit.commands.output.printing import printed, say
 from gilscope.toolkit.commands.streams import inform, put
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.fleet.connection import Connection, FleetLostError, is_open, same_version
+from gilscope.toolkit.fleet.connection import (
+    Connection,
+    FleetLostError,
+    another_version,
+    is_open,
+    other_versions,
+)
 from gilscope.toolkit.fleet.fairness import BUSY, differences
 from gilscope.toolkit.fleet.ssh import ssh_fleet
 from gilscope.toolkit.fleet.starting import LOOPBACK, local_fleet, quiet_variables, scheduler_command, worker_command
 from gilscope.toolkit.foreign import in_json, visible_all
+from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -32,6 +41,7 @@ if TYPE_CHECKING:
 
 START = "start"
 PORT = 8786          # dask's own
+MOST_PORT = 65535
 DIFFERENT = 1        # exit code: something would not match
 COLUMNS = ("host", "cores", "CPU", "builds", "other programs", "gilscope")
 _LOOK = 0.5
@@ -47,7 +57,8 @@ def add_parser(commands: Any) -> None:
         description="Show what each host of a dask.distributed cluster would measure with, and what would not match\n"
         "between them: ask this before `gilscope run --fleet ADDRESS`. `gilscope fleet start` starts a cluster\n"
         "on this machine, and says how others join it.",
-        epilog="exit codes: 0 all match; 1 something does not; 3 nobody answers at ADDRESS\n\n"
+        epilog="exit codes: 0 all match; 1 something does not; 2 a mistake in the command;\n"
+        "            3 no cluster answers at ADDRESS\n\n"
         "examples:\n"
         "  gilscope fleet start --hosts 2\n"
         "  gilscope fleet tcp://127.0.0.1:8786\n"
@@ -59,7 +70,7 @@ def add_parser(commands: Any) -> None:
     start = parser.add_argument_group("start")
     start.add_argument("--hosts", metavar="N", type=positive, default=None,
                        help="Start N hosts on this machine, which take turns (default: 1).")
-    start.add_argument("--port", metavar="PORT", type=int, default=PORT,
+    start.add_argument("--port", metavar="PORT", type=_port, default=None,
                        help=f"Port of the scheduler on this machine (default: {PORT}); 0 takes any that is free.")
     start.add_argument("--ssh", metavar="HOST", nargs="+", default=[],
                        help="Start the scheduler on the first of these machines and a worker on each, by dask's "
@@ -71,32 +82,74 @@ def run(args: argparse.Namespace) -> int:
     """Show a cluster, or start one."""
     if args.where == START:
         return _start(args)
-    if args.hosts or args.ssh:
-        raise ToolkitError(f"--hosts and --ssh go with start: gilscope fleet {START}")
+    if args.hosts or args.ssh or args.port is not None:
+        raise ToolkitError(f"--hosts, --port and --ssh go with start: gilscope fleet {START}")
+    if args.where == "local" or _LOCAL.fullmatch(args.where):
+        raise ToolkitError(f"{args.where} is started by what uses it: gilscope run --fleet {args.where}. To look at a "
+                           f"cluster of this machine, gilscope fleet {START} makes one and tells its address")
     warn_if_open(args.where)
     with Connection(args.where) as connection:
-        facts = facts_of(connection)
-    unlike = differences(facts)
+        met = meet(connection)
+    unlike = differences(met.facts)
+    if met.others:
+        unlike.append(another_version(met.others))
     if args.json:
-        put(in_json(json.dumps({"hosts": facts, "differences": unlike}, indent=1)))
+        put(in_json(json.dumps({"hosts": met.facts, "others": met.others, "notes": met.notes, "differences": unlike},
+                               indent=1)))
     else:
-        _print(facts, unlike)
+        _print(met, unlike)
     return DIFFERENT if unlike else 0
 
 
-def facts_of(connection: Connection) -> Facts:
-    """Return what each host of a cluster tells of itself.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Met:
+    """Who is in a cluster."""
+
+    facts: Facts              # of the hosts with our gilscope
+    others: dict[str, str]    # hosts with another one: which, "" is none
+    notes: list[str]          # workers that are no hosts, or are called otherwise, each as a sentence
+
+
+def meet(connection: Connection) -> Met:
+    """Return what the hosts of a cluster tell of themselves.
 
     Raises:
-        FleetLostError: there is none.
-        ToolkitError: some have another gilscope than ours.
+        FleetLostError: there is none, or the cluster is gone.
     """
-    if not (workers := connection.workers()):
+    workers, notes = connection.workers(), connection.notes()
+    if not workers:
         raise FleetLostError(
-            f"the cluster at {connection.address} has no host: start a worker on each machine that is to measure: "
+            f"the cluster at {connection.address} has no host{''.join(f'; {note}' for note in notes)}: start a worker "
+            "on each machine that is to measure: "
             f"{' '.join(worker_command(connection.address, 'NAME'))}")
-    same_version(connection.versions(workers))
-    return connection.facts(workers)
+    others = other_versions(connection.versions(workers))
+    ours = [each for each in workers if each.name not in others]
+    facts = connection.facts(ours)
+    silent = [each.name for each in ours if each.name not in facts]
+    if silent:
+        notes = [*notes, f"{', '.join(silent)} did not tell what {'it is' if len(silent) == 1 else 'they are'}"]
+    return Met(facts=facts, others=others, notes=notes)
+
+
+def meet_ours(connection: Connection, *, strict: bool = False) -> Met:
+    """Return what the hosts of a cluster tell of themselves, of which some can go on with us; say what is odd.
+
+    Args:
+        connection: To the cluster.
+        strict: Refuse also a cluster that has hosts with another gilscope than ours beside those.
+
+    Raises:
+        FleetLostError: there is none, or the cluster is gone.
+        ToolkitError: hosts have another gilscope than ours.
+    """
+    met = meet(connection)
+    for note in met.notes:
+        say(note)
+    if met.others and (strict or not met.facts):
+        raise ToolkitError(another_version(met.others))
+    if not met.facts:
+        raise FleetLostError(f"no host of the cluster at {connection.address} answers")
+    return met
 
 
 def warn_if_open(address: str) -> None:
@@ -106,8 +159,9 @@ def warn_if_open(address: str) -> None:
         ToolkitError: it is no address.
     """
     if is_open(address):
-        say(f"warning: {address} is not encrypted and not this machine: whoever reaches it can run code on every host. "
-            "Use it in a network of your own alone, or give dask TLS certificates (tls://; see docs/fleet.md)")
+        say(f"warning: {address} is not encrypted, and not for this machine alone: whoever reaches it can run code "
+            "on every host. Use it in a network of your own alone, or give dask TLS certificates (tls://; see "
+            "docs/fleet.md)")
 
 
 def from_any_folder(build: str) -> str:
@@ -136,8 +190,8 @@ def cluster(fleet: str, what_they_do: str) -> Iterator[str]:
         yield address
 
 
-def _print(facts: Facts, unlike: list[str]) -> None:
-    facts, unlike = visible_all((facts, unlike))
+def _print(met: Met, unlike: list[str]) -> None:
+    facts, versions, notes, unlike = visible_all((met.facts, met.others, met.notes, unlike))
     table = Table(box=None, pad_edge=False)
     for column in COLUMNS:
         table.add_column(column)
@@ -148,24 +202,47 @@ def _print(facts: Facts, unlike: list[str]) -> None:
             ", ".join(build["label"] for build in each["builds"]) or "none",
             "not known" if others is None else f"{others:.1f} cores{' (busy)' if others > BUSY else ''}",
             each["gilscope"])
+    for name, version in versions.items():
+        table.add_row(name, *["not asked"] * (len(COLUMNS) - 2), f"{version or 'none'} (not {gilscope.__version__})")
     with printed() as console:
         console.print(table)
+        for line in [*notes, *_machines(facts)]:
+            console.print(line, soft_wrap=True)
         for line in unlike:
             console.print(f"would not match: {line}", soft_wrap=True)
         if not unlike:
             console.print(f"{counted(len(facts), 'host')}, and nothing that would not match")
 
 
+def _machines(facts: Facts) -> Iterator[str]:
+    """Yield which hosts are one machine."""
+    machines: dict[str, list[str]] = {}
+    for name, each in facts.items():
+        machines.setdefault(each["machine"]["hostname"], []).append(name)
+    for names in machines.values():
+        if len(names) > 1:
+            yield f"{list_text(names)} are one machine, and take turns"
+
+
+def _port(text: str) -> int:
+    """Return the number of a port."""
+    if not text.isdecimal() or int(text) > MOST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: write 0, which is any, to {MOST_PORT}")
+    return int(text)
+
+
 def _start(args: argparse.Namespace) -> int:
+    if args.json:
+        raise ToolkitError("--json goes with an address: gilscope fleet ADDRESS --json")
     if args.ssh:
-        if args.hosts:
-            raise ToolkitError("--hosts is for this machine: leave it out beside --ssh")
+        if args.hosts or args.port is not None:
+            raise ToolkitError("--hosts and --port are for this machine: leave them out beside --ssh")
         with ssh_fleet(args.ssh) as address:
             _tell(address, [])
             _wait([])
         return 0
     with (tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder,
-          local_fleet(args.hosts or 1, Path(folder), args.port) as (address, processes)):
+          local_fleet(args.hosts or 1, Path(folder), PORT if args.port is None else args.port) as (address, processes)):
         _tell(address, [scheduler_command("ADDRESS", PORT), worker_command("tcp://ADDRESS:8786", "NAME")])
         _wait(processes)
     return 0

@@ -20,7 +20,9 @@ from urllib.parse import urlsplit
 import gilscope
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.fleet import host as on_host
+from gilscope.toolkit.fleet.scheduler import problem_of
 from gilscope.toolkit.store.labels import can_be_label
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -32,6 +34,7 @@ CONNECT_SECONDS = 15.0
 END_SECONDS = 3.0           # that ending everything may take, of the 5 a user waits
 EXTRA = "gilscope[fleet]"
 LOST = ("closed", "closing", "connecting")   # how a client of dask's stands when its scheduler is gone
+_MOST_TOLD = 4
 _NUMBER = re.compile(r"\d+")
 _ADDRESS = re.compile(r"(wss?://[^/\s]+|([a-z][a-z0-9+.-]*://)?[^/\s]+:\d{1,5})/?")
 
@@ -72,6 +75,36 @@ def named(workers: Mapping[str, Any], known: dict[str, str]) -> list[Worker]:
                   key=lambda each: _by_number(each.name))
 
 
+def named_otherwise(workers: Mapping[str, Any], known: Mapping[str, str]) -> list[str]:
+    """Return, as sentences, which workers are no hosts, and which hosts have not the names that they were given.
+
+    Args:
+        workers: What dask tells, see `named`.
+        known: The names of the hosts by address.
+    """
+    idle = [address for address, told in workers.items() if RESOURCE not in (told.get("resources") or {})]
+    said = []
+    if idle:
+        have, measure = ("has", "measures") if len(idle) == 1 else ("have", "measure")
+        said.append(f"{counted(len(idle), 'worker')} {have} no `--resources {RESOURCE}=1` and {measure} nothing: "
+                    f"{_first_of(idle)}")
+    renamed: dict[str, list[str]] = {}
+    for address in workers.keys() - set(idle):
+        name = workers[address].get("name")
+        if name != known[address] and isinstance(name, str) and name != address and not _NUMBER.fullmatch(name):
+            renamed.setdefault(name, []).append(known[address])
+    for name, hosts in sorted(renamed.items()):
+        why = "several have that name" if is_plain(name) else "no folder can have that name"
+        them = f"worker named {name!r} is" if len(hosts) == 1 else f"workers named {name!r} are"
+        said.append(f"the {them} called {', '.join(sorted(hosts, key=_by_number))}: {why}")
+    return said
+
+
+def _first_of(addresses: list[str]) -> str:
+    more = len(addresses) - _MOST_TOLD
+    return ", ".join(addresses[:_MOST_TOLD]) + (f" and {more} more" if more > 0 else "")
+
+
 def is_plain(name: object) -> bool:
     """Return whether a worker's name is one that somebody gave it, and a folder can have: dask numbers others."""
     return isinstance(name, str) and can_be_label(name) and not _NUMBER.fullmatch(name)
@@ -107,16 +140,18 @@ class Connection:
 
         Raises:
             ToolkitError: dask.distributed is not installed.
-            FleetLostError: nobody answers at `address`.
+                It cannot speak as `address` begins, or has no certificates for it.
+            FleetLostError: nobody answers at `address`, or no scheduler.
         """
-        self._distributed = _distributed()
+        self._distributed = dask_distributed()
         self.address = address
+        if why := problem_of(address):
+            raise FleetLostError(why)
         try:
             self._client = self._connected()
-        except (OSError, ValueError, self._distributed.comm.core.CommClosedError) as error:
-            raise FleetLostError(
-                f"no dask scheduler answers at {address} ({type(error).__name__}); `gilscope fleet start` starts one "
-                "here, and --fleet local:2 does all by itself") from error
+        except Exception as error:  # its versions do not go with ours, or it ends just now
+            said = f"{type(error).__name__}: {error}".splitlines()[0].removesuffix(": ")
+            raise FleetLostError(f"the dask scheduler at {address} does not let us in ({said})") from error
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._names: dict[str, str] = {}
         self._futures: dict[str, Any] = {}   # by name of host, what it is asked
@@ -124,10 +159,11 @@ class Connection:
     def _connected(self) -> Any:
         """Return dask's client, which waits without an end where it is let in and not answered."""
         made: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        client_class = _quiet(self._distributed.Client)
 
         def connect() -> None:
             try:
-                made.put(self._distributed.Client(
+                made.put(client_class(
                     self.address, timeout=CONNECT_SECONDS, set_as_default=False, name="gilscope"))
             except Exception as error:  # noqa: BLE001  raised where it is waited for
                 made.put(error)
@@ -164,25 +200,45 @@ class Connection:
         Raises:
             FleetLostError: the scheduler is gone.
         """
+        return named(self._workers(), self._names)
+
+    def notes(self) -> list[str]:
+        """Return, as sentences, who is no host, and who has another name than the one it was given; see `workers`."""
+        told = self._workers()
+        named(told, self._names)
+        return named_otherwise(told, self._names)
+
+    def _workers(self) -> Mapping[str, Any]:
         try:
-            told = self._client.scheduler_info(n_workers=-1)   # without it: of five workers at most
+            told: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]   # else five at most
         except Exception as error:
             raise self._gone() from error
         if self.lost:
             raise self._gone()
-        return named(told["workers"], self._names)
+        return told
 
     def _gone(self) -> FleetLostError:
         return FleetLostError(f"the dask scheduler at {self.address} is gone")
 
     def versions(self, workers: Sequence[Worker]) -> dict[str, str]:
-        """Return by name of host which gilscope it has; "" where it has none.  Runs nothing of ours there."""
-        told = self._client.run(importlib.metadata.version, "gilscope", on_error="return",
-                                workers=[each.address for each in workers])
+        """Return by name of host which gilscope it has; "" where it has none.  Runs nothing of ours there.
+
+        Raises:
+            FleetLostError: the scheduler is gone.
+        """
+        try:
+            told = self._client.run(importlib.metadata.version, "gilscope", on_error="return",
+                                    workers=[each.address for each in workers])
+        except Exception as error:
+            raise self._gone() from error
         return {each.name: answer if isinstance(answer := told.get(each.address), str) else "" for each in workers}
 
     def facts(self, workers: Sequence[Worker]) -> dict[str, dict[str, Any]]:
-        """Return by name, in order, what `host.facts` tells on each host; one that goes away meanwhile is left out."""
+        """Return by name, in order, what `host.facts` tells on each host; one that goes away meanwhile is left out.
+
+        Raises:
+            FleetLostError: the scheduler is gone.
+        """
         for each in workers:
             self._submit(each, on_host.facts)
         found: dict[str, dict[str, Any]] = {}
@@ -195,6 +251,7 @@ class Connection:
                 waiting.discard(name)
                 if not isinstance(answer, Exception):
                     found[name] = answer
+        self.workers()   # where the scheduler is gone, that is why some did not answer
         return {each.name: found[each.name] for each in workers if each.name in found}
 
     def ask(self, worker: Worker, session: str, command: Sequence[str] | None, since: int, block: bytes) -> None:
@@ -250,9 +307,15 @@ class Connection:
             telling.join(END_SECONDS)
 
     def spread(
-        self, function: Callable[..., Any], items: Sequence[str], *words: Any
+        self, function: Callable[..., Any], items: Sequence[str], *words: Any, among: Sequence[str] | None = None
     ) -> Generator[tuple[str, str, Any]]:
         """Have hosts call `function(*words, item)`, each for one item at a time; what dies with one goes to another.
+
+        Args:
+            function: Of this package.
+            items: What it is called for.
+            words: What it is called with before.
+            among: Names of hosts, None: all, also those that come later.
 
         Yields:
             An item, the name of the host that answered ("": none), and what it answered or the error that it ended
@@ -263,10 +326,11 @@ class Connection:
         """
         ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         waiting: dict[str, tuple[str, Any]] = {}   # by dask's key
+        only = None if among is None else [each.address for each in self.workers() if each.name in among]
         try:
             for number, item in enumerate(items):
                 future = self._client.submit(
-                    _with_address, function, *words, item, resources={RESOURCE: 1}, pure=False,
+                    _with_address, function, *words, item, resources={RESOURCE: 1}, pure=False, workers=only,
                     key=f"gilscope-{time.monotonic_ns()}-{number}")
                 waiting[future.key] = item, future
                 future.add_done_callback(ended.put)
@@ -274,7 +338,7 @@ class Connection:
                 try:
                     key = ended.get(timeout=1.0).key
                 except queue.Empty:
-                    if not self.workers():
+                    if not any(only is None or each.address in only for each in self.workers()):
                         raise FleetLostError(f"the last host of the cluster at {self.address} is gone") from None
                     continue
                 item, future = waiting.pop(key)
@@ -294,9 +358,19 @@ class Connection:
         return next((each.name for each in self.workers() if each.address == address), address), answer
 
 
+def _quiet(client_class: Any) -> Any:
+    """Return a class of clients that say nothing on the terminal when they go without having been let in."""
+    class Quiet(client_class):   # type: ignore[misc]  # dask has no types here
+        def __del__(self) -> None:
+            with contextlib.suppress(Exception):
+                super().__del__()
+
+    return Quiet
+
+
 def _with_address(function: Callable[..., Any], *words: Any) -> tuple[str, Any]:
     """Return where we are, and what `function` returns."""
-    from distributed import get_worker  # noqa: PLC0415  see `_distributed`
+    from distributed import get_worker  # noqa: PLC0415  see `dask_distributed`
 
     return get_worker().address, function(*words)
 
@@ -306,26 +380,40 @@ def _end_all(sessions: Sequence[str]) -> None:
         on_host.end(session)
 
 
+def other_versions(versions: Mapping[str, str]) -> dict[str, str]:
+    """Return those that have another gilscope than ours."""
+    return {name: version for name, version in versions.items() if version != gilscope.__version__}
+
+
 def same_version(versions: Mapping[str, str]) -> None:
     """Refuse hosts with another gilscope than ours.
 
     Raises:
         ToolkitError: some have; names them.
     """
-    others = {name: version for name, version in versions.items() if version != gilscope.__version__}
-    if others:
-        told = ", ".join(f"{name} has {version or 'none'}" for name, version in others.items())
-        raise ToolkitError(
-            f"this is gilscope {gilscope.__version__}, and {told}: hosts run their own gilscope, so install this "
+    if others := other_versions(versions):
+        raise ToolkitError(another_version(others))
+
+
+def another_version(others: Mapping[str, str]) -> str:
+    """Return what is said of hosts with other versions than ours."""
+    told = ", ".join(f"{name} has {version or 'none'}" for name, version in others.items())
+    return (f"this is gilscope {gilscope.__version__}, and {told}: hosts run their own gilscope, so install this "
             f"version there ({EXTRA}) and start their workers again")
 
 
-def _distributed() -> Any:
+def dask_distributed() -> Any:
+    """Return dask's package, which is optional.
+
+    Raises:
+        ToolkitError: it is not installed.
+    """
     try:
         import distributed  # noqa: PLC0415  optional, and slow to import
     except ImportError:
         raise ToolkitError(
-            f"--fleet takes dask.distributed, which is not installed: pip install '{EXTRA}'") from None
+            f"--fleet takes dask.distributed, which is not installed: pip install '{EXTRA}' "
+            "(in a checkout: pip install '.[fleet]')") from None
     log_nothing_here()
     return distributed
 

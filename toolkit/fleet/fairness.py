@@ -10,7 +10,7 @@ from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.model import Build
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 Facts = dict[str, dict[str, Any]]   # by name of host, what it tells of itself: see `host.facts`
 BUSY = 0.5   # cores' worth of other programs: enough to take a core from a measured process now and then
@@ -27,9 +27,14 @@ def common_pair(facts: Facts) -> list[str]:
     return pairs[0] if pairs and all(each == pairs[0] for each in pairs) else []
 
 
-def differences(facts: Facts) -> list[str]:
-    """Return what differs between hosts beside the machines themselves, each as a sentence."""
-    return [*_programs(facts), *_builds(facts), *_pairs(facts)]
+def differences(facts: Facts, labels: Collection[str] = ()) -> list[str]:
+    """Return what differs between hosts beside the machines themselves, each as a sentence.
+
+    Args:
+        facts: What they tell.
+        labels: Builds that are measured: others may differ. Empty: any may be.
+    """
+    return [*_programs(facts), *_builds(facts, labels), *(() if labels else _pairs(facts))]
 
 
 def _programs(facts: Facts) -> Iterator[str]:
@@ -44,10 +49,10 @@ def _programs(facts: Facts) -> Iterator[str]:
             yield f"{what} is not the same: {odd}"
 
 
-def _builds(facts: Facts) -> Iterator[str]:
+def _builds(facts: Facts, labels: Collection[str]) -> Iterator[str]:
     """Yield how builds of one label differ, and who lacks one that others have."""
     builds = {name: builds_of(each) for name, each in facts.items()}
-    for label in sorted({label for each in builds.values() for label in each}):
+    for label in sorted({label for each in builds.values() for label in each if not labels or label in labels}):
         having = [name for name, each in builds.items() if label in each]
         if lacking := [name for name in builds if name not in having]:
             yield f"{', '.join(having)} {_has(having)} the build {label}, {', '.join(lacking)} {_has(lacking)} not"

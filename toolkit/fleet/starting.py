@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.user_dirs import cache_dir
-from gilscope.toolkit.fleet.connection import RESOURCE, Connection, FleetLostError
+from gilscope.toolkit.fleet.connection import RESOURCE, Connection, FleetLostError, dask_distributed
 from gilscope.toolkit.processes.starting import Supervised
 from gilscope.toolkit.reading import last_text
 
@@ -33,7 +34,8 @@ QUIET: dict[str, str | bool] = {
     "distributed.admin.system-monitor.interval": "10s",
 }
 _LOOK = 0.05
-_LAST_WORDS = 2000       # bytes of what ended before it began
+_LAST_WORDS = 50_000     # bytes of what ended before it began: a chain of tracebacks
+_ERROR = re.compile(r"[\w.]*(Error|Exception): ")
 
 
 def quiet_variables() -> dict[str, str]:
@@ -69,6 +71,7 @@ def local_fleet(hosts: int, folder: Path, port: int = 0) -> Iterator[tuple[str, 
         ToolkitError: dask.distributed is not installed.
         FleetLostError: something did not start.
     """
+    dask_distributed()
     told = folder / "scheduler.json"
     with contextlib.ExitStack() as running:
         scheduler = _started(
@@ -121,4 +124,6 @@ def _address(file: Path, process: Supervised, place: Path) -> str:
 
 def _did_not_start(what: str, place: Path) -> FleetLostError:
     said = [line for line in last_text(place / "output", _LAST_WORDS).splitlines() if line.strip()]
-    return FleetLostError(f"{what} did not start: {said[-1] if said else 'dask said nothing'}")
+    # The first error of a chain is the reason of the others, such as "RuntimeError: Scheduler failed to start."
+    why = next(filter(_ERROR.match, said), said[-1] if said else "dask said nothing")
+    return FleetLostError(f"{what} did not start: {why}")

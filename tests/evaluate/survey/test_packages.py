@@ -15,8 +15,8 @@ def listed(tmp_path, content):
 
 
 def test_comments_blank_lines_and_repetitions_are_left_out(tmp_path):
-    assert listed(tmp_path, b"# the most used\n\nlxml  # XML\nnumpy >= 2\r\nlxml\nx[y]==1\n") == (
-        "lxml", "numpy>=2", "x[y]==1")
+    assert listed(tmp_path, b"# the most used\n\nlxml  # XML\nnumpy >= 2\r\nlxml\nLXML\nx[y]==1\nx_z\nX-z\n") == (
+        "lxml", "numpy>=2", "x[y]==1", "x_z")
 
 
 @pytest.mark.parametrize(("content", "told"), [

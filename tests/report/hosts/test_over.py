@@ -165,7 +165,7 @@ def test_free_threading_costs_what_a_build_without_the_gil_takes_more():
 
 
 @pytest.mark.parametrize(("rounds", "rest"), [
-    (8, "."), (1, "; on host-1 and host-2 it is not known of all.")])
+    (8, "."), (1, "; host-1 and host-2 cannot tell for some models.")])
 def test_nothing_that_gains_is_told_from_what_is_not_known(rounds, rest):
     hosts = []
     for seed in (1, 2):

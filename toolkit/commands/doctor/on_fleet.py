@@ -9,18 +9,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.commands.doctor.question import Asked, known_as, question_of
-from gilscope.toolkit.commands.fleet import cluster, facts_of, from_any_folder
+from gilscope.toolkit.commands.fleet import cluster, from_any_folder, meet_ours
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.survey import on_host
 from gilscope.toolkit.evaluate.survey.answer import Answer
-from gilscope.toolkit.fleet.connection import Connection
+from gilscope.toolkit.fleet.connection import Connection, another_version
 from gilscope.toolkit.fleet.fairness import builds_of
+from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Collection, Generator, Iterator, Sequence
 
     from gilscope.toolkit.evaluate.survey.asking import Question
     from gilscope.toolkit.fleet.fairness import Facts
@@ -33,22 +34,29 @@ def fleet_asked(args: argparse.Namespace) -> Iterator[Asked]:
     """Give the hosts of the cluster that --fleet names; one of this machine is started, and ended.
 
     Raises:
-        ToolkitError: hosts that do not fit together, or lack a build.
+        ToolkitError: no host has all builds, or all have another gilscope.
         FleetLostError: the cluster cannot be reached, or has no host.
     """
     with cluster(args.fleet, "answer for one package at a time each") as address, Connection(address) as connection:
-        facts = facts_of(connection)
-        question = question_of(args, _labels(facts, args))
+        met = meet_ours(connection)
+        if met.others:
+            say(f"{list_text([*met.others])} {_are(met.others)} left out: {another_version(met.others)}")
+        labels = _labels(met.facts, args)
+        facts = _having(met.facts, labels, args)
+        question = question_of(args, labels)
         question = replace(question, added=tuple(map(from_any_folder, question.added)))
         say(f"{counted(len(facts), 'host')} for {', '.join(question.builds)}")
+        among = [*facts] if met.others or len(facts) < len(met.facts) else None
         yield Asked(question=question, depends=(*_known_by(facts, question), known_as(question)),
-                    ask=partial(_ask, connection, question))
+                    ask=partial(_ask, connection, question, among))
 
 
-def _ask(connection: Connection, question: Question, packages: Sequence[str]) -> Generator[Answer]:
+def _ask(
+    connection: Connection, question: Question, among: Sequence[str] | None, packages: Sequence[str]
+) -> Generator[Answer]:
     survey = secrets.token_hex(8)
     try:
-        for package, host, told in connection.spread(on_host.answer, packages, survey, question):
+        for package, host, told in connection.spread(on_host.answer, packages, survey, question, among=among):
             answer = told if isinstance(told, Answer) else Answer(
                 package=package, problem=f"no host came to an answer: {type(told).__name__}: {told}"[:_LONGEST])
             yield replace(answer, host=host)
@@ -60,7 +68,6 @@ def _ask(connection: Connection, question: Question, packages: Sequence[str]) ->
 def _labels(facts: Facts, args: argparse.Namespace) -> list[str]:
     """Return the builds that are asked for, or the free-threaded ones that every host has."""
     hosts = {name: builds_of(each) for name, each in facts.items()}
-    added = {each.partition("=")[0] for each in args.build}   # which hosts find at its path, or say so
     if args.builds is None:
         every = [label for label, build in next(iter(hosts.values())).items()
                  if build.free_threaded and all(label in each for each in hosts.values())]
@@ -68,12 +75,24 @@ def _labels(facts: Facts, args: argparse.Namespace) -> list[str]:
             raise BuildError("no free-threaded build is on every host: `gilscope fleet ADDRESS` shows which have what; "
                              "name builds with --builds")
         return every
-    labels = [label.strip() for label in args.builds.split(",") if label.strip()]
-    for label in labels:
-        if lacking := [name for name, each in hosts.items() if label not in each and label not in added]:
-            raise UnknownNameError(f"{', '.join(lacking)}: no build {label!r} there; `gilscope fleet ADDRESS` shows "
-                                   "which hosts have what")
-    return labels
+    return [label.strip() for label in args.builds.split(",") if label.strip()]
+
+
+def _having(facts: Facts, labels: Sequence[str], args: argparse.Namespace) -> Facts:
+    """Return the hosts that have these builds, and say who is left out."""
+    added = {each.partition("=")[0] for each in args.build}   # which hosts find at its path, or say so
+    lacking = {name: [label for label in labels if label not in added and label not in builds_of(each)]
+               for name, each in facts.items()}
+    if all(lacking.values()):
+        raise UnknownNameError(f"no host has {list_text(labels)}: `gilscope fleet ADDRESS` shows which hosts have what")
+    for name, those in lacking.items():
+        if those:
+            say(f"{name} is left out: it has no build {list_text(those)}")
+    return {name: each for name, each in facts.items() if not lacking[name]}
+
+
+def _are(hosts: Collection[str]) -> str:
+    return "is" if len(hosts) == 1 else "are"
 
 
 def _known_by(facts: Facts, question: Question) -> Iterator[str]:

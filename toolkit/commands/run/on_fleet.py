@@ -6,7 +6,7 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.fleet import cluster, facts_of, from_any_folder
+from gilscope.toolkit.commands.fleet import cluster, from_any_folder, meet_ours
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.run.remaining import has_enough
 from gilscope.toolkit.commands.run.request import (
@@ -20,12 +20,17 @@ from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.fleet.connection import Connection
 from gilscope.toolkit.fleet.fairness import common_pair, differences
 from gilscope.toolkit.fleet.measuring import Asked, FleetRun
-from gilscope.toolkit.store import Fleet, FleetStore, HostState, Store, default_label, is_fleet, label_path
+from gilscope.toolkit.store import Fleet, FleetStore, HostState, Store, default_label, is_fleet, label_path, read_fleet
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
+
+    from gilscope.toolkit.fleet.fairness import Facts
+
+
+_BUILDS = "--builds="
 
 
 def run_on_fleet(args: argparse.Namespace) -> tuple[Path, bool]:
@@ -43,7 +48,7 @@ def run_on_fleet(args: argparse.Namespace) -> tuple[Path, bool]:
         raise ToolkitError("--dry-run shows what this machine would measure: leave --fleet out, or call it on a host")
     asked = _begun(args) if args.resume is None else _resumed(args)
     with cluster(args.fleet, "take turns") as address, Connection(address) as connection:
-        _check_hosts(connection, args)
+        _check_hosts(connection, args, asked)
         if args.resume is None:
             store, before = FleetStore.create(asked.label), Fleet(hosts=(), command=asked.command)
         else:
@@ -126,10 +131,10 @@ def words_for_hosts(args: argparse.Namespace) -> tuple[str, ...]:
     return (*args.workload, *options, *preset, *strict, *words_to_go_on(args))
 
 
-def _check_hosts(connection: Connection, args: argparse.Namespace) -> None:
+def _check_hosts(connection: Connection, args: argparse.Namespace, asked: Asked) -> None:
     """Say what would not match between hosts; refuse what cannot be measured together."""
-    facts = facts_of(connection)
-    unlike = differences(facts)
+    facts = meet_ours(connection, strict=args.strict).facts   # of the others `FleetRun` says that they are left out
+    unlike = differences(facts, _measured(facts, asked))
     if args.resume is None and not (args.builds or args.build) and not common_pair(facts):
         raise ToolkitError(next((line for line in unlike if "unless --builds" in line), "no host has a build")
                            + ": name builds that all have, as in --builds 3.14,3.14t")
@@ -137,3 +142,10 @@ def _check_hosts(connection: Connection, args: argparse.Namespace) -> None:
         raise BuildError("the hosts do not match: " + "; ".join(unlike))
     for line in unlike:
         say(f"would not match: {line}")
+
+
+def _measured(facts: Facts, asked: Asked) -> list[str]:
+    """Return the builds that hosts measure, [] where each takes its own."""
+    command = asked.command or read_fleet(label_path(asked.label)).command
+    named = [word.removeprefix(_BUILDS) for word in command if word.startswith(_BUILDS)]
+    return [label.strip() for label in named[-1].split(",")] if named else common_pair(facts)

@@ -27,14 +27,14 @@ def listed_packages(path: Path) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
         raise BadFileError(f"{path} cannot be read: {why}") from error
-    found: dict[str, None] = {}
+    found: dict[Requirement, None] = {}   # six and Six are equal
     damaged = []
     for number, line in enumerate(lines, 1):
         text = re.sub(r"(^|\s)#.*", "", line).strip()
         if not text:
             continue
         try:
-            found[str(Requirement(text))] = None
+            found.setdefault(Requirement(text))
         except InvalidRequirement:
             damaged.append(f"line {number}: {text[:60]!r}")
     if damaged:
@@ -43,4 +43,4 @@ def listed_packages(path: Path) -> tuple[str, ...]:
                            f"{', '.join(damaged[:MOST_TOLD])}{more}; mend them, or make them comments with #")
     if not found:
         raise BadFileError(f"{path} lists no package: write one on each line, such as lxml or numpy>=2")
-    return tuple(found)
+    return tuple(map(str, found))

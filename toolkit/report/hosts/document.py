@@ -109,7 +109,7 @@ def _best_lines(hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable]) -> 
                 by.setdefault(runner, []).append(name)
         if not by:
             unclear = [name for name, advice in advices.items() if advice.open]
-            rest = f"; on {names_text(unclear)} it is not known of all" if unclear else ""
+            rest = f"; {names_text(unclear)} cannot tell for some models" if unclear else ""
             yield f"{_title(table)}: nothing is shown to be faster than {table.first.baseline} on any host{rest}."
             continue
         best = sorted(by.items(), key=lambda each: -len(each[1]))
