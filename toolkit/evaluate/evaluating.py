@@ -383,7 +383,7 @@ class Evaluator:
         try:
             made = scratch.prepare(request, builds, self._say, self._at_hand)
         except ToolkitError as error:
-            return dict.fromkeys((build.label for build in builds), Missing(reason=str(error)))
+            return dict.fromkeys((build.label for build in builds), Missing(reason=str(error), failed=True))
         return {build.label: self._bench(folder, build, made.get(build.label)) for build in builds}
 
     def _bench(self, folder: Path, build: Build, made: scratch.Scratch | None) -> Bench | Missing:
