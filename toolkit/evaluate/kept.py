@@ -65,7 +65,7 @@ class Kept:
             outputs: Files that this call writes; they are no part of the project.
         """
         self._root = root
-        self._fresh = fresh
+        self.fresh = fresh
         self._folder = _folder() / hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:16]
         self.doubt = _doubt(self._folder)   # why nothing that is there is used; "": it is
         self._others: tuple[str, ...] = (_own_sum(), *sorted(f"{build.label} {identity(build)}" for build in builds))
@@ -97,7 +97,7 @@ class Kept:
     def _told(self, name: str, depends: tuple[str, ...]) -> Mapping[str, Any]:
         """Return what is known of a part that still counts; nothing of one that does not."""
         told: dict[str, Any] = self._state["parts"].get(_key(name, depends), {})
-        if self._fresh or told.get("stamp") != self._stamp(depends) or told["made"] < time.time() - FRESH_SECONDS:
+        if self.fresh or told.get("stamp") != self._stamp(depends) or told["made"] < time.time() - FRESH_SECONDS:
             return {}
         return told
 
@@ -132,6 +132,10 @@ class Kept:
         cached = cache_dir()   # which somebody may keep in the project's folder
         return {name: summed for name, summed in sums(self._root).items()
                 if not (self._root / name).is_relative_to(cached)}
+
+    def stamp(self) -> str:
+        """Return a sum of all that any part depends on."""
+        return self._stamp(())
 
     def _stamp(self, depends: tuple[str, ...]) -> str:
         files = {name: summed for name, summed in self._before.items() if name not in self._ignored}
