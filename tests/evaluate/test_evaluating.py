@@ -78,7 +78,7 @@ class Steps:
 
     def run_tests(self, project, bench, *, limit):
         if limit <= 0:
-            return Missing(reason=NO_TIME)
+            return Missing(reason=NO_TIME, passing=True)
         self.step("tests")
         return suite(build=bench.build, gil_end=not bench.build.endswith("t"))
 
@@ -96,7 +96,7 @@ class Steps:
 
     def check_races(self, project, bench, *, limit, threads=0):
         if limit <= 0:
-            return Missing(reason=NO_TIME)
+            return Missing(reason=NO_TIME, passing=True)
         self.step("races")
         return CLEAN
 
@@ -197,13 +197,52 @@ def test_project_itself_is_not_built_offline(steps, folder, monkeypatch):
     assert tried == [1, 1]
 
 
+def test_project_is_not_built_again_where_the_budget_ended_with_the_build(steps, folder, tmp_path_factory, monkeypatch):
+    cache, built = tmp_path_factory.mktemp("cache"), []
+    monkeypatch.setenv("GILSCOPE_CACHE", str(cache))
+    (folder / "setup.py").write_text("from setuptools import *\nsetup(ext_modules=[Extension('app._c', ['c.c'])])\n")
+    for label in ("3.14t", "3.14"):
+        (cache / label).mkdir()
+    monkeypatch.setattr(evaluating.scratch, "prepare", lambda _, builds, *__: {
+        build.label: Scratch(folder=cache / build.label, distributions=()) for build in builds})
+
+    def install(_project, environment, target):
+        target.mkdir()
+        (target / "app_c.so").write_text(environment.name)
+        built.append(environment.name)
+        steps.now += 300.0
+        return Installation(said="cc c.c")
+
+    monkeypatch.setattr(evaluating, "install_project", install)
+    monkeypatch.setattr(evaluating, "own_builds", lambda _, places, __: seen.append(
+        {label: (each.installation, (each.target / "app_c.so").read_text()) for label, each in places.items()}) or {})
+    seen = []
+    free, twin = (replace(build, base_executable=str(cache / "state")) for build in (FREE, TWIN))
+    (cache / "state").write_text("")
+
+    def call(**asked):
+        built.clear()
+        Evaluator(Asked(path=folder, budget=500.0), (free,), (free, twin), lambda _: None, clock=lambda: steps.now,
+                  kept=lambda project, builds: Kept(project.root, builds, **asked)).go()
+        return sorted(built), "tests" in steps.asked
+
+    assert call() == (["3.14", "3.14t"], False)
+    assert call() == ([], True)
+    (cache / "evaluations").rename(cache / "gone")   # what was told of it, not the build itself
+    assert call() == ([], True)
+    assert seen[-1] == seen[0] == {label: (Installation(said="cc c.c"), label) for label in ("3.14t", "3.14")}
+    assert call(fresh=True)[0] == ["3.14", "3.14t"]
+    (folder / "c.c").write_text("int changed;")
+    assert call()[0] == ["3.14", "3.14t"]
+
+
 def test_installer_that_fails_is_a_reason(steps, folder):
     steps.fails = {"readiness": BuildError("no pip"), "benches": BuildError("no pip")}
     found, _ = evaluate(steps, folder)
     assert found.builds[0].readiness == Missing(reason="no pip", failed=True)
     assert exit_code(found) == 3   # nobody knows anything
-    assert found.builds[0].tests == Missing(reason="no pip")
-    assert found.races == Missing(reason="no pip")
+    assert found.builds[0].tests == Missing(reason="no pip", failed=True)   # the next call tries again
+    assert found.races == Missing(reason="no pip", failed=True)
 
 
 def test_newer_versions_that_cannot_be_had_are_said_and_change_nothing(steps, folder):

@@ -86,6 +86,22 @@ def test_other_gilscope_measures_anew(kept, monkeypatch):
     assert kept().get("tests") is None
 
 
+@pytest.mark.parametrize(("name", "matters"), [
+    ("APP_USE_C", True), ("APP_IN_CMAKE", True), ("CFLAGS", True), ("APP_UNNAMED", False), ("PWD", False)])
+def test_variable_that_the_build_asks_for_measures_anew(kept, root, monkeypatch, name, matters):
+    (root / "setup.py").write_text("import os\nif os.getenv('APP_USE_C') == '1' and os.environ['PWD']: ...\n")
+    (root / "CMakeLists.txt").write_text("if($ENV{APP_IN_CMAKE})\nendif()\n")
+    monkeypatch.delenv(name, raising=False)
+    kept().put("extensions", 1)
+    monkeypatch.setenv(name, "1")
+    assert (kept().get("extensions") is None) is matters
+    kept().put("extensions", 2)
+    monkeypatch.setenv(name, "0")
+    assert (kept().get("extensions") is None) is matters
+    monkeypatch.delenv(name)
+    assert (kept().get("extensions") is None) is matters
+
+
 def test_cache_in_the_projects_folder_is_no_part_of_it(kept, root, monkeypatch):
     monkeypatch.setenv("GILSCOPE_CACHE", str(root / "cache"))
     kept().put("tests", 1)

@@ -30,7 +30,7 @@ from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
 from gilscope.toolkit.evaluate.project.extensions.finding import find_extensions
 from gilscope.toolkit.evaluate.project.extensions.staging import stage
 from gilscope.toolkit.evaluate.project.fingerprint import digest, sums
-from gilscope.toolkit.evaluate.project.installing import Installation, install_project
+from gilscope.toolkit.evaluate.project.installing import Installation, built_before, install_project, keep_built
 from gilscope.toolkit.evaluate.project.machine import wait_quiet
 from gilscope.toolkit.evaluate.project.racing.at_once import NEEDED as NEEDED_AT_ONCE
 from gilscope.toolkit.evaluate.project.racing.looks import Wanted, look_for_races
@@ -383,7 +383,7 @@ class Evaluator:
         try:
             made = scratch.prepare(request, builds, self._say, self._at_hand)
         except ToolkitError as error:
-            return dict.fromkeys((build.label for build in builds), Missing(reason=str(error)))
+            return dict.fromkeys((build.label for build in builds), Missing(reason=str(error), failed=True))
         return {build.label: self._bench(folder, build, made.get(build.label)) for build in builds}
 
     def _bench(self, folder: Path, build: Build, made: scratch.Scratch | None) -> Bench | Missing:
@@ -406,9 +406,17 @@ class Evaluator:
         """Install the project itself.  What builds it would be downloaded."""
         if self._asked.offline:
             return Installation(failure="--offline")
-        if self.extensions.any:
-            self._say(f"{build.label}: build the project itself with its extension modules")
-        return install_project(self.project, made.folder, target)
+        if not self.extensions.any:
+            return install_project(self.project, made.folder, target)
+        stamp = self._kept.stamp() if self._kept else ""
+        if stamp and self._kept and not self._kept.fresh and (before := built_before(made.folder, target, stamp)):
+            self._say(f"{build.label}: the project itself was built before")
+            return before
+        self._say(f"{build.label}: build the project itself with its extension modules")
+        done = install_project(self.project, made.folder, target)
+        if stamp and not done.failure:
+            keep_built(made.folder, target, stamp, done)
+        return done
 
     def _own(self, benches: dict[str, Bench | Missing]) -> dict[str, OwnBuild]:
         """Return what the project's own extension modules do on each build, by its label."""

@@ -1,7 +1,8 @@
 """What an evaluation has measured, kept so that nothing is measured twice: each part by itself, in the cache folder.
 
-A part counts as long as no file of the project, no build, no option that it depends on and no file of gilscope's own
-has changed, and for a day: versions of packages are chosen anew then.  It is plain data: reading it runs nothing.
+A part counts as long as no file of the project, no variable that one of them names, no build, no option that it
+depends on and no file of gilscope's own has changed, and for a day: versions of packages are chosen anew then.  It is
+plain data: reading it runs nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.evaluate import as_json
 from gilscope.toolkit.evaluate.packages.install.scratch import FRESH_SECONDS
 from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
-from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums
+from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums, variables
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED
 from gilscope.toolkit.evaluate.sections import NO_TIME, MachineFacts, Missing, Races, TestRun
 from gilscope.toolkit.reading import RESULTS, parse_json, read_bytes
@@ -64,14 +65,15 @@ class Kept:
             outputs: Files that this call writes; they are no part of the project.
         """
         self._root = root
-        self._fresh = fresh
+        self.fresh = fresh
         self._folder = _folder() / hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:16]
         self.doubt = _doubt(self._folder)   # why nothing that is there is used; "": it is
-        self._others = (_own_sum(), *sorted(f"{build.label} {identity(build)}" for build in builds))
+        self._others: tuple[str, ...] = (_own_sum(), *sorted(f"{build.label} {identity(build)}" for build in builds))
         self._state = self._read()
         ours = {str(path.resolve().relative_to(root)) for path in outputs if path.resolve().is_relative_to(root)}
         self._ignored: set[str] = {*self._state["ignored"], *ours}
         self._before = self._sums()
+        self._others += variables(root, self._before, os.environ)
         self._made: dict[str, tuple[str, ...]] = {}   # what was measured by this call, with what it depends on
         if self._state["parts"] and not ours <= set(self._state["ignored"]):
             with contextlib.suppress(OSError):
@@ -95,7 +97,7 @@ class Kept:
     def _told(self, name: str, depends: tuple[str, ...]) -> Mapping[str, Any]:
         """Return what is known of a part that still counts; nothing of one that does not."""
         told: dict[str, Any] = self._state["parts"].get(_key(name, depends), {})
-        if self._fresh or told.get("stamp") != self._stamp(depends) or told["made"] < time.time() - FRESH_SECONDS:
+        if self.fresh or told.get("stamp") != self._stamp(depends) or told["made"] < time.time() - FRESH_SECONDS:
             return {}
         return told
 
@@ -130,6 +132,10 @@ class Kept:
         cached = cache_dir()   # which somebody may keep in the project's folder
         return {name: summed for name, summed in sums(self._root).items()
                 if not (self._root / name).is_relative_to(cached)}
+
+    def stamp(self) -> str:
+        """Return a sum of all that any part depends on."""
+        return self._stamp(())
 
     def _stamp(self, depends: tuple[str, ...]) -> str:
         files = {name: summed for name, summed in self._before.items() if name not in self._ignored}

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.evaluate.kept import left_open
 from gilscope.toolkit.evaluate.project.bench import Bench
 from gilscope.toolkit.evaluate.project.racing import looks
 from gilscope.toolkit.evaluate.project.racing.looks import Wanted, look_for_races
-from gilscope.toolkit.evaluate.sections import Missing, RaceFact, Races, SharedFact
+from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceFact, Races, SharedFact
 from tests.evaluate.made_up import CLEAN, LOOK, PROJECT, suite
 
 RACE = RaceFact(kind="lost update", variable="total", file="app.py", line=3, confirmed=False)
@@ -78,6 +79,13 @@ def test_what_runs_nowhere_is_said_beside_what_was_seen(seen):
     races = looked()
     assert (races.looks, races.lacking) == ((), (("workload", FAILS.reason), ("tests", "no test ran")))
     assert looked(workload=None) == Missing(reason="no test ran")
+
+
+@pytest.mark.parametrize(("reason", "lasts"), [(NO_TIME, False), (Missing(reason="no test ran"), True)])
+def test_want_of_time_is_not_kept_as_an_answer(seen, reason, lasts):
+    for build in BENCHES:
+        seen[0]["tests", build] = reason
+    assert (not left_open(looked(workload=None))) is lasts
 
 
 def test_threads_are_those_of_the_workload_and_of_each_test(seen):

@@ -15,6 +15,7 @@ from gilscope.toolkit.evaluate.project.racing import checker
 from gilscope.toolkit.evaluate.project.racing.at_once import AtOnce
 from gilscope.toolkit.evaluate.project.racing.checker import FOUND, Checked, facts
 from gilscope.toolkit.evaluate.project.racing.tests import as_program, check_races, nothing_ran
+from gilscope.toolkit.evaluate.project.suite.running import run_bounded
 from gilscope.toolkit.evaluate.sections import Missing, RaceFact
 from tests.conformance.builds import ROOT
 from tests.evaluate.made_up import PROJECT
@@ -96,6 +97,24 @@ def test_race_is_kept_when_its_confirming_run_does_not_end(tmp_path, monkeypatch
     monkeypatch.setattr("gilscope.toolkit.evaluate.project.racing.checker.run_bounded", run_once)
     assert check(tmp_path, monkeypatch, RACY, confirm=1).found
     assert ["--confirm=1" in command for command in commands] == [False, True]
+
+
+def test_silence_until_the_time_is_up_is_no_hang(tmp_path):
+    silent = [sys.executable, "-I", "-c", "import threading; threading.Event().wait()"]
+    ending = run_bounded(silent, tmp_path, {}, tmp_path / "output", limit=0.1, quiet=0.1)
+    assert ending == "unfinished: not done within 0 s"
+
+
+@pytest.mark.parametrize(("ending", "reason", "passing"), [
+    ("unfinished: not done within 3 s",
+     "no time was left in the budget: the race checker was not done within 3 s", True),
+    ("hang: no output for 120 s",
+     "the race checker did not come to its end (hang: no output for 120 s: no report)", False)])
+def test_too_little_time_is_told_as_that(tmp_path, monkeypatch, ending, reason, passing):
+    monkeypatch.setattr(checker, "run_bounded", lambda *_, **__: ending)
+    monkeypatch.setattr(checker, "last_lines", lambda _: "")
+    found = check(tmp_path, monkeypatch, LOCKED, limit=3.0)
+    assert (found, found.passing) == (Missing(reason=reason), passing)
 
 
 @pytest.mark.slow

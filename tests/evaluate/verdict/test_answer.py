@@ -7,7 +7,16 @@ import pytest
 
 from gilscope.toolkit.evaluate.decision import Decision, Effort
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
-from gilscope.toolkit.evaluate.project.extensions.facts import Binding, OwnBuild, OwnExtensions, Remark, Source
+from gilscope.toolkit.evaluate.project.extensions.facts import (
+    Binding,
+    OwnBuild,
+    OwnExtensions,
+    Remark,
+    Source,
+    Unbuilt,
+)
+from gilscope.toolkit.evaluate.project.measured import FEW
+from gilscope.toolkit.evaluate.project.workload.speed import STARVED
 from gilscope.toolkit.evaluate.report import first
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
@@ -224,6 +233,29 @@ def test_one_command_tells_more():
     assert given.more == "gilscope evaluate . --offline --budget 7m"
     one_core = replace(QUIET, cores=1, doubts=("one core only",))
     assert told(found(), machine=one_core).more == "gilscope evaluate . --plan"
+
+
+@pytest.mark.parametrize(("changes", "option"), [
+    ({"tests": suite(ending="unfinished: not done within 9 s, at 20 %", passed=None)}, " --budget 7m"),
+    ({"cost": FEW, "gain": NOT_DONE}, " --budget 7m"),
+    ({"own": OwnBuild(build="3.14t", failure=NO_TIME.reason), "tests": NOT_DONE}, " --budget 7m"),
+    ({"own": OwnBuild(build="3.14t", unbuilt=(Unbuilt(name="app._c", why=""),))}, ""),
+    ({"own": OwnBuild(build="3.14t", failure="no compiler")}, ""),
+    ({"tests": suite(passed=None, failed=None, ending="2", output="E   ModuleNotFoundError: No module named 'x'"),
+      "reference_tests": suite(passed=None, failed=None, ending="2"), "cost": NOT_DONE, "gain": NOT_DONE}, ""),
+    ({"readiness": Missing(reason="the package index does not answer", failed=True)}, ""),
+    ({"tests": Missing(reason="the package index does not answer", failed=True)}, ""),
+    ({"cost": Missing(reason="the workload failed on 3.14t: no"), "gain": NOT_DONE}, ""),
+    ({"cost": NOT_DONE, "gain": NOT_DONE}, " --workload MODULE:FUNCTION"),   # a quiet machine would tell no more
+    ({"tests": suite(failed=2, ending="1")}, " --plan"),
+    ({}, " --wait-quiet"), ({"cost": STARVED, "gain": STARVED}, " --wait-quiet")])
+def test_command_follows_from_the_reason_on_a_busy_machine_too(changes, option):
+    assert told(found(**changes), machine=BUSY).more == f"gilscope evaluate .{option}"
+
+
+def test_command_after_a_repair_installs_what_offline_could_not():
+    short = concluded(found(tests=Missing(reason="nothing of it was installed before", passing=True)))
+    assert answered(replace(short, command="gilscope evaluate . --offline")).answer.more == "gilscope evaluate ."
 
 
 def test_evaluation_without_builds_has_no_answer():

@@ -1,11 +1,17 @@
-"""By which a changed file of a project is known: a sum of each file, as tests may read any of them."""
+"""By which a change of a project is known: a sum of each file, as tests may read any of them, and the variables.
+
+A project's build and its tests get the user's environment variables.  Those count that a file of the project names.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from gilscope.toolkit.reading import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +22,15 @@ WRITTEN_BY_PEOPLE = frozenset({
     ".py", ".pyi", ".pyx", ".pxd", ".c", ".h", ".cc", ".cpp", ".hpp", ".rs", ".toml", ".cfg", ".ini", ".txt", ".lock",
     ".build"})
 MOST_READ = 2**20    # bytes; a larger file is known by its size and time
+NAMES_VARIABLES = (".py", ".toml", ".cfg", ".ini", ".build", ".cmake", "CMakeLists.txt", ".rs")
+# As code and configuration name one: os.environ["NAME"], env::var("NAME"), $ENV{NAME}.
+_NAMED = re.compile(r"""["'{]([A-Za-z_]\w*)["'}]""")
+# That what builds a project asks for by itself, and pytest.
+_ALWAYS = re.compile(r"CC|CXX|(C|CXX|CPP|LD|ARCH|RUST)FLAGS|LDSHARED|PYTEST_ADDOPTS|"
+                     r"(CARGO|CMAKE|CYTHON|MATURIN|PKG_CONFIG|SETUPTOOLS|SKBUILD)_\w+")
+# That tell where and how somebody looks, in each window something else.
+_HARMLESS = re.compile(r"_|OLDPWD|PWD|SHLVL|COLUMNS|LINES|TERM\w*|COLORTERM|NO_COLOR|FORCE_COLOR|WINDOWID|SSH_\w+|"
+                       r"PYTEST_CURRENT_TEST|GILSCOPE_\w+")
 
 
 def sums(root: Path, files: Iterable[Path] | None = None) -> dict[str, str]:
@@ -37,6 +52,25 @@ def digest(found: Mapping[str, str], *others: str) -> str:
     """Return one sum of those sums and of whatever else matters."""
     words = [*(f"{name}={found[name]}" for name in sorted(found)), *others]
     return hashlib.sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def variables(root: Path, files: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return "NAME=value" of the variables that decide what the project's build or its tests do.
+
+    Args:
+        root: The project's folder.
+        files: Its files, from there.
+        environment: All variables.
+    """
+    named = {name for name in environment if _ALWAYS.fullmatch(name)}
+    for file in files:
+        if file.endswith(NAMES_VARIABLES):
+            try:
+                text = read_text(root / file, MOST_READ)
+            except (OSError, ValueError):   # gone, too long, or no text
+                continue
+            named.update(name for name in _NAMED.findall(text) if name in environment)
+    return tuple(f"{name}={environment[name]}" for name in sorted(named) if not _HARMLESS.fullmatch(name))
 
 
 def _files(root: Path) -> Iterator[Path]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 import shutil
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +17,7 @@ from gilscope.toolkit.builds.packages.environment import installer
 from gilscope.toolkit.builds.packages.installer import run_to_end, shortened
 from gilscope.toolkit.evaluate.project.build_output import last_lines, why_not_built
 from gilscope.toolkit.foreign import cut
+from gilscope.toolkit.reading import RESULTS, parse_json, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.project.conventions import Project
 
 BUILD_SECONDS = 1800.0   # compilers take long; a user would wait, too
+BUILT = "gilscope-built"   # in an environment: the project as it was built for it
+BUILT_SECONDS = 24 * 3600.0   # what builds it has newer versions tomorrow
 # What other tools keep there, and what earlier builds made, for whatever Python: users get none of it.
 _NOT_COPIED = (".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache")
 _MADE_BEFORE = re.compile(r".*\.(?:cpython-\d+t?-.*|abi3t?)\.so$")
@@ -61,6 +67,46 @@ def install_project(project: Project, environment: Path, target: Path) -> Instal
         return Installation(said=said, output=last_lines(said))
     why = why_not_built(said)
     return Installation(failure=why or shortened(ended.stderr), said=said, output=last_lines(said))
+
+
+def keep_built(environment: Path, target: Path, stamp: str, done: Installation) -> None:
+    """Keep what was installed into `target` in the environment's folder, with which it goes; one project's at most.
+
+    Args:
+        environment: That it was built for.
+        target: Where it lies; what runs it may write there, so this is a copy.
+        stamp: A sum of all that it was made of.
+        done: How that went.
+    """
+    kept = environment / BUILT
+    with (contextlib.suppress(OSError),
+          tempfile.TemporaryDirectory(prefix=BUILT, dir=environment, ignore_cleanup_errors=True) as name):
+        fresh = Path(name, "fresh")
+        shutil.copytree(target, fresh / "target", symlinks=True)
+        (fresh / "stamp.json").write_text(json.dumps({"stamp": stamp, "said": done.said, "output": done.output}))
+        (kept / "stamp.json").unlink(missing_ok=True)   # first: whoever copies it sees that it went
+        shutil.rmtree(kept, ignore_errors=True)
+        fresh.rename(kept)
+
+
+def built_before(environment: Path, target: Path, stamp: str) -> Installation | None:
+    """Put what was kept for `stamp` less than a day ago into `target`; None: there is nothing."""
+    kept = environment / BUILT
+    try:
+        path = kept / "stamp.json"
+        told = parse_json(read_text(path, RESULTS))
+        made = path.stat()
+        if told["stamp"] != stamp or made.st_mtime < time.time() - BUILT_SECONDS:
+            return None
+        done = Installation(said=str(told["said"]), output=str(told["output"]))
+        shutil.copytree(kept / "target", target, symlinks=True)
+        whole = path.stat().st_ino == made.st_ino   # else another call's took its place meanwhile
+    except (OSError, ValueError, KeyError, TypeError):   # none, damaged, or going just now
+        whole = False
+    if not whole:
+        shutil.rmtree(target, ignore_errors=True)
+        return None
+    return done
 
 
 def left_out(root: Path) -> Callable[[str, list[str]], set[str]]:

@@ -11,7 +11,9 @@ from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.packages.wording import named
 from gilscope.toolkit.evaluate.project.extensions.declaring import place_of
-from gilscope.toolkit.evaluate.sections import NO_TIME, NOT_THE_SAME, Forced, Missing
+from gilscope.toolkit.evaluate.project.measured import FEW
+from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED
+from gilscope.toolkit.evaluate.sections import NO_TIME, NOT_THE_SAME, WORKLOAD_FAILED, Forced, Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, broken, enough, is_own, newer_version, worst_lines
 from gilscope.toolkit.evaluate.verdict.plan import plan
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.decision import How
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Evaluation
     from gilscope.toolkit.evaluate.packages.doctor import Finding
-    from gilscope.toolkit.evaluate.sections import Gain, MachineFacts
+    from gilscope.toolkit.evaluate.sections import Cost, Gain, MachineFacts
     from gilscope.toolkit.stats.words import Comparison
 
 WE = "we"
@@ -285,9 +287,40 @@ def _more(found: Evaluation, decision: Decision, build: BuildEvaluation, blocker
         return f"{found.command} --explain {packages[0]}"
     if any(own_extensions.blockers(build.own)) or own_extensions.unlocked(found.extensions):
         return f"{found.command} --explain extensions"
-    if NO_TIME in (build.readiness, build.tests, build.cost, build.gain, found.races):
+    if _short_of_time(found, build):
         return f"{_BUDGET.sub('', found.command)} --budget {enough(found.seconds)}"
-    if isinstance(found.machine, Missing) or not found.machine.doubts:
-        alone = isinstance(build.gain, Missing) and decision in {Decision.CAN, Decision.UNKNOWN}
-        return f"{found.command} --workload MODULE:FUNCTION" if alone else f"{found.command} --plan"
-    return f"{found.command} --wait-quiet" if found.machine.cores > 1 else f"{found.command} --plan"
+    if decision is Decision.UNKNOWN and _to_mend(build):   # and then once more: what is mended may be had by a download
+        return found.command.replace(" --offline", "")
+    busy = not isinstance(found.machine, Missing) and found.machine.doubts and found.machine.cores > 1
+    if busy and decision is not Decision.WAIT and any(map(_quiet_helps, (build.cost, build.gain))):
+        return f"{found.command} --wait-quiet"
+    alone = isinstance(build.gain, Missing) and decision in {Decision.CAN, Decision.UNKNOWN}
+    named_ = " --workload " in found.command
+    return f"{found.command} --workload MODULE:FUNCTION" if alone and not named_ else f"{found.command} --plan"
+
+
+def _short_of_time(found: Evaluation, build: BuildEvaluation) -> bool:
+    """Return whether a larger budget would tell more."""
+    sections = (build.readiness, build.tests, build.reference_tests, build.cost, build.gain, found.races)
+    reasons = [each.reason for each in sections if isinstance(each, Missing)]
+    reasons += [each.ending for each in (build.tests, build.reference_tests) if not isinstance(each, Missing)]
+    reasons += [] if isinstance(found.races, Missing) else [reason for _, reason in found.races.lacking]
+    reasons += [build.own.failure] if build.own else []
+    return any(NO_TIME.reason in each or FEW.reason in each or each.startswith(UNFINISHED) for each in reasons)
+
+
+def _to_mend(build: BuildEvaluation) -> bool:
+    """Return whether something could not be built, downloaded, imported or run, and has to be mended first."""
+    if any(own_extensions.unbuilt(build.own)):
+        return True
+    if any(isinstance(each, Missing) and (each.failed or each.passing) for each in (build.readiness, build.tests)):
+        return True
+    if isinstance(build.cost, Missing) and build.cost.reason.startswith(WORKLOAD_FAILED):
+        return True
+    tests = build.tests
+    return not isinstance(tests, Missing) and (not tests.passed or bool(tests.lacking and broken(tests)))
+
+
+def _quiet_helps(section: Cost | Gain | Missing) -> bool:
+    """Return whether a section was measured, or could not be as the machine was busy."""
+    return not isinstance(section, Missing) or "--wait-quiet" in section.reason

@@ -19,7 +19,7 @@ from gilscope.toolkit.evaluate.project.racing.kept import kept_by_others, locks_
 from gilscope.toolkit.evaluate.project.racing.unreached import unreached
 from gilscope.toolkit.evaluate.project.racing.unwatched import unwatched
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, environment, run_bounded
-from gilscope.toolkit.evaluate.sections import Missing, RaceFact, SharedFact, Unwatched
+from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceFact, SharedFact, Unwatched
 from gilscope.toolkit.measure.process.running import last_lines
 from gilscope.toolkit.race.verdicts import VIOLATION
 from gilscope.toolkit.reading import RESULTS, parse_json, read_text
@@ -105,10 +105,11 @@ def _checked(
         ending = run_bounded(command, project.root, _variables(project, bench, program, place), place / "output",
                              limit=limit, quiet=quiet)
         report = _report(told)
+        if report is None and ending.startswith(UNFINISHED):
+            return Missing(reason=f"{NO_TIME.reason}: the race checker was not done within {limit:.0f} s", passing=True)
         if report is None:
             said = last_lines(place / "output").splitlines()[-1:] or ["no report"]
-            return Missing(reason=f"the race checker did not come to its end ({ending}: {said[0]})",
-                           passing=ending.startswith(UNFINISHED))
+            return Missing(reason=f"the race checker did not come to its end ({ending}: {said[0]})")
         shown = Shown(project, bench)
         found = once(facts(report, shown, program.besides))
         if not found and (reason := program.wrong(ending, place)):

@@ -134,7 +134,8 @@ def _merged(found: Mapping[Raced, Races | Missing]) -> Races | Missing:
     lacking = tuple((of, each.reason) for of, each in found.items() if isinstance(each, Missing))
     asked = any(of in {"workload", "script"} for of in found)
     if not (seen or asked):
-        return Missing(reason="; ".join(dict.fromkeys(reason for _, reason in lacking)))
+        return Missing(reason="; ".join(dict.fromkeys(reason for _, reason in lacking)),
+                       passing=any(isinstance(each, Missing) and each.passing for each in found.values()))
     shared = [each.shared for each in seen if each.shared is not None]
     return Races(build=seen[0].build if seen else "", command=seen[-1].command if seen else (), lacking=lacking,
                  shared=shared[0] if shared else None,

@@ -189,10 +189,11 @@ def _wait(process: subprocess.Popen[bytes], output: Path, *, limit: float, quiet
             size, heard = grown, now
         if size > MOST_OUTPUT_BYTES:
             return f"hang: printed more than {MOST_OUTPUT_BYTES >> 20} MiB"
-        if now - heard > quiet:
-            return f"hang: no output for {quiet:.0f} s"
+        # First: a limit of silence that is what was left of the time is no hang.
         if now - began > limit:
             return f"{UNFINISHED}: not done within {limit:.0f} s"
+        if now - heard > quiet:
+            return f"hang: no output for {quiet:.0f} s"
 
 
 def counts(place: Path) -> dict[str, int]:
