@@ -14,7 +14,7 @@ from gilscope.toolkit.private import without_places
 from gilscope.toolkit.publish import publish, without_traces
 from gilscope.toolkit.report import markdown, terminal
 from gilscope.toolkit.report.as_json import hosts_values
-from gilscope.toolkit.report.hosts.document import hosts_document
+from gilscope.toolkit.report.hosts.document import hosts_document, hosts_overview
 from gilscope.toolkit.report.hosts.over import hosts_contrasts, measured_host
 from gilscope.toolkit.site.sources import find_sources
 from gilscope.toolkit.store import Fleet, find_fleet, fleet_text, load_run, read_fleet
@@ -167,6 +167,13 @@ def reported(
     """Return the report of several hosts, and what gives its values."""
     hosts = found.measured(show)
     return (hosts_document(found.label, hosts, found.states),
+            lambda: hosts_values(found.label, hosts, found.states))
+
+
+def finished(found: Hosts) -> tuple[Document, Document, Callable[[], dict[str, Any]]]:
+    """Return what a run of several hosts says on one screen, its report, and what gives its values."""
+    hosts = found.measured()
+    return (hosts_overview(found.label, hosts, found.states), hosts_document(found.label, hosts, found.states),
             lambda: hosts_values(found.label, hosts, found.states))
 
 

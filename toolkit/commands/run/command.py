@@ -15,7 +15,7 @@ from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.output.documents import Output, refuse_beside_dry_run
 from gilscope.toolkit.commands.output.preview import earlier_processes, preview
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.commands.over_hosts import Hosts, reported
+from gilscope.toolkit.commands.over_hosts import Hosts, finished
 from gilscope.toolkit.commands.run import options as run_options
 from gilscope.toolkit.commands.run.earlier_builds import builds_now
 from gilscope.toolkit.commands.run.measuring import AGAIN, Asked, measure, measure_plan, refuse_empty, turns
@@ -96,9 +96,9 @@ def run(args: argparse.Namespace) -> int:
 def _on_fleet(args: argparse.Namespace) -> int:
     path, whole = run_on_fleet(args)
     if any(path.glob(f"*/{HEADER}")):
-        document, values = reported(Hosts.of_fleet(path))
+        overview, whole_report, values = finished(Hosts.of_fleet(path))
         output = Output(args)
-        output.show(document)
+        output.show(overview, whole_report)
         output.finish(values)
     return 0 if whole else FAILED_CELLS
 
