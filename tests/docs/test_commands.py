@@ -122,7 +122,11 @@ SHOWN = [(page, run) for page in DOCS
 @pytest.mark.parametrize(("page", "run"), SHOWN, ids=lambda value: getattr(value, "name", value))
 def test_report_on_a_page_is_that_of_the_run_it_names(page, run):
     kept = (ROOT / "results" / "example" / run / "report.txt").read_text()
-    assert blocks(page, "text")[0].strip() == kept.strip()
+    shown = blocks(page, "text")[0].strip()
+    if "\nIt goes on with such tables" in page.read_text():
+        assert kept.strip().startswith(shown + "\n")
+    else:
+        assert shown == kept.strip()
 
 
 @pytest.mark.parametrize(("command", "run"), [
