@@ -26,9 +26,11 @@ def listening(banner=b""):
                     visitors.append(server.accept()[0])
                     visitors[-1].sendall(banner)
 
-        threading.Thread(target=serve, daemon=True).start()
+        served = threading.Thread(target=serve)
+        served.start()
         yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
         server.shutdown(socket.SHUT_RDWR)
+        served.join()
         for visitor in visitors:
             visitor.close()
 

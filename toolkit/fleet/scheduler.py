@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import socket
 import threading
 from typing import Any
 
@@ -45,33 +46,38 @@ def _asked(address: str, options: dict[str, Any], *, encrypted: bool) -> str:
 
     def ask() -> None:
         try:
-            told.put(asyncio.run(_kind_of(address, options)))
+            told.put((asyncio.run(_kind_of(address, options)), ""))
         except BaseException as error:  # noqa: BLE001  judged where it is waited for
-            told.put(error)
+            told.put((error, _cause(address)))
 
     threading.Thread(target=ask, daemon=True).start()
     try:
-        kind = told.get(timeout=ASK_SECONDS + _LATE)
+        kind, cause = told.get(timeout=ASK_SECONDS + _LATE)
     except queue.Empty:
-        kind = TimeoutError()
+        kind, cause = TimeoutError(), ""
     if kind == "Scheduler":
         return ""
     if isinstance(kind, str):
         return f"a dask {kind.lower()} answers at {address}, not its scheduler: give the scheduler's address"
     if isinstance(kind, OSError) and str(kind).startswith("Timed out trying to connect"):   # dask's words
-        return (f"no dask scheduler answers at {address}{_cause(kind)}; `gilscope fleet start` starts one here, and "
+        return (f"no dask scheduler answers at {address}{cause}; `gilscope fleet start` starts one here, and "
                 "`gilscope run --fleet local:2` does all by itself")
     # What others send is taken for lengths of hundreds of petabytes, among other things.
     otherwise = "it has other certificates" if encrypted else "it is one that wants tls://"
     return f"what answers at {address} is no dask scheduler, or {otherwise}"
 
 
-def _cause(error: BaseException) -> str:
-    """Return what the system says of a connection that there is none."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    said = str(error).partition(": ")[2] or str(error)
-    return f" ({said})" if said and not said.startswith("Timed out") else ""
+def _cause(address: str) -> str:
+    """Return what the system says of a connection there; dask forgets it where its last try was cut short."""
+    from distributed.comm.addressing import get_address_host_port  # noqa: PLC0415  optional, and slow to import
+
+    try:
+        socket.create_connection(get_address_host_port(address), timeout=_LATE / 2).close()
+    except TimeoutError:
+        return ""   # said already
+    except (OSError, ValueError) as error:   # and an address without a port
+        return f" ({error})"
+    return ""
 
 
 async def _kind_of(address: str, options: dict[str, Any]) -> str:
