@@ -30,7 +30,7 @@ from gilscope.toolkit.builds.source import compile as compiled  # noqa: E402
 from gilscope.toolkit.builds.source.apt import distribution_source  # noqa: E402
 from gilscope.toolkit.builds.user_dirs import cache_dir, locked, uv_command  # noqa: E402
 from gilscope.toolkit.errors import BuildError, ToolkitError  # noqa: E402
-from gilscope.toolkit.processes.starting import run  # noqa: E402
+from gilscope.toolkit.processes.supervised import run  # noqa: E402
 
 STAMP = "gilscope-setup.json"
 OLDEST = (3, 12)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.fleet import host as on_host
-from gilscope.toolkit.processes.starting import Supervised
+from gilscope.toolkit.processes.supervised import Supervised
 from gilscope.toolkit.store.rounds import Arriving
 from tests.benchmarks.fleet import block
 from tests.conformance.builds import ROOT

@@ -40,7 +40,7 @@ from tests.benchmarks import fleet_child
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gilscope.toolkit.processes.starting import Supervised
+    from gilscope.toolkit.processes.supervised import Supervised
 
 KILLED = ("worker", "scheduler", "client", "Ctrl-C")
 HOSTS, ROUNDS = 2, 6

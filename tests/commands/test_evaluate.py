@@ -7,7 +7,7 @@ import pytest
 from gilscope.toolkit.builds.find import FoundBuilds
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.commands import evaluate as command
-from gilscope.toolkit.site.renderer import CannotRenderError
+from gilscope.toolkit.site.renderer_process import CannotRenderError
 from gilscope.toolkit.site.single import page
 from tests.evaluate.made_up import evaluation
 from tests.fakes import make_build

@@ -14,7 +14,7 @@ from gilscope.toolkit.commands.gil.report import document
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.diagnosis import diagnose
 from gilscope.toolkit.gil.recorder import Recording, inflation
-from gilscope.toolkit.gil.without_gil import WithoutGil
+from gilscope.toolkit.gil.rerun_without_gil import WithoutGil
 from gilscope.toolkit.measure.machine.alone import HOLDER, WAITING, Turns
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT, builds

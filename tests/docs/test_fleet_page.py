@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import pytest
 
 from gilscope.toolkit.fleet.starting import quiet_variables
-from gilscope.toolkit.processes.starting import Supervised
+from gilscope.toolkit.processes.supervised import Supervised
 from tests.conformance.builds import ROOT
 from tests.docs.pages import blocks, commands
 from tests.docs.test_commands import LESS, with_less_effort

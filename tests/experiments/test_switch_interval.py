@@ -11,7 +11,7 @@ from gilscope.toolkit.experiments.intervals import FINE
 from gilscope.toolkit.experiments.report import document
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.experiments.switch_interval import plan as switch_interval
-from gilscope.toolkit.experiments.switch_interval import shown as switch_interval_shown
+from gilscope.toolkit.experiments.switch_interval import report as switch_interval_report
 from gilscope.toolkit.experiments.switch_interval.plan import SwitchInterval
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import builds, run_child
@@ -169,14 +169,14 @@ def test_tables_are_of_one_build_and_model():
             maker.measure(experiment.cell(build, model, count, interval=interval), 1.0)
     maker.measure(experiment.cell(with_gil, "serial", 1), 1.0)
     results = Results(maker.run(("3.14", "3.14t"), options={"experiment": "switch-interval", "effort": Effort.QUICK}))
-    arms = [(build.label, model) for build, model in switch_interval_shown.arms(results)]
+    arms = [(build.label, model) for build, model in switch_interval_report.arms(results)]
     assert arms == [("3.14", "threads"), ("3.14t", "free-threaded")]
-    assert switch_interval_shown.counts_of(results, with_gil, "threads") == [2, 8]
-    assert switch_interval_shown.counts_of(results, without, "free-threaded") == [4]
-    assert [len(switch_interval_shown.seconds_table(results, build, model).rows)
-            for build, model in switch_interval_shown.arms(results)] == [2, 2]
+    assert switch_interval_report.counts_of(results, with_gil, "threads") == [2, 8]
+    assert switch_interval_report.counts_of(results, without, "free-threaded") == [4]
+    assert [len(switch_interval_report.seconds_table(results, build, model).rows)
+            for build, model in switch_interval_report.arms(results)] == [2, 2]
 
 
 def test_then_has_every_interval_of_the_grid():
     asked = {interval for each in switch_interval.INTERVALS.values() for interval in each}
-    assert asked <= set(switch_interval_shown.THEN)
+    assert asked <= set(switch_interval_report.THEN)

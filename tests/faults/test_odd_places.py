@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.bounded_reading import parse_json, read_bytes, read_text
 from gilscope.toolkit.builds.logged_command import last_lines
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.errors import BadFileError, UnknownNameError
@@ -17,7 +18,6 @@ from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.experiments.gil_trace.lanes import traced
 from gilscope.toolkit.gil.records import BadRecordError, read_folder
 from gilscope.toolkit.race.report.settings import settings
-from gilscope.toolkit.reading import parse_json, read_bytes, read_text
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.faults import hostile_functions

@@ -13,7 +13,7 @@ import pytest
 
 from gilscope.toolkit.fleet.starting import quiet_variables, worker_command
 from gilscope.toolkit.measure.machine.alone import Turns
-from gilscope.toolkit.processes.starting import Supervised
+from gilscope.toolkit.processes.supervised import Supervised
 from gilscope.toolkit.store import load_run, read_fleet
 from tests.conformance.builds import ROOT
 from tests.fleet.test_scheduler import listening

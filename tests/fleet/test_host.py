@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from gilscope.toolkit.fleet import host
-from gilscope.toolkit.processes.starting import Supervised
+from gilscope.toolkit.processes.supervised import Supervised
 from gilscope.toolkit.store import load_run
 from gilscope.toolkit.store.rounds import Arriving, cut
 from tests.fakes import MACHINE

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.processes.starting import Supervised
+from gilscope.toolkit.processes.supervised import Supervised
 from tests.conformance.builds import ROOT
 from tests.fleet.test_end_to_end import LIMIT, LITTLE, MARK, fleets, states, wait_until  # noqa: F401  a fixture
 

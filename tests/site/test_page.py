@@ -13,7 +13,7 @@ from gilscope.toolkit.site.look import CONTRAST, NIGHT, by_night, contrast, load
 from gilscope.toolkit.site.page import PAUSE, Pages, kept, policy
 from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.site.plain import document_values, page_values
-from gilscope.toolkit.site.renderer import CannotRenderError, Renderer
+from gilscope.toolkit.site.renderer_process import CannotRenderError, Renderer
 from tests.fakes import make_run
 from tests.site.made import KINDS, Tags
 

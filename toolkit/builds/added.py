@@ -6,9 +6,9 @@ import json
 import tempfile
 from pathlib import Path
 
+from gilscope.toolkit.bounded_reading import parse_json, read_text
 from gilscope.toolkit.builds.user_dirs import data_dir, locked
 from gilscope.toolkit.errors import BadFileError, BuildError
-from gilscope.toolkit.reading import parse_json, read_text
 
 
 def added_builds() -> dict[str, Path]:

@@ -10,7 +10,7 @@ import sysconfig
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.user_dirs import locked
-from gilscope.toolkit.processes.starting import run
+from gilscope.toolkit.processes.supervised import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

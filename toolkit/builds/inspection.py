@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from gilscope.toolkit.bounded_reading import parse_json, read_text
 from gilscope.toolkit.builds.user_dirs import cache_dir
-from gilscope.toolkit.processes.starting import run
-from gilscope.toolkit.reading import parse_json, read_text
+from gilscope.toolkit.processes.supervised import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

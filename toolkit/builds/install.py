@@ -25,7 +25,7 @@ from gilscope.toolkit.builds.user_dirs import data_dir, uv_command
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.foreign import uncoloured
 from gilscope.toolkit.model import Note
-from gilscope.toolkit.processes.starting import run
+from gilscope.toolkit.processes.supervised import run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,9 +12,9 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.bounded_reading import last_text
 from gilscope.toolkit.errors import BuildError
-from gilscope.toolkit.processes.starting import Supervised
-from gilscope.toolkit.reading import last_text
+from gilscope.toolkit.processes.supervised import Supervised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.utils import canonicalize_name
 
+from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.commands.options.common import add_build, duration, positive
@@ -27,7 +28,6 @@ from gilscope.toolkit.evaluate.report.explain_package import Beside, explain
 from gilscope.toolkit.evaluate.report.json_ import plain
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.evaluate.sections import Missing
-from gilscope.toolkit.reading import read_text
 from gilscope.toolkit.report.document import Document, Lines, Picture
 from gilscope.toolkit.report.figures.drawing import CannotDrawError, draw_figures
 from gilscope.toolkit.site.single.verdicts import conclusion_cards, verdict_values

@@ -21,7 +21,7 @@ from gilscope.toolkit.report.figures.drawing import CannotDrawError, draw_figure
 from gilscope.toolkit.site.making import Asked, check_site, make_site
 from gilscope.toolkit.site.pages.experiments import About
 from gilscope.toolkit.site.parts import HOME
-from gilscope.toolkit.site.renderer import rendering_python
+from gilscope.toolkit.site.renderer_process import rendering_python
 from gilscope.toolkit.site.sources import find_sources, hosts_of
 from gilscope.workloads import catalog
 

@@ -13,7 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from gilscope.toolkit.reading import parse_json
+from gilscope.toolkit.bounded_reading import parse_json
 
 OURS = "gilscope.toolkit."
 # What a text of another kind than JSON's own is marked by.

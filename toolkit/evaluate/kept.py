@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gilscope.toolkit
+from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_bytes
 from gilscope.toolkit.builds.packages.stamp import identity
 from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.evaluate import as_json
@@ -30,7 +31,6 @@ from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
 from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums, variables
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED
 from gilscope.toolkit.evaluate.sections import NO_TIME, MachineFacts, Missing, Races, TestRun
-from gilscope.toolkit.reading import RESULTS, parse_json, read_bytes
 from gilscope.toolkit.store.header import replace_file
 
 if TYPE_CHECKING:

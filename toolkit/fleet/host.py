@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict
 
 import gilscope
 from gilscope.toolkit import temporary
+from gilscope.toolkit.bounded_reading import last_text
 from gilscope.toolkit.builds.find import default_pair, find_builds
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.measure.machine.described import this_machine
 from gilscope.toolkit.measure.machine.other_load import others_now
-from gilscope.toolkit.processes.starting import Supervised
-from gilscope.toolkit.reading import last_text
+from gilscope.toolkit.processes.supervised import Supervised
 from gilscope.toolkit.store import read_json
 from gilscope.toolkit.store.labels import HEADER
 from gilscope.toolkit.store.rounds import Arriving, cut

@@ -14,10 +14,10 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.bounded_reading import last_text
 from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.fleet.connection import RESOURCE, Connection, FleetLostError, dask_distributed
-from gilscope.toolkit.processes.starting import Supervised
-from gilscope.toolkit.reading import last_text
+from gilscope.toolkit.processes.supervised import Supervised
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from gilscope.toolkit.gil.holders import Convoy, Hold, Holder
     from gilscope.toolkit.gil.limits import Limit
     from gilscope.toolkit.gil.recorder import Recording
+    from gilscope.toolkit.gil.rerun_without_gil import WithoutGil
     from gilscope.toolkit.gil.summary import Summary
     from gilscope.toolkit.gil.unfinished import Last
-    from gilscope.toolkit.gil.without_gil import WithoutGil
 
 SCHEMA = "gilscope/gil/1"
 

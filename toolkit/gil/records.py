@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from gilscope.toolkit.reading import opened
+from gilscope.toolkit.bounded_reading import opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

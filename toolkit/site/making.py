@@ -28,7 +28,7 @@ from gilscope.toolkit.site.pages.machines import machines_values
 from gilscope.toolkit.site.parts import HOME, Site, around, copy_values, make_all
 from gilscope.toolkit.site.picture import site_figure
 from gilscope.toolkit.site.plain import page_values
-from gilscope.toolkit.site.renderer import Renderer
+from gilscope.toolkit.site.renderer_process import Renderer
 from gilscope.toolkit.site.sources import load, plan
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.site.look import load_look
 from gilscope.toolkit.site.pages.compare import compare_file, compare_run
 from gilscope.toolkit.site.pages.run import run_page
-from gilscope.toolkit.site.renderer import Renderer
+from gilscope.toolkit.site.renderer_process import Renderer
 from gilscope.toolkit.site.sources import Known, Planned, load
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import functools
 import os
 from typing import IO, TYPE_CHECKING, Any
 
+from gilscope.toolkit.bounded_reading import SETTINGS, parse_json, read_text
 from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError, cannot_write
 from gilscope.toolkit.model import Build, Cell, Failure, Machine, Note, Phase, Run, Skip
-from gilscope.toolkit.reading import SETTINGS, parse_json, read_text
 from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_header, typed
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pyperf
 
+from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.errors import BadFileError, SaveError, ToolkitError
 from gilscope.toolkit.model import Build, Cell, Evidence, Measurement, Observation, Run
-from gilscope.toolkit.reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_suite, check_values, observation_problems, shown
 from gilscope.toolkit.store.header import header, locked, read_header, replace_file, suite_path
 from gilscope.toolkit.store.labels import HEADER, label_of, label_path, new_folder, taken

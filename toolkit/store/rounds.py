@@ -15,8 +15,8 @@ import zlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from gilscope.toolkit.bounded_reading import MIB, RESULTS, parse_json, read_bytes, read_text
 from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError
-from gilscope.toolkit.reading import MIB, RESULTS, parse_json, read_bytes, read_text
 from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_suite, shown
 from gilscope.toolkit.store.header import locked, parse_header, read_header, read_json, replace_file, suite_path
 from gilscope.toolkit.store.labels import HEADER

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.source.compile import Source, Step
 from gilscope.toolkit.errors import BuildError
-from gilscope.toolkit.processes.starting import run
+from gilscope.toolkit.processes.supervised import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.logged_command import run_logged
 from gilscope.toolkit.builds.user_dirs import data_dir, locked, pythons_dir
 from gilscope.toolkit.errors import BuildError
-from gilscope.toolkit.processes.starting import run
+from gilscope.toolkit.processes.supervised import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

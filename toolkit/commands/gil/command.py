@@ -25,7 +25,7 @@ from gilscope.toolkit.gil.chrome import trace
 from gilscope.toolkit.gil.diagnosis import diagnose, values
 from gilscope.toolkit.gil.limits import Limiter
 from gilscope.toolkit.gil.recorder import Recording, inflation, record
-from gilscope.toolkit.gil.without_gil import WithoutGil, free_build, run_there
+from gilscope.toolkit.gil.rerun_without_gil import WithoutGil, free_build, run_there
 from gilscope.toolkit.measure.machine.alone import WAITING, Turns
 from gilscope.toolkit.race.program.start import run_words
 from gilscope.toolkit.race.program.target import default_python, module_of, refuse_plain_folder

@@ -15,7 +15,7 @@ from gilscope.toolkit.commands.gil.tables import (
 from gilscope.toolkit.gil.limits import SEEN, held_share, where
 from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.gil.records import Kind
-from gilscope.toolkit.gil.without_gil import took_as_long
+from gilscope.toolkit.gil.rerun_without_gil import took_as_long
 from gilscope.toolkit.report.document import Document, Heading, Lines
 from gilscope.toolkit.units import format_seconds
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.gil.diagnosis import Diagnosis
     from gilscope.toolkit.gil.holders import Convoy, Holder
+    from gilscope.toolkit.gil.rerun_without_gil import WithoutGil
     from gilscope.toolkit.gil.summary import Summary
     from gilscope.toolkit.gil.unfinished import Last
-    from gilscope.toolkit.gil.without_gil import WithoutGil
     from gilscope.toolkit.report.document import Section
 
 LEAST = 0.0001

@@ -15,8 +15,8 @@ from packaging.utils import (
     parse_wheel_filename,
 )
 
+from gilscope.toolkit.bounded_reading import opened
 from gilscope.toolkit.errors import UnknownNameError
-from gilscope.toolkit.reading import opened
 
 # Some have an owner on a package index; nobody who types them alone wants that.
 _VALUES = {"nan", "inf", "infinity", "true", "false", "none", "null", "yes", "no", "on", "off"}

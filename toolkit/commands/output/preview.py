@@ -10,11 +10,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gilscope.runners.catalog import RUNNERS
+from gilscope.toolkit.bounded_reading import RESULTS
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.measure.machine.described import this_machine
 from gilscope.toolkit.measure.plan.estimate import Took, estimate
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.reading import RESULTS
 from gilscope.toolkit.stats.looks import FIRST
 from gilscope.toolkit.store import find_label, labels, read_json
 from gilscope.toolkit.units import format_minutes, format_seconds

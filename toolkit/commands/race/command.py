@@ -26,7 +26,7 @@ RACE_FOUND = 66        # the exit code of the sanitizers
 SIGNALLED = 128        # plus the signal's number, as shells say it
 MISUSED = 2            # what argparse ends a program with that it does not know an option of
 CONFIRM_TRIES = 5
-MOST_SETTINGS = 2**24  # bytes of a pyproject.toml, as toolkit/reading.py has it, which a program need not wait for
+MOST_SETTINGS = 2**24  # bytes of a pyproject.toml (as bounded_reading.py has it), which a program need not wait for
 
 USAGE = """gilscope race [options] SCRIPT [ARGS...]
        gilscope race [options] -m MODULE [ARGS...]

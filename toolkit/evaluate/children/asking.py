@@ -1,7 +1,7 @@
 """Start a process of a build that asks or imports something, wait for it, and read what it wrote down.
 
 A crash, a hang and an early exit are answers.  Nothing of the process is left when this module is done, and the kernel
-ends it when we are killed (see `processes.starting`).
+ends it when we are killed (see `processes.supervised`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gilscope.toolkit import temporary
+from gilscope.toolkit.bounded_reading import RESULTS, opened, parse_json, read_text
 from gilscope.toolkit.builds.packages.environment import harness_path
 from gilscope.toolkit.evaluate.children.surroundings import end_strays, own_variables, users_variables
 from gilscope.toolkit.measure.process.running import last_lines
 from gilscope.toolkit.processes.sealed import Seal, new_secret
-from gilscope.toolkit.processes.starting import Supervised
-from gilscope.toolkit.reading import RESULTS, opened, parse_json, read_text
+from gilscope.toolkit.processes.supervised import Supervised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.processes.starting import end_all
+from gilscope.toolkit.processes.supervised import end_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.utils import canonicalize_name
 
+from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.evaluate.requirements.closure import is_for_developers
 from gilscope.toolkit.evaluate.requirements.declared import (
@@ -25,7 +26,6 @@ from gilscope.toolkit.evaluate.requirements.declared import (
     table_below,
 )
 from gilscope.toolkit.evaluate.requirements.file import requirement_lines
-from gilscope.toolkit.reading import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

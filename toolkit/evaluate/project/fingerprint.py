@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.reading import read_text
+from gilscope.toolkit.bounded_reading import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

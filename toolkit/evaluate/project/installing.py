@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
+from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.builds.packages.environment import installer
 from gilscope.toolkit.builds.packages.installer import run_to_end, shortened
 from gilscope.toolkit.evaluate.project.build_output import last_lines, why_not_built
 from gilscope.toolkit.foreign import cut
-from gilscope.toolkit.reading import RESULTS, parse_json, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

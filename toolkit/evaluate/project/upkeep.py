@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.evaluate.decision import Upkeep
-from gilscope.toolkit.reading import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from gilscope.toolkit.bounded_reading import read_bytes
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.evaluate.requirements.file import listed, requirement_lines
-from gilscope.toolkit.reading import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

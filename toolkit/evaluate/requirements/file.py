@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.reading import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,9 +11,9 @@ from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.evaluate.requirements.file import requirement_lines
-from gilscope.toolkit.reading import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

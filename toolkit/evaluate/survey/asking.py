@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.survey.answer import Answer, from_doctor
 from gilscope.toolkit.measure.prepare.preparation import child_environment
-from gilscope.toolkit.processes.starting import run
+from gilscope.toolkit.processes.supervised import run
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
 
-    from gilscope.toolkit.processes.starting import Supervised
+    from gilscope.toolkit.processes.supervised import Supervised
 
 _LAST = 300   # characters of what it said
 

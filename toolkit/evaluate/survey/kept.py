@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
+from gilscope.toolkit.bounded_reading import parse_json, read_text
 from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.evaluate.packages.install.scratch import FRESH_SECONDS
 from gilscope.toolkit.evaluate.survey.answer import Answer, from_line, to_line
-from gilscope.toolkit.reading import parse_json, read_text
 from gilscope.toolkit.store.header import replace_file
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ import threading
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.survey.asking import ask
-from gilscope.toolkit.processes.starting import TERMINATE_SECONDS
+from gilscope.toolkit.processes.supervised import TERMINATE_SECONDS
 
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.survey.answer import Answer
     from gilscope.toolkit.evaluate.survey.asking import Question
-    from gilscope.toolkit.processes.starting import Supervised
+    from gilscope.toolkit.processes.supervised import Supervised
 
 _LOCK = threading.Lock()
 _RUNNING: dict[str, list[Supervised]] = {}   # by survey

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.reading import read_text
 
 if TYPE_CHECKING:
     from pathlib import Path

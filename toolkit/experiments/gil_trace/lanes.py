@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.gil.chrome import NAMES
 from gilscope.toolkit.gil.records import Kind
-from gilscope.toolkit.reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.report.figures.figure import Lane, TimelineFigure, TimelinePanel, seconds_axis
 from gilscope.toolkit.store.checking import finite
 

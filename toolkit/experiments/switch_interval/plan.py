@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, override
 from gilscope.toolkit.experiments.base import Effort, Experiment, Level
 from gilscope.toolkit.experiments.intervals import DEFAULT, FINE, USUAL_SLACK, no_slack
 from gilscope.toolkit.experiments.sources import SKVORTSOV
-from gilscope.toolkit.experiments.switch_interval import shown
-from gilscope.toolkit.experiments.switch_interval.shown import THEN
+from gilscope.toolkit.experiments.switch_interval import report
+from gilscope.toolkit.experiments.switch_interval.report import THEN
 from gilscope.toolkit.report.wording import ratio_number
 
 if TYPE_CHECKING:
@@ -76,10 +76,10 @@ class SwitchInterval(Experiment):
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:
-        arms = shown.arms(results)
+        arms = report.arms(results)
         return (
-            *(shown.seconds_table(results, build, model) for build, model in arms),
-            *(shown.ratios_table(results, build, model) for build, model in arms),
+            *(report.seconds_table(results, build, model) for build, model in arms),
+            *(report.ratios_table(results, build, model) for build, model in arms),
         )
 
     @override
@@ -88,7 +88,7 @@ class SwitchInterval(Experiment):
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
-        found = shown.figure(results)
+        found = report.figure(results)
         return () if found is None else (found,)
 
 
@@ -99,14 +99,14 @@ def _intervals(setting: Setting, model: str) -> tuple[str, ...]:
 
 def _findings(results: Results, build: Build) -> Iterator[str]:
     model = "free-threaded" if build.free_threaded else "threads"
-    counts = [count for count in shown.counts_of(results, build, model) if count > 1]
+    counts = [count for count in report.counts_of(results, build, model) if count > 1]
     if not counts:
         return
     most = counts[-1]
 
     def against_none(**parameters: str) -> Comparison | None:
         cell = results.find(build=build.label, runner=model, workers=most, **parameters)
-        return results.compare(shown.serial_of(results, build), cell)
+        return results.compare(report.serial_of(results, build), cell)
 
     usual, short = against_none(interval=DEFAULT), against_none(interval=SHORTEST)
     if usual is None or short is None or "unknown" in {usual.verdict(), short.verdict()}:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.processes.sealed import Seal, new_secret
-from gilscope.toolkit.processes.starting import run
+from gilscope.toolkit.processes.supervised import run
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping

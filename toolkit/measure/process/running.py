@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.bounded_reading import last_text, read_bytes
 from gilscope.toolkit.measure.process.line import Line
 from gilscope.toolkit.processes.sealed import Seal
-from gilscope.toolkit.reading import last_text, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence

@@ -24,7 +24,7 @@
 #include "state/object_kinds.c"
 #include "ops/variables.c"
 #include "detection/array_parts.c"
-#include "ops/getter_setter.c"
+#include "ops/call_spans.c"
 #include "ops/items.c"
 #include "ops/whole_containers.c"
 #include "ops/methods.c"

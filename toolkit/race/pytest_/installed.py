@@ -7,8 +7,8 @@ import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.race.loading.hook import project_filter
-from gilscope.toolkit.reading import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

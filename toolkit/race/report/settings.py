@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.bounded_reading import read_bytes
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.race.verdicts import KINDS
-from gilscope.toolkit.reading import read_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path

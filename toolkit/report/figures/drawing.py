@@ -19,7 +19,7 @@ from gilscope.toolkit.builds.packages.environment import build_environment, harn
 from gilscope.toolkit.builds.packages.installer import UNREACHED
 from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.errors import BuildError, ToolkitError
-from gilscope.toolkit.processes.starting import run
+from gilscope.toolkit.processes.supervised import run
 from gilscope.toolkit.report.figures.as_json import dump
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from gilscope.toolkit.foreign import visible, visible_all
 from gilscope.toolkit.private import of_this_machine, refuse, without_folders
 from gilscope.toolkit.site.look import ASSETS, Look, load_look
 from gilscope.toolkit.site.plain import page_values
-from gilscope.toolkit.site.renderer import Renderer, rendering_python
+from gilscope.toolkit.site.renderer_process import Renderer, rendering_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from gilscope.toolkit.evaluate.children.at_once import at_once
-from gilscope.toolkit.processes.starting import run
+from gilscope.toolkit.processes.supervised import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.reading import parse_json, read_text
+from gilscope.toolkit.bounded_reading import parse_json, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

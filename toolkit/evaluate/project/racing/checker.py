@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit import temporary
+from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.builds.packages.environment import PACKAGE
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown
 from gilscope.toolkit.evaluate.project.racing.functions import Ran
@@ -22,7 +23,6 @@ from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, environm
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceFact, SharedFact, Unwatched
 from gilscope.toolkit.measure.process.running import last_lines
 from gilscope.toolkit.race.verdicts import VIOLATION
-from gilscope.toolkit.reading import RESULTS, parse_json, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.bounded_reading import parse_json, read_text
 from gilscope.toolkit.evaluate.project.racing.checker import FOUND, LATE, Program, check
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceLook, Races
 from gilscope.toolkit.measure.process.running import last_lines
-from gilscope.toolkit.reading import parse_json, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
+from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.evaluate.project.machine import Calibration
 from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, Measured, cost_of
 from gilscope.toolkit.evaluate.project.suite.leaving_out import ignoring, is_pytest, sampled
@@ -26,7 +27,6 @@ from gilscope.toolkit.evaluate.project.suite.running import (
     run_bounded,
 )
 from gilscope.toolkit.evaluate.sections import NO_WORKLOAD, TOO_LONG, TOO_SHORT, Forced, Missing, TestRun
-from gilscope.toolkit.reading import read_text
 from gilscope.toolkit.stats.together import Together
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 

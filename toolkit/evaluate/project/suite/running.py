@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from gilscope.toolkit import temporary
+from gilscope.toolkit.bounded_reading import parse_json, read_text
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown, compiled_into, short
 from gilscope.toolkit.evaluate.project.conventions import PYTEST
 from gilscope.toolkit.evaluate.project.suite.leaving_out import (
@@ -31,8 +32,7 @@ from gilscope.toolkit.evaluate.project.suite.leaving_out import (
 )
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Place, TestRun
 from gilscope.toolkit.measure.process.running import last_lines
-from gilscope.toolkit.processes.starting import Supervised
-from gilscope.toolkit.reading import parse_json, read_text
+from gilscope.toolkit.processes.supervised import Supervised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import _getframe
 
 from gilscope.toolkit.race.pure.detection import detect
-from gilscope.toolkit.race.pure.ops import getter_setter
+from gilscope.toolkit.race.pure.ops import call_spans
 from gilscope.toolkit.race.pure.ops.variables import note_attribute
 from gilscope.toolkit.race.site import OP_PREFIX
 
@@ -46,7 +46,7 @@ def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
             return [name for name in names if not _ours(name)]
         return {name: value for name, value in names.items() if not _ours(name)}
 
-    return {"dynamic": dynamic, "enter": enter, "locals_": locals_, **getter_setter.ops(monitor)}
+    return {"dynamic": dynamic, "enter": enter, "locals_": locals_, **call_spans.ops(monitor)}
 
 
 def _ours(name: Any) -> bool:

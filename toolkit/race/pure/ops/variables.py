@@ -10,7 +10,7 @@ from sys import _getframe
 
 from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.pure.detection import detect
-from gilscope.toolkit.race.pure.ops import getter_setter
+from gilscope.toolkit.race.pure.ops import call_spans
 from gilscope.toolkit.race.pure.state.object_kinds import MISSING, attribute, descends, lookup, runs_code, value_of
 from gilscope.toolkit.race.site import Flag
 
@@ -98,9 +98,9 @@ class _AttributeProxy:
         obj = _own(self, "_obj")
         if runs_code(obj, name):
             monitor, site = _own(self, "_monitor"), _own(self, "_site")
-            since = getter_setter.start(monitor)
+            since = call_spans.start(monitor)
             value = getattr(obj, name)
-            monitor.look_back(_getframe(1), site, lambda touch: getter_setter.open_reads(touch, since))
+            monitor.look_back(_getframe(1), site, lambda touch: call_spans.open_reads(touch, since))
             return value
         _note(self, _getframe(1), name, detect.load_to_store)
         return getattr(obj, name)
@@ -109,9 +109,9 @@ class _AttributeProxy:
         obj = _own(self, "_obj")
         if runs_code(obj, name):
             monitor, site = _own(self, "_monitor"), _own(self, "_site")
-            since = getter_setter.start(monitor)
+            since = call_spans.start(monitor)
             setattr(obj, name, value)
-            monitor.look_back(_getframe(1), site, lambda touch: getter_setter.close_writes(touch, since))
+            monitor.look_back(_getframe(1), site, lambda touch: call_spans.close_writes(touch, since))
             return
         _note(self, _getframe(1), name, detect.write)
         setattr(obj, name, value)

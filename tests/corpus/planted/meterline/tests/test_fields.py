@@ -1,5 +1,4 @@
 import pytest
-
 from meterline.fields import Meter
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.reading import read_bytes
+from gilscope.toolkit.bounded_reading import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.evaluate.children.at_once import at_once
-from gilscope.toolkit.processes.starting import Supervised, run
+from gilscope.toolkit.processes.supervised import Supervised, run
 from tests.conformance.builds import ROOT
 
 PYTHON = sys.executable
@@ -23,7 +23,7 @@ os.rename(sys.argv[1] + '.part', sys.argv[1])
 time.sleep(600)
 """
 STARTS = """import sys
-from gilscope.toolkit.processes.starting import run
+from gilscope.toolkit.processes.supervised import run
 run([sys.executable, '-c', {family!r}, {told!r}])
 """
 
@@ -125,7 +125,7 @@ def test_ctrl_c_ends_what_other_threads_wait_for_and_their_folders(tmp_path):
     program = f"""import sys, tempfile
 from pathlib import Path
 from gilscope.toolkit.evaluate.children.at_once import at_once
-from gilscope.toolkit.processes.starting import run
+from gilscope.toolkit.processes.supervised import run
 def work(number):
     with tempfile.TemporaryDirectory(dir={str(tmp_path)!r}, prefix='room-'):
         while True:   # as an installer that is tried again

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from gilscope.toolkit.gil import preload, without_gil
+from gilscope.toolkit.gil import preload, rerun_without_gil
 from gilscope.toolkit.gil.recorder import Recording
 from tests.fakes import make_build
 from tests.gil.conftest import BUILDS, is_free_threaded
@@ -23,11 +23,11 @@ def builds(*labels):
 @pytest.mark.parametrize(("version", "chosen"), [
     ("3.13.1", "3.13t"), ("3.14.2", "3.14t"), ("3.12.4", "3.13t"), ("3.15.0", "3.14t")])
 def test_nearest_free_threaded_build_is_taken(version, chosen):
-    assert without_gil.free_build(builds("3.12", "3.14t", "3.13t", "3.13"), version).label == chosen
+    assert rerun_without_gil.free_build(builds("3.12", "3.14t", "3.13t", "3.13"), version).label == chosen
 
 
 def test_without_a_free_threaded_build_there_is_none():
-    assert without_gil.free_build(builds("3.13"), "3.13.1") is None
+    assert rerun_without_gil.free_build(builds("3.13"), "3.13.1") is None
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def run_on(tmp_path, monkeypatch):
 
     def run(python, source):
         (tmp_path / "program.py").write_text(source)
-        return without_gil.run_there(make_build("3.14t", executable=python, version="3.14.1"), ["program.py"],
+        return rerun_without_gil.run_there(make_build("3.14t", executable=python, version="3.14.1"), ["program.py"],
                                    {**os.environ, "PYTHON_GIL": "1"}, FIRST)
 
     return run
@@ -53,7 +53,7 @@ def test_program_that_does_not_run_there_says_why(run_on):
 
 @needs_shim
 def test_program_that_hangs_there_is_ended(run_on, monkeypatch):
-    monkeypatch.setattr(without_gil, "LONGER", 0.1)
+    monkeypatch.setattr(rerun_without_gil, "LONGER", 0.1)
     found = run_on(sys.executable, "import threading; threading.Event().wait()")
     assert found.ratio is None
     assert "it was ended there after" in found.refused

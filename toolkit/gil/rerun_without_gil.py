@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.gil.recorder import BUSY, queued_share, record
 from gilscope.toolkit.gil.summary import summarize
-from gilscope.toolkit.processes.starting import Supervised
+from gilscope.toolkit.processes.supervised import Supervised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
