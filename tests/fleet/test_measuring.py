@@ -224,6 +224,30 @@ def test_a_host_says_what_it_does_until_it_has_a_round(fleets, told):
                          "a: 2 of 4 rounds", "a: 3 of 4 rounds", "a: 4 of 4 rounds"]
 
 
+def test_what_has_not_changed_is_said_again_after_minutes_only(fleets, told):
+    host = FakeHost("a")
+    host.doing = ["waiting for another gilscope"] * 5
+    cluster = FakeCluster(host)
+    answer = cluster.next_answer
+
+    def later(timeout):
+        cluster.now += measuring.STILL_SECONDS / 4
+        return answer(timeout)
+
+    cluster.next_answer = later
+    fleets.go(cluster)
+    assert fleets.said.count("a: waiting for another gilscope") == 2
+    assert fleets.said.count("a: 4 of 4 rounds") == 1
+
+
+def test_a_host_with_rounds_says_how_long_it_takes(fleets, told):
+    host = FakeHost("a")
+    advance, told_left = host.advance, iter(["", "round 2/4, 3 of 9 cells, about 5 min 3 s left"])
+    host.advance = lambda *asked: {**(answer := advance(*asked)), "said": answer["said"] or [next(told_left, "")]}
+    fleets.go(FakeCluster(host))
+    assert "a: 2 of 4 rounds (about 5 min 3 s left)" in told("a")
+
+
 def test_of_many_hosts_the_slowest_says_what_it_does(fleets, told):
     hosts = [FakeHost(f"h{number}") for number in range(6)]
     hosts[3].doing = ["3.14: make an environment"] * 3

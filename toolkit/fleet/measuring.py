@@ -27,6 +27,7 @@ TRIES = 3                # of a host that measures no round in between, until it
 PATIENCE = 60.0          # seconds that hosts which went away are waited for when no other measures any more
 MEET_SECONDS = 1.0       # between looks at who is there
 TELL_SECONDS = 15.0      # between lines about how far it is
+STILL_SECONDS = 120.0    # and where it is as far as it was
 MOST_TOLD = 4            # hosts that a line names
 _GOES_ON = frozenset({"running", "interrupted", "killed"})   # endings of a run that are none
 _FAILED = 3              # the code of a run with cells that failed
@@ -103,6 +104,7 @@ class FleetRun:
         self._refused: set[str] = set()    # addresses of hosts with another gilscope
         self._finished: list[_Part] = []   # of which that is still to be told
         self._told = self._met = clock()
+        self._last_line = ("", self._told)
         self._known = [host.name for host in before.hosts]
         for host in before.hosts:
             part = self._opened(host, goes_on=bool(asked.again))
@@ -360,15 +362,20 @@ class FleetRun:
         self._say_that_they_finished()
         parts = [part for part in self._parts.values() if part.state is HostState.RUNNING]
         away = [part for part in self._parts.values() if part.state is HostState.LOST and part.tries < TRIES]
+        line = ""
         if len(parts) > MOST_TOLD:
             rounds = sum(part.rounds for part in self._parts.values())
             slowest = min(parts, key=lambda part: part.rounds)
-            self._say(f"{counted(rounds, 'round')} on {counted(len(self._parts), 'host')}; {len(parts)} still measure, "
-                      f"{slowest.name}: {_far(slowest)}")
+            line = (f"{counted(rounds, 'round')} on {counted(len(self._parts), 'host')}; {len(parts)} still measure, "
+                    f"{slowest.name}: {_far(slowest)}")
         elif parts:
-            self._say(", ".join(f"{part.name}: {_far(part)}" for part in parts))
+            line = ", ".join(f"{part.name}: {_far(part)}" for part in parts)
         elif away:
-            self._say(f"waiting for {_names(away)} to come back")
+            line = f"waiting for {_names(away)} to come back"
+        before, then = self._last_line
+        if line and (line != before or self._told - then >= STILL_SECONDS):
+            self._last_line = line, self._told
+            self._say(line)
 
 
 def _names(parts: Sequence[_Part]) -> str:
@@ -389,7 +396,8 @@ def _far(part: _Part) -> str:
     """Return how far a host is: "2 of 15 rounds", or what it does before the first one of these."""
     run = part.arriving.run if part.arriving and part.measured else None
     if run:
-        return f"{part.rounds} of {counted(run.rounds_planned, 'round')}"
+        left = part.said.rpartition(", about ")[2] if part.said.endswith(" left") else ""
+        return f"{part.rounds} of {counted(run.rounds_planned, 'round')}" + (f" (about {left})" if left else "")
     return part.said or ("it begins" if part.begun else "no answer yet: another run may keep it busy")
 
 
