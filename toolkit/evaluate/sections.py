@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from gilscope.toolkit.units import few
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -218,8 +220,7 @@ class RaceFact:
     def where(self) -> str:
         """Its places in words."""
         places = self.places or (f"{self.file}:{self.line}",)
-        more = f" and {len(places) - MOST_PLACES} more" if len(places) > MOST_PLACES else ""
-        return ", ".join(places[:MOST_PLACES]) + more
+        return few(places, MOST_PLACES)
 
     @property
     def what(self) -> str:

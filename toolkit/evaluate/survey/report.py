@@ -9,7 +9,7 @@ from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.survey.answer import counts, to_line, word_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -83,7 +83,7 @@ def _blockers(answers: Sequence[Answer]) -> Iterable[str]:
                 needed_by.setdefault((here.build, each), []).append(answer.package)
     for (label, each), names in needed_by.items():
         others = [name for name in names if name_of(name) != each.name]
-        whose = f"; {_few(others)} {'needs' if len(others) == 1 else 'need'} it" if others else ""
+        whose = f"; {few(others)} {'needs' if len(others) == 1 else 'need'} it" if others else ""
         newest = f"; version {' is '.join(each.newest)}" if each.newest and each.newest[0] != each.version else ""
         why = "; ".join(each.reasons[:MOST_NAMED]).removeprefix(f"no wheel for {label} ")
         told = "" if why in {"", NO_WHEEL} else f" {why}" if why.startswith("(") else f": {why}"
@@ -107,8 +107,3 @@ def _conclusion(answers: Sequence[Answer], label: str) -> str:
     told = ", ".join(f"{number} {word}" for word, number in sorted(found.items(), key=lambda item: -item[1]))
     return f"{label}: nothing stands in the way of {free} of {counted(sum(found.values()), 'package')}" + (
         f" ({told})" if told else "")
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more

@@ -19,14 +19,13 @@ from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, broken, enou
 from gilscope.toolkit.evaluate.verdict.plan import plan
 from gilscope.toolkit.evaluate.verdict.words import (
     NO_COST,
-    few,
     may_tell_speed,
     not_worth,
     package_blockers,
     times,
     ways_left_out,
 )
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

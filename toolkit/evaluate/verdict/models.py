@@ -11,8 +11,9 @@ from gilscope.toolkit.evaluate.packages.wording import named
 from gilscope.toolkit.evaluate.project.extensions.facts import NO_EXTENSIONS
 from gilscope.toolkit.evaluate.sections import NO_TIME, UNASKED, Broken, Missing, Races, Workers
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.words import WORTH, few, may_tell_speed, shared_in_c, ways_left_out
+from gilscope.toolkit.evaluate.verdict.words import WORTH, may_tell_speed, shared_in_c, ways_left_out
 from gilscope.toolkit.evaluate.verdict.worker_price import takes
+from gilscope.toolkit.units import few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -23,8 +23,8 @@ from gilscope.toolkit.evaluate.sections import (
     Missing,
 )
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.words import cost_doubt, few, may_tell_speed, worth
-from gilscope.toolkit.units import format_minutes
+from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, worth
+from gilscope.toolkit.units import few, format_minutes
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence

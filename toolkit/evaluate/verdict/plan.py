@@ -12,7 +12,7 @@ from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, package_blockers, times
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,8 +48,7 @@ def _dependencies(found: Evaluation, build: BuildEvaluation) -> Step:
         return _step(DEPENDENCIES, "not known", build.readiness.reason)
     blocking = [finding.name if finding else text for finding, text in package_blockers(build.readiness)]
     if blocking:
-        more = f" and {len(blocking) - MOST_NAMED} more" if len(blocking) > MOST_NAMED else ""
-        return _step(DEPENDENCIES, "open", f"in the way: {', '.join(blocking[:MOST_NAMED])}{more}")
+        return _step(DEPENDENCIES, "open", f"in the way: {few(blocking, MOST_NAMED)}")
     unknown = [each.name for each in build.readiness.findings if each.verdict.status is Status.UNKNOWN]
     if unknown:
         return _step(DEPENDENCIES, "not known", f"could not be judged: {', '.join(unknown[:MOST_NAMED])}")
@@ -121,8 +120,7 @@ def _in_threads(found: Evaluation) -> Step:
     alone = sum(len(look.alone) for look in looks)
     left = f"; {counted(alone, 'test')} ran alone" if alone else ""
     if failing:
-        more = f" and {len(failing) - MOST_NAMED} more" if len(failing) > MOST_NAMED else ""
-        return _step(IN_THREADS, "open", f"failing: {', '.join(failing[:MOST_NAMED])}{more}{left}")
+        return _step(IN_THREADS, "open", f"failing: {few(failing, MOST_NAMED)}{left}")
     return _step(IN_THREADS, "done", f"in {looks[0].workers} threads{left}")
 
 

@@ -18,10 +18,10 @@ from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
 from gilscope.toolkit.evaluate.sections import NOT_THE_SAME, WORKLOAD_FAILED, Interval, Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.units import format_bytes
+from gilscope.toolkit.units import few, format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Confidence
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
@@ -255,12 +255,6 @@ def _race_doubts(found: BuildEvaluation, races: Races | Missing) -> Iterator[str
             count = len(look.failing)
             yield (f"{count} test{'s fail' if count > 1 else ' fails'} in {look.workers} threads at once that "
                    f"pass{'' if count > 1 else 'es'} alone: {few(look.failing)}")
-
-
-def few(names: Sequence[str], most: int = 3) -> str:
-    """Return the first of many names."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def _unknown(found: BuildEvaluation, races: Races | Missing) -> Iterator[str]:
