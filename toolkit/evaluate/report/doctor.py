@@ -10,7 +10,7 @@ from gilscope.toolkit.evaluate.packages.doctor import version_of
 from gilscope.toolkit.evaluate.packages.judge.interpreters import REFUSED
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users, loadable_nowhere, lost_modules
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
-from gilscope.toolkit.evaluate.packages.wording import named, needed
+from gilscope.toolkit.evaluate.packages.wording import clause, named, needed
 from gilscope.toolkit.evaluate.requirements.tags import libc_floor, platforms_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 from gilscope.toolkit.units import few
@@ -153,7 +153,7 @@ def _blockers(report: BuildReport) -> Iterable[str]:
             why = _why(report, finding).removeprefix(f"no wheel for {report.build.label} ")
             told = "" if why == NO_WHEEL else f" {why}" if why.startswith("(") else f": {why}"
             whose = f"{needed(finding)}{_newer(report, finding)}"
-            yield f"{named(finding)} on {report.build.label} {_clause(status)}{told}{whose}"
+            yield f"{named(finding)} on {report.build.label} {clause(status)}{told}{whose}"
     if report.unowned:
         yield (f"{', '.join(report.unowned)} on {report.build.label} turns the GIL on and belongs to no package: "
                "it came with the interpreter or was put there by hand")
@@ -167,11 +167,7 @@ def _newer(report: BuildReport, finding: Finding) -> str:
         return "; no newer version is there"
     if status.mends:
         return f"; version {version} mends it"
-    return f"; version {version} {_clause(status)}, too" if status.blocks else f"; of version {version} it is not known"
-
-
-def _clause(status: Status) -> str:
-    return {Status.NO_WHEEL: "has no wheel", Status.NOT_FOUND: "was not found"}.get(status, status.value)
+    return f"; version {version} {clause(status)}, too" if status.blocks else f"; of version {version} it is not known"
 
 
 def _why(report: BuildReport, finding: Finding) -> str:
