@@ -29,11 +29,6 @@ def arguments(text: str, opening: int) -> str:
     return text[opening + 1:]
 
 
-def line_of(text: str, place: int) -> int:
-    """Return the number of the line that holds a place in a text."""
-    return text.count("\n", 0, place) + 1
-
-
 def binding_of(files: Files, sources: Iterable[str]) -> Binding:
     """Return how sources are written, by their names and by what those of C++ include."""
     names = tuple(sources)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Remark
 from gilscope.toolkit.evaluate.project.extensions.scan.calls import risky_calls
-from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_c, without_preprocessor
+from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_c, line_of, without_preprocessor
 from gilscope.toolkit.evaluate.project.extensions.scan.writes import Locking
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def binding_of(text: str, usual: Binding = Binding.C_API) -> Binding:
 def place_of_module(code: str) -> int:
     """Return the line that makes a module, in code without comments and strings; 0 where none does."""
     found = _DEFINES.search(code)
-    return code.count("\n", 0, found.start()) + 1 if found else 0
+    return line_of(code, found.start()) if found else 0
 
 
 def is_declared(code: str) -> bool:
@@ -77,13 +77,13 @@ def remarks_of_c(text: str, *, writes: bool = False) -> Iterator[Remark]:
     if writes:
         yield from locking.writes({number for number, line in enumerate(text.splitlines(), 1) if _JUDGED.search(line)})
     for match in _LIMITED.finditer(code):
-        yield Remark(line=_line(code, match.start()), concern="interface", what="Py_LIMITED_API",
+        yield Remark(line=line_of(code, match.start()), concern="interface", what="Py_LIMITED_API",
                      instead="leave it out on free-threaded builds before 3.15, which have no limited API")
     plain = without_preprocessor(code)
     yield from _statics(plain)
     yield from _globals(plain)
     if state := _STATE.search(plain):
-        yield Remark(line=_line(plain, state.start()), concern="module state", what="PyModule_GetState",
+        yield Remark(line=line_of(plain, state.start()), concern="module state", what="PyModule_GetState",
                      instead="all threads share it: guard what changes after the import")
 
 
@@ -102,14 +102,14 @@ def _statics(code: str) -> Iterator[Remark]:
         # Lists of keywords for PyArg_ParseTupleAndKeywords: written once, whatever their type says.
         if end == "[" and re.search(r"\bchar\s*\*", head):
             continue
-        yield Remark(line=_line(code, match.start()), concern="state", what=words, instead=_guard(words))
+        yield Remark(line=line_of(code, match.start()), concern="state", what=words, instead=_guard(words))
 
 
 def _globals(code: str) -> Iterator[Remark]:
     """Yield objects at the outermost level that are not static."""
     flat = _outermost(code)
     for match in _OBJECT.finditer(flat):
-        yield Remark(line=_line(flat, match.start(1)), concern="state", what=" ".join(match[1].split()),
+        yield Remark(line=line_of(flat, match.start(1)), concern="state", what=" ".join(match[1].split()),
                      instead=_guard(match[1]))
 
 
@@ -161,7 +161,3 @@ def _outermost(code: str) -> str:
         depth = max(0, depth + (character == "{") - (character == "}"))
         found.append(character if not depth or character == "\n" else " ")
     return "".join(found)
-
-
-def _line(code: str, place: int) -> int:
-    return code.count("\n", 0, place) + 1

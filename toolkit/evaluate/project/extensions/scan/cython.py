@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.extensions.facts import Remark
 from gilscope.toolkit.evaluate.project.extensions.scan.calls import risky_calls
-from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_python
+from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_python, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,16 +52,12 @@ def remarks_of_cython(text: str) -> Iterator[Remark]:
         words = " ".join(match[1].split())
         if " " not in words or "const " in words or "pymutex" in words:
             continue
-        yield Remark(line=_line(code, match.start()), concern="state", what=f"cdef {words}",
+        yield Remark(line=line_of(code, match.start()), concern="state", what=f"cdef {words}",
                      instead="cython.pymutex or cython.critical_section around what changes it")
     for match in _GLOBAL.finditer(code):
-        yield Remark(line=_line(code, match.start(1)), concern="state", what=f"global {match[1].strip()}",
+        yield Remark(line=line_of(code, match.start(1)), concern="state", what=f"global {match[1].strip()}",
                      instead="cython.pymutex or cython.critical_section around what changes it")
     if "gil" in code:
         for match in _WITH_GIL.finditer(code):
-            yield Remark(line=_line(code, match.start()), concern="no lock", what="prange",
+            yield Remark(line=line_of(code, match.start()), concern="no lock", what="prange",
                          instead="`with gil` inside of it is no lock any more: cython.pymutex")
-
-
-def _line(code: str, place: int) -> int:
-    return code.count("\n", 0, place) + 1
