@@ -38,6 +38,7 @@ def test_gil_limits_and_its_holder_is_named():
 @pytest.mark.parametrize(("reason", "on", "what", "begin"), [
     (Reason.LOCK, "", Limiter.LOCK, "A lock limits it: "),
     (Reason.OBJECT, "list", Limiter.OBJECT, "A list that threads share limits it: "),
+    (Reason.OBJECT, "BlockStore", Limiter.OBJECT, "A BlockStore that threads share limits it: "),
     (Reason.WORLD, "", Limiter.PAUSES, "Pauses in which all threads are stopped limit it: "),
 ])
 def test_lock_objects_and_pauses_are_three_things(reason, on, what, begin):

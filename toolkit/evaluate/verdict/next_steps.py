@@ -24,6 +24,7 @@ from gilscope.toolkit.evaluate.sections import (
 )
 from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, worth
+from gilscope.toolkit.gil.summary import A_LOCK, INNER_LOCK, LOCKS, THE_GIL, THE_WORLD
 from gilscope.toolkit.units import few, format_minutes
 
 if TYPE_CHECKING:
@@ -51,15 +52,13 @@ LIMITS = {"OpenBLAS": "OPENBLAS_NUM_THREADS", "MKL": "MKL_NUM_THREADS", "BLIS": 
 TIME_FOR_COST = 120.0   # seconds beside all else, in which a short workload is measured on two pairs of builds
 LEAST_WAITED = 0.02   # seconds of all threads: less costs nobody anything
 MOST_LINES = 3
-# What threads wait for, in the words of `gil.summary`; anything else is an object that they share.
-THE_GIL = "the GIL"   # where a package has turned it on
-THE_WORLD = "all threads to stop"
+# By what threads wait for; anything else is an object that they share.
 WAITS = {
     THE_WORLD: ("threads wait there until all of them have stopped: if that is the garbage collector, have it collect "
                 "less often (gc.freeze, gc.set_threshold), or make fewer objects that refer to others"),
-    "a lock": ("threads wait for a lock there: hold it only around what belongs together, or have a lock for each part "
+    A_LOCK: ("threads wait for a lock there: hold it only around what belongs together, or have a lock for each part "
                "of what it guards"),
-    "a lock inside the interpreter": "threads wait there for each other inside the interpreter: do it less often",
+    INNER_LOCK: "threads wait there for each other inside the interpreter: do it less often",
 }
 UNTOLD = "threads wait for each other there; gilscope gil shows for what"
 SHARED = "let each thread have an object of its own there, and merge them later"
@@ -280,12 +279,13 @@ def _contention(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
 
 
 def _is_object(what: str) -> bool:
-    return what.startswith(("a ", "an ")) and "spinning" not in what and "lock" not in what
+    return what.startswith(("a ", "an ")) and what not in LOCKS
 
 
 def own_places(build: BuildEvaluation) -> Iterator[Place]:
     """Yield the project's own lines where threads waited for each other long enough for a word."""
     for place in () if isinstance(build.contention, Missing) else build.contention.places:
+        # Where they wait for the GIL, a package has turned it on.
         if is_own(place.file) and place.seconds >= LEAST_WAITED and place.what != THE_GIL:
             yield place
 
