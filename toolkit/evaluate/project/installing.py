@@ -45,16 +45,14 @@ class Installation:
 def install_project(project: Project, environment: Path, target: Path) -> Installation:
     """Install the project itself, without what it needs, into the folder `target`, with its compiled code.
 
-    It is built from a copy: a build leaves files behind.  Its history is there, as versions are made from that.
+    It is built from a copy: a build leaves files behind.
     """
     if not project.installable:
         return Installation(failure="it has no [build-system] or [project]")
     with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
         copy = Path(name, "project")
         try:
-            shutil.copytree(project.root, copy, symlinks=True, ignore=left_out(project.root))
-            if (history := project.root / ".git").exists():
-                (copy / ".git").symlink_to(history)
+            copy_project(project.root, copy)
         except (OSError, shutil.Error) as error:
             return Installation(failure=f"cannot copy it: {cut(str(error), 200)}")
         command = [word for word in installer(environment) if word != "--quiet"]
@@ -109,7 +107,18 @@ def built_before(environment: Path, target: Path, stamp: str) -> Installation | 
     return done
 
 
-def left_out(root: Path) -> Callable[[str, list[str]], set[str]]:
+def copy_project(root: Path, copy: Path) -> None:
+    """Copy a project's own files into the folder `copy`; its history is linked, as versions are made from that.
+
+    Raises:
+        OSError, shutil.Error: it cannot be copied, or something is there.
+    """
+    shutil.copytree(root, copy, symlinks=True, ignore=_left_out(root))
+    if (history := root / ".git").exists():
+        (copy / ".git").symlink_to(history)
+
+
+def _left_out(root: Path) -> Callable[[str, list[str]], set[str]]:
     """Return what tells `shutil.copytree` which names in a folder of the project are no part of it."""
     usual = shutil.ignore_patterns(*_NOT_COPIED)
 
