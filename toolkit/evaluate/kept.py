@@ -170,7 +170,7 @@ def _open(value: Any) -> Iterator[str]:
         case OwnBuild():   # an index, a compiler or time may be there the next time
             yield from [value.failure] * bool(value.failure)
         case MachineFacts():
-            yield from value.doubts * (value.cores > 1)
+            yield from value.doubts * value.may_get_quiet
         case dict():
             yield from chain.from_iterable(map(_open, value.values()))
         case tuple() | list():

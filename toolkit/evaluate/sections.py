@@ -46,6 +46,11 @@ class MachineFacts:
     doubts: tuple[str, ...]      # why no word on speed can be said; empty: it can
     inherited: str | None = None   # what is unusual in how gilscope was started, and the measured processes with it
 
+    @property
+    def may_get_quiet(self) -> bool:
+        """Whether waiting may remove the doubts: one core stays one."""
+        return bool(self.doubts) and self.cores > 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
@@ -88,6 +93,11 @@ class TestRun:
     left_out: tuple[LeftOut, ...] = ()
     by_file: Mapping[str, float] = field(default_factory=dict)   # seconds that the tests of each file took, where known
     failing: tuple[str, ...] = ()   # "tests/test_a.py::test_b" of those that fail, with errors, where known
+
+    @property
+    def broken(self) -> int:
+        """How many tests are known to fail, or to end in an error."""
+        return (self.failed or 0) + (self.errors or 0)
 
     @property
     def ran(self) -> bool:

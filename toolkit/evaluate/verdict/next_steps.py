@@ -167,9 +167,9 @@ def _tests(builds: Sequence[BuildEvaluation], needed: Container[str]) -> Iterato
             continue
         if build.tests.lacking and (build.tests.errors or build.tests.left_out):
             yield from _lacking(build, build.tests.lacking, needed)
-        elif broken(build.tests) > broken(build.reference_tests):
+        elif build.tests.broken > (0 if isinstance(build.reference_tests, Missing) else build.reference_tests.broken):
             yield f"{build.build.label}: look at the failing tests{_which(build.tests)}"
-        elif broken(build.tests) and isinstance(build.cost, Missing) and build.cost.reason.startswith(NO_WORKLOAD):
+        elif build.tests.broken and isinstance(build.cost, Missing) and build.cost.reason.startswith(NO_WORKLOAD):
             yield (f"mend the tests that fail with the GIL, too{_which(build.tests)}; or name a --workload, to measure "
                    "what one thread costs")
         elif build.tests.ending not in {"0", "1"} and build.tests.ending.isdecimal() and not build.tests.passed:
@@ -236,11 +236,6 @@ def _which(tests: TestRun) -> str:
     return f": {few(tests.failing)}" if tests.failing else ""
 
 
-def broken(tests: TestRun | Missing) -> int:
-    """Return how many tests fail, or end in an error."""
-    return 0 if isinstance(tests, Missing) else (tests.failed or 0) + (tests.errors or 0)
-
-
 def _workload(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
     for build in builds:
         if isinstance(build.cost, Missing) and build.cost.reason.startswith(WORKLOAD_FAILED):
@@ -258,17 +253,14 @@ def _cost(builds: Sequence[BuildEvaluation], machine: MachineFacts | Missing, se
             if why.startswith(NO_WORKLOAD) and (TOO_SHORT in why or TOO_LONG in why):
                 yield ("name what the program does for one request or job, to measure what it costs: --workload "
                        "SCRIPT, or --workload MODULE:FUNCTION")
-        elif cost_doubt(build.cost, told=may_tell_speed(machine)) and _may_get_quiet(machine):
+        elif (cost_doubt(build.cost, told=may_tell_speed(machine)) and not isinstance(machine, Missing)
+              and machine.may_get_quiet):
             yield "repeat when the machine is quiet, or with --wait-quiet, to know what one thread costs"
 
 
 def enough(seconds: float) -> str:
     """Return a budget in which what took so long leaves time for the cost of one thread, as --budget takes it."""
     return f"{math.ceil((seconds + TIME_FOR_COST) / 60)}m"
-
-
-def _may_get_quiet(machine: MachineFacts | Missing) -> bool:
-    return not isinstance(machine, Missing) and bool(machine.doubts) and machine.cores > 1
 
 
 def _contention(builds: Sequence[BuildEvaluation]) -> Iterator[str]:

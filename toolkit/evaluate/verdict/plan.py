@@ -79,12 +79,11 @@ def _tests(build: BuildEvaluation) -> Step:
     tests = build.tests
     if isinstance(tests, Missing):
         return _step(TESTS, "not known", tests.reason)
-    broken = (tests.failed or 0) + (tests.errors or 0)
     left = f"; left out: {', '.join(each.file for each in tests.left_out)}" if tests.left_out else ""
     if tests.gil_end:
         return _step(TESTS, "open", f"the GIL was on at their end{left}")
-    if broken or tests.ending != "0" or tests.left_out:
-        said = f"{broken} of {broken + (tests.passed or 0)} fail" if broken else (
+    if tests.broken or tests.ending != "0" or tests.left_out:
+        said = f"{tests.broken} of {tests.broken + (tests.passed or 0)} fail" if tests.broken else (
             f"they end with {tests.ending}" if tests.ending != "0" else f"{tests.passed} pass")
         return _step(TESTS, "open", said + left)
     return _step(TESTS, "done", "they pass" if tests.passed is None else f"{counted(tests.passed, 'test')} passed, "

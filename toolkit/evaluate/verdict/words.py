@@ -185,8 +185,8 @@ def _test_blockers(tests: TestRun, reference: TestRun | Missing) -> Iterator[str
         if each.file not in elsewhere:
             yield f"{each.file} cannot be collected{f', and can on {there.build}' if there else ''}: {each.why}"
     # What cannot be collected for want of a package says nothing of the build.
-    broken = (tests.failed or 0) + (0 if tests.lacking else tests.errors or 0)
-    before = ((there.failed or 0) + (there.errors or 0)) if there else 0
+    broken = (tests.failed or 0) if tests.lacking else tests.broken
+    before = there.broken if there else 0
     if broken > before:
         more = broken - before
         text = f"{more} tests fail" if more > 1 else "1 test fails"
