@@ -16,6 +16,7 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.builds.packages.environment import installer
 from gilscope.toolkit.builds.packages.installer import run_to_end, shortened
+from gilscope.toolkit.evaluate.packages.install.scratch import FRESH_SECONDS
 from gilscope.toolkit.evaluate.project.build_output import last_lines, why_not_built
 from gilscope.toolkit.foreign import cut
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 BUILD_SECONDS = 1800.0   # compilers take long; a user would wait, too
 BUILT = "gilscope-built"   # in an environment: the project as it was built for it
-BUILT_SECONDS = 24 * 3600.0   # what builds it has newer versions tomorrow
 # What other tools keep there, and what earlier builds made, for whatever Python: users get none of it.
 _NOT_COPIED = (".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache")
 _MADE_BEFORE = re.compile(r".*\.(?:cpython-\d+t?-.*|abi3t?)\.so$")
@@ -94,7 +94,7 @@ def built_before(environment: Path, target: Path, stamp: str) -> Installation | 
         path = kept / "stamp.json"
         told = parse_json(read_text(path, RESULTS))
         made = path.stat()
-        if told["stamp"] != stamp or made.st_mtime < time.time() - BUILT_SECONDS:
+        if told["stamp"] != stamp or made.st_mtime < time.time() - FRESH_SECONDS:
             return None
         done = Installation(said=str(told["said"]), output=str(told["output"]))
         shutil.copytree(kept / "target", target, symlinks=True)
