@@ -141,7 +141,7 @@ def test_signal_that_ends_the_program_is_told_as_shells_do(folder):
     assert "at least " in done.stderr.splitlines()[0]
     assert "of the program's" not in done.stderr
     assert "The machine was busy" not in done.stderr
-    assert done.stderr.endswith("Nothing limits it that threads wait for: it had one thread.\n")
+    assert done.stderr.endswith("Nothing that threads wait for limits it: it had one thread.\n")
     assert "When it was ended" not in done.stderr      # that it had the GIL says nothing
 
 

@@ -134,7 +134,7 @@ def _kind(place: Place) -> Limiter:
 def _nothing(summary: Summary, of_gil: float, of_locks: float, *, free_threaded: bool) -> Limit:
     if len(summary.threads) <= summary.processes:
         each = "" if summary.processes == 1 else " in each process"
-        sentence = f"Nothing limits it that threads wait for: it had one thread{each}."
+        sentence = f"Nothing that threads wait for limits it: it had one thread{each}."
     else:
         sentence = f"Nothing limits it: {_little(of_gil, of_locks, begin='its threads')}."
         if free_threaded:
