@@ -228,6 +228,13 @@ WAYS = {
             if late():  # RAN
                 total += 1  # HERE
         """, "total += 1"),
+    "an attribute of a global that is set, too": ("""
+        def work():
+            global config
+            config = made()  # RAN
+            if late():  # RAN
+                config.seen = 1  # HERE
+        """, "config.seen = 1"),
     "a function that changes a global": ("""
         def add():
             global total
