@@ -279,8 +279,8 @@ def _development(found: Development | None) -> Iterator[str]:
         count = len(found.packages)
         what = "1 package is" if count == 1 else f"{count} packages are"
         yield f"{what} for development alone: {few(found.packages, MOST_NAMED)}"
-    yield from _merged((label, f"tests that need {few(names, MOST_NAMED)} cannot be run there: no such package could "
-                        "be installed")
+    cannot = "cannot be run there: no such package could be installed"
+    yield from _merged((label, f"tests that need {few(names, MOST_NAMED)} {cannot}")
                        for label, names in found.lacking.items())
     if found.extras:
         what = "extra" if len(found.extras) == 1 else "extras"
