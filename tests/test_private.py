@@ -59,7 +59,7 @@ def test_what_is_private_is_found(text, what, monkeypatch):
 def test_common_names_and_parts_of_words_tell_nothing(monkeypatch):
     monkeypatch.setattr("socket.gethostname", lambda: "localhost")
     private = of_this_machine({"USER": "root", "HOME": "/home/ann", "VIRTUAL_ENV": "/srv/.venv", "TOKENS": "12345678",
-                               "PYTHON_SHA256": "8f14e45fceea167a5a36", "USE_AUTH": "true"})
+                               "PYTHON_SHA256": "8f14e45fceea167a5a36", "USE_AUTH": "true", "AUTH": "basic"})
     assert private.words == {"ann": "the name of the user"}
     assert not list(private.leaks("the root of planning: Hannah cannot, 12345678"))
 

@@ -1,10 +1,10 @@
-"""Seconds and bytes as people read and write them."""
+"""Seconds, bytes, counts and long lists as people read and write them."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gilscope.toolkit.units import counted, format_bytes, format_seconds, parse_seconds
+from gilscope.toolkit.units import counted, few, format_bytes, format_seconds, parse_seconds
 
 
 @pytest.mark.parametrize(("seconds", "text"), [
@@ -21,6 +21,13 @@ def test_seconds_have_three_digits_and_a_unit(seconds, text):
 @pytest.mark.parametrize(("number", "text"), [(0, "0 rounds"), (1, "1 round"), (2, "2 rounds")])
 def test_one_is_not_many(number, text):
     assert counted(number, "round") == text
+
+
+@pytest.mark.parametrize(("names", "text"), [
+    ((), ""), (("a",), "a"), (("a", "b"), "a, b"), (("a", "b", "c"), "a, b and 1 more")])
+def test_many_names_are_cut_and_counted(names, text):
+    assert few(names, 2) == text
+    assert few(names, 2, "; ") == text.replace(", ", "; ")
 
 
 @pytest.mark.parametrize(("count", "text"), [

@@ -1,6 +1,10 @@
-"""Seconds and bytes as people read them."""
+"""Seconds, bytes, counts and long lists as people read them."""
 
 from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}  # as they are written -> seconds
@@ -29,6 +33,12 @@ def format_minutes(seconds: float) -> str:
 def counted(number: int, what: str) -> str:
     """Return "1 round", "2 rounds", "0 rounds"."""
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def few(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
+    """Return the first `most` of many names, and how many there are beside: "a, b and 3 more"."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
 
 
 def format_bytes(count: float) -> str:

@@ -68,9 +68,9 @@ def program(name: str, builds: tuple[Build, Build], seconds: float, pairs: int) 
             line("", "gain", several, plain(name, builds, most, pairs)[0])]
 
 
-def line(name: str, what: str, told: Comparison | Missing, plain: Sequence[float]) -> bool:
-    """Print one line; return whether what was told is what the script found, as far as is asked for."""
-    truth = summarize(plain)
+def line(name: str, what: str, told: Comparison | Missing, ratios: Sequence[float]) -> bool:
+    """Print one line; return whether what was told is what the script's ratios come to, as far as is asked for."""
+    truth = summarize(ratios)
     found = f"{truth.center:.3f}x [{truth.lo:.3f}, {truth.hi:.3f}]"
     if isinstance(told, Missing):
         print(f"{name:12}{what:6}{'-':>24}{found:>24}  {told.reason}")

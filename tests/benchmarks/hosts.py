@@ -24,6 +24,7 @@ import json
 import random
 import sys
 from dataclasses import replace
+from itertools import product
 from math import exp, sqrt
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
@@ -64,52 +65,56 @@ def dersimonian_laird(effects: Sequence[float], errors: Sequence[float]) -> floa
 
 def intervals(fleets: int) -> Iterator[Row]:
     """Return coverage by kind, number of hosts and how far they differ."""
-    for kind in PRECISIONS:
-        for hosts in HOSTS:
-            errors, student = errors_of(kind, hosts), t_quantile(0.95, hosts - 1)
-            for between in BETWEEN:
-                draw = random.Random(f"{kind} {hosts} {between}")
-                held: dict[str, list[bool]] = {}
-                halves = []
-                for _ in range(fleets):
-                    effects, following = fleet(draw, errors, between)
-                    found = random_effects(effects, errors)
-                    mandel, laird = (weighted(effects, errors, variance) for variance in (
-                        found.between**2, dersimonian_laird(effects, errors)))
-                    half = found.half()
-                    halves.append(half)
-                    for name, center, reach in (
-                            ("ours", found.center, half),
-                            ("plain", found.center, student * found.error),
-                            ("factor", mandel.center, student * max(mandel.error, mandel.typical)),
-                            ("PM", mandel.center, mandel.half()), ("DL", laird.center, laird.half()),
-                            ("normal", mandel.center, USUAL * mandel.typical)):
-                        held.setdefault(name, []).append(abs(center - MEAN) <= reach)
-                    held.setdefault("next", []).append(abs(found.center - following) <= found.half_next())
-                yield {"kind": kind, "hosts": hosts, "between": f"{between * 100:g} %", "half": median(halves),
-                       **{name: fmean(each) for name, each in held.items()}}
+    for kind, hosts, between in product(PRECISIONS, HOSTS, BETWEEN):
+        draw, errors = random.Random(f"{kind} {hosts} {between}"), errors_of(kind, hosts)
+        student = t_quantile(0.95, hosts - 1)
+        halves, held = zip(*(_held(draw, errors, between, student) for _ in range(fleets)), strict=True)
+        yield {"kind": kind, "hosts": hosts, "between": f"{between * 100:g} %", "half": median(halves),
+               **{name: fmean(each[name] for each in held) for name in held[0]}}
+
+
+def _held(
+    draw: random.Random, errors: Sequence[float], between: float, student: float,
+) -> tuple[float, dict[str, bool]]:
+    """Return half of our interval of one fleet, and which intervals hold the truth."""
+    effects, following = fleet(draw, errors, between)
+    found = random_effects(effects, errors)
+    mandel, laird = (weighted(effects, errors, variance) for variance in (
+        found.between**2, dersimonian_laird(effects, errors)))
+    half = found.half()
+    reaches = {
+        "ours": (found.center, half), "plain": (found.center, student * found.error),
+        "factor": (mandel.center, student * max(mandel.error, mandel.typical)),
+        "PM": (mandel.center, mandel.half()), "DL": (laird.center, laird.half()),
+        "normal": (mandel.center, USUAL * mandel.typical)}
+    held = {name: abs(center - MEAN) <= reach for name, (center, reach) in reaches.items()}
+    return half, held | {"next": abs(found.center - following) <= found.half_next()}
 
 
 def words(tables: int) -> Iterator[Row]:
     """Return how often a table of 84 cells over hosts has a false word, and how often a clear cell gets its own."""
     confidence = simultaneous(CELLS)
-    for kind in PRECISIONS:
-        for hosts in HOSTS:
-            for between in (0.0, 0.02, 0.05):
-                draw, errors = random.Random(f"words {kind} {hosts} {between}"), errors_of(kind, hosts)
-                false, told = [], []
-                for _ in range(tables):
-                    verdicts = []
-                    for k in range(CELLS):
-                        truth = FAR if k % 2 else ALIKE
-                        effects = [effect - MEAN + truth for effect in fleet(draw, errors, between)[0]]
-                        pooled = pool([seen(*each) for each in zip(effects, errors, strict=True)], confidence)
-                        verdicts.append((truth, "" if pooled is None else pooled.comparison.verdict()))
-                    false.append(any((truth == ALIKE and word in {"faster", "slower"}) or word == "slower"
-                                     for truth, word in verdicts))
-                    told += [word == "faster" for truth, word in verdicts if truth == FAR]
-                yield {"kind": kind, "hosts": hosts, "between": f"{between * 100:g} %", "false_tables": fmean(false),
-                       "clear_told": fmean(told)}
+    for kind, hosts, between in product(PRECISIONS, HOSTS, (0.0, 0.02, 0.05)):
+        draw, errors = random.Random(f"words {kind} {hosts} {between}"), errors_of(kind, hosts)
+        drawn = [_verdicts(draw, errors, between, confidence) for _ in range(tables)]
+        false = [any((truth == ALIKE and word in {"faster", "slower"}) or word == "slower" for truth, word in table)
+                 for table in drawn]
+        told = [word == "faster" for table in drawn for truth, word in table if truth == FAR]
+        yield {"kind": kind, "hosts": hosts, "between": f"{between * 100:g} %", "false_tables": fmean(false),
+               "clear_told": fmean(told)}
+
+
+def _verdicts(
+    draw: random.Random, errors: Sequence[float], between: float, confidence: float,
+) -> list[tuple[float, str]]:
+    """Return the truth of each cell of a table, and its word over hosts."""
+    verdicts = []
+    for k in range(CELLS):
+        truth = FAR if k % 2 else ALIKE
+        effects = [effect - MEAN + truth for effect in fleet(draw, errors, between)[0]]
+        pooled = pool([seen(*each) for each in zip(effects, errors, strict=True)], confidence)
+        verdicts.append((truth, "" if pooled is None else pooled.comparison.verdict()))
+    return verdicts
 
 
 def seen(effect: float, error: float) -> Comparison:

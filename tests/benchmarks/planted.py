@@ -17,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from gilscope.toolkit import temporary
 from tests.evaluate.planted import Told, Truth, evaluated, evaluated_as_if_fast, falsely_bad, falsely_good, truths
 
 MODELS = ("threads", "subinterpreters", "processes")
@@ -41,7 +42,7 @@ def main() -> None:
     good, bad = 0, 0
     for truth in chosen:
         began = time.monotonic()
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(prefix=temporary.prefix("planted")) as folder:   # of a kill, too, swept later
             told = _told(truth, Path(folder), builds, args)
         words = "".join(f"{told.word(model):17}" for model in MODELS)
         print(f"{truth.name:13}{told.decision or 'none':15}{words}{time.monotonic() - began:.0f}", flush=True)

@@ -10,13 +10,14 @@ import copy
 import json
 import os
 import random
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from datetime import datetime, timedelta
+from itertools import product
+from math import exp
 from pathlib import Path
 
 from tests.conformance.builds import ROOT
@@ -58,7 +59,7 @@ def report(number, cells, results, out, *, browser):
     seconds = time.perf_counter() - started
     if status:
         raise SystemExit(f"gilscope site ended with {status}")
-    peak = max(usage.ru_maxrss, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1024
+    peak = usage.ru_maxrss / 1024   # of its own processes, too; all children's would be that of a larger site before
     pages = {path.name: path.stat().st_size for path in out.glob("*.html")}
     largest = max(pages, key=pages.get)
     busy = usage.ru_utime + usage.ru_stime
@@ -101,8 +102,8 @@ def report_browser(site):
 
 def write_run(folder, number, cells):
     """Write a run of so many measured cells, each with values of its own."""
-    draw, folder_of = random.Random(number), folder
-    folder_of.mkdir()
+    draw = random.Random(number)
+    folder.mkdir()
     header = json.loads((REAL / "run.json").read_text())
     suites = {build["label"]: json.loads((REAL / f"{build['label']}.json").read_text()) for build in header["builds"]}
     names = {label: [each["metadata"]["name"] for each in suite["benchmarks"]] for label, suite in suites.items()}
@@ -112,17 +113,15 @@ def write_run(folder, number, cells):
     kept = set()
     for label, suite in suites.items():
         benchmarks = []
-        for copy_ in range(again):
-            for each in suite["benchmarks"]:
-                name = renamed(each["metadata"]["name"], copy_)
-                twin = "twin=" in name
-                if not twin and not left:
-                    continue
+        for copy_, each in product(range(again), suite["benchmarks"]):
+            name = renamed(each["metadata"]["name"], copy_)
+            twin = "twin=" in name
+            if twin or left:
                 left -= not twin
                 kept.add((label, name))
                 benchmarks.append(noisy(each, name, draw))
         suite["benchmarks"] = benchmarks
-        (folder_of / f"{label}.json").write_text(json.dumps(suite))
+        (folder / f"{label}.json").write_text(json.dumps(suite))
     started = datetime.fromisoformat(header["started"]) + timedelta(days=number)
     header |= {
         "label": folder.name, "started": started.isoformat(), "seed": number,
@@ -132,7 +131,7 @@ def write_run(folder, number, cells):
                   for copy_ in range(again) for each in header["skips"]],
         "answered": [],
     }
-    (folder_of / "run.json").write_text(json.dumps(header))
+    (folder / "run.json").write_text(json.dumps(header))
 
 
 def renamed(name, copy_):
@@ -150,7 +149,7 @@ def noisy(benchmark, name, draw):
     made = copy.deepcopy(benchmark)
     made["metadata"]["name"] = name
     for run in made["runs"]:
-        run["values"] = [value * 2.718281828 ** draw.gauss(0, NOISE) for value in run.get("values", ())]
+        run["values"] = [value * exp(draw.gauss(0, NOISE)) for value in run.get("values", ())]
     return made
 
 

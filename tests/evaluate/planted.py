@@ -111,10 +111,10 @@ def evaluated_as_if_fast(
     """
     copy = folder / truth.name
     shutil.copytree(FOLDER / truth.name, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    at_hand = find_builds(builds).builds
+    at_hand = find_builds(builds)
     asked = Asked(path=copy, workload=str(copy / truth.script) if truth.script else "load:work", budget=budget)
     with patch.object(evaluating, "Comparing", _Fast):
-        done = Evaluator(asked, select_builds(find_builds(builds), free), at_hand, say).go()
+        done = Evaluator(asked, select_builds(at_hand, free), at_hand.builds, say).go()
     return told_by(plain(done), render(document(done)))
 
 

@@ -187,6 +187,13 @@ def test_what_others_can_write_is_not_used_and_said(kept, cache, place):
     assert kept().doubt.startswith(f"{folder} can be written by others")
 
 
+def test_what_another_user_has_put_there_is_not_used(kept, cache, monkeypatch):
+    kept().put("tests", 1)
+    other = os.geteuid() + 1
+    monkeypatch.setattr(kept_module.os, "geteuid", lambda: other)
+    assert kept().get("tests") is None
+
+
 def test_nouns_are_written_as_plain_data():
     assert json.loads(as_json.dumps(NO_TIME))["fields"]["reason"] == NO_TIME.reason
 

@@ -52,6 +52,14 @@ def test_a_wait_is_shared_out_among_the_holds_that_it_lasted_through():
         (3, pytest.approx(0.1), pytest.approx(0.2)), (4, pytest.approx(0.3), pytest.approx(0.2))]
 
 
+def test_others_wait_for_a_hold_since_the_first_of_them_does():
+    sites = (None, make_site(3, held=Total(1, 0.5, 0.5, 0.0), caused=0.7))
+    threads = (make_thread(0, [wait(0.1, 0.5)], main=True), make_thread(1, [hold(0.0, 0.5, 1)]),
+               make_thread(2, [wait(0.2, 0.5)]))
+    (found,) = longest_holds([make_process(sites=sites, threads=threads)])
+    assert (found.begin, found.seconds) == (pytest.approx(0.1), pytest.approx(0.4))
+
+
 def test_nobody_held_what_nobody_waited_for():
     threads = (make_thread(0, [hold(0.0, 1.0, 1)], main=True),)
     process = make_process(sites=(None, make_site(3)), threads=threads)

@@ -38,6 +38,7 @@ def test_gil_limits_and_its_holder_is_named():
 @pytest.mark.parametrize(("reason", "on", "what", "begin"), [
     (Reason.LOCK, "", Limiter.LOCK, "A lock limits it: "),
     (Reason.OBJECT, "list", Limiter.OBJECT, "A list that threads share limits it: "),
+    (Reason.OBJECT, "BlockStore", Limiter.OBJECT, "A BlockStore that threads share limits it: "),
     (Reason.WORLD, "", Limiter.PAUSES, "Pauses in which all threads are stopped limit it: "),
 ])
 def test_lock_objects_and_pauses_are_three_things(reason, on, what, begin):
@@ -71,7 +72,7 @@ def test_nothing_limits_threads_that_run():
 def test_program_without_threads_is_said_to_have_one():
     threads = (make_thread(0, [], main=True, cpu=0.95, run_queue=0.0),)
     found = limit_of(make_process(threads=threads, sites=(None,)))
-    assert found.sentence == "Nothing limits it that threads wait for: it had one thread."
+    assert found.sentence == "Nothing that threads wait for limits it: it had one thread."
 
 
 def test_killed_program_whose_cpu_time_is_not_known_does_not_wait_for_io():

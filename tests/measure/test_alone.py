@@ -1,5 +1,6 @@
 """Turns to measure on a machine: who must be alone is, who need not be is with others of that kind, nobody starves."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.measure.machine import alone
 from gilscope.toolkit.measure.machine.alone import HOLDER, Turns
 
 
@@ -84,6 +86,23 @@ def test_what_is_started_inside_a_turn_does_not_wait_behind_who_waits_for_its_en
         outer.end()
         behind.go.set()
         assert inner.stdout.read() == "".join(said.splitlines(keepends=True)[1:])
+
+
+def test_who_has_a_turn_is_told_to_what_it_starts_until_the_turn_is_over(tmp_path, monkeypatch):
+    monkeypatch.delenv(HOLDER, raising=False)
+    with Turns(alone=True, waiting=lambda: None, folder=str(tmp_path)).turn():
+        assert os.environ[HOLDER] == str(os.getpid())
+    assert HOLDER not in os.environ
+
+
+def test_turn_of_another_users_process_is_a_turn(tmp_path, monkeypatch):
+    def forbidden(*_):
+        raise PermissionError
+
+    monkeypatch.setenv(HOLDER, "1")
+    monkeypatch.setattr(alone.os, "kill", forbidden)
+    with Turns(alone=True, waiting=lambda: None, folder=str(tmp_path)).turn():
+        assert list(tmp_path.iterdir()) == []   # nothing is locked inside of it
 
 
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="nothing tells who waits for a lock")

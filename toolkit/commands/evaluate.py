@@ -114,7 +114,8 @@ def _add_effort(group: Any) -> None:
                             f"most {QUIET / 60:.0f} minutes. It takes nothing from the budget.")
     group.add_argument("--fresh", action="store_true",
                        help="Measure everything anew. Without it, what was measured within a day counts as long as no "
-                            "file of the project, no build and no option has changed.")
+                            "file of the project, no environment variable that one of these names, no build and no "
+                            "option has changed.")
     group.add_argument("--offline", action="store_true",
                        help="Download nothing: what earlier calls installed, and the metadata of the lock.")
     group.add_argument("--build-sdists", action="store_true",

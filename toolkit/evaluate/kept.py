@@ -26,6 +26,7 @@ from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_bytes
 from gilscope.toolkit.builds.packages.stamp import identity
 from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.evaluate import as_json
+from gilscope.toolkit.evaluate.packages.install.room import EVALUATIONS, KEPT_SECONDS
 from gilscope.toolkit.evaluate.packages.install.scratch import FRESH_SECONDS
 from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
 from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums, variables
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Build
 
-REMOVED_SECONDS = 7 * FRESH_SECONDS
 STATE = "state.json"
 
 
@@ -170,7 +170,7 @@ def _open(value: Any) -> Iterator[str]:
         case OwnBuild():   # an index, a compiler or time may be there the next time
             yield from [value.failure] * bool(value.failure)
         case MachineFacts():
-            yield from value.doubts * (value.cores > 1)
+            yield from value.doubts * value.may_get_quiet
         case dict():
             yield from chain.from_iterable(map(_open, value.values()))
         case tuple() | list():
@@ -183,7 +183,7 @@ def remove_old() -> None:
     """Remove what was kept of projects that nobody has evaluated for a week."""
     for state in _folder().glob(f"*/{STATE}"):
         with contextlib.suppress(OSError):
-            if state.stat().st_mtime < time.time() - REMOVED_SECONDS:
+            if state.stat().st_mtime < time.time() - KEPT_SECONDS:
                 shutil.rmtree(state.parent, ignore_errors=True)
 
 
@@ -198,7 +198,7 @@ def _doubt(folder: Path) -> str:
 
 
 def _folder() -> Path:
-    return cache_dir() / "evaluations"
+    return cache_dir() / EVALUATIONS
 
 
 def _key(name: str, depends: tuple[str, ...]) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from gilscope.toolkit.units import few
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -43,6 +45,11 @@ class MachineFacts:
     libc: str                    # "glibc 2.36"
     doubts: tuple[str, ...]      # why no word on speed can be said; empty: it can
     inherited: str | None = None   # what is unusual in how gilscope was started, and the measured processes with it
+
+    @property
+    def may_get_quiet(self) -> bool:
+        """Whether waiting may remove the doubts: one core stays one."""
+        return bool(self.doubts) and self.cores > 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +93,11 @@ class TestRun:
     left_out: tuple[LeftOut, ...] = ()
     by_file: Mapping[str, float] = field(default_factory=dict)   # seconds that the tests of each file took, where known
     failing: tuple[str, ...] = ()   # "tests/test_a.py::test_b" of those that fail, with errors, where known
+
+    @property
+    def broken(self) -> int:
+        """How many tests are known to fail, or to end in an error."""
+        return (self.failed or 0) + (self.errors or 0)
 
     @property
     def ran(self) -> bool:
@@ -218,8 +230,7 @@ class RaceFact:
     def where(self) -> str:
         """Its places in words."""
         places = self.places or (f"{self.file}:{self.line}",)
-        more = f" and {len(places) - MOST_PLACES} more" if len(places) > MOST_PLACES else ""
-        return ", ".join(places[:MOST_PLACES]) + more
+        return few(places, MOST_PLACES)
 
     @property
     def what(self) -> str:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import PurePath
 
 from gilscope.toolkit.gil.records import Line
+from gilscope.toolkit.gil.summary import LOCKS, THE_GIL, THE_WORLD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,10 +112,11 @@ def _gil(share: float, holders: Sequence[Holder]) -> Limit:
 def _lock(share: float, summary: Summary) -> Limit:
     seconds = {Limiter.LOCK: summary.on_locks, Limiter.OBJECT: summary.on_objects, Limiter.PAUSES: summary.paused}
     what = max(seconds, key=lambda each: seconds[each])
-    places = [place for place in summary.places if not place.idle and place.what != "the GIL"]
+    places = [place for place in summary.places if not place.idle and place.what != THE_GIL]
     worst = next((place for place in places if _kind(place) is what), places[0] if places else None)
+    shared = f"A{worst.what.removeprefix('a')}" if worst else "An object"
     subject = {Limiter.LOCK: "A lock limits it", Limiter.PAUSES: "Pauses in which all threads are stopped limit it",
-               Limiter.OBJECT: f"{worst.what.capitalize() if worst else 'An object'} that threads share limits it"}
+               Limiter.OBJECT: f"{shared} that threads share limits it"}
     if summary.spun > seconds[what]:     # one that was free before the thread was parked
         subject[what] = "A lock or an object that threads share limits it"
     text = f"{subject[what]}: threads that want to run waited {share:.0%} of their time"
@@ -124,15 +126,15 @@ def _lock(share: float, summary: Summary) -> Limit:
 
 
 def _kind(place: Place) -> Limiter:
-    if place.what == "all threads to stop":
+    if place.what == THE_WORLD:
         return Limiter.PAUSES
-    return Limiter.LOCK if "lock" in place.what else Limiter.OBJECT
+    return Limiter.LOCK if place.what in LOCKS else Limiter.OBJECT
 
 
 def _nothing(summary: Summary, of_gil: float, of_locks: float, *, free_threaded: bool) -> Limit:
     if len(summary.threads) <= summary.processes:
         each = "" if summary.processes == 1 else " in each process"
-        sentence = f"Nothing limits it that threads wait for: it had one thread{each}."
+        sentence = f"Nothing that threads wait for limits it: it had one thread{each}."
     else:
         sentence = f"Nothing limits it: {_little(of_gil, of_locks, begin='its threads')}."
         if free_threaded:
@@ -143,7 +145,7 @@ def _nothing(summary: Summary, of_gil: float, of_locks: float, *, free_threaded:
 def _little(of_gil: float, of_locks: float, begin: str = "They") -> str:
     """Say how little threads wait for each other; shares that say nothing are left out."""
     shares = [f"{share:.1%} of their time for {what}"
-              for share, what in ((of_gil, "the GIL"), (of_locks, "locks and objects")) if share >= SEEN]
+              for share, what in ((of_gil, THE_GIL), (of_locks, "locks and objects")) if share >= SEEN]
     return f"{begin} waited {' and '.join(shares)}" if shares else f"{begin} hardly waited for each other"
 
 

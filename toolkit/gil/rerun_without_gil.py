@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.pairing import minor_of
-from gilscope.toolkit.gil.recorder import BUSY, queued_share, record
+from gilscope.toolkit.gil.recorder import BUSY, SAME, queued_share, record
 from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.processes.supervised import Supervised
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 LONGER = 10.0        # times as long as the first run, and seconds: what it may take there
 RUNS = 3             # of a program that is short there: threads that fight for one object differ most from run to run
 SHORT = 5.0          # seconds
-SAME = 0.05          # share by which two runs differ that took equally long
 KILLED = -9          # how a run ended that took too long
 
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from gilscope.toolkit.gil.records import Line, Process, Site, Thread, Total
 
 WORKED = 0.01        # share of the process's CPU time, above which a thread has done something
+# What threads wait for, in the words of a report; anything else is an object, by its type: "a list".
+THE_GIL, THE_WORLD = "the GIL", "all threads to stop"
+A_LOCK, INNER_LOCK, SPINNING = "a lock", "a lock inside the interpreter", "a lock or an object, spinning"
+LOCKS = frozenset({A_LOCK, INNER_LOCK, SPINNING})
 PASS_COST = 12e-9    # seconds per release that is counted and not timed; measured as 10 to 12 ns on 3.13 and 3.14
 
 
@@ -28,7 +32,7 @@ class Place:
     file: str
     line: int
     function: str
-    what: str          # "the GIL", "a lock", "a list", "the world to stop"
+    what: str          # THE_GIL, THE_WORLD, one of LOCKS, or "a list"
     idle: bool         # it waits because the program wants it to: a join, an event, a queue
     count: int
     seconds: float
@@ -240,7 +244,7 @@ def _places(processes: Sequence[Process], *, by_thread: bool) -> tuple[Place, ..
         for site in filter(None, process.sites):
             thread = names.get(site.thread, "?") if by_thread else None
             if site.waited.count:
-                found[thread, site.own, "the GIL", False].append((site.waited, site.inside))
+                found[thread, site.own, THE_GIL, False].append((site.waited, site.inside))
             if site.parked.count:
                 found[thread, site.own, _what(site), site.idle].append((site.parked, site.inside))
     places = [
@@ -263,7 +267,6 @@ def thread_labels(process: Process, processes: Sequence[Process]) -> dict[int, s
 
 def _what(site: Site) -> str:
     return {
-        Reason.OBJECT: f"a {site.on}" if site.on else "an object", Reason.LOCK: "a lock",
-        Reason.SPIN: "a lock or an object, spinning", Reason.WORLD: "all threads to stop",
-        Reason.RAW: "a lock inside the interpreter",
+        Reason.OBJECT: f"a {site.on}" if site.on else "an object", Reason.LOCK: A_LOCK,
+        Reason.SPIN: SPINNING, Reason.WORLD: THE_WORLD, Reason.RAW: INNER_LOCK,
     }.get(site.reason, "an event, a queue or a thread's end")

@@ -46,15 +46,15 @@ CASES = {
                 return file.read(4)
         """, None),
     "a library's container": ("def work(page):\n    STATS[page] += 1  # HERE",
-                              "what STATS holds, a collections.UserDict"),
+                              "what STATS (collections.UserDict) holds"),
     "a library's container that is only read": ("def work(page):\n    return STATS[page]", None),
     "a package's container by its method": ("""
         class Book:
             def work(self):
                 self.prices.setdefault(1, 2)  # HERE
-        """, "what self.prices holds, a sortedcontainers.SortedDict"),
+        """, "what self.prices (sortedcontainers.SortedDict) holds"),
     "the environment, by a method": ("import os\ndef work():\n    os.environ.pop('A')  # HERE",
-                                     "what os.environ holds, a os._Environ"),
+                                     "what os.environ (os._Environ) holds"),
     "the environment's items, which are watched": ("import os\ndef work():\n    os.environ['A'] = '1'", None),
     "a library's container under a lock": ("def work(page):\n    with LOCK:\n        STATS[page] += 1", None),
     "a library's container in a with that is no lock": ("""
@@ -62,7 +62,7 @@ CASES = {
         def work(page):
             with contextlib.suppress(KeyError), open(page) as file, PATH.open() as other:
                 STATS[page] += 1  # HERE
-        """, "what STATS holds, a collections.UserDict"),
+        """, "what STATS (collections.UserDict) holds"),
     "a library's container in a with that may be a lock": ("""
         def work(page):
             with lock_of(page):
@@ -228,6 +228,13 @@ WAYS = {
             if late():  # RAN
                 total += 1  # HERE
         """, "total += 1"),
+    "an attribute of a global that is set, too": ("""
+        def work():
+            global config
+            config = made()  # RAN
+            if late():  # RAN
+                config.seen = 1  # HERE
+        """, "config.seen = 1"),
     "a function that changes a global": ("""
         def add():
             global total
@@ -365,7 +372,7 @@ def test_threads_of_a_workload_tell_what_they_ran(tmp_path):
     assert isinstance(races, Races), races
     assert [each.what for each in races.unwatched] == [
         "where the file self.file stands", "whether cache gives two threads that ask first one Quota",
-        "what STATS holds, a collections.UserDict", "what exec runs",
+        "what STATS (collections.UserDict) holds", "what exec runs",
         "what kept does, C code that ctypes.PyDLL calls with the GIL where there is one"]
     assert {each.variable for each in races.shared} == {
         "STATS (collections.UserDict)", "PERMITS (threading.Semaphore)", "DICE (random.Random)",

@@ -21,6 +21,7 @@ from gilscope.toolkit.evaluate.project.workload.programs.calls import (
     refuse_unawaited,
     shown,
 )
+from gilscope.toolkit.evaluate.project.workload.programs.workload import Caller
 from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, Workload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.schedule import Cell, seconds_of
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
@@ -398,6 +399,15 @@ def test_function_that_runs_nothing_is_refused(monkeypatch):
     with pytest.raises(NoWorkError, match="name an async def"):
         refuse_unawaited("app:task", task())
     refuse_unawaited("app:task", 3)
+
+
+@pytest.mark.parametrize(("limit", "made"), [(0.0, 10), (600.0, 640)])   # one part of 64 in any case
+def test_calls_end_when_their_time_is_over(monkeypatch, limit, made):
+    calls = []
+    monkeypatch.setattr(workload, "task", lambda: calls.append(1), raising=False)
+    caller = Caller(f"{workload.__name__}:task", 640)
+    caller.work(limit)
+    assert (caller.failure, caller.made, len(calls)) == (None, made, made)
 
 
 def test_threads_that_crawl_are_stopped_and_what_they_did_is_reckoned_up(measurer, pair, monkeypatch):

@@ -99,6 +99,8 @@ def test_answer_is_about_the_build_that_most_can_be_said_of():
     worse = found(readiness=report(finding(Status.GIL), replace(finding(Status.CRASH), name="other")))
     assert told(worse, blocked).target == "3.15t"
     assert told(blocked, found(tests=NOT_DONE)).target == "3.15t"
+    unseen = found(build=make_build("3.15t"), readiness=Missing(reason="no index"))
+    assert told(unseen, found(tests=NOT_DONE)).target == "3.14t"
     assert told() is None
 
 

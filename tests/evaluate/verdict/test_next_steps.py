@@ -157,6 +157,7 @@ def waiting(what):
 
 @pytest.mark.parametrize(("what", "words"), [
     ("a dict", "an object of its own"), ("an object", "an object of its own"), ("a list", "an object of its own"),
+    ("a BlockStore", "an object of its own"),
     ("a lock", "hold it only around what belongs together"),
     ("all threads to stop", "have it collect less often"),
     ("a lock inside the interpreter", "inside the interpreter: do it less often"),

@@ -76,6 +76,8 @@ def test_word_that_changes_between_hosts_is_named(hosts):
     ({"a": "faster", "b": "faster"}, "faster", ("a", "b"), {}, False),
     ({"a": "cannot tell", "b": "cannot tell", "c": "same"}, "same", ("c",), {"cannot tell": ("a", "b")}, False),
     ({"a": "slower", "b": "same", "c": "same"}, "same", ("b", "c"), {"slower": ("a",)}, True),
+    ({"a": "cannot tell", "b": "cannot tell", "c": "slower", "d": "same", "e": "same"}, "same", ("d", "e"),
+     {"slower": ("c",), "cannot tell": ("a", "b")}, True),
     ({"a": "cannot tell"}, "cannot tell", ("a",), {}, False),
     ({}, "cannot tell", (), {}, False),
 ])
@@ -83,6 +85,7 @@ def test_agreement(words, word, holds, others, changes):
     found = agreement(words)
     assert (found.word, found.holds, found.others, found.changes, found.hosts) == (
         word, holds, others, changes, len(words))
+    assert list(found.others) == list(others)   # "cannot tell" comes last
 
 
 def test_small_difference_does_not_contradict_none():

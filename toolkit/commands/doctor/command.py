@@ -87,8 +87,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--timeout", metavar="DURATION", type=duration, default=LIMIT,
                         help="End imports of one package after DURATION (default: 60s). It then counts as hanging.")
     parser.add_argument("--clear-cache", action="store_true",
-                        help="Remove the environments that doctor and evaluate keep, and do nothing else. They keep at "
-                             f"most {USUAL_GIB:g} GiB by themselves ({VARIABLE}=N for N GiB), for a week.")
+                        help="Remove what doctor and evaluate keep, environments and answers, and do nothing else. "
+                             f"They keep at most {USUAL_GIB:g} GiB of environments by themselves ({VARIABLE}=N for N "
+                             "GiB), for a week.")
     add_output(parser)
     add_page(parser)
     parser.set_defaults(run=run)

@@ -114,11 +114,11 @@ def _asked(args: argparse.Namespace, targets: Callable[[], Sequence[Build]]) -> 
 
 def _answers(packages: Sequence[str], asked: Asked, kept: KeptAnswers) -> Generator[Answer]:
     """Yield what was kept, then the others as they come; keep these."""
-    earlier = [answer for package in packages if (answer := kept.get(package))]
+    earlier = {package: answer for package in packages if (answer := kept.get(package))}
     if earlier:
         say(f"{counted(len(earlier), 'answer')} of the last day kept; --clear-cache forgets them")
-    yield from earlier
-    rest = [package for package in packages if package not in {answer.package for answer in earlier}]
+    yield from earlier.values()
+    rest = [package for package in packages if package not in earlier]
     with contextlib.closing(asked.ask(rest)) as coming:
         for answer in coming:
             kept.put(answer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.gil.limits import where
+from gilscope.toolkit.gil.summary import INNER_LOCK, SPINNING
 from gilscope.toolkit.report.document import Column, Duration, Entry, Quantity, Share, Table
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ MOST_THREADS = 20
 LONGEST_NAME, LONGEST_PLACE = 22, 30
 HOLDERS_LEGEND = "share: of the time that threads waited for the GIL; held, longest: while others waited."
 WRITTEN = 1e-6      # seconds; a shorter time is told as none
-SHORTER = {"a lock or an object, spinning": "a lock (spin)", "a lock inside the interpreter": "an inner lock"}
+SHORTER = {SPINNING: "a lock (spin)", INNER_LOCK: "an inner lock"}
 
 
 def holders_table(holders: Sequence[Holder], left_out: int) -> Table:

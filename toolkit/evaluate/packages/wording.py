@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.packages.doctor import version_of
+from gilscope.toolkit.evaluate.packages.judge.status import Status
 
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.packages.doctor import Finding
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
 def named(finding: Finding) -> str:
     """Return name and version; of what could not be installed, the version that the build with the GIL has."""
     return f"{finding.name} {version_of(finding)}".strip()
+
+
+def clause(status: Status) -> str:
+    """Return a status as what follows the package's name in a sentence."""
+    return {Status.NO_WHEEL: "has no wheel", Status.NOT_FOUND: "was not found"}.get(status, status.value)
 
 
 def needed(finding: Finding) -> str:

@@ -16,6 +16,7 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.builds.packages.environment import installer
 from gilscope.toolkit.builds.packages.installer import run_to_end, shortened
+from gilscope.toolkit.evaluate.packages.install.scratch import FRESH_SECONDS
 from gilscope.toolkit.evaluate.project.build_output import last_lines, why_not_built
 from gilscope.toolkit.foreign import cut
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 BUILD_SECONDS = 1800.0   # compilers take long; a user would wait, too
 BUILT = "gilscope-built"   # in an environment: the project as it was built for it
-BUILT_SECONDS = 24 * 3600.0   # what builds it has newer versions tomorrow
 # What other tools keep there, and what earlier builds made, for whatever Python: users get none of it.
 _NOT_COPIED = (".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache")
 _MADE_BEFORE = re.compile(r".*\.(?:cpython-\d+t?-.*|abi3t?)\.so$")
@@ -45,16 +45,14 @@ class Installation:
 def install_project(project: Project, environment: Path, target: Path) -> Installation:
     """Install the project itself, without what it needs, into the folder `target`, with its compiled code.
 
-    It is built from a copy: a build leaves files behind.  Its history is there, as versions are made from that.
+    It is built from a copy: a build leaves files behind.
     """
     if not project.installable:
         return Installation(failure="it has no [build-system] or [project]")
     with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
         copy = Path(name, "project")
         try:
-            shutil.copytree(project.root, copy, symlinks=True, ignore=left_out(project.root))
-            if (history := project.root / ".git").exists():
-                (copy / ".git").symlink_to(history)
+            copy_project(project.root, copy)
         except (OSError, shutil.Error) as error:
             return Installation(failure=f"cannot copy it: {cut(str(error), 200)}")
         command = [word for word in installer(environment) if word != "--quiet"]
@@ -96,7 +94,7 @@ def built_before(environment: Path, target: Path, stamp: str) -> Installation | 
         path = kept / "stamp.json"
         told = parse_json(read_text(path, RESULTS))
         made = path.stat()
-        if told["stamp"] != stamp or made.st_mtime < time.time() - BUILT_SECONDS:
+        if told["stamp"] != stamp or made.st_mtime < time.time() - FRESH_SECONDS:
             return None
         done = Installation(said=str(told["said"]), output=str(told["output"]))
         shutil.copytree(kept / "target", target, symlinks=True)
@@ -109,7 +107,18 @@ def built_before(environment: Path, target: Path, stamp: str) -> Installation | 
     return done
 
 
-def left_out(root: Path) -> Callable[[str, list[str]], set[str]]:
+def copy_project(root: Path, copy: Path) -> None:
+    """Copy a project's own files into the folder `copy`; its history is linked, as versions are made from that.
+
+    Raises:
+        OSError, shutil.Error: it cannot be copied, or something is there.
+    """
+    shutil.copytree(root, copy, symlinks=True, ignore=_left_out(root))
+    if (history := root / ".git").exists():
+        (copy / ".git").symlink_to(history)
+
+
+def _left_out(root: Path) -> Callable[[str, list[str]], set[str]]:
     """Return what tells `shutil.copytree` which names in a folder of the project are no part of it."""
     usual = shutil.ignore_patterns(*_NOT_COPIED)
 

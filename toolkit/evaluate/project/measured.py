@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     Turn = Callable[[], AbstractContextManager[None]]   # is held while something is measured
 
+SEED = 0   # of the order in which cells are measured: each evaluation has the same
 FORCED_OFF = {"PYTHON_GIL": "0"}   # for a build without a GIL, whatever is imported; one with a GIL refuses to start
 
 FEW = Missing(reason=f"there was time for fewer than {MIN_ROUNDS} rounds: a larger --budget takes more", passing=True)

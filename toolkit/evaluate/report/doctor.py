@@ -10,9 +10,10 @@ from gilscope.toolkit.evaluate.packages.doctor import version_of
 from gilscope.toolkit.evaluate.packages.judge.interpreters import REFUSED
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users, loadable_nowhere, lost_modules
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
-from gilscope.toolkit.evaluate.packages.wording import named, needed
+from gilscope.toolkit.evaluate.packages.wording import clause, named, needed
 from gilscope.toolkit.evaluate.requirements.tags import libc_floor, platforms_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
+from gilscope.toolkit.units import few
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.packages.facts import ImportRun, Step
     from gilscope.toolkit.evaluate.requirements.tags import Offered
     from gilscope.toolkit.report.document import Section
-
-MOST_NAMED = 3   # modules in one sentence; --explain shows all
 
 
 def document(reports: Sequence[BuildReport]) -> Document:
@@ -51,7 +50,7 @@ def metadata(lock: str, offers: Mapping[str, Sequence[Offered]]) -> Document:
                  for name, found in sorted(by_name.items()) if any(each.kind != "pure" or each.note
                                                                     for each in found.values()))
     notes = tuple(f"{each.name} on {label}: {each.note}"
-                  + (f"; needed by {_shown(each.needed_by, ', ')}" if each.needed_by else "")
+                  + (f"; needed by {few(each.needed_by)}" if each.needed_by else "")
                   for label, found in offers.items() for each in found if each.note)
     last = (f"{len(by_name) - len(rows)} more are pure Python. A wheel for a build may still turn its GIL on or leave "
             "out its C code: `gilscope doctor` without --offline installs and asks.")
@@ -154,7 +153,7 @@ def _blockers(report: BuildReport) -> Iterable[str]:
             why = _why(report, finding).removeprefix(f"no wheel for {report.build.label} ")
             told = "" if why == NO_WHEEL else f" {why}" if why.startswith("(") else f": {why}"
             whose = f"{needed(finding)}{_newer(report, finding)}"
-            yield f"{named(finding)} on {report.build.label} {_clause(status)}{told}{whose}"
+            yield f"{named(finding)} on {report.build.label} {clause(status)}{told}{whose}"
     if report.unowned:
         yield (f"{', '.join(report.unowned)} on {report.build.label} turns the GIL on and belongs to no package: "
                "it came with the interpreter or was put there by hand")
@@ -168,21 +167,17 @@ def _newer(report: BuildReport, finding: Finding) -> str:
         return "; no newer version is there"
     if status.mends:
         return f"; version {version} mends it"
-    return f"; version {version} {_clause(status)}, too" if status.blocks else f"; of version {version} it is not known"
-
-
-def _clause(status: Status) -> str:
-    return {Status.NO_WHEEL: "has no wheel", Status.NOT_FOUND: "was not found"}.get(status, status.value)
+    return f"; version {version} {clause(status)}, too" if status.blocks else f"; of version {version} it is not known"
 
 
 def _why(report: BuildReport, finding: Finding) -> str:
     if finding.verdict.status is not Status.GIL:
-        return _shown(finding.verdict.reasons)
+        return few(finding.verdict.reasons, between="; ")
     culprits = gil_users(finding.seen)
     how = {"hook": "as its slots say", "import": "seen at import"}
     first = next(iter(culprits))
     seen_by = " and ".join(text for word, text in how.items() if word in culprits[first])
-    names = _shown(tuple(culprits), ", ")
+    names = few(tuple(culprits))
     way = next((way for name in culprits if (way := way_to(report, name))), ())
     via = f"; loaded through {' -> '.join(_modules(way))} ({_place(way[0])})" if way else ""
     return f"{names} need{'s' * (len(culprits) == 1)} the GIL ({seen_by}){via}"
@@ -210,11 +205,6 @@ def _modules(way: Sequence[Step]) -> list[str]:
     return found
 
 
-def _shown(texts: Sequence[str], between: str = "; ") -> str:
-    more = f" and {len(texts) - MOST_NAMED} more" if len(texts) > MOST_NAMED else ""
-    return between.join(texts[:MOST_NAMED]) + more
-
-
 def _doubts(report: BuildReport) -> Iterable[str]:
     if report.reference is None:
         yield (f"{report.build.label}: no build of this version with a GIL is at hand, so it cannot be told whether C "
@@ -229,15 +219,15 @@ def _doubts(report: BuildReport) -> Iterable[str]:
                    f"{report.reference.label}: these are not compared like with like")
         if finding.verdict.status in {Status.UNKNOWN, Status.INTERPRETER}:
             yield (f"{finding.name} {finding.version} on {report.build.label}: {finding.verdict.status.value}: "
-                   f"{_shown(finding.verdict.reasons)}")
+                   f"{few(finding.verdict.reasons, between='; ')}")
         if nowhere := loadable_nowhere(finding.seen):
-            yield (f"{finding.name} {finding.version} on {report.build.label}: {_shown(nowhere, ', ')} cannot be "
+            yield (f"{finding.name} {finding.version} on {report.build.label}: {few(nowhere)} cannot be "
                    "loaded here, with the GIL neither; on a machine where it can, ask again")
     if spared := [finding for finding in report.findings if _spared(finding)]:
         last = spared[0].seen.interpreters[-1]
         yield (f"{report.build.label} itself {last.reason} while importing {last.during} in interpreter "
                f"{len(spared[0].seen.interpreters)}, with the standard library alone, too: not held against "
-               f"{_shown([finding.name for finding in spared], ', ')}")
+               f"{few([finding.name for finding in spared])}")
     for name in report.twins:
         yield (f"{name} on {report.build.label}: the installer took a pure Python wheel; other builds have compiled "
                "code of the same version")
@@ -262,8 +252,8 @@ def _refusals(reasons: Sequence[str]) -> str:
     refused = [match[1] for reason in reasons if (match := REFUSED.search(reason))]
     others = [reason for reason in reasons if not REFUSED.search(reason)]
     names = list(dict.fromkeys(refused))
-    said = [f"{_shown(names, ', ')} support{'s' * (len(names) == 1)} no interpreter with its own GIL"] if names else []
-    return _shown([*said, *others])
+    said = [f"{few(names)} support{'s' * (len(names) == 1)} no interpreter with its own GIL"] if names else []
+    return few([*said, *others], between="; ")
 
 
 def _does(status: InterpreterStatus) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.evaluate.verdict.words import WHO
 from gilscope.toolkit.report.wording import ratio_number
-from gilscope.toolkit.units import counted, format_bytes
+from gilscope.toolkit.units import counted, few, format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ def _gain(gain: Gained | Missing) -> str:
     said = {"measured": f"{number} as fast as {gain.against}{threads}, measured",
             "forced off": f"{number} as fast as {gain.against}{threads}, measured{FORCED}",
             "predicted": f"{number} as fast as {gain.against}, predicted, not measured",
-            "at most": f"at most {number} as fast as {gain.against}, as little as threads wait for the GIL there"}
+            "at most": f"at most {number} as fast as {gain.against}: threads wait too little for the GIL for more"}
     return said[gain.how] + _today(gain)
 
 
@@ -82,9 +82,8 @@ def _in_the_way(blockers: Sequence[Blocker]) -> Iterator[str]:
 def _effort(effort: Effort) -> str:
     places = "no place of ours is known to need a change"
     if effort.places:
-        more = f" and {len(effort.places) - MOST_NAMED} more" if len(effort.places) > MOST_NAMED else ""
         places = (f"{counted(len(effort.places), 'place')} in {counted(len(effort.files), 'file')} of ours "
-                  f"to be looked at ({', '.join(effort.places[:MOST_NAMED])}{more})")
+                  f"to be looked at ({few(effort.places, MOST_NAMED)})")
     packages = f"; {counted(len(effort.packages), 'package')} to change" if effort.packages else ""
     return f"{places}{packages}{f'; {effort.unknown}' if effort.unknown else ''}"
 

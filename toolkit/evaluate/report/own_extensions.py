@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
 from gilscope.toolkit.report.document import Column, Entry, Heading, Lines, Table
+from gilscope.toolkit.units import few
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.project.extensions.facts import Module, OwnBuild, OwnExtensions, Source
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 TITLE = "Its own extension modules"
 ALL = "extensions"     # the name under which --explain shows all of it
 MOST_SOURCES = 4
-MOST_LINES = 3
 GUIDE = ("borrowed references are a danger where another thread can change the container meanwhile; keyword arguments "
          "and what a function has just made are nobody else's")
 _PLURAL = {"state": "variables that threads share", "module state": "uses of module state",
@@ -30,8 +30,6 @@ _SINGULAR = {"state": "variable that threads share", "module state": "use of mod
              "borrowed reference": "borrowed reference", "no lock": "access without a lock",
              "unlocked write": "write to what an object keeps, without a lock",
              "allocation": "allocation", "interface": "use of the limited API"}
-
-
 _DOES = {InterpreterStatus.FAILS: "cannot be imported"}
 
 
@@ -58,8 +56,8 @@ def _named(own: OwnExtensions) -> Iterator[str]:
     if names:
         kinds = sorted({f"{each.binding.value}, {each.backend}" for each in own.modules})
         optional = [each.name for each in own.modules if each.optional and each.name]
-        without = f"; the build goes on without {_few(optional)}" if optional else ""
-        yield f"named by its build: {_few(names)} ({'; '.join(kinds)}){without}"
+        without = f"; the build goes on without {few(optional)}" if optional else ""
+        yield f"named by its build: {few(names)} ({'; '.join(kinds)}){without}"
     yield from own.unsure
 
 
@@ -76,10 +74,10 @@ def _built(own: OwnBuild) -> Iterator[str]:
     if files and not free_threaded and inside not in {InterpreterStatus.OK, InterpreterStatus.UNKNOWN}:
         yield f"in interpreters with a GIL of their own it {_DOES.get(inside, inside.value)}"
     if users:
-        yield f"{_few([*users])} turn{'s' * (len(users) == 1)} the GIL on"
+        yield f"{few([*users])} turn{'s' * (len(users) == 1)} the GIL on"
     fine = [each.name for each in files if each.gil == "not-used" and each.name not in users]
     if fine:
-        yield f"{_few(fine)} declare{'s' * (len(fine) == 1)} to do without it"
+        yield f"{few(fine)} declare{'s' * (len(fine) == 1)} to do without it"
     if not files:
         yield "it was installed without any"
 
@@ -90,8 +88,7 @@ def _source(source: Source) -> str:
     if source.defines:
         parts.insert(0, "declares to do without the GIL" if source.declared else "declares nothing")
     first = [str(line) for line in dict.fromkeys(each.line for each in source.remarks)]
-    more = f" and {len(first) - MOST_LINES} more" if len(first) > MOST_LINES else ""
-    at = f" (line {', '.join(first[:MOST_LINES])}{more})" if first else ""
+    at = f" (line {few(first)})" if first else ""
     return f"{source.file}: {', '.join(parts)}{at}"
 
 
@@ -157,8 +154,3 @@ def _places(source: Source) -> Iterator[Section]:
 def _lines(title: str, texts: Iterable[str]) -> list[Section]:
     items = tuple(texts)
     return [Lines(title, items)] if items else []
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_LINES} more" if len(names) > MOST_LINES else ""
-    return ", ".join(names[:MOST_LINES]) + more

@@ -19,7 +19,7 @@ from gilscope.toolkit.evaluate.verdict.next_steps import crowds
 from gilscope.toolkit.evaluate.verdict.words import as_well, may_tell_speed
 from gilscope.toolkit.report.document import Document, Heading, Lines
 from gilscope.toolkit.report.wording import ratio_number, ratio_text
-from gilscope.toolkit.units import counted, format_minutes, format_seconds
+from gilscope.toolkit.units import counted, few, format_minutes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -97,11 +97,6 @@ def _left_out(found: BuildEvaluation) -> Iterator[str]:
                     for each in found.tests.left_out)
 
 
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
-
-
 def _why(conclusions: Sequence[Conclusion]) -> Iterator[str]:
     return _merged((each.target, f"{each.word} ({each.confidence} confidence): {_most(each.reasons)}")
                    for each in conclusions)
@@ -169,7 +164,7 @@ def _offers(found: BuildEvaluation) -> Iterator[str]:
     if unknown:
         yield f"{unknown} of {len(found.offered)} packages: the lock names no files"
     else:
-        lacking = f"; none: {_few(without)}" if without else ""
+        lacking = f"; none: {few(without, MOST_NAMED)}" if without else ""
         yield f"{len(found.offered) - len(without)} of {len(found.offered)} packages have a wheel{lacking}"
 
 
@@ -268,7 +263,7 @@ def _races(found: Evaluation) -> Iterator[str]:
         if look.alone:
             count = len(look.alone)
             yield (f"{count} test{'s' * (count > 1)} cannot be run in several threads and ran in one: "
-                   f"{_few(look.alone)}")
+                   f"{few(look.alone, MOST_NAMED)}")
     for race in found.races.found:
         if race.violation:   # confirmed or not, it need not be among the reasons
             yield f"{race.variable}: atomicity violation ({race.kind}) at {race.where}, also there with the GIL"
@@ -283,12 +278,13 @@ def _development(found: Development | None) -> Iterator[str]:
     if found.packages:
         count = len(found.packages)
         what = "1 package is" if count == 1 else f"{count} packages are"
-        yield f"{what} for development alone: {_few(found.packages)}"
-    yield from _merged((label, f"tests that need {_few(names)} cannot be run there: no such package could be installed")
+        yield f"{what} for development alone: {few(found.packages, MOST_NAMED)}"
+    cannot = "cannot be run there: no such package could be installed"
+    yield from _merged((label, f"tests that need {few(names, MOST_NAMED)} {cannot}")
                        for label, names in found.lacking.items())
     if found.extras:
         what = "extra" if len(found.extras) == 1 else "extras"
-        yield f"{what} {_few(found.extras)}: --extra {found.extras[0]} judges the project with it"
+        yield f"{what} {few(found.extras, MOST_NAMED)}: --extra {found.extras[0]} judges the project with it"
 
 
 def _looked(look: RaceLook) -> str:

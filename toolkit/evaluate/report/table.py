@@ -134,8 +134,7 @@ def _tests(tests: TestRun | Missing, notes: Footnotes) -> Entry:
         return _absent(tests, notes)
     if tests.passed is None:
         return Entry(f"exit code {tests.ending}" if tests.ending.isdecimal() else tests.ending.partition(":")[0])
-    total = tests.passed + (tests.failed or 0) + (tests.errors or 0)
-    return Entry(f"{tests.passed}/{total}")
+    return Entry(f"{tests.passed}/{tests.passed + tests.broken}")
 
 
 def _interpreters_row(each: InterpretersEvaluation, found: Evaluation, notes: Footnotes) -> tuple[Entry, ...]:

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.sections import Broken, Missing
 from gilscope.toolkit.evaluate.verdict.worker_price import may_tell_times, taken
-from gilscope.toolkit.units import format_bytes, format_seconds
+from gilscope.toolkit.units import few, format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation
     from gilscope.toolkit.evaluate.sections import Worker, Workers
-
-MOST_NAMED = 3
 
 
 def lines(found: Iterable[InterpretersEvaluation]) -> Iterator[str]:
@@ -34,8 +32,7 @@ def growth(worker: Worker) -> str:
 def _importing(modules: Sequence[str]) -> str:
     if not modules:
         return ", importing nothing"
-    more = f" and {len(modules) - MOST_NAMED} more" if len(modules) > MOST_NAMED else ""
-    return f", importing {', '.join(modules[:MOST_NAMED])}{more}"
+    return f", importing {few(modules)}"
 
 
 def _parts(workers: Workers) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -106,13 +107,7 @@ def _in_the_way(told: Mapping[str, Any]) -> InTheWay:
 
 def counts(answers: Sequence[Answer], build: str) -> dict[str, int]:
     """Return how many packages of those that were asked on `build` are what: by status, or by what they need."""
-    found: dict[str, int] = {}
-    for each in answers:
-        for here in each.builds:
-            if here.build == build:
-                word = word_of(here)
-                found[word] = found.get(word, 0) + 1
-    return found
+    return dict(Counter(word_of(here) for each in answers for here in each.builds if here.build == build))
 
 
 def word_of(here: OnBuild) -> str:

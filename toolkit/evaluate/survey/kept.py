@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope import __version__
 from gilscope.toolkit.bounded_reading import parse_json, read_text
 from gilscope.toolkit.builds.user_dirs import cache_dir
+from gilscope.toolkit.evaluate.packages.install.room import KEPT_SECONDS, SURVEYS
 from gilscope.toolkit.evaluate.packages.install.scratch import FRESH_SECONDS
 from gilscope.toolkit.evaluate.survey.answer import Answer, from_line, to_line
 from gilscope.toolkit.store.header import replace_file
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-REMOVED_SECONDS = 7 * FRESH_SECONDS
-FOLDER = "surveys"
-
 
 class KeptAnswers:
     """What was answered to one question, a file for each package."""
@@ -30,7 +28,7 @@ class KeptAnswers:
     def __init__(self, depends: Sequence[str]) -> None:
         """Look for answers that go by `depends`: the builds, and how they were asked."""
         self._depends = (__version__, *depends)
-        self._folder = cache_dir() / FOLDER
+        self._folder = cache_dir() / SURVEYS
         _remove_old(self._folder)
 
     def get(self, package: str) -> Answer | None:
@@ -60,5 +58,5 @@ class KeptAnswers:
 def _remove_old(folder: Path) -> None:
     for file in folder.glob("*"):
         with contextlib.suppress(OSError):
-            if file.stat().st_mtime < time.time() - REMOVED_SECONDS:
+            if file.stat().st_mtime < time.time() - KEPT_SECONDS:
                 file.unlink()

@@ -9,6 +9,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.units import few
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,9 +39,8 @@ def listed_packages(path: Path) -> tuple[str, ...]:
         except InvalidRequirement:
             damaged.append(f"line {number}: {text[:60]!r}")
     if damaged:
-        more = f" and {len(damaged) - MOST_TOLD} more" if len(damaged) > MOST_TOLD else ""
         raise BadFileError(f"{path} has lines that are no requirement, such as lxml or numpy>=2: "
-                           f"{', '.join(damaged[:MOST_TOLD])}{more}; mend them, or make them comments with #")
+                           f"{few(damaged, MOST_TOLD)}; mend them, or make them comments with #")
     if not found:
         raise BadFileError(f"{path} lists no package: write one on each line, such as lxml or numpy>=2")
     return tuple(map(str, found))

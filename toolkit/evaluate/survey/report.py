@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.builds.packages.installer import NO_WHEEL
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.packages.wording import clause
 from gilscope.toolkit.evaluate.survey.answer import counts, to_line, word_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -83,15 +84,11 @@ def _blockers(answers: Sequence[Answer]) -> Iterable[str]:
                 needed_by.setdefault((here.build, each), []).append(answer.package)
     for (label, each), names in needed_by.items():
         others = [name for name in names if name_of(name) != each.name]
-        whose = f"; {_few(others)} {'needs' if len(others) == 1 else 'need'} it" if others else ""
+        whose = f"; {few(others)} {'needs' if len(others) == 1 else 'need'} it" if others else ""
         newest = f"; version {' is '.join(each.newest)}" if each.newest and each.newest[0] != each.version else ""
         why = "; ".join(each.reasons[:MOST_NAMED]).removeprefix(f"no wheel for {label} ")
         told = "" if why in {"", NO_WHEEL} else f" {why}" if why.startswith("(") else f": {why}"
-        yield f"{f'{each.name} {each.version}'.strip()} on {label} {_clause(each.status)}{told}{newest}{whose}"
-
-
-def _clause(status: str) -> str:
-    return {Status.NO_WHEEL.value: "has no wheel", Status.NOT_FOUND.value: "was not found"}.get(status, status)
+        yield f"{f'{each.name} {each.version}'.strip()} on {label} {clause(Status(each.status))}{told}{newest}{whose}"
 
 
 def _unlike(answers: Sequence[Answer], builds: Sequence[str]) -> Iterable[str]:
@@ -103,12 +100,7 @@ def _unlike(answers: Sequence[Answer], builds: Sequence[str]) -> Iterable[str]:
 
 def _conclusion(answers: Sequence[Answer], label: str) -> str:
     found = counts(answers, label)
-    free = sum(1 for each in answers for here in each.builds if here.build == label and not here.blocked)
-    told = ", ".join(f"{number} {word}" for word, number in sorted(found.items(), key=lambda item: -item[1]))
-    return f"{label}: nothing stands in the way of {free} of {counted(sum(found.values()), 'package')}" + (
-        f" ({told})" if told else "")
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+    free = sum(here.build == label and not here.blocked for each in answers for here in each.builds)
+    words = [f"{number} {word}" for word, number in sorted(found.items(), key=lambda item: -item[1])]
+    told = f" ({', '.join(words)})" if words else ""
+    return f"{label}: nothing stands in the way of {free} of {counted(sum(found.values()), 'package')}{told}"

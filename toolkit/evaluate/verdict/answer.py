@@ -15,18 +15,17 @@ from gilscope.toolkit.evaluate.project.measured import FEW
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED
 from gilscope.toolkit.evaluate.sections import NO_TIME, NOT_THE_SAME, WORKLOAD_FAILED, Forced, Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, broken, enough, is_own, newer_version, worst_lines
+from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, enough, is_own, newer_version, worst_lines
 from gilscope.toolkit.evaluate.verdict.plan import plan
 from gilscope.toolkit.evaluate.verdict.words import (
     NO_COST,
-    few,
     may_tell_speed,
     not_worth,
     package_blockers,
     times,
     ways_left_out,
 )
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -177,7 +176,7 @@ def _blockers(found: BuildEvaluation, conclusion: Conclusion) -> Iterator[Blocke
 
 def _failing(found: BuildEvaluation) -> str:
     """Return how many tests fail, whether they do with the GIL, and which; "": none does."""
-    if not (count := broken(found.tests)) or isinstance(found.tests, Missing):
+    if isinstance(found.tests, Missing) or not (count := found.tests.broken):
         return ""
     there = () if isinstance(found.reference_tests, Missing) else found.reference_tests.failing
     same = bool(found.tests.failing) and set(found.tests.failing) <= set(there)
@@ -291,7 +290,7 @@ def _more(found: Evaluation, decision: Decision, build: BuildEvaluation, blocker
         return f"{_BUDGET.sub('', found.command)} --budget {enough(found.seconds)}"
     if decision is Decision.UNKNOWN and _to_mend(build):   # and then once more: what is mended may be had by a download
         return found.command.replace(" --offline", "")
-    busy = not isinstance(found.machine, Missing) and found.machine.doubts and found.machine.cores > 1
+    busy = not isinstance(found.machine, Missing) and found.machine.may_get_quiet
     if busy and decision is not Decision.WAIT and any(map(_quiet_helps, (build.cost, build.gain))):
         return f"{found.command} --wait-quiet"
     alone = isinstance(build.gain, Missing) and decision in {Decision.CAN, Decision.UNKNOWN}
@@ -318,7 +317,7 @@ def _to_mend(build: BuildEvaluation) -> bool:
     if isinstance(build.cost, Missing) and build.cost.reason.startswith(WORKLOAD_FAILED):
         return True
     tests = build.tests
-    return not isinstance(tests, Missing) and (not tests.passed or bool(tests.lacking and broken(tests)))
+    return not isinstance(tests, Missing) and (not tests.passed or bool(tests.lacking and tests.broken))
 
 
 def _quiet_helps(section: Cost | Gain | Missing) -> bool:

@@ -11,8 +11,10 @@ from gilscope.toolkit.evaluate.packages.wording import named
 from gilscope.toolkit.evaluate.project.extensions.facts import NO_EXTENSIONS
 from gilscope.toolkit.evaluate.sections import NO_TIME, UNASKED, Broken, Missing, Races, Workers
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.words import WORTH, few, may_tell_speed, shared_in_c, ways_left_out
+from gilscope.toolkit.evaluate.verdict.words import WORTH, may_tell_speed, shared_in_c, ways_left_out
 from gilscope.toolkit.evaluate.verdict.worker_price import takes
+from gilscope.toolkit.report.wording import list_text
+from gilscope.toolkit.units import few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -96,7 +98,7 @@ def _copies(races: Races | Missing, worker: str) -> str:
     named = [f"{each.variable} (written at {each.file}:{each.line}, used at {each.other_file}:{each.other_line})"
              for each in shared[:MOST_SHARED]]
     more = f" and {len(shared) - MOST_SHARED} more" if len(shared) > MOST_SHARED else ""
-    return (f"the workload's threads share {_listed(named)}{more}: each {worker} would have a copy of its own, which "
+    return (f"the workload's threads share {list_text(named)}{more}: each {worker} would have a copy of its own, which "
             "changes what the program means unless copies will do")
 
 
@@ -166,12 +168,8 @@ def _failing(failing: Sequence[Finding]) -> Iterator[str]:
             behind.setdefault(name, (cause, []))[1].append(each.name)
     for name, (cause, importing) in behind.items():
         others = [each for each in importing if each != name]
-        by = f"; {_listed(others)} import{'s' * (len(others) == 1)} it" if others else ""
+        by = f"; {list_text(others)} import{'s' * (len(others) == 1)} it" if others else ""
         yield f"{_in_interpreters(cause)}{by}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
 def _refusing(finding: Finding) -> list[str]:

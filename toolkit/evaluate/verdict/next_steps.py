@@ -23,8 +23,9 @@ from gilscope.toolkit.evaluate.sections import (
     Missing,
 )
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.words import cost_doubt, few, may_tell_speed, worth
-from gilscope.toolkit.units import format_minutes
+from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, worth
+from gilscope.toolkit.gil.summary import A_LOCK, INNER_LOCK, LOCKS, THE_GIL, THE_WORLD
+from gilscope.toolkit.units import few, format_minutes
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
@@ -51,15 +52,13 @@ LIMITS = {"OpenBLAS": "OPENBLAS_NUM_THREADS", "MKL": "MKL_NUM_THREADS", "BLIS": 
 TIME_FOR_COST = 120.0   # seconds beside all else, in which a short workload is measured on two pairs of builds
 LEAST_WAITED = 0.02   # seconds of all threads: less costs nobody anything
 MOST_LINES = 3
-# What threads wait for, in the words of `gil.summary`; anything else is an object that they share.
-THE_GIL = "the GIL"   # where a package has turned it on
-THE_WORLD = "all threads to stop"
+# By what threads wait for; anything else is an object that they share.
 WAITS = {
     THE_WORLD: ("threads wait there until all of them have stopped: if that is the garbage collector, have it collect "
                 "less often (gc.freeze, gc.set_threshold), or make fewer objects that refer to others"),
-    "a lock": ("threads wait for a lock there: hold it only around what belongs together, or have a lock for each part "
+    A_LOCK: ("threads wait for a lock there: hold it only around what belongs together, or have a lock for each part "
                "of what it guards"),
-    "a lock inside the interpreter": "threads wait there for each other inside the interpreter: do it less often",
+    INNER_LOCK: "threads wait there for each other inside the interpreter: do it less often",
 }
 UNTOLD = "threads wait for each other there; gilscope gil shows for what"
 SHARED = "let each thread have an object of its own there, and merge them later"
@@ -168,9 +167,9 @@ def _tests(builds: Sequence[BuildEvaluation], needed: Container[str]) -> Iterato
             continue
         if build.tests.lacking and (build.tests.errors or build.tests.left_out):
             yield from _lacking(build, build.tests.lacking, needed)
-        elif broken(build.tests) > broken(build.reference_tests):
+        elif build.tests.broken > (0 if isinstance(build.reference_tests, Missing) else build.reference_tests.broken):
             yield f"{build.build.label}: look at the failing tests{_which(build.tests)}"
-        elif broken(build.tests) and isinstance(build.cost, Missing) and build.cost.reason.startswith(NO_WORKLOAD):
+        elif build.tests.broken and isinstance(build.cost, Missing) and build.cost.reason.startswith(NO_WORKLOAD):
             yield (f"mend the tests that fail with the GIL, too{_which(build.tests)}; or name a --workload, to measure "
                    "what one thread costs")
         elif build.tests.ending not in {"0", "1"} and build.tests.ending.isdecimal() and not build.tests.passed:
@@ -237,11 +236,6 @@ def _which(tests: TestRun) -> str:
     return f": {few(tests.failing)}" if tests.failing else ""
 
 
-def broken(tests: TestRun | Missing) -> int:
-    """Return how many tests fail, or end in an error."""
-    return 0 if isinstance(tests, Missing) else (tests.failed or 0) + (tests.errors or 0)
-
-
 def _workload(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
     for build in builds:
         if isinstance(build.cost, Missing) and build.cost.reason.startswith(WORKLOAD_FAILED):
@@ -259,17 +253,14 @@ def _cost(builds: Sequence[BuildEvaluation], machine: MachineFacts | Missing, se
             if why.startswith(NO_WORKLOAD) and (TOO_SHORT in why or TOO_LONG in why):
                 yield ("name what the program does for one request or job, to measure what it costs: --workload "
                        "SCRIPT, or --workload MODULE:FUNCTION")
-        elif cost_doubt(build.cost, told=may_tell_speed(machine)) and _may_get_quiet(machine):
+        elif (cost_doubt(build.cost, told=may_tell_speed(machine)) and not isinstance(machine, Missing)
+              and machine.may_get_quiet):
             yield "repeat when the machine is quiet, or with --wait-quiet, to know what one thread costs"
 
 
 def enough(seconds: float) -> str:
     """Return a budget in which what took so long leaves time for the cost of one thread, as --budget takes it."""
     return f"{math.ceil((seconds + TIME_FOR_COST) / 60)}m"
-
-
-def _may_get_quiet(machine: MachineFacts | Missing) -> bool:
-    return not isinstance(machine, Missing) and bool(machine.doubts) and machine.cores > 1
 
 
 def _contention(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
@@ -280,12 +271,13 @@ def _contention(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
 
 
 def _is_object(what: str) -> bool:
-    return what.startswith(("a ", "an ")) and "spinning" not in what and "lock" not in what
+    return what.startswith(("a ", "an ")) and what not in LOCKS
 
 
 def own_places(build: BuildEvaluation) -> Iterator[Place]:
     """Yield the project's own lines where threads waited for each other long enough for a word."""
     for place in () if isinstance(build.contention, Missing) else build.contention.places:
+        # Where they wait for the GIL, a package has turned it on.
         if is_own(place.file) and place.seconds >= LEAST_WAITED and place.what != THE_GIL:
             yield place
 

@@ -13,7 +13,7 @@ from gilscope.toolkit.evaluate.project.extensions.declaring import (
     place_of,
     source_of,
 )
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild, OwnExtensions
 
 OWN = "its own"   # how a reason begins that is about the project's own files
-MOST_NAMED = 3
 _STOPS = re.compile(r"([^\s:]+\.\w+):(\d+)(?::\d+)?: ")   # as compilers name a place
 _UNKNOWN = {Status.UNKNOWN, Status.INTERPRETER}
 
@@ -41,7 +40,7 @@ def blockers(own: OwnBuild | None) -> Iterator[str]:
         names = list(users)
         verb = "turns" if len(names) == 1 else "turn"
         kind = "extension module" if len(names) == 1 else "extension modules"
-        yield (f"{OWN} {kind} {_few(names)} {verb} the GIL on when imported: not declared to do without it (seen by "
+        yield (f"{OWN} {kind} {few(names)} {verb} the GIL on when imported: not declared to do without it (seen by "
                f"{users[names[0]]})")
         return
     why = "; ".join(finding.verdict.reasons[:1])
@@ -78,7 +77,7 @@ def doubts(extensions: OwnExtensions) -> Iterator[str]:
     """Yield why nobody knows what threads do to the project's own C code, whatever was seen running."""
     if places_ := unlocked(extensions):
         yield (f"{OWN} C code writes to what an object keeps, without a lock, at {counted(len(places_), 'place')} "
-               f"({_few(places_)}): whether threads may share such an object is not known, as nothing watches C code")
+               f"({few(places_)}): whether threads may share such an object is not known, as nothing watches C code")
 
 
 def costs(own: OwnBuild | None) -> Iterator[str]:
@@ -112,7 +111,7 @@ def steps(builds: Sequence[BuildEvaluation], extensions: OwnExtensions) -> Itera
     for step, labels in where.items():
         yield f"{', '.join(labels)}: {step}"
     if places_ := unlocked(extensions):
-        yield (f"{_few(places_)}: guard the {counted(len(places_), 'write')} to what an object keeps, which --explain "
+        yield (f"{few(places_)}: guard the {counted(len(places_), 'write')} to what an object keeps, which --explain "
                "extensions lists, with Py_BEGIN_CRITICAL_SECTION(self) or a PyMutex, or say of each why it may be "
                "(/* race: ok WHY */): threads that share one may crash")
 
@@ -121,14 +120,14 @@ def _steps(own: OwnBuild | None, extensions: OwnExtensions) -> Iterator[str]:
     if own is None:
         return
     if places_ := _limited(own, extensions):
-        yield (f"{_few(places_)}: leave the limited API out on builds without a GIL before 3.15, which have "
+        yield (f"{few(places_)}: leave the limited API out on builds without a GIL before 3.15, which have "
                "none and load no abi3 module: where sysconfig.get_config_var('Py_GIL_DISABLED') is 1")
         return
     if own.failure:
         yield "have the project itself built: pip install . says the same, with all that the compiler says"
         return
     if own.unbuilt:
-        names = _few([each.name for each in own.unbuilt])
+        names = few([each.name for each in own.unbuilt])
         told = next((each.why for each in own.unbuilt if each.why), "")
         yield f"have {names} built{f' ({told})' if told else ''}: pip install -v . shows what its build does"
     if own.finding is not None:
@@ -169,8 +168,3 @@ def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
     if how.startswith("nothing: "):
         return f"{place}{how.removeprefix('nothing: ')}; {name} ({binding}) then declares that it does without the GIL"
     return f"{place}declare that {name} does without the GIL{first}: {how}"
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more

@@ -12,7 +12,7 @@ from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, package_blockers, times
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,8 +48,7 @@ def _dependencies(found: Evaluation, build: BuildEvaluation) -> Step:
         return _step(DEPENDENCIES, "not known", build.readiness.reason)
     blocking = [finding.name if finding else text for finding, text in package_blockers(build.readiness)]
     if blocking:
-        more = f" and {len(blocking) - MOST_NAMED} more" if len(blocking) > MOST_NAMED else ""
-        return _step(DEPENDENCIES, "open", f"in the way: {', '.join(blocking[:MOST_NAMED])}{more}")
+        return _step(DEPENDENCIES, "open", f"in the way: {few(blocking, MOST_NAMED)}")
     unknown = [each.name for each in build.readiness.findings if each.verdict.status is Status.UNKNOWN]
     if unknown:
         return _step(DEPENDENCIES, "not known", f"could not be judged: {', '.join(unknown[:MOST_NAMED])}")
@@ -80,12 +79,11 @@ def _tests(build: BuildEvaluation) -> Step:
     tests = build.tests
     if isinstance(tests, Missing):
         return _step(TESTS, "not known", tests.reason)
-    broken = (tests.failed or 0) + (tests.errors or 0)
     left = f"; left out: {', '.join(each.file for each in tests.left_out)}" if tests.left_out else ""
     if tests.gil_end:
         return _step(TESTS, "open", f"the GIL was on at their end{left}")
-    if broken or tests.ending != "0" or tests.left_out:
-        said = f"{broken} of {broken + (tests.passed or 0)} fail" if broken else (
+    if tests.broken or tests.ending != "0" or tests.left_out:
+        said = f"{tests.broken} of {tests.broken + (tests.passed or 0)} fail" if tests.broken else (
             f"they end with {tests.ending}" if tests.ending != "0" else f"{tests.passed} pass")
         return _step(TESTS, "open", said + left)
     return _step(TESTS, "done", "they pass" if tests.passed is None else f"{counted(tests.passed, 'test')} passed, "
@@ -121,8 +119,7 @@ def _in_threads(found: Evaluation) -> Step:
     alone = sum(len(look.alone) for look in looks)
     left = f"; {counted(alone, 'test')} ran alone" if alone else ""
     if failing:
-        more = f" and {len(failing) - MOST_NAMED} more" if len(failing) > MOST_NAMED else ""
-        return _step(IN_THREADS, "open", f"failing: {', '.join(failing[:MOST_NAMED])}{more}{left}")
+        return _step(IN_THREADS, "open", f"failing: {few(failing, MOST_NAMED)}{left}")
     return _step(IN_THREADS, "done", f"in {looks[0].workers} threads{left}")
 
 

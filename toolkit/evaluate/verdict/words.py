@@ -18,10 +18,10 @@ from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
 from gilscope.toolkit.evaluate.sections import NOT_THE_SAME, WORKLOAD_FAILED, Interval, Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.units import format_bytes
+from gilscope.toolkit.units import few, format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Confidence
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
@@ -185,8 +185,8 @@ def _test_blockers(tests: TestRun, reference: TestRun | Missing) -> Iterator[str
         if each.file not in elsewhere:
             yield f"{each.file} cannot be collected{f', and can on {there.build}' if there else ''}: {each.why}"
     # What cannot be collected for want of a package says nothing of the build.
-    broken = (tests.failed or 0) + (0 if tests.lacking else tests.errors or 0)
-    before = ((there.failed or 0) + (there.errors or 0)) if there else 0
+    broken = (tests.failed or 0) if tests.lacking else tests.broken
+    before = there.broken if there else 0
     if broken > before:
         more = broken - before
         text = f"{more} tests fail" if more > 1 else "1 test fails"
@@ -255,12 +255,6 @@ def _race_doubts(found: BuildEvaluation, races: Races | Missing) -> Iterator[str
             count = len(look.failing)
             yield (f"{count} test{'s fail' if count > 1 else ' fails'} in {look.workers} threads at once that "
                    f"pass{'' if count > 1 else 'es'} alone: {few(look.failing)}")
-
-
-def few(names: Sequence[str], most: int = 3) -> str:
-    """Return the first of many names."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def _unknown(found: BuildEvaluation, races: Races | Missing) -> Iterator[str]:

@@ -14,7 +14,7 @@ from gilscope.toolkit.report.document import Entry
 from gilscope.toolkit.report.wording import number_text
 from gilscope.toolkit.stats.latency import APART, LogHistogram, Mode, modes
 from gilscope.toolkit.store.checking import shown
-from gilscope.toolkit.units import format_seconds
+from gilscope.toolkit.units import few, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -127,9 +127,8 @@ def doubted(named: Iterable[tuple[Cell, str]], results: Results) -> str:
     names = [name for cell, name in named if rate_doubt(results, cell)]
     if not names:
         return ""
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return (" Some requests take much longer than others, so that the mean says little (see the table): "
-            f"{'; '.join(names[:MOST_NAMED])}{more}.")
+            f"{few(names, MOST_NAMED, '; ')}.")
 
 
 def latency_marks(results: Results, cell: Cell, notes: Footnotes) -> tuple[int, ...]:

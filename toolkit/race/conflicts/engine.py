@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 ASKED_FOR_RACES = 8       # variables that one pair of sites may be reported for
 ASKED_FOR_NOTES = 32      # conflicts that may all be benign before the pair is taken for benign
 ASKED_FOR_SHARED = 64     # uses that may all be of one task's own threads before the pair is taken for private
-
-
 SHARED = "\0shared"       # no section has this name
 
 

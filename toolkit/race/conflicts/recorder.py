@@ -106,15 +106,12 @@ class Recorder:
 
     def hear_shared(self, conflict: Conflict) -> None:
         """Record that several threads use a variable, once for each place that writes it and what that comes to."""
-        sort, owner, part, key, raw_first, raw_second, value = conflict
+        _, owner, part, key, raw_first, raw_second, _ = conflict
         first, second = self._side(raw_first), self._side(raw_second)
         write, other = (second, first) if second.kind in WRITES else (first, second)
         frame = _accessing_frame(second.site)
         name = self._name(part, owner, key, (first.site, second.site), frame)
-        alike = made_alike(Question(
-            sort, part, first, second, self._sites, self._sources, changed=self._changed,
-            value=value if value is not NO_VALUE else self._stored_name(second, frame),
-            present=_present(part, owner, key, frame)), write)
+        alike = made_alike(self._bare_question(conflict, first, second, frame), write)
         places = [self._frame((side.site.path, side.site.line, side.site.function)) for side in (write, other)]
         known = name.base, str(places[0][0]), write.site.line
         before = self._shared.get(known)
@@ -155,14 +152,19 @@ class Recorder:
         return Side(thread, number, registry.sites[number], Kind(kind), frozenset(locks), span)
 
     def _question(self, conflict: Conflict, first: Side, second: Side, frame: FrameType | None) -> Question:
+        owner, part, key = conflict[1:4]
+        return self._bare_question(conflict, first, second, frame)._replace(
+            owner_is_class=safe_inspection.is_class(owner),
+            strict_keys=issubclass(type(owner), dict) and not _makes_keys(type(owner)),
+            common=self._hold_in_common(part, owner, key, first, second))
+
+    def _bare_question(self, conflict: Conflict, first: Side, second: Side, frame: FrameType | None) -> Question:
+        """Return the question without the locks that all writes hold: accesses that are in order are none of these."""
         sort, owner, part, key, _, _, value = conflict
         return Question(
-            sort, part, first, second, self._sites, self._sources,
+            sort, part, first, second, self._sites, self._sources, changed=self._changed,
             value=value if value is not NO_VALUE else self._stored_name(second, frame),
-            present=_present(part, owner, key, frame), owner_is_class=safe_inspection.is_class(owner),
-            strict_keys=issubclass(type(owner), dict) and not _makes_keys(type(owner)),
-            common=self._hold_in_common(part, owner, key, first, second), changed=self._changed,
-        )
+            present=_present(part, owner, key, frame))
 
     def _stored_name(self, second: Side, frame: FrameType | None) -> Any:
         """Return the value that a store of a bare name is about to store, or NO_VALUE."""

@@ -4,7 +4,7 @@ The document: `{"schema": 1, "tool": "gilscope race", "target", "build", "core",
 "races": [race], "notes": [race], "suppressed": [race], "unused_suppressions": [text], "unexplained_suppressions":
 [text], "unrewritten": [[path, reason]], "shared": [shared]}`.
 
-A shared variable (`--shared`): `{"base", "write": frame, "verb", "other": frame, "other_verb"}`.
+A shared variable (`--shared`): `{"base", "write": frame, "verb", "other": frame, "other_verb", "alike"}`.
 
 A race: `{"ident", "variable", "base", "kind", "severity": "race" | "atomicity violation" | "note", "rule", "count",
 "pattern", "missing", "repair", "confirmation", "section", "reason", "first": access, "second": access}`.

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STAMP = "gilscope-scratch.json"   # in a folder that is whole; its time is that of the last use
-KEPT_SECONDS = 7 * 24 * 3600.0
+KEPT_SECONDS = 7 * 24 * 3600.0   # of what nobody asks for
+WHEELS, EVALUATIONS, SURVEYS = "wheels", "evaluations", "surveys"   # in the cache folder, beside the environments
 VARIABLE = "GILSCOPE_CACHE_GIB"
 USUAL_GIB = 8.0
 # What imports compile comes on top of what was installed.
@@ -73,7 +74,7 @@ def clear() -> tuple[int, float]:
         How many environments went, and their bytes.
     """
     removed = make_room(0)
-    for name in ("wheels", "evaluations", "surveys"):
+    for name in (WHEELS, EVALUATIONS, SURVEYS):
         shutil.rmtree(cache_dir() / name, ignore_errors=True)
     return removed
 

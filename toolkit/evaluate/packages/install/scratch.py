@@ -29,6 +29,7 @@ from gilscope.toolkit.evaluate.packages.install.fallbacks import went_back
 from gilscope.toolkit.evaluate.packages.install.installing import Chosen, chosen_in, fill
 from gilscope.toolkit.evaluate.packages.install.room import STAMP, hold, make_room, size_of
 from gilscope.toolkit.evaluate.packages.install.wheels import Store, make, pip_of
+from gilscope.toolkit.units import few
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build
 
 AT_ONCE = 2                     # installers; each is busy with one core, the disk and the network
+MOST_TOLD = 6                   # requirements that are named while they are installed
 FRESH_SECONDS = 24 * 3600.0     # a new wheel may be out tomorrow
 
 
@@ -154,7 +156,7 @@ def _scratch(request: Request, build: Build, chosen: Chosen | None, say: Callabl
     with locked(_lock(folder), lambda: say(f"{build.label}: waiting for its environment")):
         if ready := _ready(folder, build, request, chosen):
             return ready
-        say(f"{build.label}: install {_few(request.requirements)}")
+        say(f"{build.label}: install {few(request.requirements, MOST_TOLD)}")
         shutil.rmtree(folder, ignore_errors=True)
         missing = fill(folder, build, request.requirements, chosen, sdists=request.sdists)
         made = _loaded(folder, build, missing, {})
@@ -199,8 +201,3 @@ def _write_stamp(made: Scratch, build: Build, request: Request, chosen: Chosen |
     fresh = made.folder / f"{STAMP}.new"
     fresh.write_text(json.dumps(stamp, indent=1))
     fresh.replace(made.folder / STAMP)
-
-
-def _few(requirements: Sequence[str], most: int = 6) -> str:
-    more = f" and {len(requirements) - most} more" if len(requirements) > most else ""
-    return ", ".join(requirements[:most]) + more

@@ -31,6 +31,7 @@ from gilscope.toolkit.builds.packages.installer import INSTALL_SECONDS, run_inst
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.evaluate.children.asking import ask
+from gilscope.toolkit.evaluate.packages.install.room import WHEELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -156,7 +157,7 @@ class Store:
 
     def __init__(self, build: Build) -> None:
         """Open the store of a build."""
-        self._root = cache_dir() / "wheels"
+        self._root = cache_dir() / WHEELS
         self._own = self._root / f"{build.version}{'t' if build.free_threaded else ''}"
         self._any = self._root / "any"
         # A build without a GIL, or one before its release, may be given the pure twin of what others have compiled.

@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.project.installing import left_out
+from gilscope.toolkit.evaluate.project.installing import copy_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,9 +28,7 @@ def stage(project: Project, target: Path, folder: Path) -> str | None:
     have (it is generated) is imported from `target`.
     """
     try:
-        shutil.copytree(project.root, folder, symlinks=True, ignore=left_out(project.root))
-        if (history := project.root / ".git").exists():
-            (folder / ".git").symlink_to(history)
+        copy_project(project.root, folder)
         for built, place in _places(project, target, folder):
             if built.is_dir():
                 shutil.copytree(built, place, dirs_exist_ok=True)

@@ -51,7 +51,7 @@ def _in_function(source: Source) -> Iterator[tuple[int, str]]:
     holders = {name: kind for name, kind in source.foreign.items() if kind not in LOCKS}
     changes = [*((line, name) for line, name in stored(source.node) if holders.get(name) != WATCHED),
                *told_to_change(source.node)]
-    yield from ((line, f"what {name} holds, a {holders[name]}") for line, name in changes
+    yield from ((line, f"what {name} ({holders[name]}) holds") for line, name in changes
                 if name in holders and not source.guarded(line))
     yield from ((each.lineno, f"what {name} does, C code that ctypes.PyDLL calls with the GIL where there is one")
                 for each in source.walk() if isinstance(each, ast.Name | ast.Attribute)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.evaluate.project.machine import Calibration
-from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, Measured, cost_of
+from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, SEED, Measured, cost_of
 from gilscope.toolkit.evaluate.project.suite.leaving_out import ignoring, is_pytest, sampled
 from gilscope.toolkit.evaluate.project.suite.running import (
     QUIET_SECONDS,
@@ -62,7 +62,7 @@ class SuiteCosts:
 
     def __init__(
         self, project: Project, benches: Mapping[str, Bench], tests: Mapping[str, TestRun | Missing], *,
-        limit: float, say: Callable[[str], None], seed: int = 0, forced: bool = False, turn: Turn = nullcontext,
+        limit: float, say: Callable[[str], None], forced: bool = False, turn: Turn = nullcontext,
     ) -> None:
         """`benches` and `tests` are by the build's label; `limit` is in seconds, for all runs together.
 
@@ -75,7 +75,7 @@ class SuiteCosts:
         self._limit = limit
         self._turn = turn
         self._say = say
-        self._random = random.Random(seed)
+        self._random = random.Random(SEED)
         self._forced = forced
         self._pairs: dict[str, str] = {}
         self._tests = project.tests or ()

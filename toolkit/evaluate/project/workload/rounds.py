@@ -22,7 +22,7 @@ from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.packages.judge.interpreters import refusal_in
 from gilscope.toolkit.evaluate.project.bench import compiled_into
 from gilscope.toolkit.evaluate.project.machine import Calibration
-from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, Measured
+from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, SEED, Measured
 from gilscope.toolkit.evaluate.project.workload.name_check import is_function, script_of
 from gilscope.toolkit.evaluate.project.workload.schedule import Cell, round_of, seconds_of
 from gilscope.toolkit.evaluate.sections import Missing
@@ -86,8 +86,7 @@ class WorkloadMeasurer:
 
     def __init__(
         self, project: Project, workload: Workload, benches: Mapping[str, Bench], builds: Mapping[str, Build], *,
-        left: Callable[[], float], say: Callable[[str], None], seed: int = 0, forced: bool = False,
-        turn: Turn = nullcontext,
+        left: Callable[[], float], say: Callable[[str], None], forced: bool = False, turn: Turn = nullcontext,
     ) -> None:
         """`left` returns the seconds that are left; `benches` and `builds` are by label; `turn` is held for a round.
 
@@ -100,8 +99,7 @@ class WorkloadMeasurer:
         self._left = left
         self._say = say
         self._turn = turn
-        self._seed = seed
-        self._random = random.Random(seed)
+        self._random = random.Random(SEED)
         self._forced = forced
         # A script is a process from its start to its end, so it gives one value.
         self._way: Way = OneByOne(run_child) if workload.kind == "script" else InTurn()
@@ -155,7 +153,7 @@ class WorkloadMeasurer:
         # With the GIL forced off it comes last, and is no part of a verdict.
         asked = {"results": "yes"} if number < ROUNDS_COMPARED else {}
         around = round_of(number, self._calls * self._call_seconds, lambda cell: self._start(cell, folder, {}, asked),
-                          self._seed, self._left if self._forced else lambda: None)
+                          self._left if self._forced else lambda: None)
         groups = self._way.groups([cell.arm for cell, measured in self.found.items() if not measured.failure], around)
         taken: list[Taken] = []
         moment = self._random.randint(0, len(groups))

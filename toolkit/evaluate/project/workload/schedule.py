@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import exp, nan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from gilscope.toolkit.evaluate.project.measured import SEED
 from gilscope.toolkit.measure.plan.settings import Settings
 from gilscope.toolkit.measure.schedule.ways import Round
 from gilscope.toolkit.model import Cell as Arm
@@ -43,7 +44,7 @@ class Cell(NamedTuple):
 
 
 def round_of(
-    number: int, pass_seconds: float, start: Callable[[Cell], Start], seed: int, left: Callable[[], float | None],
+    number: int, pass_seconds: float, start: Callable[[Cell], Start], left: Callable[[], float | None],
 ) -> Round:
     """Return what measuring the round `number` takes.
 
@@ -51,11 +52,10 @@ def round_of(
         number: From 0 on.
         pass_seconds: That one value takes, about.
         start: Says how the process of a cell is started.
-        seed: Of the order.
         left: Seconds that are left for this round, where it may be cut; None: it is made to its end.
     """
     settings = Settings(rounds=1, values=VALUES if pass_seconds <= LONG_SECONDS else 1, warmups=0, min_seconds=0.0,
-                        timeout=0.0, retakes=RETAKES, seed=seed)
+                        timeout=0.0, retakes=RETAKES, seed=SEED)
     return Round(index=number, settings=settings, baseline="threads", start=lambda arm: start(Cell.of(arm)),
                  keep_loops=lambda _arm, _loops: None, reporter=_Silent(), seconds_left=left)
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.packages.environment import is_ours
 from gilscope.toolkit.evaluate.sections import Place
+from gilscope.toolkit.gil.limits import HARDLY
+from gilscope.toolkit.gil.summary import SPINNING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.gil.summary import Summary, ThreadSummary
 
 MAIN = "main"          # the summary's name of it
-SPINNING = "spinning"   # in the summary's words for it
-HARDLY = 0.2           # of what the thread that wants to run most does
 
 
 def by_line(places: Iterable[WaitingPlace]) -> list[Place]:
@@ -28,7 +28,7 @@ def by_line(places: Iterable[WaitingPlace]) -> list[Place]:
         lines.setdefault((each.file, each.line), []).append(each)
     found = []
     for (file, line), here in lines.items():
-        worst = max(here, key=lambda each: (SPINNING not in each.what, each.seconds))
+        worst = max(here, key=lambda each: (each.what != SPINNING, each.seconds))
         found.append(Place(file=file, line=line, what=worst.what, seconds=sum(each.seconds for each in here)))
     return sorted(found, key=lambda place: -place.seconds)
 

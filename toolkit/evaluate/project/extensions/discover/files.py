@@ -65,12 +65,10 @@ class Files:
                     entries = sorted(found, key=lambda each: each.name)
             except OSError:
                 continue
-            for each in entries:
-                if each.is_dir(follow_symlinks=False):
-                    if each.name not in LEFT_OUT and not each.name.startswith("."):
-                        waiting.append(f"{folder}{each.name}/")
-                elif each.is_file(follow_symlinks=False):
-                    count += 1
-                    yield f"{folder}{each.name}"
+            files = [f"{folder}{each.name}" for each in entries if each.is_file(follow_symlinks=False)]
+            waiting += [f"{folder}{each.name}/" for each in entries if each.is_dir(follow_symlinks=False)
+                        and each.name not in LEFT_OUT and not each.name.startswith(".")]
+            yield from files
+            count += len(files)
             if count > MOST_FILES:
                 return

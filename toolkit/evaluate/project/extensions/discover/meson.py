@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.project.extensions.discover.calls import arguments, binding_of, line_of
+from gilscope.toolkit.evaluate.project.extensions.discover.calls import arguments, binding_of
 from gilscope.toolkit.evaluate.project.extensions.facts import Module
+from gilscope.toolkit.evaluate.project.extensions.scan.lexing import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

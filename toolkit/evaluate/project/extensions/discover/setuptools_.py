@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import configparser
 import contextlib
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Module
 from gilscope.toolkit.evaluate.requirements.declared import table_below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from gilscope.toolkit.evaluate.project.extensions.discover.files import Files
 
@@ -84,7 +85,7 @@ class _Script:
         self._files = files
         self._script = script
         self._tree = tree
-        self._conditions = dict(_conditions(tree))
+        self._conditions = _conditions(tree)
         self._questions = _questions(tree)
         self._constants: dict[str, ast.expr] = {
             target.id: node.value for node in ast.walk(tree) if isinstance(node, ast.Assign)
@@ -207,30 +208,37 @@ def _is_empty(node: ast.expr) -> bool:
         isinstance(node, ast.Constant) and node.value is None)
 
 
+def _branches(tree: ast.AST) -> Iterator[tuple[ast.expr, list[ast.Call], list[ast.Call]]]:
+    """Yield each question of a script, and the calls that are made where its answer is yes, and no."""
+    for node in ast.walk(tree):   # breadth first, so that an outer question comes before one inside
+        if isinstance(node, ast.If):
+            yield node.test, _inside(node.body), _inside(node.orelse)
+        elif isinstance(node, ast.IfExp):
+            yield node.test, _inside([node.body]), _inside([node.orelse])
+
+
+def _inside(parts: Iterable[ast.AST]) -> list[ast.Call]:
+    return [each for part in parts for each in ast.walk(part) if isinstance(each, ast.Call)]
+
+
 def _questions(tree: ast.AST) -> dict[ast.AST, str]:
     """Return the questions whose answer is not certain before each call, the outermost first."""
-    asked: dict[ast.AST, list[str]] = {}
-    for node in ast.walk(tree):   # breadth first, so that an outer question comes before one inside
-        if isinstance(node, ast.If | ast.IfExp) and answered(node.test) is None:
-            text = ast.unparse(node.test)
-            inside = node.body if isinstance(node, ast.If) else [node.body]
-            others = node.orelse if isinstance(node, ast.If) else [node.orelse]
-            for parts, question in ((inside, text), (others, f"not ({text})")):
-                for each in (found for part in parts for found in ast.walk(part) if isinstance(found, ast.Call)):
-                    asked.setdefault(each, []).append(question)
+    asked: dict[ast.AST, list[str]] = defaultdict(list)
+    for test, yes, no in _branches(tree):
+        if answered(test) is None:
+            for call in yes:
+                asked[call].append(ast.unparse(test))
+            for call in no:
+                asked[call].append(f"not ({ast.unparse(test)})")
     return {call: " and ".join(questions) for call, questions in asked.items()}
 
 
-def _conditions(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    """Yield each call that stands where this system does not come to, with the question that keeps it from there."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.If | ast.IfExp) or (answer := answered(node.test)) is None:
-            continue
-        if isinstance(node, ast.If):
-            others: list[ast.stmt] | list[ast.expr] = node.orelse if answer else node.body
-        else:
-            others = [node.orelse if answer else node.body]
-        asked = ast.unparse(node.test)
-        for part in others:
-            yield from ((each, f"not ({asked})" if answer else asked)
-                        for each in ast.walk(part) if isinstance(each, ast.Call))
+def _conditions(tree: ast.AST) -> dict[ast.AST, str]:
+    """Return the calls that this system does not come to, each with the question that keeps it from there."""
+    found: dict[ast.AST, str] = {}
+    for test, yes, no in _branches(tree):
+        answer = answered(test)
+        if answer is not None:
+            question = f"not ({ast.unparse(test)})" if answer else ast.unparse(test)
+            found |= dict.fromkeys(no if answer else yes, question)
+    return found

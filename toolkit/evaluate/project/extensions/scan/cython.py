@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.extensions.facts import Remark
 from gilscope.toolkit.evaluate.project.extensions.scan.calls import risky_calls
-from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_python
+from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_python, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+GUARD = "cython.pymutex or cython.critical_section around what changes it"
 # Of a file, in comments before its code; of the whole project, as arguments and settings of the compiler.
 _DIRECTIVE = re.compile(r"^#\s*cython\s*:.*\bfreethreading_compatible\s*=\s*True\b", re.MULTILINE)
 _EVERYWHERE = re.compile(r"freethreading_compatible['\"]?\s*[=:\]]+\s*['\"]?True", re.IGNORECASE)
@@ -22,7 +23,7 @@ _IN_C = re.compile(r"^#define __Pyx_FREETHREADING_COMPATIBLE Py_MOD_GIL_(\w+)", 
 _VARIABLE = re.compile(r"^cdef\s+(?!(?:extern|class|struct|union|enum|packed|cppclass|inline|api)\b)"
                        r"((?:public\s+|readonly\s+)?[^\n(:#]+?)[ \t]*(?:=(?!=)[^\n]*)?$", re.MULTILINE)
 _GLOBAL = re.compile(r"^[ \t]+global[ \t]+(\w[\w, \t]*)$", re.MULTILINE)
-_WITH_GIL = re.compile(r"\bprange\s*\(")
+_PARALLEL = re.compile(r"\bprange\s*\(")
 
 
 def is_declared(text: str) -> bool:
@@ -52,16 +53,11 @@ def remarks_of_cython(text: str) -> Iterator[Remark]:
         words = " ".join(match[1].split())
         if " " not in words or "const " in words or "pymutex" in words:
             continue
-        yield Remark(line=_line(code, match.start()), concern="state", what=f"cdef {words}",
-                     instead="cython.pymutex or cython.critical_section around what changes it")
+        yield Remark(line=line_of(code, match.start()), concern="state", what=f"cdef {words}", instead=GUARD)
     for match in _GLOBAL.finditer(code):
-        yield Remark(line=_line(code, match.start(1)), concern="state", what=f"global {match[1].strip()}",
-                     instead="cython.pymutex or cython.critical_section around what changes it")
+        yield Remark(line=line_of(code, match.start(1)), concern="state", what=f"global {match[1].strip()}",
+                     instead=GUARD)
     if "gil" in code:
-        for match in _WITH_GIL.finditer(code):
-            yield Remark(line=_line(code, match.start()), concern="no lock", what="prange",
+        for match in _PARALLEL.finditer(code):
+            yield Remark(line=line_of(code, match.start()), concern="no lock", what="prange",
                          instead="`with gil` inside of it is no lock any more: cython.pymutex")
-
-
-def _line(code: str, place: int) -> int:
-    return code.count("\n", 0, place) + 1

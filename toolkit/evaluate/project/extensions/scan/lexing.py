@@ -38,6 +38,11 @@ def code_of_python(text: str) -> str:
     return _blank(_PYTHON, text)
 
 
+def line_of(text: str, place: int) -> int:
+    """Return the number of the line that holds a place in a text."""
+    return text.count("\n", 0, place) + 1
+
+
 def without_preprocessor(code: str) -> str:
     """Return C's code without the lines that its preprocessor reads; a macro's body is no code of its own."""
     return re.sub(r"^[ \t]*#(?:[^\\\n]|\\\n|\\.)*", lambda match: "\n" * match[0].count("\n"), code,

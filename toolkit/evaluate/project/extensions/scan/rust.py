@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.extensions.facts import Remark
 from gilscope.toolkit.evaluate.project.extensions.scan.calls import risky_calls
-from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_rust
+from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_rust, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ _OTHERS = (
 def place_of_module(code: str) -> int:
     """Return the line that makes a module, in code without comments and strings; 0 where none does."""
     found = _MODULE.search(code)
-    return _line(code, found.start()) if found else 0
+    return line_of(code, found.start()) if found else 0
 
 
 def is_declared(code: str, pyo3: tuple[int, int] | None) -> bool:
@@ -50,13 +50,9 @@ def remarks_of_rust(text: str) -> Iterator[Remark]:
     code = code_of_rust(text)
     yield from risky_calls(code)
     for match in _STATIC.finditer(code):
-        yield Remark(line=_line(code, match.start()), concern="state", what=" ".join(match[0].split()),
+        yield Remark(line=line_of(code, match.start()), concern="state", what=" ".join(match[0].split()),
                      instead="a Mutex, an atomic, or PyOnceLock")
     for pattern, what, instead in _OTHERS:
         for match in pattern.finditer(code):
             if not re.match(r"[^\n]*\bstatic\b", code[code.rfind("\n", 0, match.start()) + 1:match.start() + 1]):
-                yield Remark(line=_line(code, match.start()), concern="state", what=what, instead=instead)
-
-
-def _line(code: str, place: int) -> int:
-    return code.count("\n", 0, place) + 1
+                yield Remark(line=line_of(code, match.start()), concern="state", what=what, instead=instead)

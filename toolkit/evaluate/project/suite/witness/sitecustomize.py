@@ -83,57 +83,74 @@ class _Ran:
         return sys.monitoring.DISABLE
 
 
+class _Threads:
+    """Which functions below some folders ran in which threads."""
+
+    def __init__(self, tool: int, folders: list[str]) -> None:
+        """`tool` is ours in sys.monitoring; the thread that is running now is the first."""
+        from _thread import get_ident
+
+        self._ident = get_ident
+        self._first = get_ident()
+        self._tool = tool
+        self._folders = folders
+        self._own: set[int] = set()      # threads that ran any of them
+        self._others = False             # another thread than the first ran anything
+        self._ran: dict[int, _Ran] = {}  # by the id of the code, whose hash takes as long as it is
+        self._selves: dict[tuple[int, int], int] = {}    # ids of code and its object -> the thread that came first
+
+    def starts(self, code: Any, _offset: int) -> Any:
+        """Note that a function starts."""
+        ident = self._ident()
+        if ident != self._first:
+            self._others = True
+        # What runs at an import is no function.
+        if not code.co_flags & OPTIMIZED or not _is_own(code.co_filename, self._folders):
+            return sys.monitoring.DISABLE
+        self._own.add(ident)
+        told = self._ran.get(id(code)) or self._ran.setdefault(id(code), _Ran(code, ident))
+        frame = sys._getframe(1)
+        thing = frame.f_locals.get("self") if code.co_varnames[:1] == ("self",) else None
+        if ident != told.first and not told.twice:
+            told.foreign, told.twice = _foreign(frame, code, thing, self._folders), True
+        if thing is not None and self._selves.setdefault((id(code), id(thing)), ident) != ident:
+            told.one_self = True
+        if ident != self._first and not told.others:
+            told.others = True
+            sys.monitoring.set_local_events(self._tool, code, sys.monitoring.events.LINE)
+        told.calls += 1
+        done = told.twice and (thing is None or told.one_self)
+        return sys.monitoring.DISABLE if done or told.calls > MOST_CALLS else None
+
+    def line(self, code: Any, number: int) -> Any:
+        """Note that a line of such a function runs."""
+        return self._ran[id(code)].line(number, first=self._ident() == self._first)
+
+    def write(self, path: str) -> None:
+        """Append what was seen to a file."""
+        import json
+
+        told = [[each.code.co_filename, each.code.co_firstlineno, each.twice, each.one_self, each.foreign,
+                 sorted(each.lines)]
+                for each in list(self._ran.values()) if each.twice or each.first != self._first]
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.write(handle, json.dumps({"pid": os.getpid(), "threads": self._others, "together": len(self._own) > 1,
+                                     "ran": told}).encode() + b"\n")
+        os.close(handle)
+
+
 def _watch_threads(path: str, folders: list[str]) -> None:
     """Write down whether other threads than this one ran anything, and which functions below `folders` ran in two."""
-    from _thread import get_ident
-
     monitoring = sys.monitoring
     tool = next((tool for tool in TOOLS if monitoring.get_tool(tool) is None), None)
     if tool is None:
         return
-    first, own, seen = get_ident(), set(), {"threads": False, "together": False}
-    ran: dict[int, _Ran] = {}                  # by the id of the code, whose hash takes as long as it is
-    selves: dict[tuple[int, int], int] = {}    # ids of code and its object -> the thread that came first
-
-    def starts(code: Any, _offset: int) -> Any:
-        ident = get_ident()
-        if ident != first:
-            seen["threads"] = True
-        # What runs at an import is no function.
-        if not code.co_flags & OPTIMIZED or not _is_own(code.co_filename, folders):
-            return monitoring.DISABLE
-        own.add(ident)
-        seen["together"] = len(own) > 1
-        told = ran.get(id(code)) or ran.setdefault(id(code), _Ran(code, ident))
-        frame = sys._getframe(1)
-        thing = frame.f_locals.get("self") if code.co_varnames[:1] == ("self",) else None
-        if ident != told.first and not told.twice:
-            told.foreign, told.twice = _foreign(frame, code, thing, folders), True
-        if thing is not None and selves.setdefault((id(code), id(thing)), ident) != ident:
-            told.one_self = True
-        if ident != first and not told.others:
-            told.others = True
-            monitoring.set_local_events(tool, code, monitoring.events.LINE)
-        told.calls += 1
-        done = told.twice and (thing is None or told.one_self)
-        return monitoring.DISABLE if done or told.calls > MOST_CALLS else None
-
-    def write() -> None:
-        import json
-
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        told = [[each.code.co_filename, each.code.co_firstlineno, each.twice, each.one_self, each.foreign,
-                 sorted(each.lines)]
-                for each in list(ran.values()) if each.twice or each.first != first]
-        os.write(handle, json.dumps({"pid": os.getpid(), **seen, "ran": told}).encode() + b"\n")
-        os.close(handle)
-
+    threads = _Threads(tool, folders)
     monitoring.use_tool_id(tool, "gilscope-threads")
-    monitoring.register_callback(tool, monitoring.events.PY_START, starts)
-    monitoring.register_callback(tool, monitoring.events.LINE,
-                                 lambda code, line: ran[id(code)].line(line, first=get_ident() == first))
+    monitoring.register_callback(tool, monitoring.events.PY_START, threads.starts)
+    monitoring.register_callback(tool, monitoring.events.LINE, threads.line)
     monitoring.set_events(tool, monitoring.events.PY_START)
-    atexit.register(write)
+    atexit.register(threads.write, path)
 
 
 def _foreign(frame: Any, code: Any, thing: object, folders: list[str]) -> dict[str, str]:
