@@ -18,7 +18,7 @@ from tests.conformance.builds import ROOT
 from tests.conftest import SEED
 from tests.evaluate.places import at_hand, build_called, one_of_each
 from tests.faults.hostile_packages import IMPORTED, PACKAGES, SECRET, SLOW, source
-from tests.processes.test_starting import gone
+from tests.processes.test_supervised import gone
 
 LIBRARY = next(Path(sys.base_prefix).glob("lib/python3*/lib-dynload/*.so"), None)
 # Files with an extension module's suffix, in a package whose import asks for none of them.

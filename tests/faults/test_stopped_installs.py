@@ -13,7 +13,7 @@ import pytest
 from gilscope.toolkit.builds.user_dirs import uv_command
 from tests.conformance.builds import ROOT
 from tests.evaluate.places import at_hand, one_of_each
-from tests.processes.test_starting import gone, told
+from tests.processes.test_supervised import gone, told
 
 # A build backend in the source itself, so that nothing is downloaded.
 BACKEND = """import os, subprocess, sys, time

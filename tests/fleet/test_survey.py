@@ -12,7 +12,7 @@ from gilscope.toolkit.builds.user_dirs import uv_command
 from tests.evaluate.places import build_called, one_of_each
 from tests.faults.test_stopped_installs import PROJECT, add_source
 from tests.fleet.test_end_to_end import children, fleets  # noqa: F401  a fixture
-from tests.processes.test_starting import gone, told
+from tests.processes.test_supervised import gone, told
 
 pytestmark = [pytest.mark.slow, pytest.mark.newest,
               # Not imported here: that takes half a second, in each process that collects tests.

@@ -15,7 +15,7 @@ from tests.conformance.builds import ROOT
 from tests.evaluate.places import build_called, one_of_each
 from tests.faults.test_hostile_packages import add_wheel
 from tests.faults.test_stopped_installs import BACKEND, PROJECT, add_source
-from tests.processes.test_starting import gone, told
+from tests.processes.test_supervised import gone, told
 
 pytestmark = [pytest.mark.slow, pytest.mark.newest]
 
