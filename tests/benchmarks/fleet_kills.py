@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.fleet.starting import local_fleet
 from gilscope.toolkit.store import HostState, load_run, read_fleet, read_header
-from gilscope.toolkit.store.labels import HEADER
+from gilscope.toolkit.store.header import HEADER
 from tests.benchmarks import fleet_child
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from gilscope.toolkit.measure.machine.described import this_machine
 from gilscope.toolkit.measure.machine.other_load import others_now
 from gilscope.toolkit.processes.supervised import Supervised
 from gilscope.toolkit.store import read_json
-from gilscope.toolkit.store.labels import HEADER
+from gilscope.toolkit.store.header import HEADER
 from gilscope.toolkit.store.rounds import Arriving, cut
 from gilscope.toolkit.units import counted
 
