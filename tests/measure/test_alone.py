@@ -83,10 +83,13 @@ def test_what_is_started_inside_a_turn_does_not_wait_behind_who_waits_for_its_en
         environment[HOLDER] = str(gone.pid)
     with subprocess.Popen([sys.executable, "-c", NESTED, str(tmp_path)], stdout=subprocess.PIPE, text=True,
                           env=environment) as inner:
-        assert inner.stdout.readline() == said.splitlines(keepends=True)[0]
-        outer.end()
-        behind.go.set()
-        assert inner.stdout.read() == "".join(said.splitlines(keepends=True)[1:])
+        try:
+            assert inner.stdout.readline() == said.splitlines(keepends=True)[0]
+            outer.end()
+            behind.go.set()
+            assert inner.stdout.read() == "".join(said.splitlines(keepends=True)[1:])
+        finally:
+            inner.kill()   # a test that fails is not to wait for who waits for its end
 
 
 def test_what_is_measured_is_not_told_of_the_turn(measuring):

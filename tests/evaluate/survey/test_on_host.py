@@ -55,7 +55,7 @@ def test_what_is_asked_for_a_survey_ends_with_it_and_nothing_else_does(asking):
     on_host.end("mine")
     mine.join(60)
     assert mine.came == "the survey was ended"
-    assert [survey for survey, _ in on_host._RUNNING] == ["others"]
+    assert [(survey, process.stopped) for survey, process in on_host._RUNNING] == [("others", False)]
     on_host.end("others")
     others.join(60)
     assert on_host._RUNNING == []
