@@ -243,14 +243,14 @@ def test_published_fleet_has_no_host_names_and_is_a_fleet_again(here, fleet, cap
 
 
 def test_page_of_a_fleet(here, fleet, capsys, monkeypatch):
-    fleet(lost=(Host(name="host-9", state=HostState.LOST, note="no file /home/ann/results there"),))
+    fleet(lost=(Host(name="host-9", state=HostState.LOST, note="ann@build7: no file /home/ann/results there"),))
     read = []
     monkeypatch.setattr(over_hosts, "load_run", lambda path: read.append(path.name) or load_run(path))
     assert ran(capsys, "report", "night", "--html", "page.html")[0] == 0
     page = (here.parent / "page.html").read_text()
     assert "faster on host-1, slower on host-2" in page
     assert "secret" not in page
-    assert "no file &lt;home&gt;/results there" in page or "no file &lt;folder&gt;/results there" in page
+    assert "&lt;user&gt;@&lt;host&gt;: no file &lt;folder&gt;/results there" in page
     assert read == ["host-1", "host-2"]   # once, not once for each of the two reports
 
 

@@ -368,7 +368,10 @@ class FleetRun:
             line = (f"{counted(rounds, 'round')} on {counted(len(self._parts), 'host')}; {len(parts)} still measure, "
                     f"{slowest.name}: {_far(slowest)}")
         elif parts:
-            line = ", ".join(f"{part.name}: {_far(part)}" for part in parts)
+            alike: dict[str, list[_Part]] = {}
+            for part in parts:
+                alike.setdefault(_far(part), []).append(part)
+            line = "; ".join(f"{_names(each)}: {far}" for far, each in alike.items())
         elif away:
             line = f"waiting for {_names(away)} to come back"
         before, then = self._last_line
