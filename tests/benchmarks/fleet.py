@@ -86,7 +86,7 @@ class Simulated:
     def __init__(self, command: list[str], _sent: bytes) -> None:
         self._rounds, self._cells = map(int, command)
 
-    def answer(self, since: int, _wait: float) -> on_host.Answer:
+    def answer(self, since: int, _wait: float, _wanted: object) -> on_host.Answer:
         over = since == self._rounds
         return {"state": "ended" if over else "running", "code": 0 if over else None, "said": [],
                 "block": block(since, self._rounds, self._cells)}
@@ -125,7 +125,7 @@ def main() -> None:
 
 def simulate(args: argparse.Namespace, folder: Path) -> None:
     """Run the fleet and print what it took."""
-    with local_fleet(0, folder) as (address, (scheduler,)):
+    with local_fleet(0) as (address, (scheduler,)):
         began = time.monotonic()
         with subprocess.Popen(
             [sys.executable, "-m", "tests.benchmarks.fleet", "--serve", address, "--hosts", str(args.hosts)],

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.fleet.starting import local_fleet
 from gilscope.toolkit.store import HostState, load_run, read_fleet, read_header
-from gilscope.toolkit.store.labels import HEADER
+from gilscope.toolkit.store.header import HEADER
 from tests.benchmarks import fleet_child
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def attempt(killed: str, draw: random.Random, folder: Path, seconds: float = SEC
     folder.mkdir(exist_ok=True)
     tried, log, path = Tried(killed=killed), folder / "log", folder / "results" / LABEL
     with _variables(fleet_child.variables(log, seconds)):
-        with _cluster(folder / "first") as (address, processes), _client(
+        with local_fleet(HOSTS) as (address, processes), _client(
             folder, "noop", f"--rounds={ROUNDS}", "--build", f"host={sys.executable}", "--label", LABEL,
             "--fleet", address,
         ) as client:
@@ -131,7 +131,7 @@ def attempt(killed: str, draw: random.Random, folder: Path, seconds: float = SEC
             if killed in {"client", "Ctrl-C"}:
                 tried.went_on = _resumed(folder, address)
         if killed == "scheduler":
-            with _cluster(folder / "second") as (address, _):
+            with local_fleet(HOSTS) as (address, _):
                 tried.went_on = _resumed(folder, address)
     tried.left = tried.left or _left(log, time.monotonic() + END_SECONDS)
     tried.damaged += _unreadable(path) or _unlike(path)
@@ -154,13 +154,6 @@ def _variables(values: dict[str, str]) -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
-
-
-@contextlib.contextmanager
-def _cluster(folder: Path) -> Iterator[tuple[str, Sequence[Supervised]]]:
-    folder.mkdir()
-    with local_fleet(HOSTS, folder) as cluster:
-        yield cluster
 
 
 @contextlib.contextmanager

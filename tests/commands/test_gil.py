@@ -15,7 +15,7 @@ from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.diagnosis import diagnose
 from gilscope.toolkit.gil.recorder import Recording, inflation
 from gilscope.toolkit.gil.rerun_without_gil import WithoutGil
-from gilscope.toolkit.measure.machine.alone import HOLDER, WAITING, Turns
+from gilscope.toolkit.measure.machine.alone import WAITING, Turns
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT, builds
 from tests.gil.recorded import make_process, make_thread
@@ -155,8 +155,7 @@ def test_who_measures_on_this_machine_is_waited_for(folder, tmp_path_factory):
     command = [sys.executable, "-P", "-m", "gilscope", "gil", "--once", "began.py"]
     with Turns(alone=True, waiting=lambda: None, folder=machine).turn():
         program = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True,
-                                   env={**os.environ, "PYTHONPATH": str(ROOT), "GILSCOPE_MACHINE": machine,
-                                        HOLDER: ""})   # it is nobody's who has a turn
+                                   env={**os.environ, "PYTHONPATH": str(ROOT), "GILSCOPE_MACHINE": machine})
         assert program.stderr.readline() == f"gilscope: {WAITING}\n"
         assert not (folder / "began").exists()
     said = program.communicate(timeout=300)[1]

@@ -9,7 +9,8 @@ import shutil
 import pytest
 
 from gilscope.toolkit import cli
-from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState, list_runs, read_fleet, rounds
+from gilscope.toolkit.commands import over_hosts
+from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState, list_runs, load_run, read_fleet, rounds
 from gilscope.toolkit.store.rounds import WAITING, cut
 from tests.fakes import RunMaker
 from tests.report.hosts.made_up import LOST, cell, write_fleet
@@ -129,14 +130,47 @@ def test_rounds_of_a_fleet_do_not_go_on_without_it(label, fleet, capsys):
                    "gilscope run --resume night --fleet ADDRESS\n")
 
 
+def wait(*hosts):
+    """Have all rounds of hosts wait to be put into files, as when their client was killed."""
+    for path in hosts:
+        block = cut(path)
+        shutil.rmtree(path)
+        (path / WAITING).mkdir(parents=True)
+        (path / WAITING / "000000").write_bytes(block)
+        (path / WAITING / ".part").write_bytes(block[:9])   # the next one
+
+
+@pytest.mark.parametrize("words", [
+    ("report", "night"), ("report", "night/host-1"), ("report", "results/night/host-1"),
+    ("report", "one=results/night/host-1", "two=results/night/host-2"), ("compare", "night/host-1", "night/host-2"),
+    ("site", "results", "--check"), ("site", "results/night/host-1", "--check"), ("report",)])
+def test_rounds_that_wait_are_shown_by_whoever_reads_them(words, fleet, capsys):
+    path = fleet()
+    wait(path / "host-1", path / "host-2")
+    code, out, err = ran(capsys, *words)
+    assert (code, err) == (0, ""), out
+    assert load_run(path / "host-1").measurements
+    assert load_run(path / "host-1").label == "night/host-1"
+
+
+def test_rounds_that_wait_and_cannot_be_read_cost_no_other_host(fleet, capsys):
+    path = fleet()
+    wait(path / "host-1")
+    (path / "host-1" / WAITING / "000000").write_bytes(b"no block")
+    code, _, err = ran(capsys, "report", "night/host-1")
+    assert code == 2
+    assert re.search(r"night/host-1/\.blocks/000000 cannot be read", err), err
+    code, out, _ = ran(capsys, "report", "night")
+    assert code == 0
+    assert "1 host" in out
+    code, _, err = ran(capsys, "site", "results", "--check")
+    assert code == 2
+    assert "night/host-1/run.json is missing" in err
+
+
 def test_rounds_that_the_disk_had_no_room_for_are_shown_when_it_has(fleet, here, capsys, monkeypatch):
     path = fleet()
-    for host in ("host-1", "host-2"):
-        block = cut(path / host)
-        shutil.rmtree(path / host)
-        (path / host / WAITING).mkdir(parents=True)
-        (path / host / WAITING / "000000").write_bytes(block)
-        (path / host / WAITING / ".part").write_bytes(block[:9])   # the next one
+    wait(path / "host-1", path / "host-2")
 
     def full(file, text):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -208,12 +242,16 @@ def test_published_fleet_has_no_host_names_and_is_a_fleet_again(here, fleet, cap
     assert ran(capsys, "report", "public")[0] == 0
 
 
-def test_page_of_a_fleet(here, fleet, capsys):
-    fleet()
+def test_page_of_a_fleet(here, fleet, capsys, monkeypatch):
+    fleet(lost=(Host(name="host-9", state=HostState.LOST, note="ann@build7: no file /home/ann/results there"),))
+    read = []
+    monkeypatch.setattr(over_hosts, "load_run", lambda path: read.append(path.name) or load_run(path))
     assert ran(capsys, "report", "night", "--html", "page.html")[0] == 0
     page = (here.parent / "page.html").read_text()
     assert "faster on host-1, slower on host-2" in page
     assert "secret" not in page
+    assert "&lt;user&gt;@&lt;host&gt;: no file &lt;folder&gt;/results there" in page
+    assert read == ["host-1", "host-2"]   # once, not once for each of the two reports
 
 
 def test_page_of_runs_that_were_copied_together(here, plain, capsys):

@@ -80,41 +80,86 @@ def test_scheduler_that_goes_while_hosts_are_asked_what_they_are_is_gone(ask, co
         ask(connect(Client), [A])
 
 
+MOST_LOOKS = 1000
+
+
+class Hosts(Client):
+    """dask's client of workers called rome and oslo; `answers` says whether one at an address comes to an answer."""
+
+    status = "running"
+
+    def __init__(self, *_, **__):
+        self.addresses = {"rome": "tcp://rome:1", "oslo": "tcp://oslo:1"}
+        self.asked, self.looks = [], 0
+
+    def scheduler_info(self, **_):
+        self.looks += 1
+        if self.looks > MOST_LOOKS:
+            pytest.fail("it waits for ever")
+        return {"workers": {address: {"name": name, "resources": {"gilscope": 1}}
+                            for name, address in self.addresses.items()}}
+
+    def submit(self, *words, workers, **_):
+        (address,) = workers
+        self.asked.append((address, words[-1]))
+        future = SimpleNamespace(result=lambda timeout: words[-1], cancel=lambda: None)
+        future.add_done_callback = lambda call: call(future) if self.answers(address) else None
+        return future
+
+    def answers(self, address):
+        return True
+
+
 def test_items_go_only_to_the_hosts_that_are_named(connect):
-    asked = []
-
-    class Two(Client):
-        status = "running"
-
-        def scheduler_info(self, **_):
-            return {"workers": {f"tcp://{name}:1": {"name": name, "resources": {"gilscope": 1}}
-                                for name in ("rome", "oslo")}}
-
-        def submit(self, *words, workers, key, **_):
-            asked.append(workers)
-            answer = SimpleNamespace(key=key, result=lambda timeout: ("tcp://rome:1", words[-1]))
-            answer.add_done_callback = lambda call: call(answer)
-            return answer
-
-    cluster = connect(Two)
+    cluster = connect(Hosts)
     assert [*cluster.spread(print, ["x", "y"], among=["rome"])] == [("x", "rome", "x"), ("y", "rome", "y")]
-    assert [*cluster.spread(print, ["x"])] == [("x", "rome", "x")]
-    assert asked == [["tcp://rome:1"], ["tcp://rome:1"], None]
+    assert cluster._client.asked == [("tcp://rome:1", "x"), ("tcp://rome:1", "y")]
+    assert sorted(cluster.spread(print, ["x", "y"])) == [("x", "oslo", "x"), ("y", "rome", "y")]
 
 
-@pytest.mark.slow   # who is still there is looked at each second
-def test_items_wait_for_no_host_but_those_that_are_named(connect):
-    class Left(Client):
-        status = "running"
-        names = ("rome", "oslo")
+@pytest.fixture
+def at_once(monkeypatch):
+    monkeypatch.setattr(connection, "MEET_SECONDS", 0.0)
 
-        def scheduler_info(self, **_):
-            return {"workers": {f"tcp://{name}:1": {"name": name, "resources": {"gilscope": 1}}
-                                for name in self.names}}
 
-        def submit(self, *_, key, **__):
-            self.names = ("oslo",)
-            return SimpleNamespace(key=key, add_done_callback=lambda call: None, cancel=lambda: None)
+def test_items_wait_for_no_host_but_those_that_are_named(connect, at_once, monkeypatch):
+    class Left(Hosts):
+        def answers(self, address):
+            self.addresses.pop("rome", None)
+            return False
 
+    monkeypatch.setattr(connection, "BACK_SECONDS", 0.0)
     with pytest.raises(FleetLostError, match="the last host of the cluster at tcp://x:1 is gone"):
         [*connect(Left).spread(print, ["x"], among=["rome"])]
+
+
+def test_a_worker_that_its_nanny_starts_again_gets_items_again(connect, at_once):
+    class Restarted(Hosts):
+        def answers(self, address):
+            self.addresses["rome"] = "tcp://rome:2"
+            return address != "tcp://rome:1"
+
+    cluster = connect(Restarted)
+    assert [*cluster.spread(print, ["x"], among=["rome"])] == [("x", "rome", "x")]
+    assert cluster._client.asked == [("tcp://rome:1", "x"), ("tcp://rome:2", "x")]
+
+
+def test_an_item_that_every_host_dies_of_is_given_up(connect, at_once):
+    class Dying(Hosts):
+        def answers(self, address):
+            self.addresses["rome"] = f"{address}1"
+            return False
+
+    (answered,) = connect(Dying).spread(print, ["x"], among=["rome"])
+    assert answered[:2] == ("x", "")
+    assert str(answered[2]) == "3 hosts went away while they were at it"
+
+
+def test_an_item_goes_to_nobody_when_the_scheduler_is_gone(connect, at_once):
+    class Gone(Hosts):
+        def answers(self, address):
+            self.status = "closed"
+            return False
+
+    with pytest.raises(FleetLostError, match="the dask scheduler at tcp://x:1 is gone"):
+        [*connect(Gone).spread(print, ["x"])]

@@ -6,11 +6,13 @@ import os
 import re
 import signal
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.fleet.host import LEASE
 from gilscope.toolkit.fleet.starting import quiet_variables, worker_command
 from gilscope.toolkit.measure.machine.alone import Turns
 from gilscope.toolkit.processes.supervised import Supervised
@@ -165,6 +167,11 @@ def test_what_was_measured_survives_a_kill(victim, fleets):
             fleets.wait_for_rounds("kept", "host-2", 1, running)
             if victim == "client":
                 running.kill()
+                running.wait(LIMIT)
+                deadline = time.monotonic() + LEASE / 2   # not only when nobody has asked for so long
+                while measured := [pid for _, pid in fleets.processes(r"(gilscope)\0run\0noop.*--take-turns")]:
+                    assert time.monotonic() < deadline, measured
+                    time.sleep(0.05)
             else:
                 ((_, scheduler),) = fleets.processes(r"dask\0(scheduler)\0")
                 os.kill(scheduler, signal.SIGKILL)

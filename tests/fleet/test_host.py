@@ -108,6 +108,13 @@ def test_a_run_that_nobody_asks_for_is_ended(children, monkeypatch):
     assert len(children) == 2
 
 
+def test_a_run_is_ended_when_nobody_waits_for_the_answer_any_more(children):
+    waits = iter([True, True, False])
+    host.advance("s", ["noop"], 0, wait=60, wanted=lambda: next(waits, False))
+    assert children[0].poll() is not None
+    assert host.advance("s", None, 0, wait=0)["state"] == "unknown"
+
+
 def test_a_run_is_ended_when_its_client_says_so(children):
     host.advance("s", ["noop"], 0, wait=0)
     host.end("s")

@@ -224,6 +224,16 @@ def test_a_host_says_what_it_does_until_it_has_a_round(fleets, told):
                          "a: 2 of 4 rounds", "a: 3 of 4 rounds", "a: 4 of 4 rounds"]
 
 
+def test_hosts_that_do_the_same_are_told_together(fleets, told):
+    hosts = [FakeHost(name) for name in "abc"]
+    for host in hosts:
+        host.doing = ["waiting for another gilscope"] * 3
+    hosts[1].doing[1] = "9 cells, 4 rounds"
+    fleets.go(FakeCluster(*hosts))
+    assert "a, b and c: waiting for another gilscope" in fleets.said
+    assert "a and c: waiting for another gilscope; b: 9 cells, 4 rounds" in fleets.said
+
+
 def test_what_has_not_changed_is_said_again_after_minutes_only(fleets, told):
     host = FakeHost("a")
     host.doing = ["waiting for another gilscope"] * 5

@@ -28,11 +28,13 @@ def listening(banner=b""):
 
         served = threading.Thread(target=serve)
         served.start()
-        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
-        server.shutdown(socket.SHUT_RDWR)
-        served.join()
-        for visitor in visitors:
-            visitor.close()
+        try:
+            yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            served.join()
+            for visitor in visitors:
+                visitor.close()
 
 
 @pytest.mark.parametrize("banner", [

@@ -16,10 +16,10 @@ from gilscope.toolkit.measure.machine.alone import HOLDER, Turns
 class Measuring(threading.Thread):
     """Holds a turn until it is told to let go."""
 
-    def __init__(self, folder, *, alone):
+    def __init__(self, folder, *, alone, told=False):
         super().__init__(daemon=True)
         self.waits, self.has, self.go = threading.Event(), threading.Event(), threading.Event()
-        self._turns = Turns(alone=alone, waiting=self.waits.set, folder=str(folder))
+        self._turns = Turns(alone=alone, waiting=self.waits.set, told=told, folder=str(folder))
         self.start()
 
     def run(self):
@@ -36,8 +36,8 @@ class Measuring(threading.Thread):
 def measuring(tmp_path):
     started = []
 
-    def start(*, alone):
-        started.append(Measuring(tmp_path, alone=alone))
+    def start(**how):
+        started.append(Measuring(tmp_path, **how))
         return started[-1]
 
     yield start
@@ -72,20 +72,32 @@ with Turns(alone=False, waiting=lambda: print("waits", flush=True), folder=sys.a
 
 @pytest.mark.parametrize(("still_there", "said"), [(True, "has\n"), (False, "waits\nhas\n")])
 def test_what_is_started_inside_a_turn_does_not_wait_behind_who_waits_for_its_end(
-        still_there, said, measuring, tmp_path, monkeypatch):
-    outer = measuring(alone=False)
+        still_there, said, measuring, tmp_path):
+    outer = measuring(alone=False, told=True)
     assert outer.has.wait(60)
     behind = measuring(alone=True)
     assert behind.waits.wait(60)
+    environment = dict(os.environ)
     if not still_there:   # it was killed, and what it had started lives on
         with subprocess.Popen([sys.executable, "-c", ""]) as gone:
             gone.wait(60)
-        monkeypatch.setenv(HOLDER, str(gone.pid))
-    with subprocess.Popen([sys.executable, "-c", NESTED, str(tmp_path)], stdout=subprocess.PIPE, text=True) as inner:
-        assert inner.stdout.readline() == said.splitlines(keepends=True)[0]
-        outer.end()
-        behind.go.set()
-        assert inner.stdout.read() == "".join(said.splitlines(keepends=True)[1:])
+        environment[HOLDER] = str(gone.pid)
+    with subprocess.Popen([sys.executable, "-c", NESTED, str(tmp_path)], stdout=subprocess.PIPE, text=True,
+                          env=environment) as inner:
+        try:
+            assert inner.stdout.readline() == said.splitlines(keepends=True)[0]
+            outer.end()
+            behind.go.set()
+            assert inner.stdout.read() == "".join(said.splitlines(keepends=True)[1:])
+        finally:
+            inner.kill()   # a test that fails is not to wait for who waits for its end
+
+
+def test_what_is_measured_is_not_told_of_the_turn(measuring):
+    assert measuring(alone=False).has.wait(60)
+    assert HOLDER not in os.environ
+    assert measuring(alone=False, told=True).has.wait(60)
+    assert os.environ[HOLDER] == str(os.getpid())
 
 
 def test_who_has_a_turn_is_told_to_what_it_starts_until_the_turn_is_over(tmp_path, monkeypatch):

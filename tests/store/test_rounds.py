@@ -9,8 +9,7 @@ import pytest
 from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import load_run, rounds
-from gilscope.toolkit.store.header import replace_file
-from gilscope.toolkit.store.labels import HEADER
+from gilscope.toolkit.store.header import HEADER, replace_file
 from gilscope.toolkit.store.rounds import WAITING, Arriving, Pace, cut
 from tests.fakes import RunMaker
 from tests.test_store import write

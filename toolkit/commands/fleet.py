@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 import gilscope
-from gilscope.toolkit import temporary
 from gilscope.toolkit.commands.options.common import positive
 from gilscope.toolkit.commands.output.printing import printed, say
 from gilscope.toolkit.commands.streams import inform, put
@@ -185,8 +183,7 @@ def cluster(fleet: str, what_they_do: str) -> Iterator[str]:
         raise ToolkitError(f"--fleet {fleet}: name the address of a scheduler, or local:2 for 2 hosts on this machine")
     hosts = int(match[1])
     say(f"starting {counted(hosts, 'host')} on this machine, which {what_they_do}")
-    with (tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder,
-          local_fleet(hosts, Path(folder)) as (address, _)):
+    with local_fleet(hosts) as (address, _):
         yield address
 
 
@@ -241,8 +238,7 @@ def _start(args: argparse.Namespace) -> int:
             _tell(address, [])
             _wait([])
         return 0
-    with (tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder,
-          local_fleet(args.hosts or 1, Path(folder), PORT if args.port is None else args.port) as (address, processes)):
+    with local_fleet(args.hosts or 1, PORT if args.port is None else args.port) as (address, processes):
         _tell(address, [scheduler_command("ADDRESS", PORT), worker_command("tcp://ADDRESS:8786", "NAME")])
         _wait(processes)
     return 0

@@ -18,7 +18,8 @@ from gilscope.toolkit.report.hosts.document import hosts_document, hosts_overvie
 from gilscope.toolkit.report.hosts.over import hosts_contrasts, measured_host
 from gilscope.toolkit.site.sources import find_sources
 from gilscope.toolkit.store import Fleet, find_fleet, fleet_text, load_run, read_fleet
-from gilscope.toolkit.store.labels import FLEET, HEADER, label_of
+from gilscope.toolkit.store.header import HEADER
+from gilscope.toolkit.store.labels import FLEET, label_of
 from gilscope.toolkit.store.rounds import put_waiting
 
 if TYPE_CHECKING:
@@ -52,11 +53,14 @@ class Hosts:
             ToolkitError: No host has a run yet.
         """
         fleet = read_fleet(path)
-        unread = [error for host in fleet.hosts if (error := _put_waiting(path / host.name)) is not None]
+        problem = ToolkitError(f"{path} has the run of a fleet, and none of its hosts has a round")
+        try:
+            put_waiting(path)
+        except ToolkitError as error:
+            problem = error
         folders = {host.name: path / host.name for host in fleet.hosts if (path / host.name / HEADER).exists()}
         if not folders:
-            raise next(iter(unread), ToolkitError(
-                f"{path} has the run of a fleet, and none of its hosts has a round"))
+            raise problem
         return cls(label_of(path.name, path), folders, fleet)
 
     @classmethod
@@ -123,15 +127,6 @@ class Hosts:
         return found
 
 
-def _put_waiting(path: Path) -> ToolkitError | None:
-    """Put rounds of a host that wait into its files; return why that cannot be: what is in the files can be shown."""
-    try:
-        put_waiting(path, f"{path.parent.name}/{path.name}")
-    except ToolkitError as error:
-        return error
-    return None
-
-
 def fleet_hosts(label: str) -> Hosts | None:
     """Return the hosts of the run of a fleet; None: the label is of one run, or of the only host of a fleet.
 
@@ -161,11 +156,8 @@ def publish_hosts(found: Hosts, target: Path) -> int:
     return found.failed
 
 
-def reported(
-    found: Hosts, show: Callable[[Run], Run] = lambda run: run,
-) -> tuple[Document, Callable[[], dict[str, Any]]]:
-    """Return the report of several hosts, and what gives its values."""
-    hosts = found.measured(show)
+def reported(found: Hosts, hosts: Sequence[MeasuredHost]) -> tuple[Document, Callable[[], dict[str, Any]]]:
+    """Return the report of several hosts, of what they `measured`, and what gives its values."""
     return (hosts_document(found.label, hosts, found.states),
             lambda: hosts_values(found.label, hosts, found.states))
 
@@ -173,8 +165,7 @@ def reported(
 def finished(found: Hosts) -> tuple[Document, Document, Callable[[], dict[str, Any]]]:
     """Return what a run of several hosts says on one screen, its report, and what gives its values."""
     hosts = found.measured()
-    return (hosts_overview(found.label, hosts, found.states), hosts_document(found.label, hosts, found.states),
-            lambda: hosts_values(found.label, hosts, found.states))
+    return (hosts_overview(found.label, hosts, found.states), *reported(found, hosts))
 
 
 def contrasted(

@@ -16,6 +16,8 @@ from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.experiments.report import beside, document, experiment_of, figures_of
+from gilscope.toolkit.foreign import visible_all
+from gilscope.toolkit.private import without_places
 from gilscope.toolkit.publish import publish, without_traces
 from gilscope.toolkit.report import RENDERERS, markdown, terminal
 from gilscope.toolkit.report.as_json import listed_values, run_values
@@ -98,13 +100,13 @@ def _hosts(args: argparse.Namespace) -> Hosts | None:
 
 
 def _report_hosts(args: argparse.Namespace, hosts: Hosts, page: HtmlFile | None) -> int:
-    document, values = reported(hosts)
+    document, values = reported(hosts, hosts.measured())
     output = Output(args)
     output.show(document)
     output.finish(values)
     if page:
-        shown, _ = reported(hosts, without_traces)
-        page.write("report.html", report_values([shown], hosts.label), hosts=hosts.hostnames)
+        public = visible_all(document, without_places)
+        page.write("report.html", report_values([public], hosts.label), hosts=hosts.hostnames)
     return hosts.failed
 
 

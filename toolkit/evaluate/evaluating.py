@@ -135,7 +135,7 @@ class Evaluator:
         if self._kept and self._kept.doubt:
             say(self._kept.doubt)
         self._known: dict[str, float] = {}   # parts that were measured before, and when
-        self._turns = Turns(alone=False, waiting=lambda: say(WAITING))
+        self._turns = Turns(alone=False, waiting=lambda: say(WAITING), told=True)
 
     def go(self) -> Evaluation:
         """Make every step and return what it comes to.

@@ -11,9 +11,10 @@ import queue
 import re
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass
 from functools import cache
+from math import inf
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
@@ -25,13 +26,16 @@ from gilscope.toolkit.store.labels import can_be_label
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from types import TracebackType
 
 
 RESOURCE = "gilscope"       # of dask's, abstract: a worker that offers one of it measures, one thing at a time
 CONNECT_SECONDS = 15.0
 END_SECONDS = 3.0           # that ending everything may take, of the 5 a user waits
+MEET_SECONDS = 1.0          # between looks at who is there
+BACK_SECONDS = 30.0         # that the last host which went away is waited for: a nanny starts another in a few
+TRIES = 3                   # of hosts that go away while they are asked for the same, until it is given up
 EXTRA = "gilscope[fleet]"
 LOST = ("closed", "closing", "connecting")   # how a client of dask's stands when its scheduler is gone
 _MOST_TOLD = 4
@@ -256,7 +260,7 @@ class Connection:
 
     def ask(self, worker: Worker, session: str, command: Sequence[str] | None, since: int, block: bytes) -> None:
         """Ask a host to go on with a run; see `host.advance`.  `next_answer` has what comes of it."""
-        self._submit(worker, on_host.advance, session, None if command is None else [*command], since, block)
+        self._submit(worker, _advance, session, None if command is None else [*command], since, block)
 
     def _submit(self, worker: Worker, function: Callable[..., Any], *words: Any) -> None:
         try:
@@ -322,40 +326,46 @@ class Connection:
             with, in the order in which they come.
 
         Raises:
-            FleetLostError: the scheduler is gone, or the last host.
+            FleetLostError: the scheduler is gone, or the last host, and none has come back.
         """
-        ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        waiting: dict[str, tuple[str, Any]] = {}   # by dask's key
-        only = None if among is None else [each.address for each in self.workers() if each.name in among]
+        waiting, tries = deque(items), Counter[str]()
+        asked: dict[str, tuple[Worker, str]] = {}   # by name of host
+        here: list[Worker] = []
+        met, seen = -inf, time.monotonic()
         try:
-            for number, item in enumerate(items):
-                future = self._client.submit(
-                    _with_address, function, *words, item, resources={RESOURCE: 1}, pure=False, workers=only,
-                    key=f"gilscope-{time.monotonic_ns()}-{number}")
-                waiting[future.key] = item, future
-                future.add_done_callback(ended.put)
-            while waiting:
-                try:
-                    key = ended.get(timeout=1.0).key
-                except queue.Empty:
-                    if not any(only is None or each.address in only for each in self.workers()):
-                        raise FleetLostError(f"the last host of the cluster at {self.address} is gone") from None
-                    continue
-                item, future = waiting.pop(key)
-                yield item, *self._answer_of(future)
+            while waiting or asked:
+                if (now := time.monotonic()) - met >= MEET_SECONDS:
+                    here, met = self._those_of(among), now
+                    seen = now if here else seen
+                    if now - seen > BACK_SECONDS:
+                        raise FleetLostError(f"the last host of the cluster at {self.address} is gone")
+                for item in self._left_behind(asked, here):
+                    tries[item] += 1
+                    if tries[item] < TRIES:
+                        waiting.append(item)
+                    else:
+                        yield item, "", FleetLostError(f"{counted(TRIES, 'host')} went away while they were at it")
+                for worker in [each for each in here if each.name not in asked][:len(waiting)]:
+                    item = waiting.popleft()
+                    self._submit(worker, function, *words, item)
+                    asked[worker.name] = worker, item
+                name, answer = self.next_answer(MEET_SECONDS)
+                if name is not None and name in asked:
+                    if isinstance(answer, Exception) and self.lost:
+                        raise self._gone()
+                    yield asked.pop(name)[1], name, answer
         finally:
-            for _, future in waiting.values():
-                with contextlib.suppress(Exception):
-                    future.cancel()
+            for name in asked:
+                self.forget(name)
 
-    def _answer_of(self, future: Any) -> tuple[str, Any]:
-        try:
-            address, answer = future.result(timeout=END_SECONDS)
-        except Exception as error:
-            if self.lost:
-                raise self._gone() from error
-            return "", error
-        return next((each.name for each in self.workers() if each.address == address), address), answer
+    def _those_of(self, names: Sequence[str] | None) -> list[Worker]:
+        return [each for each in self.workers() if names is None or each.name in names]
+
+    def _left_behind(self, asked: dict[str, tuple[Worker, str]], here: Sequence[Worker]) -> Iterator[str]:
+        """Yield what hosts were asked that are not here any more, and wait for nothing from these."""
+        for name in [name for name, (worker, _) in asked.items() if worker not in here]:
+            self.forget(name)
+            yield asked.pop(name)[1]
 
 
 def _quiet(client_class: Any) -> Any:
@@ -368,11 +378,13 @@ def _quiet(client_class: Any) -> Any:
     return Quiet
 
 
-def _with_address(function: Callable[..., Any], *words: Any) -> tuple[str, Any]:
-    """Return where we are, and what `function` returns."""
+def _advance(session: str, command: list[str] | None, since: int, block: bytes) -> on_host.Answer:
+    """Have a run go on here while somebody waits for the answer: dask cancels what a client that is gone has asked."""
     from distributed import get_worker  # noqa: PLC0415  see `dask_distributed`
 
-    return get_worker().address, function(*words)
+    worker = get_worker()
+    task = worker.state.tasks[worker.get_current_task()]
+    return on_host.advance(session, command, since, block, wanted=lambda: task.state != "cancelled")
 
 
 def _end_all(sessions: Sequence[str]) -> None:

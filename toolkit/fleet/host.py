@@ -30,18 +30,21 @@ from gilscope.toolkit.measure.machine.described import this_machine
 from gilscope.toolkit.measure.machine.other_load import others_now
 from gilscope.toolkit.processes.supervised import Supervised
 from gilscope.toolkit.store import read_json
-from gilscope.toolkit.store.labels import HEADER
+from gilscope.toolkit.store.header import HEADER
 from gilscope.toolkit.store.rounds import Arriving, cut
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gilscope.toolkit.model import Machine
 
 LABEL = "fleet"          # of the run in the child's own folder
 BEAT = 10.0              # seconds after which a host answers, if only that there is nothing new
-LEASE = 60.0             # seconds without a question after which its run is ended: who asked is gone
+# Seconds without a question after which its run is ended.  Of a client that is killed dask says so at once: it gives up
+# what that asked.  This is for one that is cut off or held up: dask waits 30 s for who is silent (its setting
+# distributed.comm.timeouts.tcp), and who is back by then, or keeps the rounds of 200 hosts, shall not cost a round.
+LEASE = 60.0
 LOOK = 0.2               # seconds between looks at the child's folder: next to no time, beside rounds of seconds
 LAST_WORDS = 4096        # bytes of what a child printed that are looked at
 SAID = 3                 # of its last lines are told
@@ -136,12 +139,13 @@ class Session:
                 return
             time.sleep(1)
 
-    def answer(self, since: int, wait: float) -> Answer:
-        """Wait until there are complete rounds from `since` on, or the child ends, or the time is over."""
+    def answer(self, since: int, wait: float, wanted: Callable[[], bool]) -> Answer:
+        """Wait until there are complete rounds from `since` on, or the child ends, or the time or the wish is over."""
         self._asking += 1
         try:
             deadline = time.monotonic() + wait
-            while (code := self._child.poll()) is None and self._rounds() <= since and time.monotonic() < deadline:
+            while ((code := self._child.poll()) is None and self._rounds() <= since and time.monotonic() < deadline
+                   and wanted()):
                 time.sleep(LOOK)
             new = code is not None or self._rounds() > since
             return {"state": "running" if code is None else "ended", "code": code, "said": self._said(),
@@ -197,7 +201,10 @@ def environment(of: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in of.items() if name not in limits and not name.startswith("DASK_")}
 
 
-def advance(session: str, command: list[str] | None, since: int, block: bytes = b"", wait: float = BEAT) -> Answer:
+def advance(
+    session: str, command: list[str] | None, since: int, block: bytes = b"", wait: float = BEAT,
+    wanted: Callable[[], bool] = lambda: True,
+) -> Answer:
     """Have the run `session` go on, and return its complete rounds from `since` on as soon as there are some.
 
     Args:
@@ -206,6 +213,7 @@ def advance(session: str, command: list[str] | None, since: int, block: bytes = 
         since: How many rounds are known.
         block: With `command`: these rounds.
         wait: Seconds after which to answer, if only that there is nothing new.
+        wanted: Whether anybody waits for the answer; when nobody does any more, the run is ended.
     """
     known = SESSIONS.get(session)
     if known is None or known.given_up:
@@ -215,8 +223,8 @@ def advance(session: str, command: list[str] | None, since: int, block: bytes = 
             known = SESSIONS[session] = Session(command, block)
         except ToolkitError as error:
             return {"state": "ended", "code": error.exit_code, "said": [str(error)], "block": b""}
-    answer = known.answer(since, wait)
-    if answer["state"] == "ended":
+    answer = known.answer(since, wait, wanted)
+    if answer["state"] == "ended" or not wanted():
         end(session)
     return answer
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.fleet.connection import Connection, FleetLostError, Worker, same_version
+from gilscope.toolkit.fleet.connection import MEET_SECONDS, Connection, FleetLostError, Worker, same_version
 from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState
 from gilscope.toolkit.store.rounds import Arriving, Pace, cut
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 TRIES = 3                # of a host that measures no round in between, until it is given up
 PATIENCE = 60.0          # seconds that hosts which went away are waited for when no other measures any more
-MEET_SECONDS = 1.0       # between looks at who is there
 TELL_SECONDS = 15.0      # between lines about how far it is
 STILL_SECONDS = 120.0    # and where it is as far as it was
 MOST_TOLD = 4            # hosts that a line names
@@ -369,7 +368,10 @@ class FleetRun:
             line = (f"{counted(rounds, 'round')} on {counted(len(self._parts), 'host')}; {len(parts)} still measure, "
                     f"{slowest.name}: {_far(slowest)}")
         elif parts:
-            line = ", ".join(f"{part.name}: {_far(part)}" for part in parts)
+            alike: dict[str, list[_Part]] = {}
+            for part in parts:
+                alike.setdefault(_far(part), []).append(part)
+            line = "; ".join(f"{_names(each)}: {far}" for far, each in alike.items())
         elif away:
             line = f"waiting for {_names(away)} to come back"
         before, then = self._last_line

@@ -10,10 +10,13 @@ import json
 import os
 import re
 import sys
+import tempfile
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import last_text
 from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.fleet.connection import RESOURCE, Connection, FleetLostError, dask_distributed
@@ -21,7 +24,6 @@ from gilscope.toolkit.processes.supervised import Supervised
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
 START_SECONDS = 60.0     # on a machine that does much else
@@ -56,12 +58,11 @@ def worker_command(address: str, name: str) -> list[str]:
 
 
 @contextmanager
-def local_fleet(hosts: int, folder: Path, port: int = 0) -> Iterator[tuple[str, Sequence[Supervised]]]:
-    """Start a scheduler and workers on this machine, reached from it alone; end them with the block.
+def local_fleet(hosts: int, port: int = 0) -> Iterator[tuple[str, Sequence[Supervised]]]:
+    """Start a scheduler and workers on this machine, reached from it alone; end them with the block, and their files.
 
     Args:
         hosts: How many workers, called host-1, host-2 ...
-        folder: For their files.
         port: Of the scheduler; 0: any.
 
     Yields:
@@ -72,8 +73,10 @@ def local_fleet(hosts: int, folder: Path, port: int = 0) -> Iterator[tuple[str, 
         FleetLostError: something did not start.
     """
     dask_distributed()
-    told = folder / "scheduler.json"
-    with contextlib.ExitStack() as running:
+    with (tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as made,
+          contextlib.ExitStack() as running):
+        folder = Path(made)
+        told = folder / "scheduler.json"
         scheduler = _started(
             running, [*scheduler_command(LOOPBACK, port), "--scheduler-file", str(told)], folder / "scheduler",
             {"TMPDIR": str(folder)})
@@ -81,10 +84,10 @@ def local_fleet(hosts: int, folder: Path, port: int = 0) -> Iterator[tuple[str, 
         processes = [scheduler]
         for number in range(1, hosts + 1):
             place = folder / f"host-{number}"
-            temporary = place / "tmp"
-            temporary.mkdir(parents=True)
-            command = [*worker_command(address, place.name), "--host", LOOPBACK, "--local-directory", str(temporary)]
-            own = {"TMPDIR": str(temporary), "GILSCOPE_CACHE": str(cache_dir() / "fleet" / place.name)}
+            scratch = place / "tmp"
+            scratch.mkdir(parents=True)
+            command = [*worker_command(address, place.name), "--host", LOOPBACK, "--local-directory", str(scratch)]
+            own = {"TMPDIR": str(scratch), "GILSCOPE_CACHE": str(cache_dir() / "fleet" / place.name)}
             processes.append(_started(running, command, place, own))
         _wait_for_hosts(address, processes[1:], folder)
         yield address, processes

@@ -15,7 +15,9 @@ from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.cells import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.store import RESULTS, find_runs, is_fleet, load_run, read_header, read_json
-from gilscope.toolkit.store.labels import HEADER
+from gilscope.toolkit.store.header import HEADER
+from gilscope.toolkit.store.labels import FLEET
+from gilscope.toolkit.store.rounds import WAITING, put_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -118,8 +120,11 @@ def _below(path: Path) -> Iterable[Path]:
         except UnknownNameError:
             raise ToolkitError(f"there is no folder and no run {str(path)!r}; `gilscope report` lists the runs of this "
                                "folder") from None
-    depths = ["/".join(["*"] * depth + [HEADER]) for depth in range(DEEPEST + 1)]
-    runs = sorted({each.parent for pattern in depths for each in path.glob(pattern)})
+    depths = ["*/" * depth for depth in range(DEEPEST + 1)]
+    for folder in (path, *(each.parent for depth in depths for each in path.glob(f"{depth}{FLEET}"))):
+        with suppress(ToolkitError):   # one that cannot be read has nothing but what waits, and `plan` says so
+            put_waiting(folder)
+    runs = sorted({each.parent for depth in depths for name in (HEADER, WAITING) for each in path.glob(depth + name)})
     if not runs:
         raise ToolkitError(f"{path} holds no run: `gilscope run --quick` makes one in {RESULTS}")
     return runs

@@ -3,16 +3,8 @@
 from gilscope.toolkit.store.fleet import Fleet, FleetStore, Host, HostState, fleet_text, is_fleet, read_fleet
 from gilscope.toolkit.store.header import header, read_header, read_json
 from gilscope.toolkit.store.keeping import Store, file_path, load_run
-from gilscope.toolkit.store.labels import (
-    RESULTS,
-    default_label,
-    find_fleet,
-    find_label,
-    find_runs,
-    label_path,
-    labels,
-)
-from gilscope.toolkit.store.listing import Listed, list_runs
+from gilscope.toolkit.store.labels import RESULTS, default_label, find_fleet, label_path, labels
+from gilscope.toolkit.store.listing import Listed, find_label, find_runs, list_runs
 
 __all__ = [
     "RESULTS", "Fleet", "FleetStore", "Host", "HostState", "Listed", "Store", "default_label", "file_path",

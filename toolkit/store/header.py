@@ -17,6 +17,7 @@ from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_header, 
 if TYPE_CHECKING:
     from pathlib import Path
 
+HEADER = "run.json"
 FORMAT = "gilscope run"
 LOCK = ".lock"
 VERSION = 1
@@ -30,7 +31,7 @@ def read_header(path: Path) -> Run:
     Raises:
         BadFileError: run.json is missing, damaged or of a later version, or a build's values are gone.
     """
-    file = path / "run.json"
+    file = path / HEADER
     fields = read_json(file)
     if fields.get("format") != FORMAT:
         raise BadFileError(f"{file} is not a gilscope run: its format is {fields.get('format')!r}")

@@ -20,9 +20,9 @@ from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.errors import BadFileError, SaveError, ToolkitError
 from gilscope.toolkit.model import Build, Cell, Evidence, Measurement, Observation, Run
 from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_suite, check_values, observation_problems, shown
-from gilscope.toolkit.store.header import header, locked, read_header, replace_file, suite_path
-from gilscope.toolkit.store.labels import HEADER, label_of, label_path, new_folder, taken
+from gilscope.toolkit.store.header import HEADER, header, locked, read_header, replace_file, suite_path
 from gilscope.toolkit.store.labels import RESULTS as RESULTS_FOLDER
+from gilscope.toolkit.store.labels import label_of, label_path, new_folder, taken
 from gilscope.toolkit.store.rounds import WAITING
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class Store:
                 self._make_again()
             for build in run.builds:
                 self._save_suite(build.label)
-            replace_file(self.path / "run.json", json.dumps(header(run), indent=1))
+            replace_file(self.path / HEADER, json.dumps(header(run), indent=1))
         except OSError as error:
             if not self.path.is_dir():
                 raise SaveError(f"cannot save {self.path}: somebody has removed it, and it cannot be made again "

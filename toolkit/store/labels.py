@@ -1,4 +1,4 @@
-"""Labels and the folders they stand for, what runs there are."""
+"""Labels and the folders they stand for."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import re
 from pathlib import Path
 from typing import IO
 
-from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError, UnknownNameError, cannot_write
-from gilscope.toolkit.store.header import locked, read_json
+from gilscope.toolkit.errors import LabelTakenError, ToolkitError, cannot_write
+from gilscope.toolkit.store.header import HEADER, locked
 
 RESULTS = Path("results")
-HEADER = "run.json"
 FLEET = "fleet.json"   # of a run on several hosts; each has a folder with a run.json of its own
-_UNREADABLE = "~"
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
@@ -76,34 +74,6 @@ def label_of(label: str, path: Path, results: Path = RESULTS) -> str:
     return place.relative_to(results.absolute()).as_posix() if place.is_relative_to(results.absolute()) else str(path)
 
 
-def find_label(label: str, results: Path = RESULTS) -> Path:
-    """Return the folder of one existing run, given its label or its path.
-
-    Raises:
-        UnknownNameError: there is no such run, or there are several under that label; the message lists them.
-    """
-    found = find_runs(label, results)
-    if len(found) > 1 or not (found[0] / HEADER).is_file():
-        names = ", ".join(f"{label.rstrip('/')}/{path.name}" for path in found)
-        raise UnknownNameError(f"{label!r} holds several runs: name one of {names}")
-    return found[0]
-
-
-def find_runs(label: str, results: Path = RESULTS) -> list[Path]:
-    """Return the folders of the runs that `label` or a path stands for: one, or several that were made together.
-
-    Raises:
-        UnknownNameError: there is none; the message lists those there are.
-    """
-    for path in (results / label, Path(label)):
-        if (path / HEADER).is_file():
-            return [path]
-        if below := sorted((each.parent for each in path.glob(f"*/{HEADER}")), key=_started):
-            return below
-    known = ", ".join(labels(results)[-8:]) or "none yet"
-    raise UnknownNameError(f"no run called {label!r} under {results.resolve()}; there: {known}")
-
-
 def find_fleet(label: str, results: Path = RESULTS) -> Path | None:
     """Return the folder of the run of a fleet that a label or a path stands for; None: it stands for something else."""
     for path in (results / label, Path(label)):
@@ -120,11 +90,3 @@ def labels(results: Path = RESULTS) -> list[str]:
     headers = [path for path in headers if path.is_file()]   # a link that leads nowhere, or back to itself, is none
     headers.sort(key=lambda path: path.stat().st_mtime)
     return [path.parent.relative_to(results).as_posix() for path in headers]
-
-
-def _started(path: Path) -> str:
-    """Return when the run in `path` was started, something later than all of them where that cannot be read."""
-    try:
-        return str(read_json(path / HEADER).get("started", _UNREADABLE))
-    except BadFileError:
-        return _UNREADABLE

@@ -1,21 +1,22 @@
-"""What runs there are, and how each stands.  Their values are not read: a list of hundreds comes at once."""
+"""What runs there are, by label, and how each stands.  Values are not read: a list of hundreds comes at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.errors import BadFileError, SaveError
+from gilscope.toolkit.errors import BadFileError, SaveError, UnknownNameError
 from gilscope.toolkit.store.fleet import Fleet, is_fleet, read_fleet
-from gilscope.toolkit.store.header import LOCK, is_held, read_header
-from gilscope.toolkit.store.labels import FLEET, HEADER, RESULTS
+from gilscope.toolkit.store.header import HEADER, LOCK, is_held, read_header, read_json
+from gilscope.toolkit.store.labels import FLEET, RESULTS, labels
 from gilscope.toolkit.store.rounds import put_waiting
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gilscope.toolkit.model import Run
+
+_UNREADABLE = "~"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +59,11 @@ def _fleet(folder: Path, results: Path) -> Listed | None:
     except BadFileError as error:
         return Listed(label=label, run=None, problem=str(error))
     problem = "no host has a round"
+    try:
+        put_waiting(folder)
+    except (BadFileError, SaveError) as error:
+        problem = str(error)
     for host in fleet.hosts:
-        try:
-            put_waiting(folder / host.name, f"{folder.name}/{host.name}")
-        except (BadFileError, SaveError) as error:
-            problem = str(error)
         if (folder / host.name / HEADER).exists():
             try:
                 return Listed(label=label, fleet=fleet, run=read_header(folder / host.name))
@@ -77,3 +78,42 @@ def _started(listed: Listed) -> datetime:
         return latest
     started = datetime.fromisoformat(listed.run.started)
     return started if started.tzinfo else started.replace(tzinfo=UTC)
+
+
+def find_label(label: str, results: Path = RESULTS) -> Path:
+    """Return the folder of one existing run, given its label or its path.
+
+    Raises:
+        UnknownNameError: there is no such run, or there are several under that label; the message lists them.
+    """
+    found = find_runs(label, results)
+    if len(found) > 1 or not (found[0] / HEADER).is_file():
+        names = ", ".join(f"{label.rstrip('/')}/{path.name}" for path in found)
+        raise UnknownNameError(f"{label!r} holds several runs: name one of {names}")
+    return found[0]
+
+
+def find_runs(label: str, results: Path = RESULTS) -> list[Path]:
+    """Return the folders of the runs that `label` or a path stands for: one, or several that were made together.
+
+    Raises:
+        UnknownNameError: there is none; the message lists those there are.
+        SaveError: of a host's run nothing is in its files yet, and what waits cannot be put there.
+        BadFileError: likewise, as it is damaged.
+    """
+    for path in (results / label, Path(label)):
+        put_waiting(path)
+        if (path / HEADER).is_file():
+            return [path]
+        if below := sorted((each.parent for each in path.glob(f"*/{HEADER}")), key=_begun):
+            return below
+    known = ", ".join(labels(results)[-8:]) or "none yet"
+    raise UnknownNameError(f"no run called {label!r} under {results.resolve()}; there: {known}")
+
+
+def _begun(path: Path) -> str:
+    """Return when the run in `path` was started, something later than all of them where that cannot be read."""
+    try:
+        return str(read_json(path / HEADER).get("started", _UNREADABLE))
+    except BadFileError:
+        return _UNREADABLE

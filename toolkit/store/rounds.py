@@ -7,7 +7,6 @@ at once while it is quick, and seldom where it would take the time of who waits 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import time
@@ -16,10 +15,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from gilscope.toolkit.bounded_reading import MIB, RESULTS, parse_json, read_bytes, read_text
-from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError
+from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError, ToolkitError
 from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_suite, shown
-from gilscope.toolkit.store.header import locked, parse_header, read_header, read_json, replace_file, suite_path
-from gilscope.toolkit.store.labels import HEADER
+from gilscope.toolkit.store.header import (
+    HEADER,
+    locked,
+    parse_header,
+    read_header,
+    read_json,
+    replace_file,
+    suite_path,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -186,18 +192,26 @@ class Arriving:
         self._lock.close()
 
 
-def put_waiting(path: Path, label: str) -> None:
-    """Put what waits of the run in the folder `path` into its files, unless another process is at it.
+def put_waiting(path: Path) -> None:
+    """Put what waits of the run in the folder `path`, or of the hosts below it, into their files.
 
-    Who kept it may have been killed, or had no room on the disk.
+    Who kept it may have been killed, or had no room on the disk.  What another process is at is left to that.
 
     Raises:
-        SaveError: it cannot be written.
-        BadFileError: what is there is damaged.
+        SaveError: it cannot be written, and nothing of that run is in its files; the others are done.
+        BadFileError: likewise, as it is damaged.
     """
-    if (path / WAITING).is_dir():
-        with contextlib.suppress(LabelTakenError):
-            Arriving(path, label).close()
+    failed: list[ToolkitError] = []
+    for run in sorted(waiting.parent for pattern in (WAITING, f"*/{WAITING}") for waiting in path.glob(pattern)):
+        try:
+            Arriving(run, "/".join(run.absolute().parts[-2:])).close()
+        except LabelTakenError:
+            continue
+        except ToolkitError as error:
+            if not (run / HEADER).exists():   # else what is in the files can be shown
+                failed.append(error)
+    if failed:
+        raise failed[0]
 
 
 Runs = dict[str, dict[int, dict[str, Any]]]   # benchmark, round: a run of pyperf's with all of its metadata

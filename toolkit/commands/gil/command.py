@@ -100,7 +100,7 @@ def run(args: Namespace) -> int:
                *_program(args.program)]
     page = HtmlFile(args.html, say) if args.html else None
     preload.library()      # where it cannot be had, nothing is started
-    turns = Turns(alone=False, waiting=lambda: say(f"gilscope: {WAITING}"))
+    turns = Turns(alone=False, waiting=lambda: say(f"gilscope: {WAITING}"), told=True)
     with turns.turn():
         first = record(lambda environ: run_words(command, environ), os.environ, all_holds=bool(args.trace))
     code = first.ended if first.ended >= 0 else SIGNALLED - first.ended

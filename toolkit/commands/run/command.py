@@ -42,7 +42,7 @@ from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.build import overview_document, run_document
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 from gilscope.toolkit.store import Store, find_fleet, find_label, is_fleet, label_path
-from gilscope.toolkit.store.labels import HEADER
+from gilscope.toolkit.store.header import HEADER
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ Workers call these functions; what they take and return is text and plain values
 from __future__ import annotations
 
 import threading
+from collections import deque
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.survey.asking import ask
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.processes.supervised import Supervised
 
 _LOCK = threading.Lock()
-_RUNNING: dict[str, list[Supervised]] = {}   # by survey
-_ENDED: set[str] = set()
+_RUNNING: list[tuple[str, Supervised]] = []    # with the survey
+_ENDED: deque[str] = deque(maxlen=16)          # the last ones: a question of theirs may come after the word to end
 
 
 def answer(survey: str, question: Question, package: str) -> Answer:
@@ -27,12 +28,12 @@ def answer(survey: str, question: Question, package: str) -> Answer:
     Raises:
         RuntimeError: the survey was ended.
     """
-    mine: list[Supervised] = []
+    mine: list[tuple[str, Supervised]] = []
 
     def started(process: Supervised) -> None:
-        mine.append(process)
         with _LOCK:
-            _RUNNING.setdefault(survey, []).append(process)
+            mine.append((survey, process))
+            _RUNNING.extend(mine)
             if survey in _ENDED:
                 process.stop()
 
@@ -42,15 +43,15 @@ def answer(survey: str, question: Question, package: str) -> Answer:
         raise RuntimeError("the survey was ended") from None
     finally:
         with _LOCK:
-            for process in mine:
-                _RUNNING[survey].remove(process)
+            for each in mine:
+                _RUNNING.remove(each)
 
 
 def end(survey: str) -> None:
     """End what is being asked for a survey here; nothing is asked for it any more."""
     with _LOCK:
-        _ENDED.add(survey)
-        for process in _RUNNING.get(survey, ()):
+        _ENDED.append(survey)
+        for process in (process for asked_by, process in _RUNNING if asked_by == survey):
             process.stop()
             later = threading.Timer(TERMINATE_SECONDS, process.stop)   # to see to it
             later.daemon = True

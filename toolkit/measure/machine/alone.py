@@ -18,31 +18,35 @@ if TYPE_CHECKING:
 
 FOLDER = "/tmp"  # noqa: S108  not TMPDIR: hosts on one machine have temporary folders of their own, and share this
 VARIABLE = "GILSCOPE_MACHINE"   # another folder, for machines that share one and for tests
-HOLDER = "GILSCOPE_TURN"        # the process that has a turn, told to all that it starts
+HOLDER = "GILSCOPE_TURN"        # the process that has a turn, told to what may be another gilscope
 WAITING = "waiting for another gilscope that measures on this machine"
 
 
 class Turns:
     """This process's turns to measure."""
 
-    def __init__(self, *, alone: bool, waiting: Callable[[], None], folder: str | None = None) -> None:
+    def __init__(
+        self, *, alone: bool, waiting: Callable[[], None], told: bool = False, folder: str | None = None,
+    ) -> None:
         """Prepare to take turns.
 
         Args:
             alone: Nobody else measures meanwhile; else others may that need not be alone, either.
             waiting: Called the first time that a turn has to be waited for.
+            told: What is started in a turn is told of it, as it may be another gilscope.
             folder: Of the two files; None: what is said by the environment, or the machine's.
         """
         self._how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
         self._waiting: Callable[[], None] | None = waiting
+        self._told = told
         self._folder = folder or os.environ.get(VARIABLE) or FOLDER
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait for a turn, and have it; where there are no locks nobody waits.
 
-        What measures inside of somebody's turn, a gilscope that `gilscope gil` records, say, is part of that: waiting
-        behind one who waits for its end would last for ever.
+        What measures inside of somebody's turn and was told so, a gilscope that `gilscope gil` records, say, is part of
+        that: waiting behind one who waits for its end would last for ever.
         """
         if _is_inside(os.environ.get(HOLDER, "")):
             yield
@@ -51,8 +55,9 @@ class Turns:
             with contextlib.ExitStack() as queued:
                 self._take("queue", fcntl.LOCK_EX, queued)
                 self._take("turn", self._how, held)
-            os.environ[HOLDER] = str(os.getpid())
-            held.callback(os.environ.pop, HOLDER, None)
+            if self._told:
+                os.environ[HOLDER] = str(os.getpid())
+                held.callback(os.environ.pop, HOLDER, None)
             yield
 
     def _take(self, name: str, how: int, stack: contextlib.ExitStack) -> None:
