@@ -492,3 +492,13 @@ def test_command_that_is_told_asks_about_the_same_builds(steps, folder):
                          sdists=True)
     assert found.command == (f"gilscope evaluate {folder} --builds 3.14t --build '3.14t=/my py/python' "
                              "--build 3.14=/usr/bin/python3.14 --build-sdists")
+
+
+def test_races_are_looked_for_before_python_is_compiled(steps, folder, monkeypatch):
+    seen = []
+    monkeypatch.setattr(looks, "check_races", lambda _, bench, **__: seen.append(bench) or CLEAN)
+    evaluate(steps, folder)
+    (folder / "setup.py").write_text("from mypyc.build import mypycify\nsetup(ext_modules=mypycify(['app.py']))\n")
+    evaluate(steps, folder)
+    before, after = seen
+    assert (before.uncompiled, after.uncompiled, after.root, after.folders[0]) == (False, True, None, folder)

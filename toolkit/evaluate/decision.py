@@ -40,6 +40,7 @@ class Effort:
     places: tuple[str, ...]       # "file:line"
     packages: tuple[str, ...]     # to be taken in another version, replaced or waited for
     unknown: str                  # why there may be more; ""
+    beside: tuple[str, ...] = ()  # "file:line" of what tests or measures it, which nobody gets who uses the project
 
 
 How = Literal["measured", "forced off", "predicted", "at most"]
@@ -71,6 +72,7 @@ class Paid:
     busy: bool                    # the machine was: the interval is twice as wide
     memory: Memory | None
     forced: bool = False          # with the GIL forced off, where something had turned it on
+    of: str = ""                  # which of the project's own compiled code was part of it; "": none, or not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

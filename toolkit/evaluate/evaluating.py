@@ -23,7 +23,12 @@ from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Options, diag
 from gilscope.toolkit.evaluate.packages.install import scratch
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.project.bench import Bench
-from gilscope.toolkit.evaluate.project.conventions import find_project, needed_to_run, with_built
+from gilscope.toolkit.evaluate.project.conventions import (
+    find_project,
+    needed_to_run,
+    with_built,
+    without_measuring,
+)
 from gilscope.toolkit.evaluate.project.cost_and_gain import Compared, Comparing
 from gilscope.toolkit.evaluate.project.extensions.building import Place, own_builds
 from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
@@ -128,6 +133,7 @@ class Evaluator:
             raise BadFileError(f"{asked.lock} names no package: fill it, or leave --lock out")
         self._twins = {build.label: reference_of(build, at_hand) for build in builds}
         self.extensions = find_extensions(self.project.root)
+        self.project = without_measuring(self.project, asked.workload, builds=self.extensions.any)
         self.project = with_built(self.project, (each.name for each in self.extensions.modules))
         self._places: dict[str, Place] = {}   # where the project itself was installed, or was to be
         everything = (*self._builds, *(twin for twin in self._twins.values() if twin))
@@ -157,8 +163,8 @@ class Evaluator:
             self.project = without(self.project, tests.values())
             run = str(self.project.tests), str(self._asked.workload)
             races = self._once("races", lambda: look_for_races(
-                Wanted(project=self.project, workload=self._asked.workload, threads=self._asked.threads), benches(),
-                tests, left=self._left, say=self._say), *run)
+                Wanted(project=self.project, workload=self._asked.workload, threads=self._asked.threads),
+                self._to_race(benches()), tests, left=self._left, say=self._say), *run)
             compared = self._once("speed", lambda: self._compared(benches(), tests, twins), *run,
                                   str(self._asked.budget))
         return self._evaluation(reports, inside, own, tests, races, workers, compared, lacking)
@@ -259,7 +265,7 @@ class Evaluator:
             races=races, conclusions=conclusions, extensions=self.extensions,
             next_steps=next_steps(builds, races, conclusions, self.extensions, machine=machine,
                                   needed=needed_to_run(self.project) if any(lacking.values()) else frozenset(),
-                                  seconds=seconds),
+                                  seconds=seconds, measuring=self.project.measuring),
             seconds=seconds, development=self._development(lacking),
             upkeep=upkeep(self.project.root), command=self._command(), kept=tuple(self._known),
             kept_since=min(self._known.values(), default=None),
@@ -401,6 +407,13 @@ class Evaluator:
         return Bench(build=build.label, python=made.python, lacking=tuple(made.missing), root=root,
                      folders=self.project.sources if done.failure else (target,),
                      compiled=folder / f"{build.label}-compiled")
+
+    def _to_race(self, benches: dict[str, Bench | Missing]) -> dict[str, Bench | Missing]:
+        """Return where races are looked for: compiled Python is watched before it is compiled."""
+        if not self.extensions.runs_uncompiled:
+            return benches
+        return {label: bench if isinstance(bench, Missing) else bench.without_compiled(self.project)
+                for label, bench in benches.items()}
 
     def _install(self, build: Build, made: scratch.Scratch, target: Path) -> Installation:
         """Install the project itself.  What builds it would be downloaded."""

@@ -32,6 +32,7 @@ TOO_SHORT = "most of it to start"   # in such a reason: a workload tells what th
 TOO_LONG = "do not fit into"        # likewise
 NOT_THE_SAME = "it is not the same work, so what it gains says nothing"
 WORKLOAD_FAILED = "the workload failed on"   # how a reason begins; the build comes next
+WORKLOAD_FAILS = "the workload fails, and does not with the GIL: "   # likewise; how comes next
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +131,8 @@ class Cost:
     by: Measure = "workload"     # the start of the tests counts with them, all threads of a script with it
     sample: str = ""             # which of the tests were run for it: "7 of 40 files"; "": all of them
     memory: Memory | None = None   # with as many threads as were measured; None: not known
+    compiled: tuple[str, ...] | None = None   # extension modules of the project's own that were loaded; None: not known
+    compiled_there: tuple[str, ...] | None = None   # likewise on the other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +188,7 @@ class Contention:
     """How much threads of the workload are in each other's way without the GIL."""
 
     inflation: float | None      # CPU time per unit of work with several threads / with one
-    parked: float | None         # share of thread time spent parked, 0..1
+    parked: float | None         # share of thread time spent parked, 0..1; None: threads waited for cores as well
     places: tuple[Place, ...]    # the worst first
     threads: int | None = None   # of the workload, at the same time
     pools: tuple[Pool, ...] = ()   # what C libraries start beside them
@@ -253,6 +256,7 @@ class RaceLook:
     otherwise: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()   # tests that fail in several threads
     alone: tuple[str, ...] = ()     # tests that cannot be run in several threads, and ran in one
+    uncompiled: bool = False        # the Python ran that extension modules of the project's own are made of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -136,6 +136,13 @@ def test_offline_makes_nothing(installer):
     assert installer.calls == []
 
 
+def test_what_is_installed_is_told_once_and_for_the_build_alone(installer):
+    said = []
+    prepare(Request(requirements=("thing==1; python_version < '3.8'", "thing==2; python_version >= '3.8'", "other",
+                                  "other")), builds("3.14"), said.append)
+    assert said == ["3.14: install thing==2, other"]
+
+
 @pytest.mark.parametrize(("text", "name"), [
     ("lxml", "lxml"), ("Pydantic_Core>=2", "pydantic-core"),
     ("aiohttp[speedups]==3.1 ; python_version > '3'", "aiohttp"),

@@ -88,3 +88,8 @@ def test_errors_of_each_tool_are_known(line, kind):
 
 def test_without_a_known_error_the_end_is_told():
     assert why_not_built("one\ntwo\nthree\n") == "two; three"
+
+
+def test_parts_of_a_reason_are_joined_by_one_sign():
+    said = "CMake Error at a.cmake:170 (message):\n  more\n  error: downloading 'x' failed\n"
+    assert why_not_built(said) == "CMake Error at a.cmake:170 (message); error: downloading 'x' failed"

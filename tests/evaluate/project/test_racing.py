@@ -13,7 +13,7 @@ from gilscope.toolkit.evaluate.project.bench import Bench, Shown
 from gilscope.toolkit.evaluate.project.conventions import PYTEST, find_project
 from gilscope.toolkit.evaluate.project.racing import checker
 from gilscope.toolkit.evaluate.project.racing.at_once import AtOnce
-from gilscope.toolkit.evaluate.project.racing.checker import FOUND, Checked, facts
+from gilscope.toolkit.evaluate.project.racing.checker import FOUND, Checked, facts, shared_facts
 from gilscope.toolkit.evaluate.project.racing.tests import as_program, check_races, nothing_ran
 from gilscope.toolkit.evaluate.project.suite.running import run_bounded
 from gilscope.toolkit.evaluate.sections import Missing, RaceFact
@@ -260,3 +260,29 @@ def test_test_that_fails_in_several_threads_is_named(tmp_path, monkeypatch):
 ])
 def test_why_tests_cannot_be_run_in_several_threads(tmp_path, monkeypatch, tests, code, reason):
     assert reason in check(tmp_path, monkeypatch, code, tests=tests, threads=2).reason
+
+
+def shared_of(folder, *told):
+    """Return what threads share by a report that tells of variables: base, file, function and line of the write."""
+    shared = [{"base": base, "alike": False, "verb": "store", "other_verb": "load",
+               "write": {"path": str(folder / file), "line": 1, "function": function},
+               "other": {"path": str(folder / other), "line": 2, "function": "work"}}
+              for base, file, function, other in told]
+    project = replace(PROJECT, root=folder, sources=(folder,))
+    shown = Shown(project, Bench(build="3.14t", python=Path("python"), folders=(folder,)))
+    return [each.variable for each in shared_facts({"shared": shared, "target": str(folder / "run.py")}, shown)]
+
+
+@pytest.mark.parametrize(("told", "shared"), [
+    (("global TABLE in lazy.py", "lazy.py", "<module>", "app.py"), False),   # made at the import, in each process
+    (("TABLE", "lazy.py", "<module>", "app.py"), False),
+    (("TABLE", "lazy.py", "fill", "app.py"), True),
+    (("REGISTRY", "lazy.py", "<module>", "app.py"), True),    # another's: it depends on who has imported what
+    (("global COUNT in run.py", "run.py", "<module>", "run.py"), True),   # the script itself
+    (("SEEN", "tests/helper.py", "note", "tests/test_app.py"), False),
+    (("SEEN", "tests/helper.py", "note", "app.py"), True),
+])
+def test_what_imports_make_and_tests_keep_is_no_state_of_the_workload(tmp_path, told, shared):
+    (tmp_path / "lazy.py").write_text("from app import REGISTRY\nTABLE = {}\nTABLE[1] = 2\nREGISTRY.append(1)\n")
+    (tmp_path / "run.py").write_text("COUNT = 0\n")
+    assert bool(shared_of(tmp_path, told)) is shared

@@ -123,7 +123,8 @@ JUNIT = """<testsuites><testsuite tests="9" failures="2" errors="1" skipped="3"/
 
 
 @pytest.mark.parametrize(("junit", "output", "told"), [
-    (JUNIT, "", (4, 2, 1, 3)), (JUNIT[:-5], "1 failed, 3 passed, 2 skipped, 1 error in 0.1s", (3, 1, 1, 2)),
+    (JUNIT, "", (4, 2, 1, 3)), (JUNIT, "bye\n2 failed, 3 passed, 1 subtests passed in 0.1s", (3, 2, 1, 3)),
+    (JUNIT, "3 passed", (4, 2, 1, 3)), (JUNIT[:-5], "1 failed, 3 passed, 2 skipped, 1 error in 0.1s", (3, 1, 1, 2)),
     ("", "2 errors in 0.1s", (0, 0, 2, 0)), ("", "3 passed in 9s\n5 passed in 1s\nbye", (5, 0, 0, 0)),
     ("", "Ran 2 tests in 1s\nOK\nRan 9 tests in 0.1s\n\nFAILED (failures=2, errors=1, skipped=3)", (3, 2, 1, 3)),
     ("", "Ran 1 test in 0.1s\n\nOK", (1, 0, 0, 0)), ("", "done", (None, None, None, None)),

@@ -2,10 +2,13 @@
 
 import json
 import random
+import sys
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from importlib.machinery import EXTENSION_SUFFIXES
 from math import exp
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,7 +24,7 @@ from gilscope.toolkit.evaluate.project.workload.programs.calls import (
     refuse_unawaited,
     shown,
 )
-from gilscope.toolkit.evaluate.project.workload.programs.workload import Caller
+from gilscope.toolkit.evaluate.project.workload.programs.workload import Caller, loaded
 from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, Workload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.schedule import Cell, seconds_of
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
@@ -63,6 +66,7 @@ def crash():
     os.abort()
 """
 NO_SHIM = preload.unavailable()
+SUFFIX = EXTENSION_SUFFIXES[0]
 
 
 @pytest.fixture
@@ -190,7 +194,7 @@ def one_by_one(monkeypatch, measure):
     monkeypatch.setattr(workload, "InTurn", lambda: OneByOne(measure))
 
 
-METRICS = {"rss": 5e6, "import": 0.5, "queued": 0.25, "pools": "OpenBLAS=2 OpenMP=4"}
+METRICS = {"rss": 5e6, "import": 0.5, "queued": 0.25, "pools": "OpenBLAS=2 OpenMP=4", "compiled": "app._a app._b"}
 
 
 def measured(**changes):
@@ -233,6 +237,22 @@ def test_what_a_process_tells_is_kept_by_round(answered):
     assert set(made.found) == {*(Cell(label, count) for label in ("3.14t", "3.14") for count in (1, 2)),
                                Cell("3.14", 2, "subinterpreters"), Cell("3.14", 2, "processes"),
                                Cell("3.14", 1, twin=True)}
+
+
+def test_cost_knows_which_extension_modules_of_the_projects_own_were_loaded(answered):
+    made, asked = answered(lambda spec: measured(metrics=METRICS | {"compiled": "app._c" * (spec.build == "3.14t")}),
+                           rounds=3)
+    cost = Speed(made, QUIET).sections("3.14t", "3.14").cost
+    assert (cost.compiled, cost.compiled_there) == (("app._c",), ())
+    assert json.loads(asked[-1].parameters["folders"]) == [str(PROJECT.root)]
+
+
+def test_loaded_extension_modules_are_the_projects_own(tmp_path, monkeypatch):
+    files = {"app._c": tmp_path / f"app/_c{SUFFIX}", "app.plain": tmp_path / "app/plain.py",
+             "other._c": f"/elsewhere/_c{SUFFIX}", "lib._c": tmp_path / f".venv/lib/site-packages/lib/_c{SUFFIX}"}
+    for name, file in files.items():
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(__file__=str(file)))
+    assert loaded([str(tmp_path)]) == ["app._c"]
 
 
 def test_turn_is_held_while_anything_is_measured(answered):

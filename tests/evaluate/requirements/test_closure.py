@@ -149,7 +149,8 @@ def test_extras_of_a_setup_cfg(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "for_developers"), [
-    ("Tests", True), ("pre_commit", True), ("docs", True), ("async", False), ("all", False)])
+    ("Tests", True), ("pre_commit", True), ("docs", True), ("async", False), ("all", False),
+    ("test-no-images", True), ("build-tools", False), ("testbed", False)])
 def test_extras_for_developers(name, for_developers):
     assert is_for_developers(name) is for_developers
 

@@ -3,7 +3,14 @@
 import pytest
 
 from gilscope.toolkit.errors import BadFileError, ToolkitError
-from gilscope.toolkit.evaluate.project.conventions import NO_MODULES, PYTEST, find_project, needed_to_run, with_built
+from gilscope.toolkit.evaluate.project.conventions import (
+    NO_MODULES,
+    PYTEST,
+    find_project,
+    needed_to_run,
+    with_built,
+    without_measuring,
+)
 from gilscope.toolkit.evaluate.requirements.declared import requirement_lines
 
 PEP_621 = """
@@ -186,6 +193,11 @@ def test_flat_project_without_metadata(tmp_path):
     ({"pyproject.toml": '[project]\nname = "shop"'}, {"requirements": ()},
      "requirements: none, as [project] of pyproject.toml declares none"),
     ({"setup.cfg": "[metadata]\nname = shop"}, {"requirements": ()}, "requirements: none, as setup.cfg declares none"),
+    ({"pyproject.toml": '[project]\nname = "shop"\ndependencies = []'}, {"requirements": ()},
+     "requirements: none, as [project] of pyproject.toml lists none"),
+    ({"pyproject.toml": '[tool.poetry.dependencies]\npython = "^3.12"'}, {"requirements": ()},
+     "requirements: none, as [tool.poetry] of pyproject.toml lists none"),
+    ({"requirements.txt": "# none\n"}, {"requirements": ()}, "requirements: none, as requirements.txt lists none"),
     ({"pyproject.toml": '[project]\nname = "shop"\ndynamic = ["dependencies"]', "setup.py": ""}, {"requirements": ()},
      ("requirements: none found (no [project], [tool.poetry], setup.cfg, requirements.txt or PKG-INFO; setup.py is not "
       "run: put them into a requirements.txt)")),
@@ -242,7 +254,7 @@ def test_package_of_a_binding_and_a_module_that_the_build_makes_are_the_projects
     assert NO_MODULES in nothing.found
     built = with_built(nothing, ["fast", "fast._part", ""])
     assert built.modules == ("fast",)
-    assert "modules: fast (its build makes them)" in built.found
+    assert "modules: fast (its build makes it)" in built.found
     (tmp_path / "src" / "_bindings").mkdir(parents=True)
     (tmp_path / "src" / "_bindings" / "__init__.py").write_text("")
     assert find_project(tmp_path).modules == ("_bindings",)
@@ -283,3 +295,32 @@ def test_what_the_program_needs_is_declared_or_imported_by_its_modules_not_by_it
     needed = needed_to_run(find_project(tmp_path))
     assert {"or-json", "msgpack", "psycopg"} <= needed
     assert "hypothesis" not in needed
+
+
+@pytest.mark.parametrize(("files", "workload", "modules", "measuring"), [
+    ({"shop/__init__.py": ""}, "load:work", ("shop",), "load.py"),
+    ({"shop/__init__.py": ""}, "load.py --n 3", ("shop",), "load.py"),
+    ({"shop/__init__.py": ""}, "shop.db:work", ("load", "shop"), ""),
+    ({"shop/__init__.py": ""}, None, ("load", "shop"), ""),
+    ({"db.py": ""}, "load:work", ("db", "load"), ""),   # an application of modules: the workload is one of them
+    ({"shop/__init__.py": "", "pyproject.toml": '[project]\nname = "Load"'}, "load:work", ("load", "shop"), ""),
+    ({"shop/__init__.py": "", "pyproject.toml": '[tool.setuptools]\npy-modules = ["a", "load"]'}, "load:work",
+     ("load", "shop"), ""),
+    ({"shop/__init__.py": "", "setup.py": 'setup(py_modules=["load"])'}, "load:work", ("load", "shop"), ""),
+    ({"shop/__init__.py": "", "setup.py": 'setup(py_modules=["a"], description="load")'}, "load:work", ("shop",),
+     "load.py"),
+])
+def test_file_that_somebody_wrote_to_measure_a_project_is_none_of_its_modules(
+        tmp_path, files, workload, modules, measuring):
+    made = find_project(write(tmp_path, **{"load.py": "", **files}))
+    found = without_measuring(made, workload, builds=False)
+    assert (found.modules, found.measuring) == (modules, measuring)
+    said = next(each for each in found.found if each.startswith("modules: "))
+    assert said.endswith("(the root); without load.py, which holds the workload") is bool(measuring)
+
+
+def test_module_that_the_build_makes_is_found_beside_the_file_that_measures_it(tmp_path):
+    made = find_project(write(tmp_path, **{"load.py": "", "pyproject.toml": '[project]\nname = "a"'}))
+    found = with_built(without_measuring(made, "load:work", builds=True), ["rpds"])
+    assert found.modules == ("rpds",)
+    assert "modules: rpds (its build makes it); without load.py, which holds the workload" in found.found

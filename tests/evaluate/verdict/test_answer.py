@@ -101,6 +101,7 @@ def test_answer_is_about_the_build_that_most_can_be_said_of():
     assert told(blocked, found(tests=NOT_DONE)).target == "3.15t"
     unseen = found(build=make_build("3.15t"), readiness=Missing(reason="no index"))
     assert told(unseen, found(tests=NOT_DONE)).target == "3.14t"
+    assert told(found(), found(build=make_build("3.15t"))).target == "3.15t"   # the newest of equals
     assert told() is None
 
 
@@ -145,6 +146,62 @@ def test_ready_has_nothing_in_the_way():
 
 def test_effort_says_when_races_were_not_looked_for():
     assert told(found(), races=NOT_DONE).effort.unknown == "races were not looked for: not asked for"
+
+
+def test_effort_says_when_there_was_no_time_to_look_for_races():
+    races = replace(CLEAN, looks=(), shared=None, lacking=(("workload", NO_TIME.reason), ("tests", NO_TIME.reason)))
+    assert told(found(), races=races).effort.unknown == "races were not looked for: no time was left in the budget"
+    looked = replace(races, looks=CLEAN.looks)
+    assert told(found(), races=looked).effort.unknown == ""
+
+
+def test_what_measures_or_tests_a_project_is_no_place_of_its_own():
+    race = replace(RACE, file="tests/test_shop.py", line=3)
+    load = replace(CACHE, file="load.py", line=6, what="a dict")
+    waits = Contention(inflation=1.0, parked=0.05, places=(CACHE, load))
+    given = concluded(found(contention=waits), races=replace(CLEAN, found=(race,)))
+    effort = answer(replace(given, project=replace(given.project, measuring="load.py"))).effort
+    assert (effort.places, effort.files, effort.beside) == (
+        ("cache.py:41",), ("cache.py",), ("load.py:6", "tests/test_shop.py:3"))
+    said_ = said(answer(replace(given, project=replace(given.project, measuring="load.py"))))
+    assert ("effort: 1 place in 1 file of ours to be looked at (cache.py:41); 2 places in what tests or measures it "
+            "(load.py:6, tests/test_shop.py:3)") in said_
+    assert "load.py:6" in answer(given).effort.places   # a module of the project's own that holds the workload
+
+
+def test_thing_to_mend_whose_place_nobody_knows_is_no_effort_of_nothing():
+    fails = "the workload fails, and does not with the GIL: with 2 threads: AssertionError"
+    text = said(told(found(failure=fails)))
+    assert "1 thing of our own has to be mended" in text
+    assert "effort: where it has to be mended is not known yet" in text
+    assert "effort: no place of ours" not in text
+    packages = said(told(found(readiness=report(finding(Status.GIL)))))
+    assert "effort: no place of ours is known to need a change; 1 package to change" in packages
+
+
+def test_gil_that_was_on_keeps_the_gain_unknown_on_a_busy_machine_too():
+    flipped = Missing(reason="the GIL was on at the end of the workload: app._c turned it on")
+    assert gained(found(gain=gain(measured=flipped, predicted=flipped)), BUSY) == flipped
+    assert gained(found(gain=gain(measured={2: ratio(1.5)}, predicted=flipped)), BUSY).reason.startswith(
+        "the machine was too busy")
+
+
+@pytest.mark.parametrize(("here", "there", "words"), [
+    (("app._c", "0123456789abcdef0123__mypyc"), ("app._c",), "3.14, with its compiled app._c"),
+    ((), (), "3.14, of its Python code alone: it loaded none of its extension modules"),
+    ((), ("app._c",), "3.14, with its Python code alone here and its compiled app._c on 3.14"),
+    (None, ("app._c",), "3.14\n")])
+def test_cost_says_which_variant_of_the_code_was_measured(here, there, words):
+    cost = replace(found().cost, compiled=here, compiled_there=there)
+    assert f"times the CPU time of {words}" in said(told(found(cost=cost, own=OwnBuild(build="3.14t"))))
+    assert "compiled" not in said(told(found(cost=cost)))   # it has none
+
+
+def test_first_screen_leaves_out_how_it_was_seen():
+    own = OwnBuild(build="3.14t", report=report(lxml()))
+    (blocker,) = told(found(own=own)).blockers
+    assert blocker.what == ("its own extension module lxml.etree turns the GIL on when imported: not declared to do "
+                            "without it")
 
 
 def test_effort_names_the_ways_that_no_thread_took():
@@ -241,8 +298,8 @@ def test_one_command_tells_more():
     ({"tests": suite(ending="unfinished: not done within 9 s, at 20 %", passed=None)}, " --budget 7m"),
     ({"cost": FEW, "gain": NOT_DONE}, " --budget 7m"),
     ({"own": OwnBuild(build="3.14t", failure=NO_TIME.reason), "tests": NOT_DONE}, " --budget 7m"),
-    ({"own": OwnBuild(build="3.14t", unbuilt=(Unbuilt(name="app._c", why=""),))}, ""),
-    ({"own": OwnBuild(build="3.14t", failure="no compiler")}, ""),
+    ({"own": OwnBuild(build="3.14t", unbuilt=(Unbuilt(name="app._c", why=""),))}, " --explain extensions"),
+    ({"own": OwnBuild(build="3.14t", failure="no compiler"), "tests": NO_TIME}, " --explain extensions"),
     ({"tests": suite(passed=None, failed=None, ending="2", output="E   ModuleNotFoundError: No module named 'x'"),
       "reference_tests": suite(passed=None, failed=None, ending="2"), "cost": NOT_DONE, "gain": NOT_DONE}, ""),
     ({"readiness": Missing(reason="the package index does not answer", failed=True)}, ""),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.project.extensions.facts import Binding, OwnExtensions, Remark, Source
 from gilscope.toolkit.evaluate.sections import NO_TIME, Contention, LeftOut, Missing, Pool
 from gilscope.toolkit.evaluate.verdict.next_steps import ADVICE, crowds, next_steps
 from tests.evaluate.made_up import CACHE, CLEAN, NOT_DONE, QUIET, evaluation, finding, found, ratio, report, suite
@@ -35,6 +36,12 @@ def test_builds_with_the_same_step_share_it():
     one = found(readiness=report(finding(Status.GIL)))
     (step,) = steps(one, replace(one, build=make_build("3.15t")))
     assert step.startswith("3.14t, 3.15t: look for a newer version of lxml")
+
+
+def test_same_step_of_several_builds_is_said_once_whatever_it_is():
+    late = found(tests=NO_TIME)
+    assert steps(late, replace(late, build=make_build("3.15t"))) == (
+        "3.14t, 3.15t: evaluate once more, within a larger --budget: what was installed is kept",)
 
 
 def test_newest_version_that_blocks_too_is_not_advised():
@@ -227,3 +234,20 @@ def test_cost_that_tests_cannot_tell_asks_for_a_workload():
     assert steps(found(cost=long)) == (step,)
     flipped = replace(short, reason="no workload was measured, and the GIL was on at the end of the tests")
     assert steps(found(cost=flipped)) == ()
+
+
+def test_workload_that_fails_in_threads_alone_is_to_be_looked_into():
+    fails = found(failure="the workload fails, and does not with the GIL: with 2 threads: AssertionError")
+    assert steps(fails) == ("3.14t: find out why the workload fails there (with 2 threads: AssertionError)",)
+    source = Source(file="a.c", language="C", binding=Binding.C_API, defines=True, line=1, declared=True, declare="",
+                    remarks=(Remark(line=3, concern="no lock", what="PyDict_Next"),))
+    (step,) = next_steps((fails,), CLEAN, (), OwnExtensions(sources=(source,)))
+    assert step.endswith("; --explain extensions lists the places of its C code to look at")
+    assert steps(found(failure="the GIL was on at the end of the workload")) == ()
+
+
+def test_places_where_threads_waited_for_cores_too_are_no_advice():
+    waits = Contention(inflation=None, parked=0.05, places=(CACHE, replace(CACHE, file="load.py")))
+    assert [step.partition(": ")[0] for step in steps(found(contention=waits))] == ["cache.py:41", "load.py:41"]
+    assert [step.partition(": ")[0] for step in steps(found(contention=waits), measuring="load.py")] == ["cache.py:41"]
+    assert steps(found(contention=replace(waits, parked=None))) == ()

@@ -142,6 +142,9 @@ def test_variables_that_its_c_code_shares_keep_confidence_from_being_high():
         "races: C code is not watched, and that of src/etree.c:7 has variables that all threads share",)
     without = replace(OWN, sources=(replace(SOURCE, remarks=SOURCE.remarks[1:]),))
     assert conclude(build, QUIET, CLEAN, without).confidence == "high"
+    bound = replace(without, sources=(replace(without.sources[0], binding=Binding.PYBIND11),))
+    assert conclude(build, QUIET, CLEAN, bound).unexercised == (
+        "races: C++ code is not watched, and what the classes of src/etree.c write to their objects is not read",)
     processes = ProcessesEvaluation(build=make_build("3.14"), measured=ratio(1.8))
     interpreters = inside(finding(), measured=ratio(1.8))
     for extensions, confidence in ((OWN, "medium"), (without, "high")):   # each process would have its own of them
@@ -318,3 +321,45 @@ def test_c_code_that_writes_to_no_object_stays_ready():
     extensions = find_extensions(ROOT / "tests" / "corpus" / "planted" / "cleanext")
     assert extensions.sources
     assert conclude(found(own=built(Status.READY)), QUIET, CLEAN, extensions).word is Word.READY
+
+
+def test_module_without_a_name_is_the_subject_of_a_sentence_all_the_same():
+    own = replace(LACKS, unbuilt=(Unbuilt(name="what setup.py:27 makes", why="it is made only where FAST"),))
+    assert conclude(found(own=own), QUIET, CLEAN).reasons[0] == (
+        "what setup.py:27 makes was not built, so what it does without the GIL is not known: it is made only where "
+        "FAST")
+
+
+def test_unlocked_writes_of_cython_are_in_doubt_too():
+    (source,) = KEEPS.sources
+    mixed = replace(KEEPS, sources=(source, replace(source, file="p.pyx", language="Cython")))
+    said = conclude(found(own=built(Status.READY)), QUIET, CLEAN, mixed)
+    assert said.word is Word.INCONCLUSIVE
+    assert said.reasons[0].startswith("its own compiled code writes to what an object keeps, without a lock, at 4 pl")
+
+
+@pytest.mark.parametrize(("modules", "runs"), [
+    ([(Binding.MYPYC, ())], True), ([(Binding.CYTHON, ("a.py",)), (Binding.MYPYC, ())], True),
+    ([(Binding.CYTHON, ("a.py", "b.pyx"))], False), ([(Binding.CYTHON, ())], False),
+    ([(Binding.MYPYC, ()), (Binding.C_API, ("a.c",))], False), ([], False)])
+def test_extension_modules_that_run_uncompiled_too(modules, runs):
+    made = tuple(replace(MODULE, binding=binding, sources=sources) for binding, sources in modules)
+    assert OwnExtensions(modules=made).runs_uncompiled is runs
+    assert not OwnExtensions(modules=made, unsure=("more",)).runs_uncompiled
+
+
+def test_screen_says_that_races_were_looked_for_before_it_was_compiled():
+    look = replace(CLEAN.looks[0], of="workload", workers=4, calls=9, uncompiled=True)
+    shown = text(replace(whole(), races=replace(CLEAN, looks=(look,))))
+    assert "9 times by 4 threads on 3.14t, as Python before it is compiled; what they did not run" in shown
+    assert "C code is not watched" not in shown
+
+
+def test_places_are_counted_by_line_wherever_they_are_told():
+    (source,) = KEEPS.sources
+    twice = replace(KEEPS, sources=(replace(source, declared=False, remarks=(*WRITES, replace(WRITES[1], what="b"))),))
+    made = whole(extensions=twice)
+    assert "2 writes to what an object keeps, without a lock (line 9, 12)" in text(made)
+    told = " ".join(next_steps((found(own=TURNS_ON),), CLEAN, (), twice))
+    assert "after a look at the 2 places that --explain extensions lists" in told
+    assert "guard the 2 writes" in told

@@ -63,6 +63,17 @@ def test_busy_machine_shows_no_speed():
     assert "1.20-1.30x" in shown   # CPU time is told, in a wide interval
 
 
+def test_what_lasts_is_said_of_the_gain_before_what_a_busy_machine_hides():
+    flipped = Missing(reason="the GIL was on at the end of the workload")
+    given = evaluation(machine=BUSY)
+    first, *others = given.builds
+    for measured, words in ((flipped, flipped.reason), (ratio(1.5), "the machine is too busy or too small")):
+        gain = replace(first.gain, predicted=flipped, measured=measured if measured is flipped else {2: measured})
+        told = document(replace(given, builds=(replace(first, gain=gain), *others)))
+        text = " ".join(terminal.render(told, width=100).split())
+        assert f"no prediction and nothing measured: {words}" in text
+
+
 def test_nothing_found_at_all_is_rendered():
     empty = replace(evaluation(), races=NOT_DONE, machine=NOT_DONE, next_steps=(), interpreters=(), processes=(),
                     builds=(found(readiness=report(), gain=NOT_DONE, contention=NOT_DONE),))
@@ -132,7 +143,8 @@ UNKNOWN = Offered(name="lxml", version="6.1", kind="not known")
     ({"cost": WHY}, "1.60x [1.57, 1.63] with 4 threads", "importing it"),
     ({"contention": Contention(inflation=None, parked=0.06, places=())}, "3.14t: parked 6 % of their time", "most at"),
     ({"contention": Contention(inflation=1.0, parked=None, places=(CACHE,))},
-     "3.14t: 1.00 times the CPU time per operation; most at cache.py:41 ", "parked"),
+     "3.14t: 1.00 times the CPU time per operation; most at cache.py:41, while they waited for a core as well",
+     "parked"),
     ({"contention": Contention(inflation=None, parked=None, places=())}, "Gain", "Where threads wait"),
 ])
 def test_each_section_says_what_is_known_and_why_the_rest_is_not(changes, said, unsaid):
@@ -157,6 +169,7 @@ PURE = report()
     ({"readiness": PURE, "tests": suite(gil_end=None)}, "GIL off", "at import"),
     ({"readiness": PURE, "tests": suite(gil_end=True)}, "GIL off", "no: tests"),
     ({"tests": suite(passed=3, failed=2, errors=1)}, "tests", "3/6"),
+    ({"tests": suite(passed=3, left_out=(LeftOut(file="tests/test_a.py", why="no"),))}, "tests", "3/3"),
     ({"tests": suite(passed=3, failed=None, errors=None)}, "tests", "3/3"),
     ({"tests": suite(passed=None, ending="3")}, "tests", "exit code 3"),
     ({"tests": suite(passed=None, ending="crash: SIGSEGV: more")}, "tests", "crash"),
@@ -239,6 +252,8 @@ def test_what_was_left_out_is_named_once_for_all_builds():
     out = suite(left_out=(LeftOut(file="tests/test_x.py", why="ImportError: no"),))
     text = shown(tests=out)
     assert "Tests left out 3.14t: tests/test_x.py cannot be collected: ImportError: no" in text
+    assert "without 1 file of tests, which cannot be collected, see below" in text
+    assert "of tests, which cannot be collected" not in shown(tests=suite())
     assert "cannot be collected, with the GIL as well: ImportError: no" in shown(tests=out, reference_tests=out)
 
 

@@ -476,9 +476,10 @@ def test_items_of_the_environment_are_shared_and_raced(tmp_path, core):
 
 
 MEMOS = """
-    import re, threading
+    import importlib, logging, re, threading
     from concurrent.futures import ThreadPoolExecutor
     lock, PATTERNS, SQUARES, SEEN, LOCKS, LAST = threading.Lock(), {}, {}, {}, {}, None
+    LOGGERS, MODULES = {}, {}
     class Shop:
         rates = None
     def work(number):
@@ -491,12 +492,16 @@ MEMOS = """
                 SQUARES[name] = len(name) ** 2
             if Shop.rates is None:
                 Shop.rates = (1, 2)
+            if name not in LOGGERS:
+                LOGGERS[name] = logging.getLogger(name)
+            if name not in MODULES:
+                MODULES[name] = importlib.import_module("json")
             if name not in SEEN:
                 SEEN[name] = number
             if name not in LOCKS:
                 LOCKS[name] = threading.Lock()
             LAST = name
-            LAST, SQUARES[name], PATTERNS[name], SEEN[name], LOCKS[name]
+            LAST, SQUARES[name], PATTERNS[name], SEEN[name], LOCKS[name], LOGGERS[name], MODULES[name]
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(work, range(8)))
     """
@@ -509,5 +514,5 @@ def test_memo_that_each_process_would_fill_alike_is_told_apart_from_state(tmp_pa
     found = json.loads((tmp_path / "out.json").read_text())["shared"]
     alike = {base: {each["alike"] for each in found if each["base"] == base} for base in (x["base"] for x in found)}
     assert alike == {"PATTERNS": {True}, "SQUARES": {True}, "Shop.rates": {True}, "SEEN": {False}, "LOCKS": {False},
-                     "global LAST in script.py": {False}}
+                     "LOGGERS": {True}, "MODULES": {True}, "global LAST in script.py": {False}}
     assert "in work; a memo: each would make the same\n" in done.stderr

@@ -21,6 +21,12 @@ class Bench:
     lacking: tuple[str, ...] = ()   # packages that could not be installed
     compiled: Path | None = None    # where compiled modules go, so that none is left beside the user's files
     root: Path | None = None        # a copy of the project with its extension modules in it; None: it has none
+    uncompiled: bool = False        # in place of extension modules of its own runs the Python that they are made of
+
+    def without_compiled(self, project: Project) -> Bench:
+        """Return the bench on which the Python is run that the project's extension modules are made of."""
+        folders = dict.fromkeys((*project.sources, *self.folders))   # the metadata is with the installed ones
+        return replace(self, folders=tuple(folders), root=None, uncompiled=True)
 
     def placed(self, project: Project) -> Project:
         """Return the project as it lies where its code is run on this build."""

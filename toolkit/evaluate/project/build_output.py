@@ -64,4 +64,5 @@ def _telling(lines: Iterable[str]) -> list[str]:
 
 
 def _short(lines: Iterable[str]) -> str:
-    return textwrap.shorten("; ".join(line.strip() for line in lines), MOST_TOLD, placeholder=" ...")
+    joined = re.sub(r":+; ", "; ", "; ".join(line.strip() for line in lines))
+    return textwrap.shorten(joined, MOST_TOLD, placeholder=" ...")

@@ -10,6 +10,7 @@ import re
 import shlex
 import tomllib
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from packaging.utils import canonicalize_name
@@ -58,6 +59,7 @@ class Project:
     installable: bool                    # it can be installed, so that its entry points and metadata are there
     declares: bool = True                # it says what it needs to run, if only that this is nothing
     extras: tuple[str, ...] = ()         # of its extras for users, those that `requirements` do not have
+    measuring: str = ""                  # a file of its root that is no part of it and holds the workload
 
     @property
     def told(self) -> bool:
@@ -199,12 +201,47 @@ def _named_packages(root: Path, pyproject: Mapping[str, Any]) -> list[Path]:
     return [each for each in dict.fromkeys(found) if (each / "__init__.py").is_file() and each.is_relative_to(root)]
 
 
+def without_measuring(project: Project, workload: str | None, *, builds: bool) -> Project:
+    """Return the project without the file that somebody has put into its root to measure it.
+
+    Where it has packages, or `builds` extension modules, a file beside them that holds the workload and that its build
+    does not name is not what its users get.
+    """
+    name = (workload or "").partition(":")[0].partition(".")[0]
+    file = f"{name}.py"
+    if (name not in project.modules or not (project.root / file).is_file() or _named_by_build(project, name)
+            or not (builds or any((folder / each / "__init__.py").is_file() for folder in project.sources
+                                  for each in project.modules))):
+        return project
+    modules = tuple(each for each in project.modules if each != name)
+    where = f"modules: {', '.join(modules)} (the root)" if modules else NO_MODULES
+    found = tuple(f"{where}; without {file}, which holds the workload" if each.startswith("modules: ") else each
+                  for each in project.found)
+    return replace(project, modules=modules, found=found, measuring=file)
+
+
+def _named_by_build(project: Project, name: str) -> bool:
+    """Return whether a module at the top is named by the project's name, or by what its build lists of such."""
+    if canonicalize_name(project.name) == canonicalize_name(name):
+        return True
+    for file in ("pyproject.toml", "setup.cfg", "setup.py"):
+        try:
+            text = read_text(project.root / file)
+        except (OSError, UnicodeDecodeError):
+            continue
+        if re.search(rf"py[-_]modules\b[^\]]*?\b{re.escape(name)}\b", text):
+            return True
+    return False
+
+
 def with_built(project: Project, names: Iterable[str]) -> Project:
     """Return the project with the top-level modules among these, which its build makes, where it has no others."""
     built = tuple(sorted({name.partition(".")[0] for name in names if name}))
     if project.modules or not built:
         return project
-    said = tuple(f"modules: {', '.join(built)} (its build makes them)" if each == NO_MODULES else each
+    them = "it" if len(built) == 1 else "them"
+    made = f"modules: {', '.join(built)} (its build makes {them})"
+    said = tuple(f"{made}{each.removeprefix(NO_MODULES)}" if each.startswith(NO_MODULES) else each
                  for each in project.found)
     return replace(project, modules=built, found=said)
 
@@ -217,6 +254,13 @@ def _packages(folder: Path) -> Iterator[str]:
 
 def _is_ours(name: str) -> bool:
     return name.isidentifier() and name not in NOT_THE_PROJECT and not name.startswith(("__", "test_"))
+
+
+def is_test(file: str) -> bool:
+    """Return whether a file of the project's is one of its tests."""
+    *folders, name = PurePath(file).parts
+    return (name == "conftest.py" or name.startswith("test_") or name.endswith("_test.py")
+            or any(folder in TEST_FOLDERS for folder in folders))
 
 
 def needed_to_run(project: Project) -> frozenset[str]:

@@ -35,6 +35,7 @@ class Measured:
     idle: dict[int, float] = field(default_factory=dict)   # seconds neither run nor waited for a core, of one thread
     pools: dict[str, int] = field(default_factory=dict)    # threads that C libraries would start, by library
     given: list[list[str]] = field(default_factory=list)   # by process: what it gave in the main thread, in another
+    compiled: tuple[str, ...] | None = None   # extension modules of the project's own that it loaded; None: not known
     failure: str = ""
     flipped: str = ""            # "the GIL was on at the end ...", of a build without one
     unavailable: bool = False    # the failure is the model's: this build does not have it
@@ -63,4 +64,5 @@ def cost_of(here: Measured, there: Measured, cpu: Comparison | None, against: st
         against=against, cpu=cpu, rss=resident[0] / resident[1],
         memory=Memory(here=resident[0], there=resident[1], process=PROCESS[by]),
         more_bytes=resident[0] - resident[1], by=by, import_seconds=median(here.imports) if here.imports else None,
-        import_there=median(there.imports) if there.imports else None)
+        import_there=median(there.imports) if there.imports else None, compiled=here.compiled,
+        compiled_there=there.compiled)

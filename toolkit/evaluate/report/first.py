@@ -34,7 +34,7 @@ def lines(found: Answer) -> Iterator[str]:
         yield (f"memory: {format_bytes(of.here)}, {format_bytes(of.there)} on {found.cost.against} "
                f"({of.process}{FORCED * found.cost.forced})")
     yield from _in_the_way(found.blockers)
-    yield f"effort: {_effort(found.effort)}"
+    yield f"effort: {_effort(found.effort, found.blockers)}"
     yield from (f"without moving: {each}" for each in found.instead)
     yield f"more: {found.more}"
 
@@ -67,7 +67,8 @@ def _cost(cost: Paid | Missing) -> str:
     wide = "; the interval is twice as wide, as the machine was busy or small" if cost.busy else ""
     between = f"[{ratio_number(cost.lo)}, {ratio_number(cost.hi)}]"
     times = f"{ratio_number(cost.times)} {between} times the CPU time of {cost.against}"
-    return f"{WHO[cost.by]} {times}{wide}{FORCED * cost.forced}"
+    of = f", {cost.of}" if cost.of else ""
+    return f"{WHO[cost.by]} {times}{of}{wide}{FORCED * cost.forced}"
 
 
 def _in_the_way(blockers: Sequence[Blocker]) -> Iterator[str]:
@@ -79,13 +80,17 @@ def _in_the_way(blockers: Sequence[Blocker]) -> Iterator[str]:
         yield f"in the way: {len(blockers) - MOST_NAMED} more, see Why"
 
 
-def _effort(effort: Effort) -> str:
-    places = "no place of ours is known to need a change"
+def _effort(effort: Effort, blockers: Sequence[Blocker]) -> str:
+    ours = any(each.who == "we" and not each.action for each in blockers)
+    places = ("where it has to be mended is not known yet" if ours and not effort.beside
+              else "no place of ours is known to need a change")
     if effort.places:
         places = (f"{counted(len(effort.places), 'place')} in {counted(len(effort.files), 'file')} of ours "
                   f"to be looked at ({few(effort.places, MOST_NAMED)})")
+    beside = (f"; {counted(len(effort.beside), 'place')} in what tests or measures it "
+              f"({few(effort.beside, MOST_NAMED)})" if effort.beside else "")
     packages = f"; {counted(len(effort.packages), 'package')} to change" if effort.packages else ""
-    return f"{places}{packages}{f'; {effort.unknown}' if effort.unknown else ''}"
+    return f"{places}{beside}{packages}{f'; {effort.unknown}' if effort.unknown else ''}"
 
 
 def steps(plan: Sequence[Step]) -> Iterator[str]:

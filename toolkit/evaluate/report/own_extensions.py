@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
+from gilscope.toolkit.evaluate.verdict.own_extensions import places_of
 from gilscope.toolkit.report.document import Column, Entry, Heading, Lines, Table
 from gilscope.toolkit.units import few
 
@@ -45,14 +46,13 @@ def lines(found: Evaluation) -> Iterator[str]:
     told = [each for each in own.sources if each.remarks or (each.defines and each.declare)]
     worst = sorted(told, key=lambda each: (-len(each.remarks), each.file))
     yield from (_source(each) for each in worst[:MOST_SOURCES])
-    places = sum(len(each.remarks) for each in own.sources)
-    if places or len(worst) > MOST_SOURCES:
+    if places_of(own) or len(worst) > MOST_SOURCES:
         more = f"{len(worst) - MOST_SOURCES} more sources; " if len(worst) > MOST_SOURCES else ""
         yield f"{more}--explain {ALL} lists every place, with what stands in for it"
 
 
 def _named(own: OwnExtensions) -> Iterator[str]:
-    names = [each.name or f"what {each.file}:{each.line} makes" for each in own.modules]
+    names = [each.name or each.place for each in own.modules]
     if names:
         kinds = sorted({f"{each.binding.value}, {each.backend}" for each in own.modules})
         optional = [each.name for each in own.modules if each.optional and each.name]
@@ -84,7 +84,8 @@ def _built(own: OwnBuild) -> Iterator[str]:
 
 def _source(source: Source) -> str:
     parts = [f"{count} {(_SINGULAR if count == 1 else _PLURAL)[concern]}"
-             for concern, count in Counter(each.concern for each in source.remarks).items()]
+             for concern, count in Counter(concern for concern, _ in dict.fromkeys(
+                 (each.concern, each.line) for each in source.remarks)).items()]
     if source.defines:
         parts.insert(0, "declares to do without the GIL" if source.declared else "declares nothing")
     first = [str(line) for line in dict.fromkeys(each.line for each in source.remarks)]

@@ -216,12 +216,12 @@ def _gain_parts(gain: Gain, *, quiet: bool) -> Iterator[str]:
                 yield f"so at most {ratio_number(gain.ceiling)}x"
     if gain.threads and gain.busiest and gain.threads * gain.busiest > UNEVEN:
         yield f"the busiest of {gain.threads + 1} threads takes {gain.busiest * 100:.0f} % of the CPU time"
-    if not quiet:
-        yield f"no prediction and nothing measured: {NOT_QUIET}"
-        return
-    if gain.predicted == gain.measured:   # the same is in the way of both
+    if gain.predicted == gain.measured:   # the same is in the way of both, whatever the machine does
         assert isinstance(gain.predicted, Missing)
         yield f"no prediction and nothing measured: {gain.predicted.reason}"
+        return
+    if not quiet:
+        yield f"no prediction and nothing measured: {NOT_QUIET}"
         return
     if isinstance(gain.predicted, Missing):
         yield f"no prediction: {gain.predicted.reason}"
@@ -247,7 +247,8 @@ def _contention(found: BuildEvaluation, machine: MachineFacts | Missing) -> Iter
     places = ", ".join(f"{place.file}:{place.line}{f' ({place.what})' if place.what else ''}"
                        for place in found.contention.places[:MOST_NAMED])
     if places:
-        parts.append(f"most at {places}")
+        waited = ", while they waited for a core as well" if found.contention.parked is None else ""
+        parts.append(f"most at {places}{waited}")
     parts += crowds(found.contention)
     if parts:
         yield f"{found.build.label}: {'; '.join(parts)}"
@@ -257,7 +258,8 @@ def _races(found: Evaluation) -> Iterator[str]:
     if isinstance(found.races, Missing):
         return
     if found.races.looks and not found.races.found:
-        c_code = ", and C code is not watched" if found.extensions.any else ""
+        uncompiled = all(look.uncompiled for look in found.races.looks)
+        c_code = ", and C code is not watched" if found.extensions.any and not uncompiled else ""
         yield f"none {' and '.join(map(_looked, found.races.looks))}; what they did not run is not judged{c_code}"
     for look in found.races.looks:
         if look.alone:
@@ -294,7 +296,7 @@ def _looked(look: RaceLook) -> str:
         "tests at once": f"in the project's tests, each in {look.workers} threads at once",
         "workload": f"in the workload, called {look.calls} times by {look.workers} threads"}[look.of]
     none = ", which start no threads" if look.threads is False else ""
-    return f"{what} on {look.build}{none}"
+    return f"{what} on {look.build}{', as Python before it is compiled' * look.uncompiled}{none}"
 
 
 def _machine(machine: MachineFacts | Missing) -> Iterator[str]:

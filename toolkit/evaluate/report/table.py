@@ -11,7 +11,7 @@ from gilscope.toolkit.evaluate.verdict.own_extensions import findings
 from gilscope.toolkit.evaluate.verdict.words import may_tell_speed, times
 from gilscope.toolkit.report.document import Column, Entry, Inflation, Table
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.units import format_bytes
+from gilscope.toolkit.units import counted, format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,7 +134,9 @@ def _tests(tests: TestRun | Missing, notes: Footnotes) -> Entry:
         return _absent(tests, notes)
     if tests.passed is None:
         return Entry(f"exit code {tests.ending}" if tests.ending.isdecimal() else tests.ending.partition(":")[0])
-    return Entry(f"{tests.passed}/{tests.passed + tests.broken}")
+    files = counted(len(tests.left_out), "file")
+    left = [f"without {files} of tests, which cannot be collected, see below"] if tests.left_out else []
+    return Entry(f"{tests.passed}/{tests.passed + tests.broken}", notes.marks(left))
 
 
 def _interpreters_row(each: InterpretersEvaluation, found: Evaluation, notes: Footnotes) -> tuple[Entry, ...]:

@@ -21,6 +21,8 @@ FOR_DEVELOPERS = frozenset({
     "tests", "tox", "type", "types", "typing",
 })
 
+BEGINNINGS = frozenset({"dev", "docs", "lint", "test", "tests"})   # "test-no-images" is one of them, too
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Apart:
@@ -58,4 +60,5 @@ def reached(graph: Graph, asked: Iterable[str] | None) -> frozenset[str] | None:
 
 def is_for_developers(extra: str) -> bool:
     """Return whether an extra or group of this name is for who works on the project."""
-    return canonicalize_name(extra) in FOR_DEVELOPERS
+    name = canonicalize_name(extra)
+    return name in FOR_DEVELOPERS or name.partition("-")[0] in BEGINNINGS

@@ -39,19 +39,19 @@ def find_requirements(
     """
     project, poetry = table_below(pyproject, "project"), table_below(pyproject, "tool", "poetry")
     if "dependencies" in project:
-        said.append("requirements: [project] of pyproject.toml")
         found = _strings(project["dependencies"])
+        said.append(_listed("[project] of pyproject.toml", found))
     elif poetry:
-        said.append("requirements: [tool.poetry] of pyproject.toml")
         found = tuple(_from_poetry({name: wanted for name, wanted in table_below(poetry, "dependencies").items()
                                     if not (isinstance(wanted, dict) and wanted.get("optional"))}))
+        said.append(_listed("[tool.poetry] of pyproject.toml", found))
     elif (setup := root / "setup.cfg").is_file() and (text := _ini(setup, "options", "install_requires")):
-        said.append("requirements: setup.cfg")
         found = _lines(text)
+        said.append(_listed("setup.cfg", found))
     elif (path := root / "requirements.txt").is_file():
-        said.append("requirements: requirements.txt")
         told = listed(path)
         found = told.requirements
+        said.append(_listed("requirements.txt", (*found, *told.left_out)))
         if told.left_out:
             said.append(f"not looked at, as it is no release: {', '.join(told.left_out)}")
     elif found := tuple(_from_metadata(root / "PKG-INFO")):
@@ -65,6 +65,11 @@ def find_requirements(
     needed = _needed_by_tests(root, pyproject, said)
     return (_checked(root, tuple(_without_itself(project, found))),
             _checked(root, tuple(_without_itself(project, needed))))
+
+
+def _listed(where: str, found: Sequence[str]) -> str:
+    """Return by which file it is known what the project needs to run, if only that this is nothing."""
+    return f"requirements: {where}" if found else f"requirements: none, as {where} lists none"
 
 
 def find_extras(root: Path, pyproject: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:

@@ -53,7 +53,7 @@ def offered(locked: Sequence[Locked], build: Build) -> tuple[Offered, ...]:
         for name in each.needs:
             owners.setdefault(name, []).append(each.name)
     return tuple(replace(_offer(each, build), needed_by=tuple(dict.fromkeys(owners.get(each.name, ()))))
-                 for each in locked if _applies(each.marker, environment))
+                 for each in locked if applies(each.marker, environment))
 
 
 def libc_floor(platforms: Iterable[str]) -> str:
@@ -113,7 +113,8 @@ def marker_environment(build: Build) -> dict[str, str]:
     }
 
 
-def _applies(marker: str, environment: dict[str, str]) -> bool:
+def applies(marker: str, environment: dict[str, str]) -> bool:
+    """Return whether a requirement with this marker, "" for none, is one in an environment of `marker_environment`."""
     if not marker:
         return True
     try:

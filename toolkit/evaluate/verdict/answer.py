@@ -10,6 +10,7 @@ from gilscope.toolkit.evaluate.decision import Answer, Blocker, Decision, Effort
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.packages.wording import named
+from gilscope.toolkit.evaluate.project.conventions import is_test
 from gilscope.toolkit.evaluate.project.extensions.declaring import place_of
 from gilscope.toolkit.evaluate.project.measured import FEW
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED
@@ -28,12 +29,13 @@ from gilscope.toolkit.evaluate.verdict.words import (
 from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.decision import How
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Evaluation
     from gilscope.toolkit.evaluate.packages.doctor import Finding
-    from gilscope.toolkit.evaluate.sections import Cost, Gain, MachineFacts
+    from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
+    from gilscope.toolkit.evaluate.sections import Cost, Gain, MachineFacts, Races
     from gilscope.toolkit.stats.words import Comparison
 
 WE = "we"
@@ -57,7 +59,9 @@ def answer(found: Evaluation) -> Answer | None:
     able = [(build, words[build.build.label]) for build in found.builds]
     if not able:
         return None
-    build, conclusion = min(able, key=lambda pair: (ORDER.index(decide(*pair, told=told)), _in_the_way(pair[0])))
+    # The newest, where as much can be said of several.
+    build, conclusion = min(reversed(able), key=lambda pair: (ORDER.index(decide(*pair, told=told)),
+                                                              _in_the_way(pair[0])))
     decision = decide(build, conclusion, told=told)
     gain, blockers = gained(build, found.machine), tuple(_blockers(build, conclusion))
     effort = _effort(found, build, blockers)
@@ -105,7 +109,9 @@ def gained(found: BuildEvaluation, machine: MachineFacts | Missing) -> Gained | 
     if isinstance(gain, Missing):
         return gain
     if not may_tell_speed(machine):
-        return Missing(reason=NOT_QUIET)
+        # What keeps both from being told does so on a quiet machine, too.
+        lasting = gain.measured if gain.measured == gain.predicted else None
+        return lasting if isinstance(lasting, Missing) else Missing(reason=NOT_QUIET)
     if best := _best(gain.measured):
         return _compared("measured", *best, gain, gain.against)
     return _reckoned(gain)
@@ -147,7 +153,27 @@ def paid(found: BuildEvaluation, *, told: bool) -> Paid | Missing:
         return cost
     seen = times(cost, told=told)
     return Paid(times=seen.value, lo=seen.lo, hi=seen.hi, against=cost.against, by=cost.by, busy=not told,
-                memory=cost.memory, forced=forced)
+                memory=cost.memory, forced=forced, of=_variant(cost) if found.own else "")
+
+
+def _variant(cost: Cost) -> str:
+    """Return which of the project's own extension modules the measured processes had loaded; "" where nobody knows."""
+    if cost.compiled is None or cost.compiled_there is None:
+        return ""
+    here, there = (_named_modules(names) for names in (cost.compiled, cost.compiled_there))
+    if here == there:
+        return (f"with its compiled {few(here)}" if here
+                else "of its Python code alone: it loaded none of its extension modules")
+    return f"with {_compiled(here)} here and {_compiled(there)} on {cost.against}"
+
+
+def _compiled(names: Sequence[str]) -> str:
+    return f"its compiled {few(names)}" if names else "its Python code alone"
+
+
+def _named_modules(names: Sequence[str]) -> list[str]:
+    """Return extension modules as somebody named them, which mypyc's shared one is not."""
+    return [name for name in names if not name.endswith("__mypyc")]
 
 
 def _blockers(found: BuildEvaluation, conclusion: Conclusion) -> Iterator[Blocker]:
@@ -165,8 +191,9 @@ def _blockers(found: BuildEvaluation, conclusion: Conclusion) -> Iterator[Blocke
             yield Blocker(what=_short(found, finding), who=finding.name, action=advice_on(found, finding))
     turned_on = any(finding is not None and finding.verdict.status is Status.GIL for finding, _ in packages) or any(
         own_extensions.blockers(found.own))
-    for reason in conclusion.reasons:
-        if reason in told or (turned_on and reason.startswith("the GIL was on at the end")):
+    for given in conclusion.reasons:
+        reason = given.partition(own_extensions.SEEN_BY)[0]   # evidence, which stands beneath
+        if given in told or (turned_on and reason.startswith("the GIL was on at the end")):
             continue   # what a module does to the tests and to the workload is said of the module
         if finding := _losing(found, reason):
             yield Blocker(what=reason, who=finding.name, action=advice_on(found, finding))
@@ -213,11 +240,24 @@ def _effort(found: Evaluation, build: BuildEvaluation, blockers: tuple[Blocker, 
     places += own_extensions.places(build.own, found.extensions)
     places += own_extensions.unlocked(found.extensions)
     unique = tuple(sorted(set(places), key=_in_order))
+    beside = tuple(place for place in unique if _is_beside(place.rpartition(":")[0], found.project.measuring))
+    inside = tuple(place for place in unique if place not in beside)
     return Effort(
-        files=tuple(dict.fromkeys(place.rpartition(":")[0] for place in unique)), places=unique,
+        files=tuple(dict.fromkeys(place.rpartition(":")[0] for place in inside)), places=inside, beside=beside,
         packages=tuple(dict.fromkeys(_named(each) for each in blockers if each.who != WE or each.action)),
-        unknown=f"races were not looked for: {found.races.reason}" if isinstance(found.races, Missing)
-        else next(ways_left_out(found.races), "").removeprefix("races: "))
+        unknown=_not_looked_for(found.races) or next(ways_left_out(found.races), "").removeprefix("races: "))
+
+
+def _is_beside(file: str, measuring: str) -> bool:
+    """Return whether a file is one of the tests', or was written to measure the project."""
+    return file == measuring or is_test(file)
+
+
+def _not_looked_for(races: Races | Missing) -> str:
+    """Return that nobody looked for races, and why; "" where anybody did."""
+    if isinstance(races, Missing):
+        return f"races were not looked for: {races.reason}"
+    return f"races were not looked for: {races.lacking[0][1]}" if races.lacking and not races.looks else ""
 
 
 def _in_order(place: str) -> tuple[str, int]:
@@ -282,10 +322,11 @@ def _instead(found: Evaluation, decision: Decision) -> Iterator[str]:
 def _more(found: Evaluation, decision: Decision, build: BuildEvaluation, blockers: tuple[Blocker, ...]) -> str:
     """Return the one command that tells most of what is not said."""
     packages = [each.who for each in blockers if each.who != WE]
-    if packages:
-        return f"{found.command} --explain {packages[0]}"
-    if any(own_extensions.blockers(build.own)) or own_extensions.unlocked(found.extensions):
-        return f"{found.command} --explain extensions"
+    in_its_own = (any(own_extensions.blockers(build.own)) or own_extensions.unlocked(found.extensions)
+                  # The end of what its build said is there, too.
+                  or (any(own_extensions.unbuilt(build.own)) and not _for_want_of_time(build.own)))
+    if packages or in_its_own:
+        return f"{found.command} --explain {packages[0] if packages else 'extensions'}"
     if _short_of_time(found, build):
         return f"{_BUDGET.sub('', found.command)} --budget {enough(found.seconds)}"
     if decision is Decision.UNKNOWN and _to_mend(build):   # and then once more: what is mended may be had by a download
@@ -308,10 +349,12 @@ def _short_of_time(found: Evaluation, build: BuildEvaluation) -> bool:
     return any(NO_TIME.reason in each or FEW.reason in each or each.startswith(UNFINISHED) for each in reasons)
 
 
+def _for_want_of_time(own: OwnBuild | None) -> bool:
+    return own is not None and NO_TIME.reason in own.failure
+
+
 def _to_mend(build: BuildEvaluation) -> bool:
     """Return whether something could not be built, downloaded, imported or run, and has to be mended first."""
-    if any(own_extensions.unbuilt(build.own)):
-        return True
     if any(isinstance(each, Missing) and (each.failed or each.passing) for each in (build.readiness, build.tests)):
         return True
     if isinstance(build.cost, Missing) and build.cost.reason.startswith(WORKLOAD_FAILED):

@@ -19,6 +19,7 @@ from gilscope.toolkit.evaluate.sections import (
     TOO_LONG,
     TOO_SHORT,
     WORKLOAD_FAILED,
+    WORKLOAD_FAILS,
     Forced,
     Missing,
 )
@@ -68,7 +69,7 @@ NOBODY = Missing(reason="the machine was not looked at")
 def next_steps(
     builds: Sequence[BuildEvaluation], races: Races | Missing, conclusions: Sequence[Conclusion],
     extensions: OwnExtensions = NO_EXTENSIONS, *, machine: MachineFacts | Missing = NOBODY, needed: Container[str] = (),
-    seconds: float = 0.0,
+    seconds: float = 0.0, measuring: str = "",
 ) -> tuple[str, ...]:
     """Return one sentence for each thing to do.
 
@@ -80,14 +81,26 @@ def next_steps(
         machine: Whether it was quiet.
         needed: Normalized names of what the program itself needs, not its tests alone.
         seconds: What all of it took.
+        measuring: The file that holds the workload, where it is no part of the project.
     """
     steps = [*own_extensions.steps(builds, extensions), *_packages(builds), *_mending(builds), *_races(races),
-             *_modules(builds), *_tests(builds, needed), *_left_out(builds), *_workload(builds),
-             *_cost(builds, machine, seconds), *_contention(builds), *_pools(builds)]
+             *_modules(builds), *_tests(builds, needed), *_left_out(builds), *_workload(builds, extensions),
+             *_cost(builds, machine, seconds), *_contention(builds, measuring), *_pools(builds)]
     ready = [each.target for each in conclusions if each.word in {Word.READY, Word.WITH_COST}]
     if ready:
         steps.append(f"try {ready[0]} with your program's own load; gilscope gil shows where its threads wait")
-    return tuple(dict.fromkeys(steps))
+    return tuple(_together(steps, [build.build.label for build in builds]))
+
+
+def _together(steps: Iterable[str], labels: Sequence[str]) -> Iterator[str]:
+    """Yield each step once, behind the labels of all builds that it is for."""
+    where: dict[str, list[str]] = {}
+    for step in steps:
+        label, colon, rest = step.partition(": ")
+        named_ = colon and label in labels
+        where.setdefault(rest if named_ else step, []).extend([label] * bool(named_))
+    for text, found in where.items():
+        yield f"{', '.join(dict.fromkeys(found))}: {text}" if found else text
 
 
 def _packages(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
@@ -236,10 +249,15 @@ def _which(tests: TestRun) -> str:
     return f": {few(tests.failing)}" if tests.failing else ""
 
 
-def _workload(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
+def _workload(builds: Sequence[BuildEvaluation], extensions: OwnExtensions) -> Iterator[str]:
+    in_c = any(each.remarks for each in extensions.sources)
+    look = "; --explain extensions lists the places of its C code to look at" if in_c else ""
     for build in builds:
         if isinstance(build.cost, Missing) and build.cost.reason.startswith(WORKLOAD_FAILED):
             yield f"have the workload run: it{build.cost.reason.removeprefix('the workload')}"
+        elif build.failure.startswith(WORKLOAD_FAILS):
+            yield (f"{build.build.label}: find out why the workload fails there "
+                   f"({build.failure.removeprefix(WORKLOAD_FAILS)}){look}")
 
 
 def _cost(builds: Sequence[BuildEvaluation], machine: MachineFacts | Missing, seconds: float) -> Iterator[str]:
@@ -263,9 +281,13 @@ def enough(seconds: float) -> str:
     return f"{math.ceil((seconds + TIME_FOR_COST) / 60)}m"
 
 
-def _contention(builds: Sequence[BuildEvaluation]) -> Iterator[str]:
-    """Yield the project's own lines where threads wait for each other; what a library does there is its own affair."""
-    lines = {(place.file, place.line): place for build in builds for place in own_places(build)}
+def _contention(builds: Sequence[BuildEvaluation], measuring: str) -> Iterator[str]:
+    """Yield the project's own lines where threads wait for each other; what a library does there is its own affair.
+
+    So is what the workload's file does that was written to measure the project.
+    """
+    lines = {(place.file, place.line): place for build in builds for place in own_places(build)
+             if place.file != measuring}
     for (file, line), place in list(lines.items())[:MOST_LINES]:
         yield f"{file}:{line}: {WAITS.get(place.what) or (SHARED if _is_object(place.what) else UNTOLD)}"
 
@@ -275,8 +297,13 @@ def _is_object(what: str) -> bool:
 
 
 def own_places(build: BuildEvaluation) -> Iterator[Place]:
-    """Yield the project's own lines where threads waited for each other long enough for a word."""
-    for place in () if isinstance(build.contention, Missing) else build.contention.places:
+    """Yield the project's own lines where threads waited for each other long enough for a word.
+
+    None where they waited for cores: then it is the machine that kept the one that all others waited for.
+    """
+    if isinstance(build.contention, Missing) or build.contention.parked is None:
+        return
+    for place in build.contention.places:
         # Where they wait for the GIL, a package has turned it on.
         if is_own(place.file) and place.seconds >= LEAST_WAITED and place.what != THE_GIL:
             yield place

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation
     from gilscope.toolkit.evaluate.packages.doctor import Finding
-    from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild, OwnExtensions
+    from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild, OwnExtensions, Unbuilt
 
 OWN = "its own"   # how a reason begins that is about the project's own files
+SEEN_BY = " (seen by "   # how what was seen ends
 _STOPS = re.compile(r"([^\s:]+\.\w+):(\d+)(?::\d+)?: ")   # as compilers name a place
 _UNKNOWN = {Status.UNKNOWN, Status.INTERPRETER}
 
@@ -40,8 +41,8 @@ def blockers(own: OwnBuild | None) -> Iterator[str]:
         names = list(users)
         verb = "turns" if len(names) == 1 else "turn"
         kind = "extension module" if len(names) == 1 else "extension modules"
-        yield (f"{OWN} {kind} {few(names)} {verb} the GIL on when imported: not declared to do without it (seen by "
-               f"{users[names[0]]})")
+        yield (f"{OWN} {kind} {few(names)} {verb} the GIL on when imported: not declared to do without it"
+               f"{SEEN_BY}{users[names[0]]})")
         return
     why = "; ".join(finding.verdict.reasons[:1])
     yield f"{OWN} code, as it is built, {finding.verdict.status.value}{f': {why}' if why else ''}"
@@ -56,7 +57,12 @@ def unbuilt(own: OwnBuild | None, where: str = "without the GIL") -> Iterator[st
     for each in own.unbuilt:
         if not each.elsewhere:
             why = each.why or "the build went on without it and said nothing"
-            yield f"{OWN} extension module {each.name} was not built, so what it does {where} is not known: {why}"
+            yield f"{_module(each)} was not built, so what it does {where} is not known: {why}"
+
+
+def _module(unbuilt: Unbuilt) -> str:
+    """Return the subject of a sentence about a module, which need not have a name."""
+    return unbuilt.name if unbuilt.name.startswith("what ") else f"{OWN} extension module {unbuilt.name}"
 
 
 def unknowns(own: OwnBuild | None) -> Iterator[str]:
@@ -76,8 +82,15 @@ def unlocked(extensions: OwnExtensions) -> list[str]:
 def doubts(extensions: OwnExtensions) -> Iterator[str]:
     """Yield why nobody knows what threads do to the project's own C code, whatever was seen running."""
     if places_ := unlocked(extensions):
-        yield (f"{OWN} C code writes to what an object keeps, without a lock, at {counted(len(places_), 'place')} "
+        code = "C code" if _in_c(extensions) else "compiled code"
+        yield (f"{OWN} {code} writes to what an object keeps, without a lock, at {counted(len(places_), 'place')} "
                f"({few(places_)}): whether threads may share such an object is not known, as nothing watches C code")
+
+
+def _in_c(extensions: OwnExtensions) -> bool:
+    """Return whether all that writes so is C or C++, not Cython."""
+    return all(source.language in {"C", "C++"} for source in extensions.sources
+               if any(remark.concern == "unlocked write" for remark in source.remarks))
 
 
 def costs(own: OwnBuild | None) -> Iterator[str]:
@@ -111,9 +124,9 @@ def steps(builds: Sequence[BuildEvaluation], extensions: OwnExtensions) -> Itera
     for step, labels in where.items():
         yield f"{', '.join(labels)}: {step}"
     if places_ := unlocked(extensions):
-        yield (f"{few(places_)}: guard the {counted(len(places_), 'write')} to what an object keeps, which --explain "
-               "extensions lists, with Py_BEGIN_CRITICAL_SECTION(self) or a PyMutex, or say of each why it may be "
-               "(/* race: ok WHY */): threads that share one may crash")
+        yield (f"{few(places_)}: guard the {counted(len(places_), 'write')} to what an object keeps, as --explain "
+               "extensions says of each, or say in a comment there why it may be (race: ok WHY): threads that share "
+               "one may crash")
 
 
 def _steps(own: OwnBuild | None, extensions: OwnExtensions) -> Iterator[str]:
@@ -144,8 +157,12 @@ def places(own: OwnBuild | None, extensions: OwnExtensions) -> list[str]:
     if own.finding is None or not (users := gil_users(own.finding.seen)):
         return stops
     declared = [place_of(extensions, source) for name in users if (source := source_of(extensions, name))]
-    remarks = (f"{each.file}:{remark.line}" for each in extensions.sources for remark in each.remarks)
-    return [*stops, *declared, *remarks]
+    return [*stops, *declared, *places_of(extensions)]
+
+
+def places_of(extensions: OwnExtensions) -> list[str]:
+    """Return "file:line" of what porting must look at in the project's own sources."""
+    return list(dict.fromkeys(f"{each.file}:{remark.line}" for each in extensions.sources for remark in each.remarks))
 
 
 def _limited(own: OwnBuild, extensions: OwnExtensions) -> tuple[str, ...]:
@@ -162,7 +179,7 @@ def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
     binding = source.binding if source else binding_of_module(extensions, name)
     how = how_to_declare(binding, single_phase=found is not None and found.init == "single-phase")
     place = f"{place_of(extensions, source)}: " if source else ""
-    count = sum(len(each.remarks) for each in extensions.sources)
+    count = len(places_of(extensions))
     first = (f", after a look at the {counted(count, 'place')} that --explain extensions lists" if count else
              ", once it is safe to be called by several threads")
     if how.startswith("nothing: "):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.evaluation import Conclusion, Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.packages.wording import named, needed
-from gilscope.toolkit.evaluate.project.extensions.facts import NO_EXTENSIONS
+from gilscope.toolkit.evaluate.project.extensions.facts import NO_EXTENSIONS, Binding
 from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, told_by
 from gilscope.toolkit.evaluate.sections import NOT_THE_SAME, WORKLOAD_FAILED, Interval, Missing
@@ -394,6 +394,10 @@ def shared_in_c(extensions: OwnExtensions) -> Iterator[str]:
               if remark.concern == "state"]
     if places:
         yield f"races: C code is not watched, and that of {few(places)} has variables that all threads share"
+    unread = [source.file for source in extensions.sources if source.binding in {Binding.PYBIND11, Binding.NANOBIND}]
+    if unread:
+        yield (f"races: C++ code is not watched, and what the classes of {few(unread)} write to their objects is not "
+               "read")
 
 
 def ways_left_out(races: Races | Missing) -> Iterator[str]:

@@ -460,7 +460,7 @@ def made_alike(question: Question, write: Side) -> bool | None:
     """Tell whether each process with a copy of the variable would make the same of it; None: not known by this pair.
 
     It would where the write is that of a memo, whatever orders the threads: a check decides about it, and the value is
-    immutable and depends on the key alone.
+    immutable, or is found by its name, and depends on the key alone.
     """
     flags = write.site.flags
     if not flags & Flag.GUARD or flags & (Flag.AUGMENTED | Flag.CONSTANT) or write.number in question.changed:
@@ -472,7 +472,13 @@ def made_alike(question: Question, write: Side) -> bool | None:
     stored = question.value if write is question.second else question.present
     if stored is NO_VALUE:
         return None
-    return is_plain(stored) or type(stored) is getattr(sys.modules.get("re"), "Pattern", None)
+    return is_plain(stored) or type(stored) in _found_by_each()
+
+
+def _found_by_each() -> set[object]:
+    """Return the types of what each process makes or finds by its name: patterns, loggers, modules."""
+    named = (("re", "Pattern"), ("logging", "Logger"))
+    return {type(sys), *(getattr(sys.modules.get(module), name, None) for module, name in named)}
 
 
 def _stores_plainly(question: Question, acts: list[Side]) -> bool:

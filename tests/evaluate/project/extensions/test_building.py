@@ -8,7 +8,9 @@ import pytest
 
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.project.extensions import building
 from gilscope.toolkit.evaluate.project.extensions.building import Place, own_builds
+from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Module, OwnExtensions
 from gilscope.toolkit.evaluate.project.extensions.finding import find_extensions
 from gilscope.toolkit.evaluate.project.installing import install_project
 from gilscope.toolkit.evaluate.verdict.words import conclude
@@ -124,3 +126,14 @@ def test_project_that_cannot_be_copied_says_so(tmp_path):
     made = project(tmp_path / "project")
     shutil.rmtree(made.root)
     assert install_project(made, tmp_path, tmp_path / "t").failure.startswith("cannot copy it: ")
+
+
+def test_question_of_what_was_not_built_names_the_variables_behind_it():
+    asked = Module(name="", binding=Binding.MYPYC, backend="setuptools", file="setup.py", line=27, question="FAST",
+                   variables=("APP_FAST",))
+    said = "it is made only where FAST (setup.py:27), about which APP_FAST in the environment decides"
+    assert building._asked(OwnExtensions(modules=(asked,)), "what setup.py:27 makes") == said
+    assert building._asked(OwnExtensions(modules=(replace(asked, name="app._c"),)), "app._c") == said
+    assert building._asked(OwnExtensions(modules=(replace(asked, question="'APP_FAST' in environ"),)), asked.place) == (
+        "it is made only where 'APP_FAST' in environ (setup.py:27)")
+    assert building._asked(OwnExtensions(modules=(asked,)), "other") == ""

@@ -201,7 +201,7 @@ def test_c_that_cython_made_is_told_by_its_pyx(tmp_path):
         "setup.py": SETUP + "setup(ext_modules=[Extension('pkg._a', ['pkg/_a.c'])])\n",
         "pkg/_a.c": GENERATED.format("static int no;\n"),
         "pkg/_a.pyx": '# cython: freethreading_compatible = True\ninclude "_part.pyx"\n',
-        "pkg/_part.pyx": "cdef int hits = 0\n"})
+        "pkg/_part.pyx": "cdef dict hits = {}\ncdef int most = 9\n"})
     assert [(each.file, each.language, each.defines, each.declared, len(each.remarks)) for each in found.sources] == [
         ("pkg/_a.pyx", "Cython", True, True, 0), ("pkg/_part.pyx", "Cython", False, False, 1)]
 
@@ -220,6 +220,25 @@ def test_question_that_only_the_build_can_answer_is_kept(tmp_path):
             "ext.append(Extension('c', []))\n")
     assert [(each.name, each.question, each.condition) for each in written(tmp_path, {"setup.py": code}).modules] == [
         ("a", "FAST and more()", ""), ("b", "FAST and not (more())", ""), ("c", "", "")]
+
+
+@pytest.mark.parametrize(("before", "asks"), [
+    ("FAST = os.getenv('APP_FAST', '0') == '1'\n", ("APP_FAST",)), ("FAST = 'APP_FAST' in os.environ\n", ("APP_FAST",)),
+    ("FAST = False\nif environ.get('APP_FAST'):\n    FAST = True\n", ("APP_FAST",)),
+    ("FAST = os.environ['APP_FAST']\n", ("APP_FAST",)), ("FAST = settings.get('APP_FAST')\n", ())])
+def test_variables_of_the_environment_that_decide_are_known(tmp_path, before, asks):
+    code = f"import os\n{SETUP}{before}ext = []\nif FAST:\n    ext.append(Extension('a', []))\n"
+    (module,) = written(tmp_path, {"setup.py": code}).modules
+    assert (module.question, module.variables) == ("FAST", asks)
+
+
+def test_number_that_another_part_of_a_module_stores_anew_is_state(tmp_path):
+    found = written(tmp_path, {
+        "setup.py": SETUP + "setup(ext_modules=[Extension('pkg._a', ['pkg/_a.pyx'])])\n",
+        "pkg/_a.pyx": 'include "_part.pxi"\ndef f():\n    global hits\n    hits += 1\n',
+        "pkg/_part.pxi": "cdef int hits = 0\ncdef int most = 9\n"})
+    assert [(each.file, [remark.what for remark in each.remarks]) for each in found.sources] == [
+        ("pkg/_a.pyx", ["global hits"]), ("pkg/_part.pxi", ["cdef int hits"])]
 
 
 @pytest.mark.parametrize(("named", "modules"), [("python", ["_core"]), ("${FOLDER}", ["_core", "_other"])])

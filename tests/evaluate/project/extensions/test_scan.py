@@ -107,6 +107,61 @@ def test_rust():
         (7, "state", "pyclass(unsendable)"), (9, "borrowed reference", "PyList_GetItem")]
 
 
+@pytest.mark.parametrize(("code", "state"), [
+    ("cdef unsigned int MASK = 3\ndef f(): return MASK & 1\n", False), ("cdef readonly bint on = True\n", False),
+    ("cdef uint8_t MASK\nMASK = 3\n", False), ("cdef public int mask = 3\n", True),
+    ("cdef int a = 1, b = 2\n", True), ("cdef int mask = 3\ndef f():\n    set_it(&mask)\n", True),
+    ("cdef int table[4]\n", True), ("cdef int *place\n", True), ("cdef object thing = None\n", True)])
+def test_number_that_no_function_stores_anew_is_no_state(code, state):
+    assert bool(list(remarks_of_cython(code))) is state
+
+
+PACKER = """
+cdef class Packer:
+    cdef int size
+    cdef object out
+    def __cinit__(self, int size):
+        self.size = size
+    def grow(self, int more,
+             step=1):
+        if self.size == more: self.note(more, size=2)
+        self.size += step  # HERE
+        with nogil, clock(): self.out.length = 0  # HERE
+        self.out[0], last = 1, 2  # HERE
+        fill(&self.size)  # HERE
+        self.size = 0  # race: ok nobody has two of them
+    @cython.critical_section
+    def pack(self, thing):
+        self.out = thing
+        self._inner(thing)
+    def flush(self):
+        with self._lock:
+            self.out = None
+        with cython.critical_section(self), other:
+            self.out = None
+            self._inner(None)
+        self.out = 3  # HERE
+    cdef int _inner(self, thing) except -1:
+        self.size = 2
+    cdef _outer(self, thing):
+        self.size = 2  # HERE
+    cpdef again(self):
+        self._outer(1)
+cdef int free(self):
+    self.size = 3
+class Plain:
+    def f(self): self.size = 4
+"""
+
+
+def test_writes_of_extension_types_without_a_lock():
+    lines = [number for number, line in enumerate(PACKER.split("\n"), 1) if "HERE" in line]
+    found = list(remarks_of_cython(PACKER))
+    assert [each.line for each in found] == lines
+    assert {each.concern for each in found} == {"unlocked write"}
+    assert [each.what for each in found][:4] == ["self.size", "self.out.length", "self.out[0]", "self.size"]
+
+
 @pytest.mark.parametrize(("strip", "text"), [
     (code_of_c, 'a /* x\ny */ b // c\n"d\\\ne" f'), (code_of_python, 'a = """x\ny""" # c\nb'),
     (code_of_rust, 'a /* x\n */ r#"x\n"#\n// y\nb'), (code_of_c, "/* never\nended"),

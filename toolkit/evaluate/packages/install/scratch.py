@@ -29,6 +29,7 @@ from gilscope.toolkit.evaluate.packages.install.fallbacks import went_back
 from gilscope.toolkit.evaluate.packages.install.installing import Chosen, chosen_in, fill
 from gilscope.toolkit.evaluate.packages.install.room import STAMP, hold, make_room, size_of
 from gilscope.toolkit.evaluate.packages.install.wheels import Store, make, pip_of
+from gilscope.toolkit.evaluate.requirements.tags import applies, marker_environment
 from gilscope.toolkit.units import few
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _scratch(request: Request, build: Build, chosen: Chosen | None, say: Callabl
     with locked(_lock(folder), lambda: say(f"{build.label}: waiting for its environment")):
         if ready := _ready(folder, build, request, chosen):
             return ready
-        say(f"{build.label}: install {few(request.requirements, MOST_TOLD)}")
+        say(f"{build.label}: install {few(_for_it(request.requirements, build), MOST_TOLD)}")
         shutil.rmtree(folder, ignore_errors=True)
         missing = fill(folder, build, request.requirements, chosen, sdists=request.sdists)
         made = _loaded(folder, build, missing, {})
@@ -201,3 +202,10 @@ def _write_stamp(made: Scratch, build: Build, request: Request, chosen: Chosen |
     fresh = made.folder / f"{STAMP}.new"
     fresh.write_text(json.dumps(stamp, indent=1))
     fresh.replace(made.folder / STAMP)
+
+
+def _for_it(requirements: Sequence[str], build: Build) -> list[str]:
+    """Return what of these a build gets, each once and without the marker that says so."""
+    here = marker_environment(build)
+    wanted = [text for text in requirements if applies(text.partition(";")[2].strip(), here)]
+    return list(dict.fromkeys(text.partition(";")[0].strip() for text in wanted))

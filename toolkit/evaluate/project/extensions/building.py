@@ -133,8 +133,13 @@ def _own_build(own: OwnExtensions, here: _Looked, there: _Looked | None) -> OwnB
 
 def _asked(own: OwnExtensions, name: str) -> str:
     """Return what the build script asks before it makes a module; "" where it asks nothing."""
-    found = next((each for each in own.modules if each.name == name and each.question), None)
-    return f"it is made only where {found.question} ({found.file}:{found.line})" if found else ""
+    found = next((each for each in own.modules if name in {each.name, each.place} and each.question), None)
+    if found is None:
+        return ""
+    hidden = [each for each in found.variables if each not in found.question]
+    decides = (f", about which {' and '.join(hidden)} in the environment decide{'s' * (len(hidden) == 1)}" if hidden
+               else "")
+    return f"it is made only where {found.question} ({found.file}:{found.line}){decides}"
 
 
 def _missing(own: OwnExtensions, found: Distribution | None) -> list[str]:
@@ -150,7 +155,7 @@ def _missing(own: OwnExtensions, found: Distribution | None) -> list[str]:
         missing = missing[len(others):]
     # That of several nameless ones some are missing cannot be told.
     if nameless and not others:
-        missing += [f"what {each.file}:{each.line} makes" for each in nameless]
+        missing += [each.place for each in nameless]
     return missing
 
 

@@ -39,6 +39,12 @@ class Module:
     optional: bool = False           # the build goes on without it
     condition: str = ""              # that another system or interpreter fulfils: "sys.platform == 'win32'"
     question: str = ""               # that its script asks before, whose answer the build knows: "USE_CYTHON"
+    variables: tuple[str, ...] = ()  # of the environment, that decide about it
+
+    @property
+    def place(self) -> str:
+        """What stands for its name where that is computed."""
+        return f"what {self.file}:{self.line} makes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +85,14 @@ class OwnExtensions:
     def any(self) -> bool:
         """Whether the project has, or may have, extension modules of its own."""
         return bool(self.modules or self.unsure)
+
+    @property
+    def runs_uncompiled(self) -> bool:
+        """Whether all of them are compiled from Python that runs as it stands, too, as for mypyc."""
+        return bool(self.modules) and not self.unsure and all(
+            each.binding is Binding.MYPYC or (each.binding is Binding.CYTHON and each.sources
+                                              and all(file.endswith(".py") for file in each.sources))
+            for each in self.modules)
 
 
 NO_EXTENSIONS = OwnExtensions()

@@ -6,6 +6,7 @@ Reads files only; nothing of the project is imported or run.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.evaluate.project.extensions.declaring import how_to_declare
@@ -16,7 +17,7 @@ from gilscope.toolkit.evaluate.project.extensions.discover.files import Files
 from gilscope.toolkit.evaluate.project.extensions.discover.limited import limited_places
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Module, OwnExtensions, Source
 from gilscope.toolkit.evaluate.project.extensions.scan import c, cython, rust
-from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_c, code_of_rust
+from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_c, code_of_python, code_of_rust
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -126,7 +127,12 @@ class _Reader:
             cython.is_declared_everywhere(self._files.text(name) or "") for name in self._files.named(*_CONFIGURATION))
         return Source(file=file, language="Cython", binding=Binding.CYTHON, defines=file not in self._parts, line=1,
                       declared=declared,
-                      declare=how_to_declare(Binding.CYTHON), remarks=_sorted(cython.remarks_of_cython(text)))
+                      declare=how_to_declare(Binding.CYTHON),
+                      remarks=_sorted(cython.remarks_of_cython(text, self._all_cython)))
+
+    @cached_property
+    def _all_cython(self) -> str:
+        return "\n".join(code_of_python(self._files.text(file) or "") for file in self._files.ending(*_PYX))
 
     def _rust(self, file: str, text: str) -> Source:
         code = code_of_rust(text)

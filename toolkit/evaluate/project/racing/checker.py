@@ -15,7 +15,8 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.builds.packages.environment import PACKAGE
 from gilscope.toolkit.evaluate.project.bench import Bench, Shown
-from gilscope.toolkit.evaluate.project.racing.functions import Ran
+from gilscope.toolkit.evaluate.project.conventions import is_test
+from gilscope.toolkit.evaluate.project.racing.functions import Ran, made_at_import
 from gilscope.toolkit.evaluate.project.racing.kept import kept_by_others, locks_of_what_is_outside
 from gilscope.toolkit.evaluate.project.racing.unreached import unreached
 from gilscope.toolkit.evaluate.project.racing.unwatched import unwatched
@@ -190,21 +191,33 @@ def facts(
 
 
 def shared_facts(report: dict[str, Any], shown: Shown) -> Iterator[SharedFact]:
-    """Yield what several threads of the project's own code use, each variable once, and of memos nothing.
+    """Yield what several threads of the project's own code use, each variable once, and of memos and imports nothing.
 
-    A memo that each process fills for itself changes no result.
+    A memo that each process fills for itself changes no result, and each imports for itself.  What tests keep for
+    themselves is no state of the project's.
     """
     known = set()
     for each in report.get("shared", ()):
-        if each.get("alike"):
-            continue
         write, other = each["write"], each["other"]
+        if each.get("alike") or _imported(each["base"], write, report.get("target", "")):
+            continue
         file, other_file = shown.path(write["path"]), shown.path(other["path"])
-        if file is None or each["base"] in known:
+        if file is None or each["base"] in known or (is_test(file) and is_test(other_file or "")):
             continue
         known.add(each["base"])
         yield SharedFact(variable=each["base"], file=file, line=int(write["line"]),
                          other_file=other_file or other["path"], other_line=int(other["line"]))
+
+
+def _imported(base: str, place: Mapping[str, Any], target: str) -> bool:
+    """Return whether a module makes a variable of its own there when it is imported, and is not itself what is run.
+
+    What it adds to another's, a registry say, depends on who has imported what.
+    """
+    if place["function"] != "<module>" or f"{target} ".startswith(f"{place['path']} "):
+        return False
+    name = base.removeprefix("global ").partition(" ")[0].partition(".")[0]
+    return name in made_at_import(Path(place["path"]))
 
 
 def _report(path: Path) -> dict[str, Any] | None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.project.conventions import TEST_FOLDERS
+from gilscope.toolkit.evaluate.project.conventions import is_test
 from gilscope.toolkit.evaluate.project.racing.at_once import AtOnce, told, understood, variables
 from gilscope.toolkit.evaluate.project.racing.checker import LATE, Program, check
 from gilscope.toolkit.evaluate.project.suite.running import QUIET_SECONDS, counts
@@ -51,7 +50,8 @@ def check_races(
     if threads and not at_once.together:
         return Missing(reason=f"no test could be run in several threads{_why(at_once)}")
     look = RaceLook(of="tests at once" if threads else "tests", build=bench.build, threads=seen.threads,
-                    together=seen.together, workers=threads, failing=at_once.failing, alone=at_once.alone)
+                    together=seen.together, workers=threads, failing=at_once.failing, alone=at_once.alone,
+                    uncompiled=bench.uncompiled)
     return Races(build=bench.build, found=seen.found, command=project.tests, looks=(look,), unwatched=seen.unwatched)
 
 
@@ -68,13 +68,6 @@ def _followed(tests: Sequence[str], threads: int) -> list[str] | Missing:
 
 def _why(at_once: AtOnce) -> str:
     return f": {at_once.alone[0]}" if at_once.alone else ""
-
-
-def is_test(file: str) -> bool:
-    """Return whether a file of the project's is one of its tests."""
-    *folders, name = Path(file).parts
-    return (name == "conftest.py" or name.startswith("test_") or name.endswith("_test.py")
-            or any(folder in TEST_FOLDERS for folder in folders))
 
 
 def nothing_ran(ending: str, counted: Mapping[str, int]) -> str:

@@ -50,7 +50,7 @@ def check_workload(
     if isinstance(seen, Missing):
         return seen
     look = RaceLook(of="script" if script else "workload", build=bench.build, workers=workers, calls=_calls(seen.left),
-                    otherwise=_otherwise(seen.left),
+                    otherwise=_otherwise(seen.left), uncompiled=bench.uncompiled,
                     threads=seen.threads if script else True,
                     together=not script if seen.together is None else seen.together)
     return Races(build=bench.build, found=seen.found, command=(workload.name, *workload.words), looks=(look,),

@@ -51,6 +51,7 @@ _UNITTEST = re.compile(r"Ran (\d+) tests? in ")
 _TOLD = re.compile(   # an exception, pytest's in a conftest.py, too; what argparse says; pytest of itself
     r"(?:E +)?((?:\w+\.)*\w*(?:Error|Exception|Exit)\b(?:: .+)?)$|[\w.-]+: error: (.+)|ERROR: (?!usage)(.+)")
 _PERCENT = re.compile(r"\[ *(\d+)%\]$", re.MULTILINE)
+_ENDS = re.compile(r" in [\d.]+s\b")   # of pytest's summary
 _SUMMARY = re.compile(r"(\d+) (passed|failed|errors?|skipped)\b")
 
 
@@ -198,7 +199,15 @@ def _wait(process: subprocess.Popen[bytes], output: Path, *, limit: float, quiet
 
 def counts(place: Path) -> dict[str, int]:
     """Return how many tests passed, failed and so on, by what a run left in `place`; empty: not known."""
-    return _junit(place / "junit.xml") or _counted(last_lines(place / "output"))
+    output = last_lines(place / "output")
+    return _without_parts(_junit(place / "junit.xml"), output) or _counted(output)
+
+
+def _without_parts(counted: Mapping[str, int], output: str) -> dict[str, int]:
+    """Return the counts of pytest's XML without subtests, which are parts of tests, as far as its summary tells."""
+    last = "".join(output.splitlines()[-1:])
+    summed = _counted(last) if _ENDS.search(last) else {}
+    return {name: min(count, summed.get(name, count)) if name == "passed" else count for name, count in counted.items()}
 
 
 def _junit(path: Path) -> dict[str, int]:

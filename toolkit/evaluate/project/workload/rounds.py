@@ -187,6 +187,8 @@ class WorkloadMeasurer:
         metrics = answer.fields["metrics"]
         found.rss.append(float(metrics["rss"]))
         found.pools = _pools(metrics.get("pools", ""))
+        if "compiled" in metrics:
+            found.compiled = tuple(str(metrics["compiled"]).split())
         if "import" in metrics:
             found.imports.append(float(metrics["import"]))
         if "given" in metrics:
@@ -282,17 +284,19 @@ class WorkloadMeasurer:
         """Return how the process of a cell is started, with variables and parameters of its own."""
         bench, build = self.benches[cell.label], self._builds[cell.label]
         project = bench.placed(self.project)
+        places = (*bench.folders, project.root)
         model = "free-threaded" if build.free_threaded and cell.model == "threads" else cell.model
         spec = TrialSpec(
             name=f"workload/{cell.label}/{cell.model}/{cell.workers}", folder=folder, program=PROGRAM,
             progress_timeout=self._patience(), build=cell.label,
             model=model, workers=max(cell.workers, 1), gil=None,
             parameters={"kind": self.workload.kind, "name": self._name(bench),
-                        "words": json.dumps(self.workload.words), **asked},
+                        "words": json.dumps(self.workload.words),
+                        "folders": json.dumps(list(map(str, places))), **asked},
             scales={"calls": self._calls, "cores": usable_cores(), "limit": LONGEST_SECONDS}, host=sys.executable,
             suite=False,
         )
-        environment = child_environment((*bench.folders, project.root)) | dict(extra)
+        environment = child_environment(places) | dict(extra)
         if bench.compiled:
             environment |= compiled_into(bench.compiled)
         if self._forced and build.free_threaded:

@@ -25,6 +25,7 @@ from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
     NOT_THE_SAME,
     WORKLOAD_FAILED,
+    WORKLOAD_FAILS,
     Contention,
     Cost,
     Forced,
@@ -85,7 +86,7 @@ class Speed:
         other = Missing(reason=NOT_THE_SAME) if otherwise else None
         return Sections(
             cost=lacking if here.failure else self._cost(label, against),
-            failure=f"the workload fails, and does not with the GIL: {failure}" if failure else "",
+            failure=f"{WORKLOAD_FAILS}{failure}" if failure else "",
             otherwise=otherwise,
             gain=self._gain(label, against, lacking if failure else other),
             contention=lacking if here.failure else self._contention(label))

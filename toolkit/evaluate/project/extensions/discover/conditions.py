@@ -8,7 +8,13 @@ from __future__ import annotations
 import ast
 import os
 import platform
+import re
 import sys
+from itertools import chain
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # As CPython answers them on this system; only it is evaluated.
 _KNOWN = {
@@ -35,6 +41,40 @@ def answered(question: ast.expr) -> bool | None:
         if question.func.attr == "startswith" and known is not None and words:
             return known.startswith(words)
     return None
+
+
+def stored_by_variables(tree: ast.AST) -> dict[str, list[str]]:
+    """Return by name the variables of the environment that decide what is stored under it."""
+    found: dict[str, list[str]] = {}
+    parts: list[ast.stmt]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            decides, parts = node.value, [node]
+        elif isinstance(node, ast.If):
+            decides, parts = node.test, [*node.body, *node.orelse]
+        else:
+            continue
+        asked = list(variables(decides))
+        for each in chain.from_iterable(map(ast.walk, parts if asked else ())):
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+                found.setdefault(each.id, []).extend(asked)
+    return found
+
+
+def variables(node: ast.AST) -> Iterator[str]:
+    """Yield the variables of the environment that an expression asks for by name."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Call):
+            asks, name = ast.unparse(each.func), each.args[0] if each.args else None
+        elif isinstance(each, ast.Subscript):
+            asks, name = ast.unparse(each.value), each.slice
+        elif isinstance(each, ast.Compare):
+            asks, name = ast.unparse(each.comparators[0]), each.left
+        else:
+            continue
+        if (re.search(r"\b(?:getenv|environ(?:\.get)?)$", asks) and isinstance(name, ast.Constant)
+                and isinstance(name.value, str)):
+            yield name.value
 
 
 def _compared(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> bool | None:

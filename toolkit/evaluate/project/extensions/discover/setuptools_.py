@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.evaluate.project.extensions.discover.calls import binding_of
 from gilscope.toolkit.evaluate.project.extensions.discover.cffi import ffi_module
-from gilscope.toolkit.evaluate.project.extensions.discover.conditions import answered
+from gilscope.toolkit.evaluate.project.extensions.discover.conditions import answered, stored_by_variables, variables
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Module
 from gilscope.toolkit.evaluate.requirements.declared import table_below
 
@@ -87,6 +87,7 @@ class _Script:
         self._tree = tree
         self._conditions = _conditions(tree)
         self._questions = _questions(tree)
+        self._asks = stored_by_variables(tree)
         self._constants: dict[str, ast.expr] = {
             target.id: node.value for node in ast.walk(tree) if isinstance(node, ast.Assign)
             for target in node.targets if isinstance(target, ast.Name)}
@@ -136,7 +137,15 @@ class _Script:
              optional: bool = False) -> Module:
         made = _module(self._files, self._script, call.lineno, name, sources, optional=optional, binding=binding,
                        condition=self._conditions.get(call, ""))
-        return replace(made, question=self._questions.get(call, ""))
+        question = self._questions.get(call, "")
+        return replace(made, question=question, variables=self._variables(question))
+
+    def _variables(self, question: str) -> tuple[str, ...]:
+        """Return the variables of the environment that decide about a question."""
+        asked = ast.parse(question, mode="eval") if question else None
+        names = [each.id for each in ast.walk(asked) if isinstance(each, ast.Name)] if asked else []
+        return tuple(dict.fromkeys([*(variables(asked) if asked else ()),
+                                    *(each for name in names for each in self._asks.get(name, ()))]))
 
     def _glob(self, pattern: str) -> list[str]:
         try:

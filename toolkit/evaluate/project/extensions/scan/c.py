@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Remark
 from gilscope.toolkit.evaluate.project.extensions.scan.calls import risky_calls
-from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_c, line_of, without_preprocessor
+from gilscope.toolkit.evaluate.project.extensions.scan.lexing import (
+    code_of_c,
+    judged_lines,
+    line_of,
+    without_preprocessor,
+)
 from gilscope.toolkit.evaluate.project.extensions.scan.writes import Locking
 
 if TYPE_CHECKING:
@@ -30,7 +35,6 @@ _TABLES = re.compile(
     r"PyStructSequence_\w+|_PyArg_Parser|PyStatus|PyABIInfo|PySlot|PyCompilerFlags|const|constexpr|consteval|constinit|"
     r"_Thread_local|thread_local|__thread|Py_LOCAL\w*|_Atomic\w*|atomic\w*|PyMutex|mutex|shared_mutex|once_flag|"
     r"pthread_\w+_t|Py_tss_t|inline|_PyOnceFlag|ft_mutex|gil_safe_call_once_and_store|assert)\b")
-_JUDGED = re.compile(r"\brace: ok\s+\w")   # in a comment, as in Python
 MOST_HEAD = 400   # characters of a declaration up to its name
 
 
@@ -75,7 +79,7 @@ def remarks_of_c(text: str, *, writes: bool = False) -> Iterator[Remark]:
     locking = Locking(code)
     yield from risky_calls(code, locking.held)
     if writes:
-        yield from locking.writes({number for number, line in enumerate(text.splitlines(), 1) if _JUDGED.search(line)})
+        yield from locking.writes(judged_lines(text))
     for match in _LIMITED.finditer(code):
         yield Remark(line=line_of(code, match.start()), concern="interface", what="Py_LIMITED_API",
                      instead="leave it out on free-threaded builds before 3.15, which have no limited API")

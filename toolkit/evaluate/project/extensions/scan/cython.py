@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.extensions.facts import Remark
 from gilscope.toolkit.evaluate.project.extensions.scan.calls import risky_calls
-from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_python, line_of
+from gilscope.toolkit.evaluate.project.extensions.scan.cython_writes import writes
+from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_python, judged_lines, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,8 @@ _EVERYWHERE = re.compile(r"freethreading_compatible['\"]?\s*[=:\]]+\s*['\"]?True
 _IN_C = re.compile(r"^#define __Pyx_FREETHREADING_COMPATIBLE Py_MOD_GIL_(\w+)", re.MULTILINE)
 _VARIABLE = re.compile(r"^cdef\s+(?!(?:extern|class|struct|union|enum|packed|cppclass|inline|api)\b)"
                        r"((?:public\s+|readonly\s+)?[^\n(:#]+?)[ \t]*(?:=(?!=)[^\n]*)?$", re.MULTILINE)
+_NUMBERS = re.compile(r"(?:readonly )?(?:(?:unsigned|signed|int|long|short|char|bint|float|double|s?size_t|Py_ssize_t|"
+                      r"u?int\d+_t) )+(\w+)")
 _GLOBAL = re.compile(r"^[ \t]+global[ \t]+(\w[\w, \t]*)$", re.MULTILINE)
 _PARALLEL = re.compile(r"\bprange\s*\(")
 
@@ -45,13 +48,15 @@ def is_declared_in_c(text: str) -> bool:
     return bool(found) and found[-1] == "NOT_USED"
 
 
-def remarks_of_cython(text: str) -> Iterator[Remark]:
-    """Yield what porting must look at in a .pyx file."""
+def remarks_of_cython(text: str, whole: str = "") -> Iterator[Remark]:
+    """Yield what porting must look at in a .pyx file; `whole` is the code of all that may be one module with it."""
     code = code_of_python(text)
+    everywhere = f"{code}\n{whole}"
     yield from risky_calls(code)
+    yield from writes(code, judged_lines(text))
     for match in _VARIABLE.finditer(code):
         words = " ".join(match[1].split())
-        if " " not in words or "const " in words or "pymutex" in words:
+        if " " not in words or "const " in words or "pymutex" in words or _is_constant(match, words, everywhere):
             continue
         yield Remark(line=line_of(code, match.start()), concern="state", what=f"cdef {words}", instead=GUARD)
     for match in _GLOBAL.finditer(code):
@@ -61,3 +66,10 @@ def remarks_of_cython(text: str) -> Iterator[Remark]:
         for match in _PARALLEL.finditer(code):
             yield Remark(line=line_of(code, match.start()), concern="no lock", what="prange",
                          instead="`with gil` inside of it is no lock any more: cython.pymutex")
+
+
+def _is_constant(match: re.Match[str], words: str, code: str) -> bool:
+    """Return whether a declaration is of one number that no function stores anew: by a `global`, or where it lies."""
+    number = _NUMBERS.fullmatch(words)
+    return number is not None and "," not in match[0] and not re.search(
+        rf"^[ \t]+global\b[^\n]*\b{number[1]}\b|&\s*{number[1]}\b|\baddress\(\s*{number[1]}\b", code, re.MULTILINE)

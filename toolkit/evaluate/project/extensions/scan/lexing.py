@@ -22,6 +22,8 @@ _PYTHON = re.compile(r"""
   | (?P<mark>\"\"\"|''').*?(?:(?<!\\)(?P=mark)|\Z)
   | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*'""", re.VERBOSE | re.DOTALL)
 
+_JUDGED = re.compile(r"\brace: ok\s+\w")
+
 
 def code_of_c(text: str) -> str:
     """Return C or C++ without comments and strings; `""` stands for a string."""
@@ -41,6 +43,11 @@ def code_of_python(text: str) -> str:
 def line_of(text: str, place: int) -> int:
     """Return the number of the line that holds a place in a text."""
     return text.count("\n", 0, place) + 1
+
+
+def judged_lines(text: str) -> set[int]:
+    """Return the numbers of the lines of which a comment says why what they do may be, as in Python."""
+    return {number for number, line in enumerate(text.splitlines(), 1) if _JUDGED.search(line)}
 
 
 def without_preprocessor(code: str) -> str:

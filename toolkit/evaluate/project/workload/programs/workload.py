@@ -11,6 +11,7 @@ import runpy
 import sys
 import threading
 import time
+from importlib.machinery import EXTENSION_SUFFIXES
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.cores import queued_seconds
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 ELSEWHERE = {"subinterpreters": "subinterpreters", "processes": "processes-spawn"}   # model -> runner
 LOOKS = 64   # at the clock, by each thread: a function may take a microsecond
 SAMPLES = 2  # calls whose results are compared: one that gives something else each time cannot be
+SUFFIXES = tuple(EXTENSION_SUFFIXES)
 FEW = 7      # calls of a worker, at least, beside which one more is short: before each value, untimed
 
 
@@ -39,10 +41,11 @@ def measure(trial: Trial) -> list[Taken]:
     """Return the wall seconds of the script, or of `calls` calls of the function in `trial.workers` threads, each turn.
 
     Metrics of the last: "rss", bytes of this process at its highest; "pools", the libraries' thread pools as
-    "OpenBLAS=2 OpenMP=2"; of a function in threads also "import", seconds of its module.  Of each value of a function
-    in threads: "queued", seconds that its threads waited for a core; "made", the share of the calls that were made
-    until `limit` seconds were over: the value and the CPU time are those of all calls, at the same pace.  Where the
-    parameter "results" asks several threads for it, also "given": as JSON what the function gave in the main thread,
+    "OpenBLAS=2 OpenMP=2"; of what runs in this process "compiled", the extension modules that it has loaded from the
+    folders of the parameter "folders"; of a function in threads also "import", seconds of its module.  Of each value of
+    a function in threads: "queued", seconds that its threads waited for a core; "made", the share of the calls that
+    were made until `limit` seconds were over: the value and the CPU time are those of all calls, at the same pace.
+    Where the parameter "results" asks several threads for it, also "given": as JSON what it gave in the main thread,
     then in another.
     """
     name = trial.parameters["name"]
@@ -57,7 +60,17 @@ def measure(trial: Trial) -> list[Taken]:
         trial.stop(str(error), "exception")
     values[-1].metrics["rss"] = _resident()
     values[-1].metrics["pools"] = " ".join(f"{library}={threads}" for library, threads in pools().items())
+    if "folders" in trial.parameters and trial.model not in ELSEWHERE:
+        values[-1].metrics["compiled"] = " ".join(loaded(json.loads(trial.parameters["folders"])))
     return values
+
+
+def loaded(folders: list[str]) -> list[str]:
+    """Return the names of the extension modules that are loaded from files below these folders."""
+    below = tuple(os.path.join(folder, "") for folder in folders)
+    files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
+    return sorted(name for name, file in files.items() if isinstance(file, str) and file.startswith(below)
+                  and file.endswith(SUFFIXES) and "/site-packages/" not in file)
 
 
 def _script(trial: Trial, name: str) -> Taken:
