@@ -93,3 +93,8 @@ def test_without_a_known_error_the_end_is_told():
 def test_parts_of_a_reason_are_joined_by_one_sign():
     said = "CMake Error at a.cmake:170 (message):\n  more\n  error: downloading 'x' failed\n"
     assert why_not_built(said) == "CMake Error at a.cmake:170 (message); error: downloading 'x' failed"
+
+
+def test_files_of_the_builds_own_packages_are_named_alike_each_time():
+    said = "/tmp/build-env-{}/overlay/lib/python3.14t/site-packages/mypyc/int_ops.c:320:5: error: no\n"
+    assert {why_not_built(said.format(name)) for name in "ab"} == {"site-packages/mypyc/int_ops.c:320:5: error: no"}

@@ -317,6 +317,12 @@ def test_command_after_a_repair_installs_what_offline_could_not():
     assert answered(replace(short, command="gilscope evaluate . --offline")).answer.more == "gilscope evaluate ."
 
 
+@pytest.mark.parametrize(("reason", "end"), [("no compiler", "no compiler."), ("cc: and so on ...", "so on ...")])
+def test_sentence_has_one_end(reason, end):
+    given = told(found(own=OwnBuild(build="3.14t", failure=reason)))
+    assert said(given).splitlines()[0].endswith(end)
+
+
 def test_evaluation_without_builds_has_no_answer():
     empty = answered(replace(evaluation(), builds=()))
     assert (empty.answer, empty.plan) == (None, ())

@@ -9,6 +9,7 @@ from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.evaluate.decision import Decision
 from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Word
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status, Verdict
+from gilscope.toolkit.evaluate.project.extensions.declaring import how_to_declare
 from gilscope.toolkit.evaluate.project.extensions.facts import (
     Binding,
     Module,
@@ -88,7 +89,8 @@ def test_lost_c_code_of_its_own_blocks_what_needs_it(own, machine, times, word):
 
 def test_place_at_which_compiling_stops_is_ours():
     assert places(UNBUILT, OWN) == ["pkg/_a.c:3"]
-    assert places(replace(LACKS, unbuilt=(Unbuilt(name="a", why="cc: not found"),)), OWN) == []
+    for why in ("cc: not found", "site-packages/numpy/a.h:3: error: no", "/usr/include/a.h:3: error: no"):
+        assert places(replace(LACKS, unbuilt=(Unbuilt(name="a", why=why),)), OWN) == []
 
 
 @pytest.mark.parametrize("elsewhere", ["3.14", ""])
@@ -363,3 +365,9 @@ def test_places_are_counted_by_line_wherever_they_are_told():
     told = " ".join(next_steps((found(own=TURNS_ON),), CLEAN, (), twice))
     assert "after a look at the 2 places that --explain extensions lists" in told
     assert "guard the 2 writes" in told
+
+
+@pytest.mark.parametrize(("binding", "said"), [(Binding.MYPYC, False), (Binding.CFFI, False), (Binding.C_API, True)])
+def test_source_of_which_the_builder_declares_it_says_nothing_itself(binding, said):
+    source = replace(SOURCE, file="a.py", binding=binding, declared=True, remarks=(), declare=how_to_declare(binding))
+    assert ("a.py: declares to do without the GIL" in text(whole(extensions=replace(OWN, sources=(source,))))) is said

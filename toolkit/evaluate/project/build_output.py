@@ -19,6 +19,7 @@ _ERROR = re.compile(r"\b(?:fatal|error|Error|ERROR)\b\s*(?:\[\w+\])?:|CMake Erro
 _INSTALLERS = re.compile(r"error: subprocess-exited-with-error|ERROR: Failed building wheel|"
                          r"error: metadata-generation-failed|error: failed-wheel-build|Failed to build installable")
 _BOX = re.compile(r"^ *(?:╰─>|│|note:|hint:|\u00d7).*$|^ *\[(?:\d+ lines of output|end of output)\]$|^ *$")
+_LIBRARIES = re.compile(r"/[^\s'\"]*/site-packages/")   # those of the build lie in another folder each time
 _BUILDING = re.compile(r"building '([\w.]+)' extension")
 
 
@@ -64,5 +65,5 @@ def _telling(lines: Iterable[str]) -> list[str]:
 
 
 def _short(lines: Iterable[str]) -> str:
-    joined = re.sub(r":+; ", "; ", "; ".join(line.strip() for line in lines))
+    joined = re.sub(r":+; ", "; ", "; ".join(_LIBRARIES.sub("site-packages/", line.strip()) for line in lines))
     return textwrap.shorten(joined, MOST_TOLD, placeholder=" ...")

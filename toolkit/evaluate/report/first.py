@@ -22,7 +22,7 @@ BOXES = {"done": "[x]", "open": "[ ]", "not known": "[?]", "not needed": "[-]"}
 
 def lines(found: Answer) -> Iterator[str]:
     """Yield the decision, then a line for each thing that somebody who decides must know."""
-    yield f"{found.decision.value}: {found.because}."
+    yield f"{found.decision.value}: {found.because}{'.' * (not found.because.endswith('.'))}"
     if found.failing:
         yield f"tests: {found.failing}"
     yield f"gain: {_gain(found.gain)}"

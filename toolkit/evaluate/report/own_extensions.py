@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
+from gilscope.toolkit.evaluate.project.extensions.declaring import BY_ITSELF
 from gilscope.toolkit.evaluate.verdict.own_extensions import places_of
 from gilscope.toolkit.report.document import Column, Entry, Heading, Lines, Table
 from gilscope.toolkit.units import few
@@ -43,7 +44,8 @@ def lines(found: Evaluation) -> Iterator[str]:
     for build in found.builds:
         if build.own is not None:
             yield f"{build.build.label}: {'; '.join(_built(build.own))}"
-    told = [each for each in own.sources if each.remarks or (each.defines and each.declare)]
+    told = [each for each in own.sources if each.remarks or (each.defines and each.declare
+                                                             and not each.declare.startswith(BY_ITSELF))]
     worst = sorted(told, key=lambda each: (-len(each.remarks), each.file))
     yield from (_source(each) for each in worst[:MOST_SOURCES])
     if places_of(own) or len(worst) > MOST_SOURCES:

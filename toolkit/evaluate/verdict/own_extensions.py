@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.extensions.declaring import (
+    BY_ITSELF,
     binding_of_module,
     how_to_declare,
     place_of,
@@ -152,7 +153,8 @@ def places(own: OwnBuild | None, extensions: OwnExtensions) -> list[str]:
     """Return "file:line" of what is to be looked at or written: where compiling stops, what turns the GIL on."""
     if own is None:
         return []
-    stops = [f"{match[1]}:{match[2]}" for each in own.unbuilt if (match := _STOPS.match(each.why))]
+    stops = [f"{match[1]}:{match[2]}" for each in own.unbuilt
+             if (match := _STOPS.match(each.why)) and not match[1].startswith(("/", "site-packages/"))]
     stops += _limited(own, extensions)
     if own.finding is None or not (users := gil_users(own.finding.seen)):
         return stops
@@ -182,6 +184,6 @@ def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
     count = len(places_of(extensions))
     first = (f", after a look at the {counted(count, 'place')} that --explain extensions lists" if count else
              ", once it is safe to be called by several threads")
-    if how.startswith("nothing: "):
+    if how.startswith(BY_ITSELF):
         return f"{place}{how.removeprefix('nothing: ')}; {name} ({binding}) then declares that it does without the GIL"
     return f"{place}declare that {name} does without the GIL{first}: {how}"

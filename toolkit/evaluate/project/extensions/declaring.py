@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 MULTI_PHASE = "{Py_mod_gil, Py_MOD_GIL_NOT_USED} among the module's slots"
 SINGLE_PHASE = ("PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED) in the init function, under #ifdef "
                 "Py_GIL_DISABLED")
+BY_ITSELF = "nothing: "   # how it begins where what builds the module declares it, or does not
 HOW = {
     Binding.C_API: MULTI_PHASE,
     Binding.CYTHON: "# cython: freethreading_compatible = True before the first line of code, with Cython 3.1 or newer",
     Binding.PYBIND11: "py::mod_gil_not_used() as third argument of PYBIND11_MODULE, with pybind11 2.13 or newer",
     Binding.NANOBIND: "FREE_THREADED in nanobind_add_module, with nanobind 2.2 or newer",
     Binding.PYO3: "#[pymodule(gil_used = false)] with PyO3 0.23 to 0.27; 0.28 and newer do it by themselves",
-    Binding.CFFI: "nothing: build it with CFFI 2.0 or newer, on 3.14t or later and without py_limited_api",
-    Binding.MYPYC: "nothing: mypyc says it by itself on free-threaded builds; build it with a mypy of today",
+    Binding.CFFI: f"{BY_ITSELF}build it with CFFI 2.0 or newer, on 3.14t or later and without py_limited_api",
+    Binding.MYPYC: f"{BY_ITSELF}mypyc says it by itself on free-threaded builds; build it with a mypy of today",
 }
 UNKNOWN = "Py_MOD_GIL_NOT_USED, in the way of what builds it"
 
