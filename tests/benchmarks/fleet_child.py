@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LOG = "GILSCOPE_FLEET_LOG"
-SECONDS = "GILSCOPE_FLEET_SECONDS"   # that a round takes
+PACE = "GILSCOPE_FLEET_PACE"         # the file with the seconds that the next round takes
 HOST = "GILSCOPE_FLEET_HOST"
 CELLS = 4
 
 
-def variables(log: Path, seconds: float) -> dict[str, str]:
+def variables(log: Path, pace: Path) -> dict[str, str]:
     """Return the environment in which dask's workers, and all that they start, measure nothing."""
-    return {LOG: str(log), SECONDS: str(seconds), "PYTHONPATH": str(ROOT),
+    return {LOG: str(log), PACE: str(pace), "PYTHONPATH": str(ROOT),
             "DASK_DISTRIBUTED__WORKER__PRELOAD": __name__}
 
 
@@ -90,7 +90,7 @@ def main() -> None:
         _tell("begins", arriving.rounds)
         for number in range(arriving.rounds, rounds + 1):   # after the last round there is the run's end
             if number < rounds:
-                time.sleep(float(os.environ[SECONDS]))
+                time.sleep(float(Path(os.environ[PACE]).read_text()))
             arriving.keep(block(number, rounds, CELLS))
             arriving.put()
             if number < rounds:

@@ -10,7 +10,8 @@ is tried likewise.
   second;
 - damaged: files that cannot be read after the kill, or runs with other values than those that were made up;
 - went on: runs that then came to their end with all of their rounds;
-- left: processes that measured and are still there when the cluster is gone, of Ctrl-C: 5 s after it.
+- left: processes that measured and are still there when the cluster is gone, or 5 s after their client: from its end on
+  a round takes ten minutes.
 
     python -m tests.benchmarks.fleet_kills                        # 30 tries; exits with 1 when a kill costs more
     python -m tests.benchmarks.fleet_kills --tries 6 --seed 7 --killed worker client
@@ -34,7 +35,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.fleet.starting import local_fleet
 from gilscope.toolkit.store import HostState, load_run, read_fleet, read_header
-from gilscope.toolkit.store.header import HEADER
+from gilscope.toolkit.store.header import HEADER, replace_file
 from tests.benchmarks import fleet_child
 
 if TYPE_CHECKING:
@@ -43,12 +44,13 @@ if TYPE_CHECKING:
     from gilscope.toolkit.processes.supervised import Supervised
 
 KILLED = ("worker", "scheduler", "client", "Ctrl-C")
+CLIENT = frozenset({"client", "Ctrl-C"})   # after either the hosts go on for nobody
 HOSTS, ROUNDS = 2, 6
 SECONDS = 1.0        # of a round: longer than it takes to be sent on a machine that does other things, too
 LABEL = "kept"
 MOST_LOST = 1
-END_SECONDS = 5.0    # after Ctrl-C nothing is left anywhere
-LIMIT = 300.0        # of what takes seconds
+END_SECONDS = 5.0    # after the client nothing is left anywhere
+LIMIT = 600.0        # of what takes seconds
 
 
 @dataclass(kw_only=True)
@@ -62,7 +64,7 @@ class Tried:
     damaged: list[str] = field(default_factory=list)
     went_on: bool = False
     left: int = 0
-    ended: float = 0.0         # seconds until nothing was left after Ctrl-C
+    ended: float = 0.0         # seconds until nothing was left after the client's end
     said: str = ""             # by the client that was there at the kill
 
     @property
@@ -113,22 +115,27 @@ def attempt(killed: str, draw: random.Random, folder: Path, seconds: float = SEC
     """Have a run, kill a part of it at a random moment, and have it go on."""
     folder.mkdir(exist_ok=True)
     tried, log, path = Tried(killed=killed), folder / "log", folder / "results" / LABEL
-    with _variables(fleet_child.variables(log, seconds)):
+    pace = folder / "pace"
+    pace.write_text(f"{seconds}")
+    with _variables(fleet_child.variables(log, pace)):
         with local_fleet(HOSTS) as (address, processes), _client(
             folder, "noop", f"--rounds={ROUNDS}", "--build", f"host={sys.executable}", "--label", LABEL,
             "--fleet", address,
         ) as client:
             _wait(lambda: fleet_child.told(log), client)
             time.sleep(draw.uniform(0, ROUNDS * seconds))   # chance decides what the kill meets
+            if killed in CLIENT:
+                replace_file(pace, f"{LIMIT}")   # what measures then does not end by itself
             kept, at = _kept(path), time.monotonic()
             _kill(killed, client, processes, draw)
             tried.went_on = client.wait(LIMIT) == 0   # a worker's nanny starts another
             tried.said = (folder / "said").read_text().strip().rpartition("\n")[2]
-            if killed == "Ctrl-C":
+            if killed in CLIENT:
                 tried.left, tried.ended = _left(log, at + END_SECONDS), time.monotonic() - at
+                replace_file(pace, f"{seconds}")
             if killed != "worker":
                 tried.damaged += _unreadable(path)
-            if killed in {"client", "Ctrl-C"}:
+            if killed in CLIENT:
                 tried.went_on = _resumed(folder, address)
         if killed == "scheduler":
             with local_fleet(HOSTS) as (address, _):

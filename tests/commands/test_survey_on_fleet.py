@@ -2,12 +2,14 @@
 
 import dataclasses
 from argparse import Namespace
-from contextlib import closing
+from contextlib import closing, nullcontext
+from types import SimpleNamespace
 
 import pytest
 
-from gilscope.toolkit.cli import main
+from gilscope.toolkit.cli import main, make_parser
 from gilscope.toolkit.commands.doctor import on_fleet
+from gilscope.toolkit.commands.fleet import Met
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.survey import on_host
 from gilscope.toolkit.evaluate.survey.answer import Answer
@@ -84,6 +86,29 @@ def test_what_is_being_asked_ends_on_every_host_when_nobody_wants_it_any_more():
     with closing(on_fleet._ask(cluster, QUESTION, ["rome"], ["one", "two"])) as coming:
         next(coming)
     assert cluster.told == [(on_host.end, (cluster.survey,))]
+
+
+@pytest.mark.parametrize(("hosts", "others", "asked"), [
+    ({"rome": ["3.14t"]}, {"newer": "9.9"}, ["rome"]),                # another gilscope
+    ({"rome": ["3.14t"], "oslo": ["3.14"]}, {}, ["rome"]),            # no such build
+    ({"rome": ["3.14t"], "oslo": ["3.14t"]}, {}, None),               # all of them, also those that come later
+])
+def test_hosts_that_are_left_out_are_asked_nothing(hosts, others, asked, monkeypatch, capsys):
+    names = []
+
+    def spread(*_, among):
+        names.append(among)
+        return iter(())
+
+    connection = SimpleNamespace(spread=spread)
+    monkeypatch.setattr(on_fleet, "cluster", lambda *_: nullcontext("tcp://x:1"))
+    monkeypatch.setattr(on_fleet, "Connection", lambda _: nullcontext(connection))
+    monkeypatch.setattr(on_fleet, "meet_ours", lambda _: Met(facts=facts(**hosts), others=others, notes=[]))
+    args = make_parser(("doctor",)).parse_args(["doctor", "--list", "x", "--fleet", "tcp://x:1", "--builds", "3.14t"])
+    with on_fleet.fleet_asked(args) as survey:
+        assert [*survey.ask(["one"])] == []
+    assert names == [asked]
+    assert ("left out" in capsys.readouterr().err) == (asked is not None)
 
 
 def test_fleet_without_a_list_is_refused(capsys):

@@ -23,7 +23,7 @@ from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.fleet import host as on_host
 from gilscope.toolkit.fleet.scheduler import problem_of
 from gilscope.toolkit.store.labels import can_be_label
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -91,7 +91,7 @@ def named_otherwise(workers: Mapping[str, Any], known: Mapping[str, str]) -> lis
     if idle:
         have, measure = ("has", "measures") if len(idle) == 1 else ("have", "measure")
         said.append(f"{counted(len(idle), 'worker')} {have} no `--resources {RESOURCE}=1` and {measure} nothing: "
-                    f"{_first_of(idle)}")
+                    f"{few(idle, _MOST_TOLD)}")
     renamed: dict[str, list[str]] = {}
     for address in workers.keys() - set(idle):
         name = workers[address].get("name")
@@ -102,11 +102,6 @@ def named_otherwise(workers: Mapping[str, Any], known: Mapping[str, str]) -> lis
         them = f"worker named {name!r} is" if len(hosts) == 1 else f"workers named {name!r} are"
         said.append(f"the {them} called {', '.join(sorted(hosts, key=_by_number))}: {why}")
     return said
-
-
-def _first_of(addresses: list[str]) -> str:
-    more = len(addresses) - _MOST_TOLD
-    return ", ".join(addresses[:_MOST_TOLD]) + (f" and {more} more" if more > 0 else "")
 
 
 def is_plain(name: object) -> bool:

@@ -17,10 +17,10 @@ from gilscope.toolkit.measure.plan.estimate import Took, estimate
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.stats.looks import FIRST
 from gilscope.toolkit.store import find_label, labels, read_json
-from gilscope.toolkit.units import format_minutes, format_seconds
+from gilscope.toolkit.units import few, format_minutes, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from gilscope.toolkit.measure.plan.cells import Plan, Selection
@@ -32,6 +32,7 @@ SHORT_SECONDS = 120.0   # nobody has to be told how to make that shorter
 WIDTH = 80
 RECENT = 5           # earlier runs that are looked at: older ones say little of the machine today
 SHOWN_REASONS = 6
+MOST_NAMED = 4   # models, or builds, of one reason
 PAUSE_SECONDS = 30.0  # between two processes: the machine slept, or the run was interrupted
 
 
@@ -97,16 +98,12 @@ def skipped(plan: Plan) -> Iterator[str]:
     yield f"not measured: {len(plan.skips)} cell{'s' * (len(plan.skips) > 1)}"
     ranked = sorted(about.items(), key=lambda item: -len(item[1]))
     for reason, cells in ranked[:SHOWN_REASONS]:
-        models, builds = _few(cell.runner for cell in cells), _few(cell.build for cell in cells)
+        models, builds = (few([*dict.fromkeys(names)], MOST_NAMED) for names in (
+            (cell.runner for cell in cells), (cell.build for cell in cells)))
         yield from _wrapped(f"{len(cells):6}  ", f"{models} on {builds}: {reason}", lines=2)
     if rest := ranked[SHOWN_REASONS:]:
         yield f"{sum(len(cells) for _, cells in rest):6}  for {len(rest)} more reason{'s' * (len(rest) > 1)}"
     yield ""
-
-
-def _few(names: Iterable[str]) -> str:
-    found = list(dict.fromkeys(names))
-    return ", ".join(found) if len(found) <= 4 else f"{', '.join(found[:3])} and {len(found) - 3} more"  # noqa: PLR2004
 
 
 def _time(told: Estimate, settings: Settings, selection: Selection) -> Iterator[str]:
