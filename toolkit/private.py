@@ -24,7 +24,7 @@ PUBLIC = "GILSCOPE_PUBLIC"     # the variable with what may go out, separated by
 MOST_TOLD = 10                 # leaks in one message
 BESIDE = 30                    # characters shown on each side of one
 SHORTEST_NAME = 3              # a shorter one is part of everything
-SHORTEST_SECRET = 6
+SHORTEST_SECRET = 6            # longer than "false"
 RANDOM = 16                    # from so many letters and digits on a value looks like a key, whatever it is called
 
 # Accounts, hosts and environments of these names are nobody's.
@@ -129,7 +129,7 @@ def of_this_machine(environ: Mapping[str, str], hosts: Iterable[str] = ()) -> Pr
 
 
 def _is_secret(name: str, value: str) -> bool:
-    if "/" in value or value.lower() in {"true", "false"}:   # a path is found as one
+    if "/" in value:   # a path is found as one
         return False
     keylike = len(value) >= RANDOM and value.isascii() and value.isalnum() and not value.isalpha() and \
         not value.isdigit() and not _PUBLISHED.search(name)

@@ -102,7 +102,7 @@ def test_what_is_measured_is_not_told_of_the_turn(measuring):
 
 def test_who_has_a_turn_is_told_to_what_it_starts_until_the_turn_is_over(tmp_path, monkeypatch):
     monkeypatch.delenv(HOLDER, raising=False)
-    with Turns(alone=True, waiting=lambda: None, folder=str(tmp_path)).turn():
+    with Turns(alone=True, waiting=lambda: None, told=True, folder=str(tmp_path)).turn():
         assert os.environ[HOLDER] == str(os.getpid())
     assert HOLDER not in os.environ
 

@@ -105,6 +105,14 @@ def test_page_of_a_workload_has_every_ratio_and_pictures_over_versions_and_dates
     assert there["dates"] == []
 
 
+@pytest.mark.parametrize("order", [list, reversed])
+def test_pictures_show_each_model_with_its_most_workers(runs, order):
+    series = [each for each in follow(runs) if each.model == "subinterpreters" and each.group[0] == "primes"]
+    here, _ = workload_values(series[0].group, runs, [*order(series)], {})["hosts"]
+    assert {line["name"] for each in here["dates"] for line in each["lines"]} == {
+        f"subinterpreters, N = {most}, on {build}" for build, most in (("3.13", 8), ("3.14", 4), ("3.14t", 8))}
+
+
 def test_each_ratio_leads_to_the_files_that_it_is_from(runs):
     series = follow(runs)
     group = next(each.group for each in series if each.group[0] == "primes")

@@ -122,6 +122,18 @@ def test_a_kill_while_blocks_are_put_away_leaves_what_can_be_read(blocks, tmp_pa
     assert set(map(tuple, rounds_of(load_run(path)).values())) == {(0, 1, 2, 3)}
 
 
+def test_a_block_that_the_disk_had_no_room_for_goes_with_those_that_are_put_away(blocks, tmp_path):
+    path = tmp_path / "full"
+    with Arriving(path, "full") as arriving:
+        arriving.keep(blocks[0])
+    (path / WAITING).mkdir()
+    (path / WAITING / rounds._PART).write_bytes(blocks[2][:9])
+    (path / WAITING / "000001").write_bytes(blocks[1])
+    with Arriving(path, "full") as arriving:
+        assert arriving.rounds == 2
+    assert not (path / WAITING).exists()
+
+
 def test_what_is_kept_can_be_sent_back(there, here, tmp_path):
     here.keep(cut(there))
     with Arriving(tmp_path / "back", "back") as back:

@@ -97,6 +97,16 @@ def test_small_difference_does_not_contradict_none():
     assert (found(0.98, 0.985).word, found(0.9, 1.0).changes) == ("slower", True)
 
 
+def test_what_one_host_alone_has_makes_nothing_less_sure():
+    def words(*others):
+        own = [contrast(1.5), *others]
+        each, *_ = hosts_contrasts({"host-1": own, "host-2": [contrast(1.5)], "host-3": [contrast(1.52)]})
+        return each.over.pooled.comparison.words
+
+    alone = [dataclasses.replace(contrast(1.2), sample=cell("asyncio", workers, "3.14")) for workers in range(2, 9)]
+    assert words(*alone) == words()
+
+
 def test_report(hosts):
     document = hosts_document("night", hosts, STATES)
     check("hosts-100.txt", terminal.render(document))
