@@ -312,11 +312,11 @@ def test_unlocked_writes_are_in_doubt_whatever_was_seen_running():
     assert made.answer.more.endswith("--explain extensions")
     assert next(each for each in made.plan if each.name == EXTENSIONS).state == "open"
     shown = text(made)
-    assert ("Not known yet: 3.14t: its own C code writes to what an object keeps, without a lock, at 2 places "
-            "(src/etree.c:9, src/etree.c:12): whether threads may share such an object is not known, as nothing "
+    assert ("Not known yet: 3.14t: its own C code writes to fields without a lock at 2 places "
+            "(src/etree.c:9, src/etree.c:12): whether several threads reach the same ones is not known, as nothing "
             "watches C code") in shown
-    assert "2 writes to what an object keeps, without a lock" in shown
-    assert "1. src/etree.c:9, src/etree.c:12: guard the 2 writes to what an object keeps" in shown
+    assert "2 writes to fields without a lock" in shown
+    assert "1. src/etree.c:9, src/etree.c:12: guard the 2 writes to fields" in shown
 
 
 def test_c_code_that_writes_to_no_object_stays_ready():
@@ -337,7 +337,7 @@ def test_unlocked_writes_of_cython_are_in_doubt_too():
     mixed = replace(KEEPS, sources=(source, replace(source, file="p.pyx", language="Cython")))
     said = conclude(found(own=built(Status.READY)), QUIET, CLEAN, mixed)
     assert said.word is Word.INCONCLUSIVE
-    assert said.reasons[0].startswith("its own compiled code writes to what an object keeps, without a lock, at 4 pl")
+    assert said.reasons[0].startswith("its own compiled code writes to fields without a lock at 4 pl")
 
 
 @pytest.mark.parametrize(("modules", "runs"), [
@@ -361,7 +361,7 @@ def test_places_are_counted_by_line_wherever_they_are_told():
     (source,) = KEEPS.sources
     twice = replace(KEEPS, sources=(replace(source, declared=False, remarks=(*WRITES, replace(WRITES[1], what="b"))),))
     made = whole(extensions=twice)
-    assert "2 writes to what an object keeps, without a lock (line 9, 12)" in text(made)
+    assert "2 writes to fields without a lock (line 9, 12)" in text(made)
     told = " ".join(next_steps((found(own=TURNS_ON),), CLEAN, (), twice))
     assert "after a look at the 2 places that --explain extensions lists" in told
     assert "guard the 2 writes" in told

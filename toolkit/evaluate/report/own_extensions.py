@@ -26,11 +26,11 @@ GUIDE = ("borrowed references are a danger where another thread can change the c
          "and what a function has just made are nobody else's")
 _PLURAL = {"state": "variables that threads share", "module state": "uses of module state",
            "borrowed reference": "borrowed references", "no lock": "accesses without a lock",
-           "unlocked write": "writes to what an object keeps, without a lock",
+           "unlocked write": "writes to fields without a lock",
            "allocation": "allocations", "interface": "uses of the limited API"}
 _SINGULAR = {"state": "variable that threads share", "module state": "use of module state",
              "borrowed reference": "borrowed reference", "no lock": "access without a lock",
-             "unlocked write": "write to what an object keeps, without a lock",
+             "unlocked write": "write to a field without a lock",
              "allocation": "allocation", "interface": "use of the limited API"}
 _DOES = {InterpreterStatus.FAILS: "cannot be imported"}
 

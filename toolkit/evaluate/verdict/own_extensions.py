@@ -84,8 +84,8 @@ def doubts(extensions: OwnExtensions) -> Iterator[str]:
     """Yield why nobody knows what threads do to the project's own C code, whatever was seen running."""
     if places_ := unlocked(extensions):
         code = "C code" if _in_c(extensions) else "compiled code"
-        yield (f"{OWN} {code} writes to what an object keeps, without a lock, at {counted(len(places_), 'place')} "
-               f"({few(places_)}): whether threads may share such an object is not known, as nothing watches C code")
+        yield (f"{OWN} {code} writes to fields without a lock at {counted(len(places_), 'place')} "
+               f"({few(places_)}): whether several threads reach the same ones is not known, as nothing watches C code")
 
 
 def _in_c(extensions: OwnExtensions) -> bool:
@@ -125,7 +125,7 @@ def steps(builds: Sequence[BuildEvaluation], extensions: OwnExtensions) -> Itera
     for step, labels in where.items():
         yield f"{', '.join(labels)}: {step}"
     if places_ := unlocked(extensions):
-        yield (f"{few(places_)}: guard the {counted(len(places_), 'write')} to what an object keeps, as --explain "
+        yield (f"{few(places_)}: guard the {counted(len(places_), 'write')} to fields, as --explain "
                "extensions says of each, or say in a comment there why it may be (race: ok WHY): threads that share "
                "one may crash")
 
