@@ -149,7 +149,8 @@ def test_effort_says_when_races_were_not_looked_for():
 
 
 def test_effort_says_when_there_was_no_time_to_look_for_races():
-    races = replace(CLEAN, looks=(), shared=None, lacking=(("workload", NO_TIME.reason), ("tests", NO_TIME.reason)))
+    late = f"{NO_TIME.reason}: the race checker was not done within 1 s"
+    races = replace(CLEAN, looks=(), shared=None, lacking=(("workload", late), ("tests", NO_TIME.reason)))
     assert told(found(), races=races).effort.unknown == "races were not looked for: no time was left in the budget"
     looked = replace(races, looks=CLEAN.looks)
     assert told(found(), races=looked).effort.unknown == ""

@@ -257,7 +257,10 @@ def _not_looked_for(races: Races | Missing) -> str:
     """Return that nobody looked for races, and why; "" where anybody did."""
     if isinstance(races, Missing):
         return f"races were not looked for: {races.reason}"
-    return f"races were not looked for: {races.lacking[0][1]}" if races.lacking and not races.looks else ""
+    if races.looks or not races.lacking:
+        return ""
+    reason = races.lacking[0][1]
+    return f"races were not looked for: {NO_TIME.reason if reason.startswith(NO_TIME.reason) else reason}"
 
 
 def _in_order(place: str) -> tuple[str, int]:

@@ -143,6 +143,10 @@ cdef class Packer:
         self.out = 3  # HERE
     cdef int _inner(self, thing) except -1:
         self.size = 2
+        for each in thing: self._each(each)
+    cdef _each(self, thing):
+        self._inner(thing)
+        self.size = 3
     cdef _outer(self, thing):
         self.size = 2  # HERE
     cpdef again(self):

@@ -91,9 +91,9 @@ def _safe(methods: Sequence[_Method]) -> set[str]:
     calls = {each.name: [(by.name, held) for by in methods for _, text, held in by.lines
                          if re.search(rf"\bself\s*\.\s*{each.name}\s*\(", text)]
              for each in methods if each.inner}
-    while True:
-        more = {name for name, by in calls.items() if name not in safe and by
-                and all(held or caller in safe or caller == name for caller, held in by)}
-        if not more:
-            return safe
-        safe |= more
+    # Those that call each other are safe together: what is not is called from outside.
+    within = {name for name, by in calls.items() if by}
+    while unsafe := {name for name in within - safe
+                     if not all(held or caller in safe | within for caller, held in calls[name])}:
+        within -= unsafe
+    return safe | within
