@@ -93,17 +93,11 @@ def test_what_is_started_inside_a_turn_does_not_wait_behind_who_waits_for_its_en
             inner.kill()   # a test that fails is not to wait for who waits for its end
 
 
-def test_what_is_measured_is_not_told_of_the_turn(measuring):
-    assert measuring(alone=False).has.wait(60)
-    assert HOLDER not in os.environ
-    assert measuring(alone=False, told=True).has.wait(60)
-    assert os.environ[HOLDER] == str(os.getpid())
-
-
-def test_who_has_a_turn_is_told_to_what_it_starts_until_the_turn_is_over(tmp_path, monkeypatch):
+@pytest.mark.parametrize("told", [True, False])
+def test_who_has_a_turn_is_told_to_what_may_be_another_gilscope_until_the_turn_is_over(told, tmp_path, monkeypatch):
     monkeypatch.delenv(HOLDER, raising=False)
-    with Turns(alone=True, waiting=lambda: None, told=True, folder=str(tmp_path)).turn():
-        assert os.environ[HOLDER] == str(os.getpid())
+    with Turns(alone=True, waiting=lambda: None, told=told, folder=str(tmp_path)).turn():
+        assert os.environ.get(HOLDER) == (str(os.getpid()) if told else None)
     assert HOLDER not in os.environ
 
 

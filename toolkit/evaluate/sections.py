@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from gilscope.toolkit.units import few
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from gilscope.toolkit.stats.words import Comparison
 
@@ -214,6 +214,15 @@ class Sections:
 
 MOST_PLACES = 4   # of a race that are named
 Raced = Literal["workload", "script", "tests", "tests at once"]   # the last: each test in several threads
+
+
+def in_order(places: Iterable[str]) -> tuple[str, ...]:
+    """Return places, "file:line", each once, by file and line: 9 before 10."""
+    def by_line(place: str) -> tuple[str, int]:
+        file, _, line = place.rpartition(":")
+        return file, int(line)
+
+    return tuple(sorted(set(places), key=by_line))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from gilscope.toolkit.evaluate.project.conventions import is_test
 from gilscope.toolkit.evaluate.project.extensions.declaring import place_of
 from gilscope.toolkit.evaluate.project.measured import FEW
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED
-from gilscope.toolkit.evaluate.sections import NO_TIME, NOT_THE_SAME, WORKLOAD_FAILED, Forced, Missing
+from gilscope.toolkit.evaluate.sections import NO_TIME, NOT_THE_SAME, WORKLOAD_FAILED, Forced, Missing, in_order
 from gilscope.toolkit.evaluate.verdict import own_extensions
 from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, enough, is_own, newer_version, worst_lines
 from gilscope.toolkit.evaluate.verdict.plan import plan
@@ -239,7 +239,7 @@ def _effort(found: Evaluation, build: BuildEvaluation, blockers: tuple[Blocker, 
     places += [f"{file}:{line}" for file, line in worst_lines([build])]
     places += own_extensions.places(build.own, found.extensions)
     places += own_extensions.unlocked(found.extensions)
-    unique = tuple(sorted(set(places), key=_in_order))
+    unique = in_order(places)
     beside = tuple(place for place in unique if _is_beside(place.rpartition(":")[0], found.project.measuring))
     inside = tuple(place for place in unique if place not in beside)
     return Effort(
@@ -261,11 +261,6 @@ def _not_looked_for(races: Races | Missing) -> str:
         return ""
     reason = races.lacking[0][1]
     return f"races were not looked for: {NO_TIME.reason if reason.startswith(NO_TIME.reason) else reason}"
-
-
-def _in_order(place: str) -> tuple[str, int]:
-    file, _, line = place.rpartition(":")
-    return file, int(line)
 
 
 def _named(blocker: Blocker) -> str:

@@ -21,7 +21,7 @@ from gilscope.toolkit.evaluate.project.racing.kept import kept_by_others, locks_
 from gilscope.toolkit.evaluate.project.racing.unreached import unreached
 from gilscope.toolkit.evaluate.project.racing.unwatched import unwatched
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, environment, run_bounded
-from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceFact, SharedFact, Unwatched
+from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceFact, SharedFact, Unwatched, in_order
 from gilscope.toolkit.measure.process.running import last_lines
 from gilscope.toolkit.race.verdicts import VIOLATION
 
@@ -163,13 +163,8 @@ def once(races: Iterable[RaceFact]) -> tuple[RaceFact, ...]:
         first = next((race for race in same if race.confirmed), same[0])
         places = {place for race in same for place in race.places or (f"{race.file}:{race.line}",)}
         told.append(replace(first, kind=" and ".join(dict.fromkeys(race.kind for race in (first, *same))),
-                            places=tuple(sorted(places, key=_by_line)) if len(places) > 1 else ()))
+                            places=in_order(places) if len(places) > 1 else ()))
     return tuple(sorted(told, key=lambda race: (race.violation, not race.confirmed)))
-
-
-def _by_line(place: str) -> tuple[str, int]:
-    file, _, line = place.rpartition(":")
-    return file, int(line)
 
 
 def facts(
