@@ -262,6 +262,15 @@ def test_large_file_and_link_are_known_without_being_read(root):
     assert found["link"] == "-> nowhere"
 
 
+def test_file_that_is_not_large_is_known_by_what_it_holds_alone(root):
+    (root / "data.json").write_text("1" * 5000)
+    (root / "old.pyc").write_text("")
+    first = sums(root)
+    assert set(first) == {"app.py", "data.json"}
+    os.utime(root / "data.json", (1, 1))
+    assert sums(root) == first
+
+
 def test_environment_in_the_project_is_not_looked_at(root):
     (root / "env").mkdir()
     (root / "env" / "pyvenv.cfg").write_text("")

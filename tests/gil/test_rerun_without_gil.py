@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -24,6 +25,13 @@ def builds(*labels):
     ("3.13.1", "3.13t"), ("3.14.2", "3.14t"), ("3.12.4", "3.13t"), ("3.15.0", "3.14t")])
 def test_nearest_free_threaded_build_is_taken(version, chosen):
     assert rerun_without_gil.free_build(builds("3.12", "3.14t", "3.13t", "3.13"), version).label == chosen
+
+
+def test_debug_build_is_taken_where_there_is_no_other():
+    free, far = builds("3.13t", "3.14t")
+    debug = replace(free, label="3.13t-debug", debug=True)
+    assert rerun_without_gil.free_build([debug, far], "3.13.1") == far
+    assert rerun_without_gil.free_build([debug], "3.13.1") == debug
 
 
 def test_without_a_free_threaded_build_there_is_none():
@@ -49,6 +57,15 @@ def test_program_that_does_not_run_there_says_why(run_on):
     assert found.ratio is found.wall is None
     assert found.refused == ("it does not run there (exit code 1: ModuleNotFoundError: No module named "
                              "'there_is_no_such_module')")
+
+
+@needs_shim
+def test_program_that_fails_the_second_time_says_why_in_its_words(run_on):
+    found = run_on(sys.executable, "from pathlib import Path\ntried = Path('tried')\n"
+                   "number = tried.stat().st_size if tried.exists() else 0\ntried.write_text((number + 1) * 'x')\n"
+                   "assert number != 1, 'the second time'")
+    assert found.ratio is None
+    assert found.refused == "it does not run there (exit code 1: AssertionError: the second time)"
 
 
 @needs_shim

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -219,8 +220,10 @@ def test_crash_while_ending_costs_no_value(tmp_path):
     ("serial", 1), ("processes-spawn", 2), ("processes-forkserver", 2), ("processes-fork", 2),
 ])
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="takes Linux's F_SETSIG")
-def test_nothing_outlives_a_killed_scheduler(runner, workers, tmp_path, python):
-    spec = make_spec(tmp_path, target("misbehaving:say_and_wait", tasks=workers), runner=runner, workers=workers)
+def test_nothing_outlives_a_killed_scheduler(runner, workers, tmp_path, sockets, python):
+    folder = tmp_path / (process.MAX_TEMPORARY * "x")   # too long for the names of sockets
+    folder.mkdir()
+    spec = make_spec(folder, target("misbehaving:say_and_wait", tasks=workers), runner=runner, workers=workers)
     mark = uuid.uuid4().hex
     code = f"""
 import os
@@ -237,6 +240,8 @@ run_child({python!r}, ChildSpec.from_json({spec.to_json()!r}), os.environ)
         scheduler.kill()
         scheduler.wait()
     assert not still_alive(mark)
+    # Nobody was left to remove the folder of the fork server's socket, which would be in everybody's temporary folder.
+    assert [each.name.partition("-")[0] for each in Path(sockets).iterdir()] == ["pymp"] * runner.endswith("forkserver")
 
 
 def spec_output(spec):

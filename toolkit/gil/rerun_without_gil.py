@@ -81,16 +81,16 @@ def run_there(build: Build, words: Sequence[str], environ: Mapping[str, str], fi
             said[0] = (complaint.read().decode(errors="replace").strip().splitlines() or [""])[-1]
             return code
 
-    there = record(run, usual)
-    again = [] if there.ended or there.wall > SHORT else [record(run, usual) for _ in range(RUNS - 1)]
-    there = next((each for each in again if each.ended), there)
-    reason = _refusal(there, said[0])
+    runs = [record(run, usual)]
+    while not runs[-1].ended and runs[0].wall <= SHORT and len(runs) < RUNS:
+        runs.append(record(run, usual))
+    reason = _refusal(runs[-1], said[0])
     busy = (queued_share(first) or 0.0) > BUSY
     if reason is not None:
         return WithoutGil(build=build.label, version=build.version, wall=None, walls=(), cpu=None, ratio=None,
                          refused=reason, busy=busy)
     # From the interpreter's start to its end on both sides: the supervisor takes time of its own.
-    took = [summarize(each.processes) for each in (there, *again)]
+    took = [summarize(each.processes) for each in runs]
     walls = tuple(each.wall for each in took)
     return WithoutGil(build=build.label, version=build.version, wall=median(walls), walls=walls, cpu=took[0].cpu,
                      ratio=summarize(first.processes).wall / median(walls), refused=None, busy=busy)

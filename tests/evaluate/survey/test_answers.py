@@ -34,6 +34,12 @@ def test_package_is_held_up_by_what_it_needs():
     assert counts([READY, NEEDY], "3.14t") == {"ready": 1, "needs one of these": 1}
 
 
+def test_package_that_was_asked_about_comes_first_of_what_is_in_the_way():
+    both = [package(name, "turns the GIL on", blocks=True) for name in ("below", "thing")]
+    answer = from_doctor("thing", {"builds": [told(*both)]}, 1.0)
+    assert [each.name for each in answer.builds[0].in_the_way] == ["thing", "below"]
+
+
 def test_module_that_belongs_to_no_package_is_in_the_way():
     answer = from_doctor("thing", {"builds": [told(package("thing"), unowned=["stray"])]}, 1.0)
     assert [each.name for each in answer.builds[0].in_the_way] == ["stray"]

@@ -128,6 +128,7 @@ def test_plan_is_read_back():
     assert earlier.states == {each.name: each.state for each in given().plan}
     assert f"- [x] **{TESTS}** (done): 412 tests passed" in text
     assert "- [ ] **CI runs the tests" in text
+    assert f"- [x] **{EXTENSIONS}** (not needed)" in text
     assert "What moved" not in text
 
 
