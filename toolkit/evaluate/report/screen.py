@@ -296,7 +296,7 @@ def _looked(look: RaceLook) -> str:
         "tests at once": f"in the project's tests, each in {look.workers} threads at once",
         "workload": f"in the workload, called {look.calls} times by {look.workers} threads"}[look.of]
     none = ", which start no threads" if look.threads is False else ""
-    return f"{what} on {look.build}{', as Python before it is compiled' * look.uncompiled}{none}"
+    return f"{what} on {look.build}{none}{', as Python before it is compiled' * look.uncompiled}"
 
 
 def _machine(machine: MachineFacts | Missing) -> Iterator[str]:
