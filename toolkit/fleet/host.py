@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 LABEL = "fleet"          # of the run in the child's own folder
 BEAT = 10.0              # seconds after which a host answers, if only that there is nothing new
 # Seconds without a question after which its run is ended.  Of a client that is killed dask says so at once: it gives up
-# what that asked.  This is for one that is cut off or held up: dask waits 30 s for who is silent (its setting
-# distributed.comm.timeouts.tcp), and who is back by then, or keeps the rounds of 200 hosts, shall not cost a round.
+# what that asked.  This is for one that is killed between two questions, cut off or held up: dask waits 30 s for who is
+# silent (distributed.comm.timeouts.tcp), and who is back by then, or keeps the rounds of 200 hosts, shall lose none.
 LEASE = 60.0
 LOOK = 0.2               # seconds between looks at the child's folder: next to no time, beside rounds of seconds
 LAST_WORDS = 4096        # bytes of what a child printed that are looked at
