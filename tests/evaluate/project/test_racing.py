@@ -281,6 +281,7 @@ def shared_of(folder, *told):
     (("global COUNT in run.py", "run.py", "<module>", "run.py"), True),   # the script itself
     (("SEEN", "tests/helper.py", "note", "tests/test_app.py"), False),
     (("SEEN", "tests/helper.py", "note", "app.py"), True),
+    (("SEEN", "tests/helper.py", "note", "/elsewhere/threading.py"), True),
 ])
 def test_what_imports_make_and_tests_keep_is_no_state_of_the_workload(tmp_path, told, shared):
     (tmp_path / "lazy.py").write_text("from app import REGISTRY\nTABLE = {}\nTABLE[1] = 2\nREGISTRY.append(1)\n")

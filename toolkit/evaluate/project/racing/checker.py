@@ -197,7 +197,7 @@ def shared_facts(report: dict[str, Any], shown: Shown) -> Iterator[SharedFact]:
         if each.get("alike") or _imported(each["base"], write, report.get("target", "")):
             continue
         file, other_file = shown.path(write["path"]), shown.path(other["path"])
-        if file is None or each["base"] in known or (is_test(file) and is_test(other_file or "")):
+        if file is None or each["base"] in known or (other_file is not None and is_test(file) and is_test(other_file)):
             continue
         known.add(each["base"])
         yield SharedFact(variable=each["base"], file=file, line=int(write["line"]),
