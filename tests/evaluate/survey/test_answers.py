@@ -56,6 +56,13 @@ def test_line_of_json_holds_all_of_an_answer(answer):
     assert from_line(json.loads(json.dumps(to_line(answer)))) == answer
 
 
+def test_line_with_a_status_that_is_none_is_no_answer():
+    line = to_line(NEEDY)
+    line["builds"][0]["in_the_way"][0]["status"] = "upside down"
+    with pytest.raises(ValueError, match="upside down"):
+        from_line(line)
+
+
 def test_answers_are_kept_for_a_day(tmp_path, monkeypatch):
     monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path))
     KeptAnswers(["3.14t"]).put(NEEDY)

@@ -102,7 +102,8 @@ def from_line(line: Mapping[str, Any]) -> Answer:
 
 
 def _in_the_way(told: Mapping[str, Any]) -> InTheWay:
-    return InTheWay(**{**told, "reasons": tuple(told["reasons"]), "newest": tuple(told["newest"])})
+    return InTheWay(**{**told, "status": Status(told["status"]).value, "reasons": tuple(told["reasons"]),
+                       "newest": tuple(told["newest"])})
 
 
 def counts(answers: Sequence[Answer], build: str) -> dict[str, int]:
