@@ -58,7 +58,7 @@ WAITS = {
     THE_WORLD: ("threads wait there until all of them have stopped: if that is the garbage collector, have it collect "
                 "less often (gc.freeze, gc.set_threshold), or make fewer objects that refer to others"),
     A_LOCK: ("threads wait for a lock there: hold it only around what belongs together, or have a lock for each part "
-               "of what it guards"),
+             "of what it guards"),
     INNER_LOCK: "threads wait there for each other inside the interpreter: do it less often",
 }
 UNTOLD = "threads wait for each other there; gilscope gil shows for what"
@@ -96,9 +96,11 @@ def _together(steps: Iterable[str], labels: Sequence[str]) -> Iterator[str]:
     """Yield each step once, behind the labels of all builds that it is for."""
     where: dict[str, list[str]] = {}
     for step in steps:
-        label, colon, rest = step.partition(": ")
-        named_ = colon and label in labels
-        where.setdefault(rest if named_ else step, []).extend([label] * bool(named_))
+        label, _, rest = step.partition(": ")
+        if label in labels:
+            where.setdefault(rest, []).append(label)
+        else:
+            where.setdefault(step, [])
     for text, found in where.items():
         yield f"{', '.join(dict.fromkeys(found))}: {text}" if found else text
 

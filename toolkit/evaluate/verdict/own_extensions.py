@@ -117,13 +117,9 @@ def findings(own: OwnBuild | None) -> tuple[Finding, ...]:
 
 
 def steps(builds: Sequence[BuildEvaluation], extensions: OwnExtensions) -> Iterator[str]:
-    """Yield what is to be written into the project's own extension modules, and what is to be built."""
-    where: dict[str, list[str]] = {}
+    """Yield what is to be written into the project's own extension modules, and what is to be built, by build."""
     for build in builds:
-        for step in _steps(build.own, extensions):
-            where.setdefault(step, []).append(build.build.label)
-    for step, labels in where.items():
-        yield f"{', '.join(labels)}: {step}"
+        yield from (f"{build.build.label}: {step}" for step in _steps(build.own, extensions))
     if places_ := unlocked(extensions):
         yield (f"{few(places_)}: guard the {counted(len(places_), 'write')} to fields, as --explain "
                "extensions says of each, or say in a comment there why it may be (race: ok WHY): threads that share "
@@ -185,5 +181,5 @@ def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
     first = (f", after a look at the {counted(count, 'place')} that --explain extensions lists" if count else
              ", once it is safe to be called by several threads")
     if how.startswith(BY_ITSELF):
-        return f"{place}{how.removeprefix('nothing: ')}; {name} ({binding}) then declares that it does without the GIL"
+        return f"{place}{how.removeprefix(BY_ITSELF)}; {name} ({binding}) then declares that it does without the GIL"
     return f"{place}declare that {name} does without the GIL{first}: {how}"
