@@ -359,25 +359,27 @@ class FleetRun:
             return
         self._told = self._clock()
         self._say_that_they_finished()
-        parts = [part for part in self._parts.values() if part.state is HostState.RUNNING]
-        away = [part for part in self._parts.values() if part.state is HostState.LOST and part.tries < TRIES]
-        line = ""
-        if len(parts) > MOST_TOLD:
-            rounds = sum(part.rounds for part in self._parts.values())
-            slowest = min(parts, key=lambda part: part.rounds)
-            line = (f"{counted(rounds, 'round')} on {counted(len(self._parts), 'host')}; {len(parts)} still measure, "
-                    f"{slowest.name}: {_far(slowest)}")
-        elif parts:
-            alike: dict[str, list[_Part]] = {}
-            for part in parts:
-                alike.setdefault(_far(part), []).append(part)
-            line = "; ".join(f"{_names(each)}: {far}" for far, each in alike.items())
-        elif away:
-            line = f"waiting for {_names(away)} to come back"
+        line = self._how_far()
         before, then = self._last_line
         if line and (line != before or self._told - then >= STILL_SECONDS):
             self._last_line = line, self._told
             self._say(line)
+
+    def _how_far(self) -> str:
+        """Return how far the hosts that measure are, or whom it waits for; "" where that is nobody."""
+        parts = [part for part in self._parts.values() if part.state is HostState.RUNNING]
+        if len(parts) > MOST_TOLD:
+            rounds = sum(part.rounds for part in self._parts.values())
+            slowest = min(parts, key=lambda part: part.rounds)
+            return (f"{counted(rounds, 'round')} on {counted(len(self._parts), 'host')}; {len(parts)} still measure, "
+                    f"{slowest.name}: {_far(slowest)}")
+        alike: dict[str, list[_Part]] = {}
+        for part in parts:
+            alike.setdefault(_far(part), []).append(part)
+        if alike:
+            return "; ".join(f"{_names(each)}: {far}" for far, each in alike.items())
+        away = [part for part in self._parts.values() if part.state is HostState.LOST and part.tries < TRIES]
+        return f"waiting for {_names(away)} to come back" if away else ""
 
 
 def _names(parts: Sequence[_Part]) -> str:

@@ -39,8 +39,8 @@ def is_drawing(path: Path) -> bool:
 def lean(path: Path) -> str:
     """Return a drawing with each style once, no blanks before lines, places to a hundredth of a point."""
     text = "".join(f"{line.strip()}\n" for line in path.read_text(encoding="utf-8").splitlines())
-    text = _TAG.sub(lambda tag: _PLACES.sub(lambda found: _DIGITS.sub(r"\1", found[0]), tag[0]), text)
-    text = _TAG.sub(lambda tag: _UNTURNED.sub("", tag[0]), text)
+    text = _TAG.sub(lambda tag: _PLACES.sub(lambda found: _DIGITS.sub(r"\1", found[0]), _UNTURNED.sub("", tag[0])),
+                    text)
     if "</style>" not in text or "class=" in text:   # another hand than matplotlib's
         return text
     names = {style: f"s{number}" for number, style in enumerate(dict.fromkeys(_STYLE.findall(text)))}

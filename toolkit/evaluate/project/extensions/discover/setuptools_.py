@@ -142,10 +142,12 @@ class _Script:
 
     def _variables(self, question: str) -> tuple[str, ...]:
         """Return the variables of the environment that decide about a question."""
-        asked = ast.parse(question, mode="eval") if question else None
-        names = [each.id for each in ast.walk(asked) if isinstance(each, ast.Name)] if asked else []
-        return tuple(dict.fromkeys([*(variables(asked) if asked else ()),
-                                    *(each for name in names for each in self._asks.get(name, ()))]))
+        if not question:
+            return ()
+        asked = ast.parse(question, mode="eval")
+        names = [each.id for each in ast.walk(asked) if isinstance(each, ast.Name)]
+        behind = (each for name in names for each in self._asks.get(name, ()))
+        return tuple(dict.fromkeys([*variables(asked), *behind]))
 
     def _glob(self, pattern: str) -> list[str]:
         try:
